@@ -1,0 +1,20 @@
+"""From the simulator's axes to the body frame: the stage that every world-frame source shares."""
+
+from motioncue.kernels.records cimport Motion, Telemetry
+
+
+ctypedef struct BodyFrame:
+    double world[3][3]      # rows north, east, down in world coordinates
+    double car[3][3]        # rows forward, right, down in car coordinates
+    double head[3]          # forward, right, down of the motion reference point [m]
+    bint conjugate          # the quaternion rotates world to car
+    bint rates_in_car       # angular velocity and acceleration come in car coordinates
+    bint with_gravity       # acceleration is what an accelerometer reads: +g upwards at rest
+
+
+cdef int set_car_axes(BodyFrame* frame, const double* forward, const double* up) noexcept nogil
+cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* motion) noexcept nogil
+
+
+cdef class BodyStage:
+    cdef BodyFrame frame

@@ -1,0 +1,83 @@
+"""Clocks in integer nanoseconds."""
+
+from libc.stdlib cimport calloc, free
+
+__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns"]
+
+
+def now_ns():
+    """Return the monotonic time [ns]: the clock of every `time` in a record."""
+    return mc_now()
+
+
+cdef class Clock:
+    """A source of time and a way to wait for it."""
+
+    def now_ns(self):
+        """Return the time [ns]."""
+        return self.calls.now(self.calls.memory)
+
+
+cdef int64_t monotonic_now(void* memory) noexcept nogil:
+    return mc_now()
+
+
+cdef class MonotonicClock(Clock):
+    """The machine's monotonic clock; sleeps to absolute deadlines.
+
+    Notes
+    -----
+    Linux: clock_nanosleep with an absolute time.  Windows: QueryPerformanceCounter and a waitable timer, high
+    resolution where the system has it.
+    """
+
+    def __cinit__(self):
+        self.calls = Time(monotonic_now, mc_sleep_until, mc_timer_open())
+
+    def __dealloc__(self):
+        mc_timer_close(self.calls.memory)
+
+
+cdef int64_t fake_now(void* memory) noexcept nogil:
+    return (<FakeTime*>memory).now
+
+
+cdef void fake_sleep_until(void* memory, int64_t deadline) noexcept nogil:
+    cdef FakeTime* time = <FakeTime*>memory
+    if time.now < deadline:
+        time.now = deadline + time.wake
+    if time.sleeps < time.stall_count:
+        time.now += time.stalls[time.sleeps]
+    time.sleeps += 1
+
+
+cdef class FakeClock(Clock):
+    """A clock that jumps to whatever it is asked to wait for: runs take no time.
+
+    Parameters
+    ----------
+    time_ns : int
+        Where it starts [ns].
+    wake_ns : int
+        How late each sleep returns [ns].
+    stalls : sequence of int
+        How much later the first, second, … sleep returns [ns]; none after the last.
+    """
+
+    def __cinit__(self, int64_t time_ns=1_000_000_000, int64_t wake_ns=0, stalls=()):
+        self.calls = Time(fake_now, fake_sleep_until, &self.fake)
+        self.fake.now = time_ns
+        self.fake.wake = wake_ns
+        self.fake.stall_count = len(stalls)
+        self.fake.stalls = <int64_t*>calloc(max(self.fake.stall_count, 1), sizeof(int64_t))
+        if self.fake.stalls == NULL:
+            raise MemoryError
+        for i, stall in enumerate(stalls):
+            self.fake.stalls[i] = stall
+
+    def __dealloc__(self):
+        free(self.fake.stalls)
+
+    def advance(self, int64_t ns):
+        """Let `ns` nanoseconds pass."""
+        self.fake.now += ns

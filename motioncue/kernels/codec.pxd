@@ -1,0 +1,96 @@
+"""Packets to and from arrays of doubles, driven by tables compiled from the layouts of protocols/."""
+
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
+from libc.string cimport memcpy
+
+from motioncue.kernels.reasons cimport ACCEPTED, IMPLAUSIBLE, NOT_FINITE
+
+
+cdef enum Format:
+    F4 = 0
+    F8
+    I1
+    U1
+    I2
+    U2
+    I4
+    U4
+    I8
+
+
+ctypedef struct Row:
+    int offset          # in the packet [bytes]
+    Format format       # little-endian, as every host this runs on
+    int slot            # index of the double it comes from or goes to
+    double scale        # decoding multiplies by it, encoding divides
+    double limit        # largest magnitude accepted in a packet, in the packet's unit
+    double absent       # sent when the channel is NaN
+
+
+cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
+    cdef float f4
+    cdef double f8
+    cdef int16_t i2
+    cdef uint16_t u2
+    cdef int32_t i4
+    cdef uint32_t u4
+    cdef int64_t i8
+    if format == F4:
+        memcpy(&f4, p, 4)
+        return f4
+    elif format == F8:
+        memcpy(&f8, p, 8)
+        return f8
+    elif format == I1:
+        return <int8_t>p[0]
+    elif format == U1:
+        return p[0]
+    elif format == I2:
+        memcpy(&i2, p, 2)
+        return i2
+    elif format == U2:
+        memcpy(&u2, p, 2)
+        return u2
+    elif format == I4:
+        memcpy(&i4, p, 4)
+        return i4
+    elif format == U4:
+        memcpy(&u4, p, 4)
+        return u4
+    memcpy(&i8, p, 8)
+    return <double>i8
+
+
+cdef inline void put_f4(uint8_t* p, double value) noexcept nogil:
+    cdef float f4 = <float>value
+    memcpy(p, &f4, 4)
+
+
+cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* out) noexcept nogil:
+    """Fill the slots of `out`; NOT_FINITE or IMPLAUSIBLE at the first value that is."""
+    cdef int i
+    cdef double x
+    for i in range(n):
+        x = get(packet + rows[i].offset, rows[i].format)
+        if not fabs(x) <= rows[i].limit:
+            return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+        out[rows[i].slot] = x * rows[i].scale
+    return ACCEPTED
+
+
+cdef inline void encode(const Row* rows, int n, const double* values, uint8_t* packet) noexcept nogil:
+    """Write the slots of `values` into `packet` as 4-byte floats; whatever no row names keeps its bytes."""
+    cdef int i
+    cdef double x
+    for i in range(n):
+        x = values[rows[i].slot]
+        if x != x:
+            x = rows[i].absent
+        put_f4(packet + rows[i].offset, x / rows[i].scale)
+
+
+cdef class Table:
+    cdef Row* rows
+    cdef readonly int n
+    cdef readonly int size      # of the packet [bytes]

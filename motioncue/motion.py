@@ -1,0 +1,100 @@
+"""The records that flow through motioncue, and the one table that says what each channel means.
+
+`Motion` is what the vehicle does, `Cue` is what the platform is asked to do.  Both are flat C structs
+(``kernels/records.pxd``) and NumPy structured dtypes of the same layout, so a stream of them is an array.
+
+Axes inside kernels are x forward, y right, z down; surge, sway and heave are (x, y, -z).  Angles are aerospace
+roll, pitch, yaw (z-y-x).  A channel that the source does not have is NaN in `Motion`, and only `speed` and
+`engine_speed` may be.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["ACTUATION_DTYPE", "CUE", "CUE_DTYPE", "GRAVITY", "MOTION", "MOTION_DTYPE", "TELEMETRY_DTYPE", "TICK_DTYPE", "Channel"]
+
+GRAVITY = 9.80665
+"""Standard acceleration of gravity [m/s^2]."""
+
+
+class Channel(NamedTuple):
+    """One channel of a record: its name, unit, positive sense, and storage."""
+
+    name: str
+    unit: str
+    positive: str
+    format: str = "f8"
+
+
+_BODY = (
+    Channel("surge", "m/s^2", "forward; acceleration without gravity"),
+    Channel("sway", "m/s^2", "right; acceleration without gravity"),
+    Channel("heave", "m/s^2", "up; acceleration without gravity"),
+    Channel("roll", "rad", "right side down"),
+    Channel("pitch", "rad", "nose up"),
+    Channel("yaw", "rad", "nose right; from the world's north, in (-pi, pi]"),
+    Channel("roll_rate", "rad/s", "about the body's forward axis, right side going down"),
+    Channel("pitch_rate", "rad/s", "about the body's right axis, nose going up"),
+    Channel("yaw_rate", "rad/s", "about the body's down axis, nose going right"),
+    Channel("speed", "m/s", "magnitude of velocity; NaN if the source has none"),
+    Channel("engine_speed", "rpm", "engine turning; NaN if the source has none"),
+)
+
+MOTION = (
+    *_BODY,
+    Channel("time", "ns", "when it was received, monotonic clock", "i8"),
+    Channel("frame_time", "s", "the simulator's own time since its session began"),
+)
+"""Channels of `Motion`, at the motion reference point (or the occupant's head, if a lever arm is set)."""
+
+CUE = (
+    *_BODY,
+    Channel("surge_displacement", "m", "forward of the neutral pose"),
+    Channel("sway_displacement", "m", "right of the neutral pose"),
+    Channel("heave_displacement", "m", "above the neutral pose"),
+    Channel("time", "ns", "deadline of the tick, monotonic clock", "i8"),
+)
+"""Channels of `Cue`.  After a washout surge, sway and heave are the deviation of the specific force in the platform
+frame from rest, the angles are the platform's attitude, the rates its body rates."""
+
+MOTION_DTYPE = np.dtype([(channel.name, channel.format) for channel in MOTION])
+CUE_DTYPE = np.dtype([(channel.name, channel.format) for channel in CUE])
+
+ACTUATION_DTYPE = np.dtype(
+    [
+        *((channel.name, channel.format) for channel in CUE),
+        ("up_east", "f8"),  # the body's up axis in world axes
+        ("up_north", "f8"),
+        ("up_up", "f8"),
+    ]
+)
+"""What encoders read: the cue, and what follows from it."""
+
+TICK_DTYPE = np.dtype(
+    [
+        ("index", "i8"),  # place on the time grid; a gap is a skipped tick
+        ("deadline", "i8"),  # [ns], monotonic clock
+        ("lateness", "i8"),  # [ns] from the deadline to just before the packet is sent
+        ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
+        ("motion", MOTION_DTYPE),  # what the tick read
+        ("cue", CUE_DTYPE),  # what the tick sent
+    ]
+)
+"""One tick of the emitter, as traces and the live view see it."""
+
+TELEMETRY_DTYPE = np.dtype(
+    [
+        ("orientation", "f8", 4),  # quaternion w, x, y, z: rotates the car's axes into the world's
+        ("position", "f8", 3),  # [m], world axes
+        ("velocity", "f8", 3),  # [m/s], world axes
+        ("acceleration", "f8", 3),  # [m/s^2], world axes, gravity excluded
+        ("angular_velocity", "f8", 3),  # [rad/s], world axes
+        ("angular_acceleration", "f8", 3),  # [rad/s^2], world axes
+        ("forward", "f8", 3),  # the car's forward axis in its own coordinates
+        ("up", "f8", 3),  # the car's up axis in its own coordinates
+        ("engine_speed", "f8"),  # [rpm]
+        ("frame_duration", "f8"),  # [s]
+    ]
+)
+"""What a simulator says, in SI units and fixed order but still in its own axes; the body-frame stage reads it."""

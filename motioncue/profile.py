@@ -1,0 +1,276 @@
+"""Profiles: what to read, how to cue, what to send.  TOML in, typed settings out, or a clear refusal."""
+
+import difflib
+import math
+import sys
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+import msgspec
+
+from motioncue.errors import ConfigError
+from motioncue.presets import CLASSICAL
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "Axis",
+    "Classical",
+    "Direct",
+    "Output",
+    "Profile",
+    "RotationAxis",
+    "Source",
+    "Tilt",
+    "TranslationAxis",
+    "builtin_profiles",
+    "parse_profile",
+    "profile_text",
+]
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
+
+
+class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of a profile: a key that it does not have is refused."""
+
+
+class Source(_Table, kw_only=True):
+    """The simulator."""
+
+    system: str
+    endpoint: str
+    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
+    """How long the last motion is held when no frame comes [s]."""
+    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
+    """How long the way to neutral takes after that, and the way back [s]."""
+    head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
+    """The occupant's head from the car's reference point: forward, right, up [m]."""
+    options: dict[str, Any] = {}
+    """What the system's own document leaves open; see `motioncue profiles`."""
+
+
+class Axis(_Table, kw_only=True):
+    """A washed-out axis."""
+
+    gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
+    order: Literal[1, 2, 3] = 2
+    cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
+    """Natural (first order: break) frequency of the high-pass filter [Hz]."""
+    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
+    """Damping ratio of the second-order section."""
+    break_hz: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
+    """Break frequency of the third order's extra section [Hz]; no other order uses it."""
+
+
+class TranslationAxis(Axis, kw_only=True):
+    """Surge, sway or heave."""
+
+    limit_m_s2: Positive | None = None
+    """Largest scaled input [m/s^2]; none if left out."""
+
+
+class RotationAxis(Axis, kw_only=True):
+    """Roll, pitch or yaw."""
+
+    limit_deg_s: Positive | None = None
+    """Largest scaled input [deg/s]; none if left out."""
+
+
+class Tilt(_Table, kw_only=True):
+    """Tilt coordination: sustained specific force as platform tilt."""
+
+    surge_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
+    sway_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
+    """Natural frequencies of the low-pass filters [Hz]."""
+    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
+    rate_limit_deg_s: Positive | None = None
+    """Largest tilt rate [deg/s]; none if left out."""
+
+
+class Direct(_Table, tag_field="algorithm", tag="direct"):
+    """Body frame straight through."""
+
+
+class Classical(_Table, kw_only=True, tag_field="algorithm", tag="classical"):
+    """Classical washout; a preset fills whatever is not given."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = CLASSICAL
+    preset: str | None = None
+    surge: TranslationAxis
+    sway: TranslationAxis
+    heave: TranslationAxis
+    roll: RotationAxis
+    pitch: RotationAxis
+    yaw: RotationAxis
+    tilt: Tilt
+
+
+class Output(_Table, kw_only=True):
+    """The platform."""
+
+    system: str
+    motion: str
+    gauges: str | None = None
+    rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
+
+
+class Profile(_Table, kw_only=True):
+    """Everything a run needs."""
+
+    source: Source
+    cueing: Direct | Classical
+    output: Output
+    description: str = ""
+    name: str = ""
+
+
+_PACKAGE = resources.files("motioncue.profiles")
+
+
+def builtin_profiles() -> list[str]:
+    """Return the names of the built-in profiles."""
+    return sorted(Path(entry.name).stem for entry in _PACKAGE.iterdir() if entry.name.endswith(".toml"))
+
+
+def profile_text(name: str) -> str:
+    """Return the TOML text of a built-in profile or of a file.
+
+    Raises
+    ------
+    ConfigError
+        If `name` is neither.
+    """
+    if name in builtin_profiles():
+        return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
+    path = Path(name)
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        what = "cannot be read as text" if path.exists() else "is neither a built-in profile nor a file"
+        allowed = ", ".join(builtin_profiles())
+        raise ConfigError(f"profile: {name!r} {what} ({error}); built-in profiles are {allowed}") from error
+
+
+def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] = ()) -> Profile:
+    """Return the profile that `text` describes.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        Named in errors, and kept.
+    overrides : iterable of str
+        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or text if it is not.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown, missing or has a value that is not allowed: names its path, what was found, what is
+        allowed.  Whether systems and endpoints exist is checked when the profile is put to use.
+    """
+    try:
+        tables = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{name}: not TOML: {error}") from error
+    for override in overrides:
+        _override(tables, override)
+    tables.setdefault("name", Path(name).stem)
+    _fill_from_preset(tables)
+    _refuse_not_finite(tables, "")
+    try:
+        return msgspec.convert(tables, Profile)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{name}: {explain(error, tables, Profile)}") from error
+
+
+def _override(tables: dict[str, Any], override: str) -> None:
+    key, equals, text = override.partition("=")
+    path = key.strip().split(".")
+    if not equals or not all(path):
+        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as source.hold_s=0.2")
+    try:
+        value = tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        value = text
+    table = tables
+    for step in path[:-1]:
+        table = table.setdefault(step, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"--set: found {key!r}, but {step!r} is not a table")
+    table[path[-1]] = value
+
+
+def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
+        out[key] = _merged(out[key], value) if both else value
+    return out
+
+
+def _fill_from_preset(tables: dict[str, Any]) -> None:
+    cueing = tables.get("cueing")
+    if not isinstance(cueing, dict) or cueing.get("algorithm") != "classical" or "preset" not in cueing:
+        return
+    preset = cueing["preset"]
+    if not isinstance(preset, str) or preset not in Classical.presets:
+        raise ConfigError(f"cueing.preset: found {preset!r}, allowed are {', '.join(Classical.presets)}")
+    tables["cueing"] = _merged(Classical.presets[preset], cueing)
+
+
+def _refuse_not_finite(value: Any, path: str) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_not_finite(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            _refuse_not_finite(item, f"{path}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{path}: found {value}, allowed are finite numbers")
+
+
+def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: type) -> str:
+    """Return what a validation error means: the key's path, what was found, what is allowed."""
+    message, _, where = str(error).partition(" - at `$.")
+    path = where.rstrip("`") if where else ""
+    found = _lookup(tables, path)
+    prefix = f"{path}: " if path else ""
+    if "unknown field" in message:
+        key = message.split("`")[1]
+        allowed = sorted(_keys(root, path, tables))
+        close = difflib.get_close_matches(key, allowed, n=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        return f"{path + '.' if path else ''}{key}: unknown key, allowed are {', '.join(allowed)}{hint}"
+    if "missing required field" in message:
+        key = message.split("`")[1]
+        return f"{path + '.' if path else ''}{key}: missing"
+    return f"{prefix}found {found!r}; {message[0].lower()}{message[1:]}"
+
+
+def _lookup(tables: Any, path: str) -> Any:
+    for step in path.replace("[", ".").replace("]", "").split(".") if path else ():
+        if isinstance(tables, Mapping):
+            tables = tables.get(step)
+        elif isinstance(tables, list):
+            tables = tables[int(step)] if step.isdigit() and int(step) < len(tables) else tables
+    return tables
+
+
+def _keys(root: type, path: str, tables: Mapping[str, Any]) -> set[str]:
+    """Return the keys that the table at `path` may have."""
+    kind: Any = root
+    for step in path.split(".") if path else ():
+        kind = {field.name: field.type for field in msgspec.structs.fields(kind)}[step]
+        if kind == Direct | Classical:
+            kind = Classical if tables["cueing"].get("algorithm") == "classical" else Direct
+    names = {field.encode_name for field in msgspec.structs.fields(kind)}
+    tag = getattr(kind.__struct_config__, "tag_field", None)
+    return names | ({tag} if tag else set())

@@ -1,0 +1,195 @@
+"""Packets as tables: one table serves NumPy, the documentation, the tests and the compiled codec."""
+
+import math
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.errors import PacketError
+from motioncue.kernels.codec import Table
+from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
+
+__all__ = ["Field", "Packet", "Send", "Stream", "Take", "vector"]
+
+
+class Field(NamedTuple):
+    """One field of a packet, as the vendor's document states it."""
+
+    name: str
+    offset: int
+    format: str  # NumPy format, e.g. "<f4", "3<f4", "S4"
+    unit: str = ""
+    limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
+
+
+class Take(NamedTuple):
+    """Decoding: the field (and the element of it) that fills one element of a telemetry field."""
+
+    telemetry: str
+    element: int
+    field: str
+    index: int = 0
+    scale: float = 1.0  # telemetry = wire * scale
+
+
+class Send(NamedTuple):
+    """Encoding: the cue channel that fills a field."""
+
+    field: str
+    channel: str
+    absent: float = 0.0  # sent when the source lacks the channel
+    scale: float = 1.0  # wire = channel / scale
+
+
+class Packet:
+    """A packet of fixed size.
+
+    Parameters
+    ----------
+    name : str
+        The message's name.
+    size : int
+        Of the whole packet [bytes].
+    fields : iterable of Field
+        Little-endian unless the format says otherwise; bytes that no field names are zero when encoding.
+    constants : mapping of str to value
+        Fields that have the same value in every packet; they identify it.
+
+    Raises
+    ------
+    ValueError
+        If fields overlap, do not fit, or share a name: the message names them.
+    """
+
+    def __init__(
+        self, name: str, size: int, fields: Iterable[Field], constants: Mapping[str, Any] | None = None
+    ) -> None:
+        self.name = name
+        self.size = size
+        self.fields = {field.name: field for field in fields}
+        self.constants = dict(constants or {})
+        self._refuse_overlap()
+
+    def _refuse_overlap(self) -> None:
+        end, before = 0, ""
+        for field in sorted(self.fields.values(), key=lambda field: field.offset):
+            if field.offset < end:
+                raise ValueError(f"{self.name}: field {field.name!r} at {field.offset} overlaps {before!r}")
+            end, before = field.offset + np.dtype(field.format).itemsize, field.name
+            if end > self.size:
+                raise ValueError(f"{self.name}: field {field.name!r} ends at {end}, the packet at {self.size}")
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.void]:
+        """NumPy dtype of the packet, offsets as in the document."""
+        return np.dtype(
+            {
+                "names": list(self.fields),
+                "formats": [field.format for field in self.fields.values()],
+                "offsets": [field.offset for field in self.fields.values()],
+                "itemsize": self.size,
+            }
+        )
+
+    def cut(self, size: int) -> "Packet":
+        """Return the packet's first `size` bytes as a packet of its own, without constants."""
+        whole = (field for field in self.fields.values() if field.offset + np.dtype(field.format).itemsize <= size)
+        return Packet(self.name, size, whole)
+
+    def identifies(self, data: bytes) -> bool:
+        """Say whether `data` holds this packet's constants, whatever its size."""
+        if len(data) < self.size:
+            data = data + bytes(self.size - len(data))
+        row = np.frombuffer(data, self.dtype, count=1)[0]
+        return all(row[name] == value for name, value in self.constants.items())
+
+    def decode(self, data: bytes) -> dict[str, Any]:
+        """Return the fields by name, in the units of the wire; vectors are lists.
+
+        Raises
+        ------
+        PacketError
+            If the size or a constant is not this packet's.
+        """
+        if len(data) != self.size:
+            raise PacketError(f"{self.name}: found {len(data)} bytes, allowed are {self.size}")
+        row = np.frombuffer(data, self.dtype)[0]
+        for name, value in self.constants.items():
+            if row[name] != value:
+                offset = self.fields[name].offset
+                raise PacketError(f"{self.name}: found {name} {row[name]!r} at offset {offset}, allowed is {value!r}")
+        return {name: plain(row[name]) for name in self.fields}
+
+    def encode(self, values: Mapping[str, Any] | None = None) -> bytes:
+        """Return the packet with `values`; constants are filled in, everything else is zero.
+
+        Raises
+        ------
+        PacketError
+            If a name is not a field of this packet.
+        """
+        row = np.zeros(1, self.dtype)
+        for name, value in {**(values or {}), **self.constants}.items():
+            if name not in self.fields:
+                raise PacketError(f"{self.name}: found field {name!r}, allowed are {', '.join(self.fields)}")
+            row[name] = value
+        return row.tobytes()
+
+    def where(self, field: str, index: int = 0) -> tuple[int, np.dtype[Any]]:
+        """Return the offset [bytes] and the dtype of one number of the packet."""
+        dtype = np.dtype(self.fields[field].format)
+        base = dtype.base
+        return self.fields[field].offset + index * base.itemsize, base
+
+    def taking(self, takes: Iterable[Take]) -> Table:
+        """Compile the packet for decoding into a telemetry record."""
+        rows = []
+        for take in takes:
+            offset, dtype = self.where(take.field, take.index)
+            slot = slot_of(TELEMETRY_DTYPE, take.telemetry) + take.element
+            limit = min(self.fields[take.field].limit, float(np.finfo(np.float64).max))
+            rows.append((offset, dtype, slot, take.scale, limit, 0.0))
+        return Table(self.size, rows)
+
+    def sending(self, sends: Iterable[Send]) -> Table:
+        """Compile the packet for encoding from an actuation record."""
+        rows = []
+        for send in sends:
+            slot = slot_of(ACTUATION_DTYPE, send.channel)
+            rows.append((*self.where(send.field), slot, send.scale, math.inf, send.absent))
+        return Table(self.size, rows)
+
+
+def slot_of(record: np.dtype[np.void], field: str) -> int:
+    """Return the place of a field among the doubles that a record is made of."""
+    assert record.fields is not None
+    return record.fields[field][1] // 8
+
+
+class Stream(NamedTuple):
+    """One of the packets a platform is sent at every tick."""
+
+    packet: Packet
+    sends: tuple[Send, ...]
+    defaults: Mapping[str, Any] = MappingProxyType({})  # fields that no channel fills
+
+    def table(self) -> Table:
+        """Compile the packet for encoding from an actuation."""
+        return self.packet.sending(self.sends)
+
+
+def plain(value: npt.ArrayLike) -> Any:
+    """Return `value` as plain Python: numbers, lists, text; non-finite numbers stay as they are."""
+    value = np.asarray(value)
+    if value.dtype.kind == "S":
+        return bytes(value.item()).decode("ascii", "replace")
+    return value.tolist()
+
+
+def vector(telemetry: str, field: str, order: tuple[int, ...] = (0, 1, 2)) -> list[Take]:
+    """Return the takes that fill a telemetry vector from a field's elements, in `order`."""
+    return [Take(telemetry, element, field, index) for element, index in enumerate(order)]

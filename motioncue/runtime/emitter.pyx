@@ -1,0 +1,334 @@
+"""The emitting loop: one tick of the whole engine on one screen, on an absolute grid, without the GIL."""
+
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.clock cimport Clock, Time, mc_prepare_thread
+from motioncue.kernels.codec cimport Row, Table, encode
+from motioncue.kernels.fade cimport Fade, fade_step
+from motioncue.kernels.histogram cimport Histogram, quantile, record
+from motioncue.kernels.records cimport Actuation, Cue, Motion, Tick
+from motioncue.kernels.rotation cimport up_vector
+from motioncue.kernels.session cimport Session
+from motioncue.kernels.slot cimport Slot, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write
+from motioncue.transports.sockets cimport mc_address_v4, mc_address_v6, mc_fd, mc_send_to
+
+import ipaddress
+
+import numpy as np
+
+from motioncue.motion import TICK_DTYPE
+
+__all__ = ["Emitter"]
+
+cdef enum:
+    OUTPUTS = 8
+    PACKET_BYTES = 512
+    ADDRESS_BYTES = 64
+
+
+ctypedef struct Sink:
+    mc_fd fd
+    char address[ADDRESS_BYTES]
+    int address_size
+    Row* rows
+    int row_count
+    uint8_t packet[PACKET_BYTES]
+    int size
+
+
+ctypedef struct Counts:
+    int64_t ticks           # sent
+    int64_t skipped
+    int64_t datagrams       # of all outputs
+    int64_t send_errors
+    int64_t not_finite
+    int64_t first           # [ns] when the first was sent
+    int64_t last
+
+
+cdef inline void blend(Cue* cue, double weight) noexcept nogil:
+    """Scale every channel towards neutral; a whole cue keeps its bits."""
+    if weight == 1.0:
+        return
+    cue.surge *= weight
+    cue.sway *= weight
+    cue.heave *= weight
+    cue.roll *= weight
+    cue.pitch *= weight
+    cue.yaw *= weight
+    cue.roll_rate *= weight
+    cue.pitch_rate *= weight
+    cue.yaw_rate *= weight
+    cue.speed *= weight
+    cue.engine_speed *= weight
+    cue.surge_displacement *= weight
+    cue.sway_displacement *= weight
+    cue.heave_displacement *= weight
+
+
+cdef inline bint finite(const Cue* c) noexcept nogil:
+    """Say whether every channel that moves the platform is a number."""
+    return isfinite(
+        c.surge + c.sway + c.heave + c.roll + c.pitch + c.yaw + c.roll_rate + c.pitch_rate + c.yaw_rate
+        + c.surge_displacement + c.sway_displacement + c.heave_displacement
+    )
+
+
+cdef class Emitter:
+    """Reads the newest motion, cues and sends, once a tick.
+
+    Parameters
+    ----------
+    session : Session
+        Where the newest motion comes from.
+    algorithm : Algorithm
+        Designed for `period_ns`.
+    clock : Clock
+        The grid's time.
+    period_ns : int
+        Of the grid [ns].
+    hold_s, fade_s : float
+        How long a motion is held when no newer one comes, and how long the fade takes after that [s].
+    trace : int
+        How many ticks to keep, from the first on.
+
+    Notes
+    -----
+    Deadlines are on an absolute grid; a tick whose deadline has passed before it could start is skipped and counted,
+    never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
+    """
+
+    cdef object _alive          # the objects that own what the next three point to
+    cdef Slot* _input           # of Motion: receiver to emitter
+    cdef Calls _calls
+    cdef Time _time
+    cdef Sink _sinks[OUTPUTS]
+    cdef int _sink_count
+    cdef list _owned
+    cdef int64_t _period
+    cdef int64_t _hold
+    cdef int64_t _deadline      # of the next tick; 0 before the first
+    cdef int64_t _index         # of the next tick
+    cdef Fade _fade
+    cdef Motion _motion
+    cdef bint _have_motion
+    cdef Tick _tick
+    cdef Actuation _actuation
+    cdef Slot _newest           # of Tick: emitter to viewer
+    cdef Tick _viewed
+    cdef Counts _counts
+    cdef Histogram* _lateness
+    cdef Tick[::1] _trace
+    cdef object _trace_array
+    cdef int64_t _traced
+    cdef int64_t _parked
+    cdef int64_t _stopping
+
+    def __cinit__(self):
+        self._lateness = <Histogram*>calloc(1, sizeof(Histogram))
+        if self._lateness == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self._lateness)
+
+    def __init__(
+        self,
+        Session session not None,
+        Algorithm algorithm not None,
+        Clock clock not None,
+        *,
+        int64_t period_ns,
+        double hold_s=0.1,
+        double fade_s=1.0,
+        Py_ssize_t trace=0,
+    ):
+        self._alive = (session, algorithm, clock)
+        self._input = &session.state.newest
+        self._calls = algorithm.calls
+        self._time = clock.calls
+        self._period = period_ns
+        self._hold = <int64_t>(hold_s * 1e9)
+        self._fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
+        self._owned = []
+        slot_clear(&self._newest)
+        memset(&self._tick, 0, sizeof(Tick))
+        self._viewed = self._tick
+        self._trace_array = np.zeros(trace, dtype=TICK_DTYPE)
+        self._trace = self._trace_array
+
+    def add_output(self, sock, address, Table table not None, bytes packet):
+        """Send `packet`, with the fields of `table` filled in, to `address` at every tick.
+
+        Parameters
+        ----------
+        sock : socket.socket
+            Of datagrams, non-blocking; kept open as long as the emitter lives.
+        address : tuple of (str, int, int)
+            Numeric IP address, port, scope.
+        table : Table
+            Compiled for encoding from an actuation.
+        packet : bytes
+            What no row of the table fills.
+
+        Raises
+        ------
+        ValueError
+            If there are too many outputs or the packet is too large.
+        """
+        cdef Sink* sink = &self._sinks[self._sink_count]
+        if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
+        host = ipaddress.ip_address(address[0].partition("%")[0])
+        if host.version == 4:
+            sink.address_size = mc_address_v4(sink.address, <const uint8_t*><bytes>host.packed, address[1])
+        else:
+            sink.address_size = mc_address_v6(sink.address, <const uint8_t*><bytes>host.packed, address[1], address[2])
+        sink.fd = sock.fileno()
+        sink.rows = table.rows
+        sink.row_count = table.n
+        sink.size = table.size
+        memcpy(sink.packet, <const uint8_t*>packet, table.size)
+        self._owned.append((sock, table))
+        self._sink_count += 1
+
+    cdef void tick(self) noexcept nogil:
+        """Everything that happens at a deadline."""
+        cdef const Calls* algorithm = &self._calls
+        cdef const Time* clock = &self._time
+        cdef Tick* t = &self._tick
+        cdef Sink* sink
+        cdef bint fresh
+        cdef int64_t now
+        cdef int i
+
+        if slot_read(self._input, &self._motion, sizeof(Motion)):
+            self._have_motion = True
+        fresh = (
+            self._have_motion and self._deadline - self._motion.time <= self._hold and not mc_load(&self._parked)
+        )
+
+        if fresh and self._fade.position == 0.0:
+            algorithm.reset(algorithm.memory)         # engage from rest, with no memory of an older drive
+        t.weight = fade_step(&self._fade, fresh)
+        if self._fade.position > 0.0:
+            algorithm.step(algorithm.memory, &self._motion, &self._actuation.cue)
+            blend(&self._actuation.cue, t.weight)
+        else:
+            memset(&self._actuation.cue, 0, sizeof(Cue))
+            self._actuation.cue.speed = 0.0 * self._motion.speed    # absent stays absent
+        if finite(&self._actuation.cue):
+            t.cue = self._actuation.cue
+        else:
+            mc_count(&self._counts.not_finite, 1)
+            self._actuation.cue = t.cue                 # the last good one
+        t.cue.time = self._actuation.cue.time = self._deadline
+        up_vector(t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
+
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            encode(sink.rows, sink.row_count, <const double*>&self._actuation, sink.packet)
+        now = clock.now(clock.memory)
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            if mc_send_to(sink.fd, sink.packet, sink.size, sink.address, sink.address_size) == 0:
+                mc_count(&self._counts.datagrams, 1)
+            else:
+                mc_count(&self._counts.send_errors, 1)
+
+        t.index = self._index
+        t.deadline = self._deadline
+        t.lateness = now - self._deadline
+        t.motion = self._motion
+        self.account(now)
+
+    cdef void account(self, int64_t now) noexcept nogil:
+        """Count and publish the tick that has just been sent."""
+        record(self._lateness, self._tick.lateness)
+        if mc_load(&self._counts.ticks) == 0:
+            mc_store(&self._counts.first, now)
+        mc_store(&self._counts.last, now)
+        mc_count(&self._counts.ticks, 1)
+        slot_write(&self._newest, &self._tick, sizeof(Tick))
+        if self._traced < self._trace.shape[0]:
+            self._trace[self._traced] = self._tick
+            mc_store(&self._traced, self._traced + 1)
+
+    cdef void loop(self, int64_t ticks, int64_t until) noexcept nogil:
+        """Tick on the grid: `ticks` times, or until a deadline is `until`, or until stopped at neutral."""
+        cdef const Time* clock = &self._time
+        cdef int64_t missed
+        cdef uint64_t fpu = mc_flush_denormals()
+        if self._deadline == 0:
+            self._deadline = clock.now(clock.memory) + self._period
+        while ticks != 0 and self._deadline < until:
+            clock.sleep_until(clock.memory, self._deadline)
+            self.tick()
+            self._deadline += self._period
+            self._index += 1
+            missed = clock.now(clock.memory) - self._deadline
+            if missed > 0:
+                missed = (missed + self._period - 1) // self._period
+                self._deadline += missed * self._period
+                self._index += missed
+                mc_count(&self._counts.skipped, missed)
+            ticks -= 1
+            if mc_load(&self._stopping) and self._fade.position == 0.0:
+                break
+        mc_restore_fpu(fpu)
+
+    def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
+        """Tick `ticks` times, or up to but not including `until_ns`, or until `stop` has faded to neutral.
+
+        Called again, it goes on along the same grid.
+        """
+        with nogil:
+            self.loop(ticks, until_ns)
+
+    def prepare_thread(self):
+        """Ask the system for precise wake-ups of the calling thread."""
+        mc_prepare_thread()
+
+    def park(self, bint parked=True):
+        """Fade to neutral and stay there, whatever comes in; or, with False, follow the input again."""
+        mc_store(&self._parked, parked)
+
+    def stop(self):
+        """Fade to neutral, then end `run`."""
+        self.park()
+        mc_store(&self._stopping, 1)
+
+    def newest(self):
+        """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
+        slot_read(&self._newest, &self._viewed, sizeof(Tick))
+        out = np.zeros(1, dtype=TICK_DTYPE)
+        cdef Tick[::1] view = out
+        view[0] = self._viewed
+        return out
+
+    @property
+    def trace(self):
+        """Every tick so far, up to the number asked for: ndarray of TICK_DTYPE."""
+        return self._trace_array[: mc_load(&self._traced)]
+
+    def counts(self):
+        """Return the counters: ticks, skipped, datagrams, send_errors, not_finite, and the measured rate [Hz]."""
+        cdef int64_t ticks = mc_load(&self._counts.ticks)
+        cdef int64_t span = mc_load(&self._counts.last) - mc_load(&self._counts.first)
+        return {
+            "ticks": ticks,
+            "skipped": mc_load(&self._counts.skipped),
+            "datagrams": mc_load(&self._counts.datagrams),
+            "send_errors": mc_load(&self._counts.send_errors),
+            "not_finite": mc_load(&self._counts.not_finite),
+            "rate_hz": (ticks - 1) * 1e9 / span if span > 0 else 0.0,
+        }
+
+    def lateness_us(self):
+        """Return how late packets were sent, by quantile [us]."""
+        levels = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
+        return {name: quantile(self._lateness, q) / 1e3 for name, q in levels.items()}

@@ -1,0 +1,306 @@
+"""The engine: a receiver and an emitter that share one slot, and the threads they run in."""
+
+import logging
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue import cueing, protocols
+from motioncue.errors import ConfigError
+from motioncue.kernels.clock import Clock, MonotonicClock
+from motioncue.kernels.session import Session
+from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.profile import Profile, parse_profile, profile_text
+from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.receiver import StreamReceiver
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import STREAMS, Listener
+from motioncue.transports.udp import open_sender
+
+__all__ = ["Engine", "cue", "load_profile"]
+
+log = logging.getLogger("motioncue")
+
+DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
+
+
+def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
+    """Return a profile, checked: built-in by name, or a TOML file.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Such as ``"ccd-dk"`` or ``"rig.toml"``.
+    *overrides : str
+        ``KEY=VALUE`` with a dotted key, such as ``"output.rate_hz=250"``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such profile, or a key or value is not allowed: names its path, what was found, what is allowed.
+    EndpointError
+        If an endpoint is not a URL of a kind that fits its place.
+
+    Examples
+    --------
+    >>> motioncue.load_profile("ccd-dk").output.rate_hz
+    333.33
+    """
+    name = str(name_or_path)
+    profile = parse_profile(profile_text(name), name=name, overrides=overrides)
+    check(profile)
+    return profile
+
+
+def check(profile: Profile) -> None:
+    """Refuse what cannot run, before anything starts; raises as `load_profile` does."""
+    _options(profile)
+    platform = protocols.platform(profile.output.system)
+    if profile.output.rate_hz > platform.MAX_RATE_HZ:
+        raise ConfigError(
+            f"output.rate_hz: found {profile.output.rate_hz:g}, allowed is up to {platform.MAX_RATE_HZ:g} Hz for "
+            f"{profile.output.system}, the highest rate its document calls stable"
+        )
+    cueing.design(profile.cueing, profile.output.rate_hz)
+    parse_endpoint(profile.source.endpoint, STREAMS)
+    for url in _streams(profile).values():
+        parse_endpoint(url, ("udp",))
+
+
+def _options(profile: Profile) -> Any:
+    source = protocols.source(profile.source.system)
+    try:
+        return msgspec.convert(profile.source.options, source.Options)
+    except msgspec.ValidationError as error:
+        from motioncue.profile import explain
+
+        raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
+
+
+def _streams(profile: Profile) -> dict[str, str]:
+    """Return the endpoint of each stream that the profile sends."""
+    streams = protocols.platform(profile.output.system).STREAMS
+    urls = {name: getattr(profile.output, name) for name in streams}
+    return {name: url for name, url in urls.items() if url is not None}
+
+
+def _period_ns(profile: Profile) -> int:
+    return round(1e9 / profile.output.rate_hz)
+
+
+def _design(profile: Profile) -> Any:
+    """Return the algorithm for the rate that the emitter's grid really has."""
+    return cueing.design(profile.cueing, 1e9 / _period_ns(profile))
+
+
+def cue(profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None) -> Any:
+    """Return the cues that the engine's kernels give for `motion`, offline.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    motion : ndarray of MOTION_DTYPE, shape (n,)
+        What each tick reads: one row a tick of ``output.rate_hz``.
+    out : ndarray of CUE_DTYPE, shape (n,), optional
+        Filled and returned; allocated if not given.
+
+    Returns
+    -------
+    ndarray of CUE_DTYPE, shape (n,)
+        Bit for bit what the engine computes for the same ticks while its fade is at the whole cue; times are those of
+        `motion`.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused, or `motion` is not an array of MOTION_DTYPE.
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    motion = np.ascontiguousarray(motion)
+    if motion.dtype != MOTION_DTYPE or motion.ndim != 1:
+        raise ConfigError(f"motion: found {motion.dtype} of shape {motion.shape}, allowed is MOTION_DTYPE, shape (n,)")
+    if out is not None and (out.dtype != CUE_DTYPE or out.shape != motion.shape):
+        raise ConfigError(f"out: found {out.dtype} of shape {out.shape}, allowed is CUE_DTYPE, shape {motion.shape}")
+    return _design(profile).process(motion, out)
+
+
+class Pipeline:
+    """The parts of an engine, connected, without threads or sockets of their own: what live and simulated runs share.
+
+    Parameters
+    ----------
+    profile : Profile
+        Checked.
+    clock : Clock
+        The time of both loops.
+    trace : int
+        How many ticks to keep.
+    """
+
+    def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
+        source = profile.source
+        self.session: Session = protocols.source(source.system).session(_options(profile), source.head_m)
+        self.emitter = Emitter(
+            self.session,
+            _design(profile),
+            clock,
+            period_ns=_period_ns(profile),
+            hold_s=source.hold_s,
+            fade_s=source.fade_s,
+            trace=trace,
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Return what has happened so far; the keys are those of ``motioncue run --json``."""
+        counts = self.emitter.counts()
+        return {
+            "frames_received": self.session.accepted,
+            "packets_sent": counts["ticks"],
+            "rate_hz": counts["rate_hz"],
+            "skipped": counts["skipped"],
+            "rejected": self.session.rejected,
+            "lateness_us": self.emitter.lateness_us(),
+            "sessions": self.session.sessions,
+            "replies_sent": self.session.replies,
+            "datagrams_sent": counts["datagrams"],
+            "send_errors": counts["send_errors"],
+        }
+
+
+class Engine:
+    """Runs a profile: a context manager around the receiving and the emitting loop.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    trace : int
+        How many ticks to keep for `trace`, from the first on.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused.
+    EndpointError
+        When entered: if the source's endpoint is in use or not to be had.
+
+    Notes
+    -----
+    Both loops run without the GIL from the simulator's bytes to the platform's.  Leaving the context fades to neutral
+    before the sending ends, also after an exception.
+
+    Examples
+    --------
+    >>> with motioncue.Engine("ccd-dk") as engine:          # doctest: +SKIP
+    ...     time.sleep(60)
+    ...     print(engine.stats())
+    """
+
+    def __init__(self, profile: Profile | str | Path, *, trace: int = 0) -> None:
+        if isinstance(profile, Profile):
+            check(profile)
+        else:
+            profile = load_profile(profile)
+        self.profile = profile
+        self._pipeline = Pipeline(profile, MonotonicClock(), trace)
+        self._threads: list[threading.Thread] = []
+        self._ended = threading.Event()
+
+    def start(self) -> "Engine":
+        """Open the endpoints and start both loops."""
+        if self._threads or self._ended.is_set():
+            raise RuntimeError("this engine has been started already; make another one")
+        profile, emitter = self.profile, self._pipeline.emitter
+        platform = protocols.platform(profile.output.system)
+        for name, url in _streams(profile).items():
+            stream = platform.STREAMS[name]
+            sender, address = open_sender(url)
+            emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
+        self._listener = Listener(profile.source.endpoint)
+        self._receiver = StreamReceiver(self._pipeline.session, self._listener.socket, MonotonicClock())
+        log.info("waiting for %s at %s", profile.source.system, profile.source.endpoint)
+        for target in (self._receiver.run, self._emit, self._drain):
+            thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
+            self._threads.append(thread)
+            thread.start()
+        return self
+
+    def _emit(self) -> None:
+        emitter = self._pipeline.emitter
+        emitter.prepare_thread()
+        emitter.run()
+
+    def _drain(self) -> None:
+        while not self._ended.wait(DRAIN_S):
+            self._log_events()
+        self._log_events()
+
+    def _log_events(self) -> None:
+        for _, reason, detail in self._pipeline.session.events():
+            level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
+            log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
+
+    def park(self) -> None:
+        """Fade to neutral and stay there, still sending."""
+        self._pipeline.emitter.park()
+
+    def stop(self) -> None:
+        """Fade to neutral, then end both loops and close the endpoints."""
+        if self._ended.is_set() or not self._threads:
+            return
+        receive, emit, drain = self._threads
+        self._pipeline.emitter.stop()
+        emit.join()
+        self._receiver.stop()
+        receive.join()
+        self._ended.set()
+        drain.join()
+        self._receiver.close()
+        self._listener.close()
+
+    def __enter__(self) -> "Engine":
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop, with a fade."""
+        self.stop()
+
+    def stats(self) -> dict[str, Any]:
+        """Return what has happened so far; the keys are those of ``motioncue run --json``."""
+        return self._pipeline.stats()
+
+    def newest(self) -> Any:
+        """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
+        return self._pipeline.emitter.newest()
+
+    @property
+    def trace(self) -> Any:
+        """The first ticks, as many as asked for: ndarray of TICK_DTYPE."""
+        return self._pipeline.emitter.trace
+
+
+MESSAGES = {
+    "session_began": (logging.INFO, "a simulator connected (session {})"),
+    "session_ended": (logging.INFO, "the simulator left (session {})"),
+    "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "big_endian": (
+        logging.ERROR,
+        "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",
+    ),
+    "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
+    "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
+    "axes": (
+        logging.WARNING,
+        "the announced car axes are zero or not orthogonal; using forward (0, 0, 1), up (0, 1, 0)",
+    ),
+}
+"""How each event is logged; any other is a refused package."""

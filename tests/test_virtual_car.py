@@ -1,0 +1,263 @@
+"""The virtual car: derivatives that agree, a body that leans the right way, drives that hold what they promise."""
+
+import numpy as np
+import pytest
+
+from motioncue.errors import ConfigError
+from motioncue.virtual.car import DRIVES, MAX_RATE_HZ, STATE_DTYPE, drive
+from motioncue.virtual.drives import SCRIPTS
+
+RATE_HZ = 1000.0
+NAMES = sorted(DRIVES)
+_UNITS = np.column_stack([np.zeros(3), np.eye(3)])[:, None, :]  # the axes as pure quaternions
+
+
+@pytest.fixture(scope="module")
+def drives():
+    """Every drive, oversampled."""
+    return {name: drive(name, RATE_HZ) for name in NAMES}
+
+
+def difference(x):
+    """Return the central difference of sixth order of `x` over time, without three rows at each end."""
+    n = len(x) - 6
+    terms = [weight * (x[3 + k : 3 + k + n] - x[3 - k : 3 - k + n]) for k, weight in ((1, 45), (2, -9), (3, 1))]
+    return sum(terms) * RATE_HZ / 60.0
+
+
+def product(p, q):
+    """Return the Hamilton product of quaternions w, x, y, z."""
+    w = p[:, 0] * q[:, 0] - np.sum(p[:, 1:] * q[:, 1:], axis=1)
+    v = p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])
+    return np.column_stack([w, v])
+
+
+def to_body(states, vectors):
+    """Return world `vectors` in body axes: conj(q) v q."""
+    q = states["orientation"]
+    conjugate = q * [1.0, -1.0, -1.0, -1.0]
+    pure = np.column_stack([np.zeros(len(q)), vectors])
+    return product(product(conjugate, pure), q)[:, 1:]
+
+
+def angles(states):
+    """Return roll, pitch, yaw (z-y-x) [rad], read from where the body axes point, yaw unwrapped."""
+    axes = [product(product(states["orientation"], e), states["orientation"] * [1.0, -1.0, -1.0, -1.0]) for e in _UNITS]
+    forward, right, down = (axis[:, 1:] for axis in axes)
+    pitch = -np.arcsin(forward[:, 2])
+    return np.arctan2(right[:, 2], down[:, 2]), pitch, np.unwrap(np.arctan2(forward[:, 1], forward[:, 0]))
+
+
+def speed(states):
+    return np.hypot(states["velocity"][:, 0], states["velocity"][:, 1])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("integral", "derivative"),
+    [("position", "velocity"), ("velocity", "acceleration"), ("angular_velocity", "angular_acceleration")],
+)
+def test_vectors_are_derivatives_of_each_other(drives, name, integral, derivative):
+    # What is left is the difference's own error where a hump begins: it falls with the fourth power of the period.
+    states = drives[name]
+    np.testing.assert_allclose(difference(states[integral]), states[derivative][3:-3], rtol=0, atol=2e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_angular_velocity_is_twice_the_quaternion_derivative_times_its_conjugate(drives, name):
+    states = drives[name]
+    q = states["orientation"]
+    twice = 2.0 * product(difference(q), q[3:-3] * [1.0, -1.0, -1.0, -1.0])
+    np.testing.assert_allclose(twice[:, 0], 0.0, atol=1e-10)
+    np.testing.assert_allclose(twice[:, 1:], states["angular_velocity"][3:-3], rtol=0, atol=1e-8)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quaternion_is_unit_and_continuous(drives, name):
+    q = drives[name]["orientation"]
+    np.testing.assert_allclose(np.linalg.norm(q, axis=1), 1.0, rtol=0, atol=1e-14)
+    assert np.abs(np.diff(q, axis=0)).max() < 1e-3
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_quaternion_is_the_rotation_of_its_angles(drives, name):
+    states = drives[name][::50]
+    roll, pitch, yaw = angles(states)
+    q = np.array([[1.0, 0.0, 0.0, 0.0]])
+    for axis, angle in ((3, yaw), (2, pitch), (1, roll)):
+        turn = np.zeros((len(angle), 4))
+        turn[:, 0], turn[:, axis] = np.cos(0.5 * angle), np.sin(0.5 * angle)
+        q = product(q, turn)
+    np.testing.assert_allclose(q, states["orientation"], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_heading_follows_the_path_and_every_turn_is_driven(drives, name):
+    states = drives[name]
+    yaw = angles(states)[2]
+    course = states["velocity"][:, :2]
+    along = np.column_stack([np.cos(yaw), np.sin(yaw)]) * speed(states)[:, None]
+    np.testing.assert_allclose(course, along, rtol=0, atol=1e-10)
+    assert yaw[-1] == pytest.approx(sum(turn.size for turn in SCRIPTS[name].turns), abs=1e-10)
+
+
+def test_straight_drive_ends_where_its_legs_do(drives):
+    # A symmetric change of speed covers its mean speed times its time.
+    expected, last_speed, last_end = 0.0, 0.0, 0.0
+    for leg in SCRIPTS["brake"].legs:
+        expected += last_speed * (leg.start - last_end) + 0.5 * (last_speed + leg.speed) * (leg.end - leg.start)
+        last_speed, last_end = leg.speed, leg.end
+    np.testing.assert_allclose(drives["brake"]["position"][-1], [expected, 0.0, -0.5], rtol=0, atol=1e-9)
+
+
+def test_still_is_exactly_at_rest():
+    states = drive("still")
+    assert len(states) == 3600
+    for name in ("velocity", "acceleration", "angular_velocity", "angular_acceleration"):
+        assert not states[name].any()
+    assert (states["position"] == states["position"][0]).all()
+    assert (states["orientation"] == [1.0, 0.0, 0.0, 0.0]).all()
+    assert (states["engine_speed"] == states["engine_speed"][0]).all()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_drive_starts_and_ends_at_rest_and_stays_parked(name):
+    parked = SCRIPTS[name].duration
+    states = drive(name, 100.0, parked + 30.0)
+    assert len(states) == round((parked + 30.0) * 100.0)
+    for state, tolerance in ((states[0], 0.0), (states[round(parked * 100.0)], 1e-4), (states[-1], 1e-12)):
+        for field in ("velocity", "acceleration", "angular_velocity", "angular_acceleration"):
+            assert np.abs(state[field]).max() <= tolerance
+    assert states["engine_speed"][0] == states["engine_speed"][-1]
+    np.testing.assert_allclose(states["position"][-1], states["position"][round(parked * 100.0)], rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_drive_stays_within_what_a_car_does(drives, name):
+    states = drives[name]
+    surge, sway, _ = to_body(states, states["acceleration"]).T
+    assert surge.max() < 4.0
+    assert surge.min() > -8.0
+    assert np.abs(sway).max() < 5.0
+    assert speed(states).max() < 35.0
+    assert 700.0 < states["engine_speed"].min() <= states["engine_speed"].max() < 6500.0
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_script_is_in_order(name):
+    script = SCRIPTS[name]
+    ends = [0.0]
+    for leg in script.legs:
+        assert ends[-1] <= leg.start
+        assert 0.0 < 2.0 * leg.ramp <= leg.end - leg.start
+        ends.append(leg.end)
+    assert ends[-1] <= script.duration
+    assert not script.legs or script.legs[-1].speed == 0.0
+    for feature in (*script.turns, *script.slopes, *script.banks):
+        assert feature.start < feature.end <= script.duration
+        assert 0.0 < feature.share <= 0.5
+    assert [shift.time for shift in script.shifts] == sorted(shift.time for shift in script.shifts)
+
+
+def test_tour_has_everything(drives):
+    states = drives["tour"]
+    surge, sway, _ = to_body(states, states["acceleration"]).T
+    roll, pitch, _ = np.degrees(angles(states))
+    assert surge.max() > 2.5
+    assert surge.min() < -5.0
+    assert sway.max() > 2.0
+    assert sway.min() < -2.0
+    on_hill = (states["time"] > 37.0) & (states["time"] < 47.0)
+    assert pitch[on_hill].max() > 4.0
+    assert pitch[on_hill].min() < -4.0
+    assert np.ptp(states["position"][on_hill, 2]) > 3.0
+    banked = (states["time"] > 48.0) & (states["time"] < 51.0)
+    assert roll[banked].max() > 4.0  # right side down although the body leans to the left
+
+
+def test_humps_are_felt_where_they_are(drives):
+    states = drives["tour"]
+    up = -states["acceleration"][:, 2]
+    for top in SCRIPTS["tour"].humps:
+        near = np.abs(states["time"] - top) < 0.5
+        assert up[near].max() > 1.5
+        assert up[near].min() < -1.5
+
+
+def test_shifts_drop_the_engine_speed_while_the_car_does_not_slow(drives):
+    states = drives["tour"]
+    for time in (5.4, 8.7):
+        before, after = states[round((time - 0.25) * RATE_HZ)], states[round((time + 0.25) * RATE_HZ)]
+        assert after["engine_speed"] < 0.75 * before["engine_speed"]
+        assert after["velocity"][0] > before["velocity"][0]
+
+
+def test_turns_go_both_ways_beyond_thirty_degrees_on_a_flat_road(drives):
+    states = drives["turns"]
+    yaw = np.degrees(angles(states)[2])
+    assert yaw.max() > 180.0  # so that a heading has to wrap
+    assert yaw.min() < -30.0
+    np.testing.assert_array_equal(states["position"][:, 2], states["position"][0, 2])
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+def test_corner_pushes_inward_and_leans_outward(drives, side):
+    states = drives["turns"]
+    _, sway, down = to_body(states, states["acceleration"]).T
+    roll, _, _ = angles(states)
+    yaw_rate = states["angular_velocity"][:, 2]
+    corner = side * yaw_rate > 0.3
+    assert corner.any()
+    level = sway * np.cos(roll) - down * np.sin(roll)  # body-lateral, the lean taken out
+    np.testing.assert_allclose(level[corner], (speed(states) * yaw_rate)[corner], rtol=1e-5)
+    np.testing.assert_allclose(sway[corner], (speed(states) * yaw_rate)[corner], rtol=2e-3)
+    assert (side * roll[corner]).max() < 0.0  # right turn: left side down
+
+
+def test_nose_dives_when_braking_and_lifts_when_accelerating(drives):
+    states = drives["brake"]
+    pitch = angles(states)[1]
+    surge = states["acceleration"][:, 0]
+    # Held for longer than the suspension needs: only the held stretches, a second after their onset.
+    held = np.convolve(np.abs(np.gradient(surge)) > 1e-9, np.ones(1001))[: len(surge)] == 0
+    assert (pitch[held & (surge < -5.0)] < 0.0).all()
+    assert (pitch[held & (surge > 2.0)] > 0.0).all()
+    assert (held & (surge < -5.0)).any()
+    assert (held & (surge > 2.0)).any()
+
+
+@pytest.mark.parametrize(("rate_hz", "other_hz", "stride"), [(60.0, 120.0, 2), (50.0, MAX_RATE_HZ, 40)])
+def test_rates_agree_at_common_times(rate_hz, other_hz, stride):
+    few, many = drive("tour", rate_hz), drive("tour", other_hz)[::stride]
+    np.testing.assert_array_equal(few["time"], np.arange(len(few)) / rate_hz)
+    for field in STATE_DTYPE.names:
+        np.testing.assert_allclose(few[field], many[field], rtol=1e-13, atol=1e-10)
+
+
+def test_duration_cuts_or_extends_and_changes_nothing_else():
+    whole = drive("brake", 60.0)
+    assert len(whole) == round(SCRIPTS["brake"].duration * 60.0)
+    for field in STATE_DTYPE.names:
+        np.testing.assert_allclose(drive("brake", 60.0, 10.0)[field], whole[:600][field], rtol=1e-13, atol=1e-10)
+        np.testing.assert_allclose(drive("brake", 60.0, 40.0)[: len(whole)][field], whole[field], 1e-13, 1e-10)
+
+
+def test_drive_is_deterministic():
+    assert drive("tour").tobytes() == drive("tour").tobytes()
+
+
+def test_unknown_drive_is_refused_with_the_known_ones():
+    with pytest.raises(ConfigError, match=r"drive: found 'moon', allowed are .*tour"):
+        drive("moon")
+
+
+@pytest.mark.parametrize("rate_hz", [0.0, -60.0, float("nan"), float("inf"), 2001.0])
+def test_bad_rate_is_refused(rate_hz):
+    with pytest.raises(ConfigError, match=r"rate_hz: found .*, allowed is above 0 and at most 2000"):
+        drive("still", rate_hz)
+
+
+@pytest.mark.parametrize("duration_s", [0.0, -1.0, float("nan"), float("inf")])
+def test_bad_duration_is_refused(duration_s):
+    with pytest.raises(ConfigError, match=r"duration_s: found .*, allowed is finite and above 0"):
+        drive("still", 60.0, duration_s)

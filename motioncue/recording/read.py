@@ -1,0 +1,113 @@
+"""Recordings: the bytes that a simulator wrote, as they came."""
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from motioncue import protocols
+from motioncue.errors import PacketError
+from motioncue.motion import MOTION_DTYPE
+
+__all__ = ["at_ticks", "read_motion", "read_packages", "sample_recording"]
+
+
+def sample_recording() -> Path:
+    """Return the path of the recording that comes with the package: a real drive as City Car Driving bytes.
+
+    A 59.9 s motorway drive at 60 Hz, made from the example segment of comma.ai's comma2k19 data set (MIT licence).
+    """
+    return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
+
+
+def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
+    """Return the packages of a recording.
+
+    Raises
+    ------
+    PacketError
+        If the file cannot be read, is empty or is cut short: says where.
+    ConfigError
+        If there is no such system.
+    """
+    framed = protocols.system(system).framed
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
+    try:
+        packages: list[bytes] = framed(data)
+    except PacketError as error:
+        raise PacketError(f"recording {str(path)!r}: {error}") from error
+    if not packages:
+        raise PacketError(f"recording {str(path)!r}: found no bytes, allowed is at least one package")
+    return packages
+
+
+def read_motion(path: str | Path, system: str = "city-car-driving", **options: Any) -> Any:
+    """Return the motion in a recording, one row a frame.
+
+    Parameters
+    ----------
+    path : str or Path
+        The bytes that the simulator wrote.
+    system : str
+        Whose bytes they are.
+    **options
+        As ``source.options`` of a profile.
+
+    Returns
+    -------
+    ndarray of MOTION_DTYPE, shape (n,)
+        `time` counts nanoseconds from the first frame by the simulator's own clock.
+
+    Raises
+    ------
+    PacketError
+        If the file cannot be read or a package is refused: names the first one and the reason.
+    """
+    source = protocols.source(system)
+    session = source.session(msgspec.convert(options, source.Options))
+    session.begin(0)
+    rows = []
+    for index, package in enumerate(read_packages(path, system)):
+        session.feed(package, 0)
+        if session.rejected:
+            raise PacketError(f"recording {str(path)!r}: package {index} refused: {', '.join(session.rejected)}")
+        row = session.newest()
+        if row is not None:
+            rows.append(row)
+    motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
+    if len(motion):
+        motion["time"] = np.round((motion["frame_time"] - motion["frame_time"][0]) * 1e9)
+    return motion
+
+
+def at_ticks(motion: Any, rate_hz: float = 333.33) -> Any:
+    """Return what each tick reads when frames arrive at their `time`: the newest one.
+
+    Parameters
+    ----------
+    motion : ndarray of MOTION_DTYPE, shape (n,)
+        Frames in order of time.
+    rate_hz : float
+        Ticks a second [Hz]; the first tick is at the first frame.
+
+    Returns
+    -------
+    ndarray of MOTION_DTYPE, shape (m,)
+        Rows keep the time of their frame.
+
+    Raises
+    ------
+    ValueError
+        If there is no frame, times go back, or the rate is not positive.
+    """
+    time = motion["time"]
+    if len(motion) == 0 or (np.diff(time) < 0).any() or not 0 < rate_hz < np.inf:
+        raise ValueError(f"at_ticks: allowed are frames in order of time and a rate above 0 Hz, found {rate_hz} Hz")
+    period = round(1e9 / rate_hz)
+    ticks = np.arange(time[0], time[-1] + 1, period)
+    return motion[np.searchsorted(time, ticks, side="right") - 1]

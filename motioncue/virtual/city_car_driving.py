@@ -1,0 +1,168 @@
+"""A simulator that speaks City Car Driving's protocol: a virtual drive or a recording, to a real endpoint."""
+
+import threading
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import quaternion as npq
+
+from motioncue.errors import EndpointError, PacketError
+from motioncue.protocols.city_car_driving import FRAME, INIT
+from motioncue.recording.read import read_packages
+from motioncue.transports.stream import connect
+from motioncue.virtual.car import drive
+
+__all__ = ["Frame", "Simulator", "driven", "encode_states", "recorded"]
+
+# World: X east, Y up, Z south.  Car coordinates: X left, Y up, Z forward.
+WORLD_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])
+CAR_FROM_BODY = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+
+INIT_PACKAGE = INIT.encode({"forward": (0.0, 0.0, 1.0), "up": (0.0, 1.0, 0.0)})
+
+
+class Frame(NamedTuple):
+    """A package, and how long after the one before it is sent [s]."""
+
+    duration: float
+    package: bytes
+
+
+def encode_states(states: Any) -> Any:
+    """Return the frame packages of `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
+    frames = np.zeros(len(states), FRAME.dtype)
+    for name, value in FRAME.constants.items():
+        frames[name] = value
+    frames["frame_time"] = np.diff(states["time"], prepend=states["time"][:1])
+    for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
+        frames[name] = states[name] @ WORLD_FROM_NED.T
+    world = npq.from_rotation_matrix(WORLD_FROM_NED)
+    body = npq.from_rotation_matrix(CAR_FROM_BODY.T)
+    q = npq.as_float_array(world * npq.as_quat_array(states["orientation"]) * body)
+    frames["orientation"] = np.roll(q, -1, axis=-1)
+    return frames
+
+
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the packages of a virtual drive; ConfigError for an unknown drive or rate."""
+    frames = encode_states(drive(name, rate_hz, duration_s))
+    frames["frame_time"] = 1.0 / rate_hz
+    yield Frame(0.0, INIT_PACKAGE)
+    for frame in frames:
+        yield Frame(1.0 / rate_hz, frame.tobytes())
+
+
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the packages of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
+    sent = 0.0
+    for package in read_packages(path):
+        duration = 0.0
+        if package[2] == FRAME.constants["type"]:
+            duration = 1.0 / rate_hz if rate_hz else FRAME.decode(package)["frame_time"]
+        sent += duration
+        if duration_s is not None and sent > duration_s:
+            return
+        yield Frame(duration, package)
+
+
+class Simulator:
+    """Plays City Car Driving: connects, sends a package, waits for the reply, sends the next.
+
+    Parameters
+    ----------
+    url : str
+        Where the engine listens.
+    frames : iterable of Frame
+        An init package first.
+    timeout_s : float
+        How long to wait for a reply before the connection is given up [s].
+
+    Notes
+    -----
+    As the document says, it tries to connect at each frame until it succeeds; what is driven meanwhile is lost.
+    When the engine goes away it tries again, and begins with the init package.
+    """
+
+    def __init__(self, url: str, frames: Iterable[Frame], *, timeout_s: float = 2.0) -> None:
+        self.url = url
+        self.frames = frames
+        self.timeout_s = timeout_s
+        self.sent = self.replies = self.connections = self.lost = 0
+        self._socket: Any = None
+        self._init = b""
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Play all frames, or until `stop`."""
+        deadline = time.monotonic()
+        try:
+            for duration, package in self.frames:
+                deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not race after a pause
+                if self._stop.wait(max(0.0, deadline - time.monotonic())):
+                    break
+                if package[2] == INIT.constants["type"]:
+                    self._init = package
+                    self._wait_for_engine()
+                    continue
+                self._play(package)
+        finally:
+            self._disconnect()
+
+    def stop(self) -> None:
+        """End `run` soon, from any thread."""
+        self._stop.set()
+
+    def _wait_for_engine(self) -> None:
+        while not self._connected() and not self._stop.wait(0.05):
+            pass
+
+    def _play(self, package: bytes) -> None:
+        if not self._connected():
+            self.lost += 1
+            return
+        try:
+            self._exchange(package)
+            self.sent += 1
+        except (OSError, PacketError):
+            self.lost += 1
+            self._disconnect()
+
+    def _connected(self) -> bool:
+        if self._socket is not None:
+            return True
+        try:
+            self._socket = connect(self.url)
+            self._socket.settimeout(self.timeout_s)
+            self._exchange(self._init)
+        except (EndpointError, OSError, PacketError) as error:
+            self._disconnect()
+            if isinstance(error, EndpointError) and "allowed" in str(error):
+                raise  # a bad URL never gets better
+            return False
+        self.connections += 1
+        return True
+
+    def _exchange(self, package: bytes) -> None:
+        self._socket.sendall(package)
+        head = self._receive(2)
+        reply = head + self._receive(int.from_bytes(head, "little") - 2)
+        if reply[2] != package[2] - 1:
+            raise PacketError(f"reply: found type {reply[2]}, allowed is {package[2] - 1}")
+        self.replies += 1
+
+    def _receive(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = self._socket.recv(size - len(data))
+            if not piece:
+                raise PacketError("the engine has closed the connection")
+            data += piece
+        return data
+
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

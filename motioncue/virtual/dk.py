@@ -1,0 +1,115 @@
+"""A DK that listens: receives both streams, and says what it would do and how steadily it was fed."""
+
+import select
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from motioncue.errors import PacketError
+from motioncue.protocols import system as find_system
+from motioncue.transports.udp import open_receiver
+
+__all__ = ["DatagramListener"]
+
+KEPT = 100_000  # arrival times, five minutes at 333 Hz
+
+
+class DatagramListener:
+    """Receives the datagrams of a system.
+
+    Parameters
+    ----------
+    system : str
+        Whose datagrams they are.
+    urls : iterable of str
+        Where to listen: ``udp://HOST:PORT`` for each stream.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system.
+    EndpointError
+        If an endpoint is bad or in use.
+    """
+
+    def __init__(self, system: str, urls: Iterable[str]) -> None:
+        self._identify = find_system(system).identify
+        self.received: Counter[str] = Counter()
+        self.rejected: Counter[str] = Counter()
+        self._last: dict[str, bytes] = {}
+        self._arrivals: dict[str, list[int]] = {}
+        self._stop = threading.Event()
+        self._sockets: list[socket.socket] = []
+        try:
+            for url in urls:
+                self._sockets.append(open_receiver(url))
+        except Exception:
+            self.close()
+            raise
+
+    def run(self, duration_s: float | None = None) -> None:
+        """Receive for `duration_s`, or until `stop`."""
+        end = None if duration_s is None else time.monotonic() + duration_s
+        while not self._stop.is_set() and (end is None or time.monotonic() < end):
+            for ready in select.select(self._sockets, [], [], 0.05)[0]:
+                self.take(ready.recv(65536), time.monotonic_ns())
+
+    def take(self, data: bytes, now_ns: int) -> None:
+        """Take one datagram that came at `now_ns`."""
+        try:
+            name = self._identify(data).name
+        except PacketError:
+            self.rejected["size_or_magic"] += 1
+            return
+        self.received[name] += 1
+        self._last[name] = data
+        arrivals = self._arrivals.setdefault(name, [])
+        arrivals.append(now_ns)
+        if len(arrivals) > KEPT:
+            del arrivals[: KEPT // 2]
+
+    def stop(self) -> None:
+        """End `run` soon, from any thread."""
+        self._stop.set()
+
+    def close(self) -> None:
+        """Close the sockets."""
+        for listening in self._sockets:
+            listening.close()
+
+    def last(self, name: str) -> dict[str, Any]:
+        """Return the fields of the newest packet of that name; empty if there was none."""
+        data = self._last.get(name)
+        fields: dict[str, Any] = self._identify(data).decode(data) if data is not None else {}
+        return fields
+
+    def rate_hz(self, name: str) -> float:
+        """Return the mean rate of a stream [Hz]; 0 if it cannot be told yet."""
+        arrivals = self._arrivals.get(name, [])
+        span = arrivals[-1] - arrivals[0] if len(arrivals) > 1 else 0
+        return (len(arrivals) - 1) * 1e9 / span if span else 0.0
+
+    def stats(self) -> dict[str, Any]:
+        """Return what was received, how fast and how steadily, and the newest packet of each stream."""
+        streams = {}
+        for name, count in self.received.items():
+            intervals = np.diff(np.array(self._arrivals[name])) / 1e3
+            streams[name] = {
+                "packets_received": count,
+                "rate_hz": self.rate_hz(name),
+                "interval_us": {
+                    key: float(np.quantile(intervals, q)) if len(intervals) else None
+                    for key, q in (("p50", 0.5), ("p99", 0.99), ("max", 1.0))
+                },
+                "last": self.last(name),
+            }
+        return {
+            "packets_received": sum(self.received.values()),
+            "rejected": dict(self.rejected),
+            "streams": streams,
+        }

@@ -1,5 +1,7 @@
 """Motion cueing for driving simulators: telemetry in, body-frame cues out, on time."""
 
+from pathlib import Path
+
 from motioncue._version import __version__
 from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketError
 from motioncue.kernels.body import body_motion
@@ -20,5 +22,14 @@ __all__ = [
     "__version__",
     "body_motion",
     "cue",
+    "get_include",
     "load_profile",
 ]
+
+
+def get_include() -> str:
+    """Return the directory that an extension which cimports the kernels adds to its include path.
+
+    The kernels' C headers are included as ``motioncue/kernels/….h`` from there.
+    """
+    return str(Path(__file__).parent.parent)

@@ -12,7 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["ACTUATION_DTYPE", "CUE", "CUE_DTYPE", "GRAVITY", "MOTION", "MOTION_DTYPE", "TELEMETRY_DTYPE", "TICK_DTYPE", "Channel"]
+__all__ = [
+    "ACTUATION_DTYPE",
+    "CUE",
+    "CUE_DTYPE",
+    "GRAVITY",
+    "MOTION",
+    "MOTION_DTYPE",
+    "TELEMETRY_DTYPE",
+    "TICK_DTYPE",
+    "Channel",
+]
 
 GRAVITY = 9.80665
 """Standard acceleration of gravity [m/s^2]."""

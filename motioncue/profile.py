@@ -41,7 +41,7 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tr
     """A table of a profile: a key that it does not have is refused."""
 
 
-class Source(_Table, kw_only=True):
+class Source(_Table, frozen=True, kw_only=True):
     """The simulator."""
 
     system: str
@@ -56,7 +56,7 @@ class Source(_Table, kw_only=True):
     """What the system's own document leaves open; see `motioncue profiles`."""
 
 
-class Axis(_Table, kw_only=True):
+class Axis(_Table, frozen=True, kw_only=True):
     """A washed-out axis."""
 
     gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
@@ -69,21 +69,21 @@ class Axis(_Table, kw_only=True):
     """Break frequency of the third order's extra section [Hz]; no other order uses it."""
 
 
-class TranslationAxis(Axis, kw_only=True):
+class TranslationAxis(Axis, frozen=True, kw_only=True):
     """Surge, sway or heave."""
 
     limit_m_s2: Positive | None = None
     """Largest scaled input [m/s^2]; none if left out."""
 
 
-class RotationAxis(Axis, kw_only=True):
+class RotationAxis(Axis, frozen=True, kw_only=True):
     """Roll, pitch or yaw."""
 
     limit_deg_s: Positive | None = None
     """Largest scaled input [deg/s]; none if left out."""
 
 
-class Tilt(_Table, kw_only=True):
+class Tilt(_Table, frozen=True, kw_only=True):
     """Tilt coordination: sustained specific force as platform tilt."""
 
     surge_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
@@ -94,11 +94,11 @@ class Tilt(_Table, kw_only=True):
     """Largest tilt rate [deg/s]; none if left out."""
 
 
-class Direct(_Table, tag_field="algorithm", tag="direct"):
+class Direct(_Table, frozen=True, tag_field="algorithm", tag="direct"):
     """Body frame straight through."""
 
 
-class Classical(_Table, kw_only=True, tag_field="algorithm", tag="classical"):
+class Classical(_Table, frozen=True, kw_only=True, tag_field="algorithm", tag="classical"):
     """Classical washout; a preset fills whatever is not given."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = CLASSICAL
@@ -112,7 +112,7 @@ class Classical(_Table, kw_only=True, tag_field="algorithm", tag="classical"):
     tilt: Tilt
 
 
-class Output(_Table, kw_only=True):
+class Output(_Table, frozen=True, kw_only=True):
     """The platform."""
 
     system: str
@@ -121,7 +121,7 @@ class Output(_Table, kw_only=True):
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
 
 
-class Profile(_Table, kw_only=True):
+class Profile(_Table, frozen=True, kw_only=True):
     """Everything a run needs."""
 
     source: Source

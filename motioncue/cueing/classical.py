@@ -13,6 +13,13 @@ __all__ = ["design"]
 def design(settings: Classical, rate_hz: float) -> ClassicalWashout:
     """Return the washout that `settings` describe, ready to step at `rate_hz`.
 
+    Parameters
+    ----------
+    settings : Classical
+        The ``cueing`` table of a profile.
+    rate_hz : float
+        Ticks a second [Hz].
+
     Raises
     ------
     ConfigError

@@ -7,5 +7,13 @@ __all__ = ["design"]
 
 
 def design(settings: Direct, rate_hz: float) -> DirectKernel:
-    """Return the algorithm that passes everything; it has no parameters."""
+    """Return the algorithm that passes everything.
+
+    Parameters
+    ----------
+    settings : Direct
+        It has none.
+    rate_hz : float
+        Ticks a second [Hz]; any will do.
+    """
     return DirectKernel()

@@ -197,7 +197,19 @@ cdef class BodyStage:
         self.frame.with_gravity = gravity == "included"
 
     def process(self, const Telemetry[::1] telemetry not None, Motion[::1] out not None):
-        """Convert `telemetry` into `out`, both of shape (n,); return the reason codes, int32 of shape (n,).
+        """Convert telemetry into motion, and say which rows were refused.
+
+        Parameters
+        ----------
+        telemetry : ndarray of TELEMETRY_DTYPE, shape (n,)
+            What a simulator says, in its own axes.
+        out : ndarray of MOTION_DTYPE, shape (n,)
+            Filled, but for its times.
+
+        Returns
+        -------
+        ndarray of int32, shape (n,)
+            A `Reason` for each row; 0 where it was accepted.
 
         Raises
         ------

@@ -79,5 +79,11 @@ cdef class FakeClock(Clock):
         free(self.fake.stalls)
 
     def advance(self, int64_t ns):
-        """Let `ns` nanoseconds pass."""
+        """Let time pass.
+
+        Parameters
+        ----------
+        ns : int
+            How much [ns].
+        """
         self.fake.now += ns

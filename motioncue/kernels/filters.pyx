@@ -93,7 +93,18 @@ cdef class HighPass:
         self._primed = False
 
     def step(self, double u):
-        """Return the filtered value, its first and its second integral, as a tuple of three floats."""
+        """Do one tick: return the filtered value, its first and its second integral.
+
+        Parameters
+        ----------
+        u : float
+            The input [any unit].
+
+        Returns
+        -------
+        tuple of 3 floats
+            In the unit of `u`, and that times s and s^2.
+        """
         if not self._primed:
             prime_1(&self._outer, &self._s, u)
             prime_2(&self._inner, &self._state, u)

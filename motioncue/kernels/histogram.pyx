@@ -28,9 +28,19 @@ cdef int64_t quantile(const Histogram* h, double q) noexcept nogil:
 
 
 def quantiles(const int64_t[::1] values not None, list levels not None):
-    """Return the quantiles of `values` [any unit, >= 0] as the loops estimate them.
+    """Return quantiles as the loops estimate them.
 
-    The result is within 1/64 above the exact value; exact below 128.
+    Parameters
+    ----------
+    values : ndarray of int64, shape (n,)
+        Any unit; below 0 counts as 0.
+    levels : list of float
+        From 0 to 1.
+
+    Returns
+    -------
+    list of int
+        One for each level, within 1/64 above the exact value; exact below 128.
     """
     cdef Histogram h
     cdef Py_ssize_t i

@@ -2,6 +2,7 @@
 
 
 cpdef enum Reason:
+    """Why something was refused, or what happened."""
     ACCEPTED = 0
     SIZE            # a known type with another size
     TYPE            # no such package

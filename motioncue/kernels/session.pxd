@@ -13,7 +13,8 @@ from motioncue.kernels.slot cimport Event, Events, Slot
 
 cdef enum:
     PENDING_BYTES = 1024
-    OUT_BYTES = 1024
+    FEED_BYTES = 512        # at once: every reply that so many can ask for fits into `out`
+    OUT_BYTES = 4096
     MESSAGES = 4
     REPLY_BYTES = 16
     REASON_COUNT = 16

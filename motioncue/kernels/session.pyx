@@ -174,6 +174,11 @@ cdef class Session:
     patience_s : float
         How long the rest of a package may take [s].
 
+    Raises
+    ------
+    ValueError
+        If there are too many messages, or a reply is too long.
+
     Notes
     -----
     Real time: `feed` does not block and cannot fail; everything it refuses is counted in `rejected`.
@@ -182,6 +187,7 @@ cdef class Session:
     def __cinit__(self, messages, bytes unknown_reply, BodyStage stage, *, double patience_s=1.0):
         cdef Message* m
         cdef Table table
+        cdef int i
         if <int>REASONS > <int>REASON_COUNT or len(messages) > MESSAGES:
             raise ValueError(f"messages: found {len(messages)}, allowed are {MESSAGES}")
         self.state = <SessionState*>calloc(1, sizeof(SessionState))
@@ -201,14 +207,23 @@ cdef class Session:
         self.state.size_max = PENDING_BYTES // 2
         self.state.patience = <int64_t>(patience_s * 1e9)
         self.state.frame = self.state.fallback = stage.frame
+        # What no package fills, the source does not have.
         self.state.telemetry.engine_speed = NAN
+        for i in range(3):
+            self.state.telemetry.velocity[i] = NAN
         slot_clear(&self.state.newest)
 
     def __dealloc__(self):
         free(self.state)
 
     def begin(self, int64_t now_ns):
-        """Start afresh for a simulator that has just connected."""
+        """Start afresh for a simulator that has just connected.
+
+        Parameters
+        ----------
+        now_ns : int
+            When it did, monotonic clock [ns].
+        """
         session_begin(self.state, now_ns)
 
     def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
@@ -232,7 +247,7 @@ cdef class Session:
         cdef bint good = True
         replies = b""
         while good and start < n:
-            piece = min(n - start, PENDING_BYTES)
+            piece = min(n - start, FEED_BYTES)
             good = session_feed(self.state, &data[start], piece, now_ns)
             start += piece
             replies += self.state.out[: self.state.out_have]
@@ -275,7 +290,12 @@ cdef class Session:
         return mc_load(&self.state.counters.replies)
 
     @property
+    def events_lost(self):
+        """Events that found the queue full: nobody had called `events` for too long."""
+        return mc_load(&self.state.events.lost)
+
+    @property
     def rejected(self):
-        """How many packages, or connections, were refused for each reason; reasons that did not occur are left out."""
+        """How many packages, or connections, were refused for each reason that did occur."""
         counts = ((name, mc_load(&self.state.counters.refused[code])) for code, name in enumerate(NAMES))
         return {name: count for name, count in counts if count}

@@ -1,4 +1,4 @@
-"""The classical washout as an algorithm: owns the memory, takes its coefficients, is stepped from the pxd."""
+"""The classical washout as an algorithm: owns its memory, takes its settings; the step is in the pxd."""
 
 from libc.math cimport M_PI
 from libc.string cimport memset

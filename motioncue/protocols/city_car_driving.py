@@ -160,4 +160,3 @@ def identify(data: bytes) -> Packet:
     kinds = ", ".join(f"{p.name} ({p.size} bytes, type {p.constants['type']})" for p in FROM_SIMULATOR + FROM_DRIVER)
     found = f"{len(data)} bytes" + (f", type {data[2]}" if len(data) > 2 else "")
     raise PacketError(f"city-car-driving: found {found}, allowed are {kinds}")
-

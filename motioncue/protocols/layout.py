@@ -32,7 +32,7 @@ class Take(NamedTuple):
     telemetry: str
     element: int
     field: str
-    index: int = 0
+    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     scale: float = 1.0  # telemetry = wire * scale
 
 
@@ -70,7 +70,11 @@ class Packet:
     ) -> None:
         self.name = name
         self.size = size
-        self.fields = {field.name: field for field in fields}
+        self.fields: dict[str, Field] = {}
+        for field in fields:
+            if field.name in self.fields:
+                raise ValueError(f"{name}: found two fields named {field.name!r}")
+            self.fields[field.name] = field
         self.constants = dict(constants or {})
         self._refuse_overlap()
 
@@ -156,11 +160,14 @@ class Packet:
         return Table(self.size, rows)
 
     def sending(self, sends: Iterable[Send]) -> Table:
-        """Compile the packet for encoding from an actuation record."""
+        """Compile the packet for encoding from an actuation record; ValueError for a field the encoder cannot write."""
         rows = []
         for send in sends:
             slot = slot_of(ACTUATION_DTYPE, send.channel)
-            rows.append((*self.where(send.field), slot, send.scale, math.inf, send.absent))
+            offset, dtype = self.where(send.field)
+            if dtype.str != "<f4":
+                raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
+            rows.append((offset, dtype, slot, send.scale, math.inf, send.absent))
         return Table(self.size, rows)
 
 

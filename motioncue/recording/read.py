@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from motioncue import protocols
 from motioncue.errors import PacketError
@@ -15,15 +16,22 @@ __all__ = ["at_ticks", "read_motion", "read_packages", "sample_recording"]
 
 
 def sample_recording() -> Path:
-    """Return the path of the recording that comes with the package: a real drive as City Car Driving bytes.
+    """Return the path of the recording that comes with the package.
 
-    A 59.9 s motorway drive at 60 Hz, made from the example segment of comma.ai's comma2k19 data set (MIT licence).
+    A real drive as City Car Driving bytes: a 59.9 s motorway drive at 60 Hz, made from the example segment of comma.ai's comma2k19 data set (MIT licence).
     """
     return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
 
 
 def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
     """Return the packages of a recording.
+
+    Parameters
+    ----------
+    path : str or Path
+        The bytes that the simulator wrote.
+    system : str
+        Whose bytes they are.
 
     Raises
     ------
@@ -46,7 +54,7 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
     return packages
 
 
-def read_motion(path: str | Path, system: str = "city-car-driving", **options: Any) -> Any:
+def read_motion(path: str | Path, system: str = "city-car-driving", **options: Any) -> npt.NDArray[np.void]:
     """Return the motion in a recording, one row a frame.
 
     Parameters
@@ -61,31 +69,44 @@ def read_motion(path: str | Path, system: str = "city-car-driving", **options: A
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
-        `time` counts nanoseconds from the first frame by the simulator's own clock.
+        `time` counts nanoseconds from the first frame by the simulator's own clock, over all sessions.
 
     Raises
     ------
     PacketError
         If the file cannot be read or a package is refused: names the first one and the reason.
     """
+    return read_frames(path, system, **options)[0]
+
+
+def read_frames(
+    path: str | Path, system: str = "city-car-driving", **options: Any
+) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
+    """Return what `read_motion` does, all packages, and the place of each frame among them."""
     source = protocols.source(system)
     session = source.session(msgspec.convert(options, source.Options))
     session.begin(0)
-    rows = []
-    for index, package in enumerate(read_packages(path, system)):
+    packages = read_packages(path, system)
+    rows, places, times = [], [], []
+    began = 0.0  # [s], by the clock of the whole recording
+    for place, package in enumerate(packages):
         session.feed(package, 0)
         if session.rejected:
-            raise PacketError(f"recording {str(path)!r}: package {index} refused: {', '.join(session.rejected)}")
+            raise PacketError(f"recording {str(path)!r}: package {place} refused: {', '.join(session.rejected)}")
         row = session.newest()
-        if row is not None:
-            rows.append(row)
+        if row is None:  # not a frame: the simulator's clock begins again
+            began = times[-1] if times else 0.0
+            continue
+        rows.append(row)
+        places.append(place)
+        times.append(began + float(row["frame_time"][0]))
     motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
-    if len(motion):
-        motion["time"] = np.round((motion["frame_time"] - motion["frame_time"][0]) * 1e9)
-    return motion
+    if times:
+        motion["time"] = np.round((np.array(times) - times[0]) * 1e9)
+    return motion, packages, np.array(places, dtype=np.intp)
 
 
-def at_ticks(motion: Any, rate_hz: float = 333.33) -> Any:
+def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33) -> npt.NDArray[np.void]:
     """Return what each tick reads when frames arrive at their `time`: the newest one.
 
     Parameters

@@ -1,13 +1,14 @@
 """Replay: a recording through the whole engine, on a clock that takes no time."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from motioncue.errors import PacketError
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Profile
-from motioncue.recording.read import read_motion, read_packages
+from motioncue.recording.read import read_frames
 from motioncue.runtime.engine import Pipeline, load_profile
 
 __all__ = ["replay"]
@@ -15,7 +16,7 @@ __all__ = ["replay"]
 START_NS = 1_000_000_000
 
 
-def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0) -> Any:
+def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0) -> npt.NDArray[np.void]:
     """Return every tick that the engine makes of a recording.
 
     Parameters
@@ -39,15 +40,18 @@ def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = profile.source.system
-    arrivals = START_NS + read_motion(path, system, **profile.source.options)["time"]
+    motion, packages, places = read_frames(path, system, **profile.source.options)
+    if not len(motion):
+        raise PacketError(f"recording {str(path)!r}: found no frame, allowed is at least one")
+    arrivals = START_NS + motion["time"]
     end = int(arrivals[-1]) + round(tail_s * 1e9)
     ticks = int((end - START_NS) * profile.output.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
     pipeline.session.begin(START_NS)
-    packages = read_packages(path, system)
-    # What is not a frame came just before the first one.
-    times = np.concatenate([np.full(len(packages) - len(arrivals), START_NS), arrivals])
+    # What is not a frame came just before the next one.
+    nexts = np.searchsorted(places, np.arange(len(packages)))
+    times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
     for time, package in zip(times.tolist(), packages, strict=True):
         pipeline.emitter.run(until_ns=time)
         pipeline.session.feed(package, time)

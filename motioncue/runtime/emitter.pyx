@@ -271,8 +271,8 @@ cdef class Emitter:
             self._deadline += self._period
             self._index += 1
             missed = clock.now(clock.memory) - self._deadline
-            if missed > 0:
-                missed = (missed + self._period - 1) // self._period
+            if missed >= 0:
+                missed = missed // self._period + 1
                 self._deadline += missed * self._period
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
@@ -282,8 +282,17 @@ cdef class Emitter:
         mc_restore_fpu(fpu)
 
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
-        """Tick `ticks` times, or up to but not including `until_ns`, or until `stop` has faded to neutral.
+        """Tick along the grid until told enough, or until `stop` has faded to neutral.
 
+        Parameters
+        ----------
+        ticks : int
+            How many at most; negative for any number.
+        until_ns : int
+            The deadline not to tick at any more [ns].
+
+        Notes
+        -----
         Called again, it goes on along the same grid.
         """
         with nogil:
@@ -294,7 +303,13 @@ cdef class Emitter:
         mc_prepare_thread()
 
     def park(self, bint parked=True):
-        """Fade to neutral and stay there, whatever comes in; or, with False, follow the input again."""
+        """Fade to neutral and stay there, whatever comes in.
+
+        Parameters
+        ----------
+        parked : bool
+            With False: follow the input again.
+        """
         mc_store(&self._parked, parked)
 
     def stop(self):

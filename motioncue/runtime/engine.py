@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from motioncue import cueing, protocols
 from motioncue.errors import ConfigError
+from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.session import Session
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
@@ -93,12 +95,14 @@ def _period_ns(profile: Profile) -> int:
     return round(1e9 / profile.output.rate_hz)
 
 
-def _design(profile: Profile) -> Any:
+def _design(profile: Profile) -> Algorithm:
     """Return the algorithm for the rate that the emitter's grid really has."""
     return cueing.design(profile.cueing, 1e9 / _period_ns(profile))
 
 
-def cue(profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None) -> Any:
+def cue(
+    profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None
+) -> npt.NDArray[np.void]:
     """Return the cues that the engine's kernels give for `motion`, offline.
 
     Parameters
@@ -213,17 +217,31 @@ class Engine:
         self._ended = threading.Event()
 
     def start(self) -> "Engine":
-        """Open the endpoints and start both loops."""
+        """Open the endpoints and start both loops.
+
+        Raises
+        ------
+        EndpointError
+            If an endpoint is in use or not to be had.
+        RuntimeError
+            If this engine has been started before.
+        """
         if self._threads or self._ended.is_set():
             raise RuntimeError("this engine has been started already; make another one")
         profile, emitter = self.profile, self._pipeline.emitter
-        platform = protocols.platform(profile.output.system)
-        for name, url in _streams(profile).items():
-            stream = platform.STREAMS[name]
-            sender, address = open_sender(url)
-            emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
-        self._listener = Listener(profile.source.endpoint)
-        self._receiver = StreamReceiver(self._pipeline.session, self._listener.socket, MonotonicClock())
+        streams = protocols.platform(profile.output.system).STREAMS
+        with ExitStack() as opened:
+            senders = {name: open_sender(url) for name, url in _streams(profile).items()}
+            for sender, _ in senders.values():
+                opened.callback(sender.close)
+            listener = Listener(profile.source.endpoint)
+            opened.callback(listener.close)
+            self._receiver = StreamReceiver(self._pipeline.session, listener.socket, MonotonicClock())
+            opened.callback(self._receiver.close)
+            for name, (sender, address) in senders.items():
+                stream = streams[name]
+                emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
+            self._opened = opened.pop_all()
         log.info("waiting for %s at %s", profile.source.system, profile.source.endpoint)
         for target in (self._receiver.run, self._emit, self._drain):
             thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
@@ -261,8 +279,7 @@ class Engine:
         receive.join()
         self._ended.set()
         drain.join()
-        self._receiver.close()
-        self._listener.close()
+        self._opened.close()
 
     def __enter__(self) -> "Engine":
         """Start."""
@@ -278,12 +295,12 @@ class Engine:
         """Return what has happened so far; the keys are those of ``motioncue run --json``."""
         return self._pipeline.stats()
 
-    def newest(self) -> Any:
+    def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
         return self._pipeline.emitter.newest()
 
     @property
-    def trace(self) -> Any:
+    def trace(self) -> npt.NDArray[np.void]:
         """The first ticks, as many as asked for: ndarray of TICK_DTYPE."""
         return self._pipeline.emitter.trace
 

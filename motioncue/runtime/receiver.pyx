@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.reasons cimport SECOND_SIMULATOR
 from motioncue.kernels.session cimport (
-    Session, SessionState, refuse, session_begin, session_end, session_feed, session_sent, session_stalled,
+    FEED_BYTES, Session, SessionState, refuse, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.kernels.slot cimport mc_load, mc_store
 from motioncue.transports.sockets cimport (
@@ -17,7 +17,7 @@ import socket
 __all__ = ["StreamReceiver"]
 
 cdef enum:
-    READ_BYTES = 512        # as many replies as that can ask for fit into the session's reply buffer
+    READS = 64              # of one simulator in a row, before whoever else waits has a turn
     RETRY_MS = 20           # while a package is incomplete or a reply is waiting for room
 
 
@@ -32,17 +32,18 @@ cdef bint flush(SessionState* s, mc_fd client) noexcept nogil:
 
 
 cdef bint serve(SessionState* s, mc_fd client, const Time* clock) noexcept nogil:
-    """Take everything the simulator has sent so far and answer it; False if the connection has ended."""
-    cdef uint8_t buffer[READ_BYTES]
-    cdef int n
+    """Take what the simulator has sent so far and answer it; False if the connection has ended."""
+    cdef uint8_t buffer[FEED_BYTES]
+    cdef int i, n
     cdef bint open
-    while True:
-        n = mc_receive(client, buffer, READ_BYTES)
+    for i in range(READS):
+        n = mc_receive(client, buffer, FEED_BYTES)
         if n <= 0:
             return n < 0 and flush(s, client)
         open = session_feed(s, buffer, n, clock.now(clock.memory))
         if not (flush(s, client) and open):
             return False
+    return True
 
 
 cdef class StreamReceiver:

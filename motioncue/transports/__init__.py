@@ -1,0 +1,1 @@
+"""Where bytes come from and go to: endpoints, stream and datagram sockets."""

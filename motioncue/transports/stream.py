@@ -46,6 +46,7 @@ class Listener:
         try:
             if os.name == "posix":  # elsewhere the option would let two programs share the port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: replies go at once
             listener.bind(address)
         except OSError:
             listener.close()
@@ -84,6 +85,7 @@ def _remove_stale(path: str) -> None:
     except FileNotFoundError:
         return
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        probe.settimeout(1.0)  # an owner that hangs keeps its socket
         try:
             probe.connect(path)
         except ConnectionRefusedError:

@@ -21,9 +21,7 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     """
     endpoint = parse_endpoint(url, ("udp",))
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            endpoint.host, endpoint.port, type=socket.SOCK_DGRAM
-        )[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
         sender = socket.socket(family, kind, protocol)
     except (OSError, UnicodeError) as error:
         raise EndpointError(f"{endpoint}: cannot send there: {reason(error)}") from error
@@ -42,9 +40,7 @@ def open_receiver(url: str) -> socket.socket:
     """
     endpoint = parse_endpoint(url, ("udp",))
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            endpoint.host, endpoint.port, type=socket.SOCK_DGRAM
-        )[0]
+        family, kind, protocol, _, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
         receiver = socket.socket(family, kind, protocol)
         try:
             receiver.bind(address)

@@ -1,4 +1,4 @@
-"""A virtual car that drives scripted drives, so that nobody needs a simulator to try or test the engine.
+"""A virtual car on scripted drives, so that nobody needs a simulator to try or test the engine.
 
 The driver is a speed over time, the road is curvature, height and bank over distance, and the body sits on the road
 on three second-order suspension modes: heave, pitch and roll.  Speed and road are sums of polynomial steps, whose

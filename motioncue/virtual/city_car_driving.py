@@ -1,4 +1,4 @@
-"""A simulator that speaks City Car Driving's protocol: a virtual drive or a recording, to a real endpoint."""
+"""A simulator that speaks City Car Driving: virtual drives or recordings, to a real endpoint."""
 
 import threading
 import time
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import quaternion as npq
 
 from motioncue.errors import EndpointError, PacketError
@@ -31,7 +32,7 @@ class Frame(NamedTuple):
     package: bytes
 
 
-def encode_states(states: Any) -> Any:
+def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return the frame packages of `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
     frames = np.zeros(len(states), FRAME.dtype)
     for name, value in FRAME.constants.items():
@@ -93,6 +94,7 @@ class Simulator:
         self.sent = self.replies = self.connections = self.lost = 0
         self._socket: Any = None
         self._init = b""
+        self._first = self._last = 0.0  # when frames were sent [s]
         self._stop = threading.Event()
 
     def run(self) -> None:
@@ -104,10 +106,9 @@ class Simulator:
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break
                 if package[2] == INIT.constants["type"]:
-                    self._init = package
-                    self._wait_for_engine()
-                    continue
-                self._play(package)
+                    self._begin(package)
+                else:
+                    self._play(package)
         finally:
             self._disconnect()
 
@@ -115,20 +116,25 @@ class Simulator:
         """End `run` soon, from any thread."""
         self._stop.set()
 
-    def _wait_for_engine(self) -> None:
+    def rate_hz(self) -> float:
+        """Return the mean rate of the frames sent [Hz]; 0 if it cannot be told yet."""
+        span = self._last - self._first
+        return (self.sent - 1) / span if span > 0.0 else 0.0
+
+    def _begin(self, package: bytes) -> None:
+        self._init = package
+        if self._socket is not None and self._exchanged(package):
+            return
         while not self._connected() and not self._stop.wait(0.05):
             pass
 
     def _play(self, package: bytes) -> None:
-        if not self._connected():
-            self.lost += 1
-            return
-        try:
-            self._exchange(package)
+        if self._connected() and self._exchanged(package):
             self.sent += 1
-        except (OSError, PacketError):
+            self._last = time.monotonic()
+            self._first = self._first or self._last
+        else:
             self.lost += 1
-            self._disconnect()
 
     def _connected(self) -> bool:
         if self._socket is not None:
@@ -143,6 +149,14 @@ class Simulator:
                 raise  # a bad URL never gets better
             return False
         self.connections += 1
+        return True
+
+    def _exchanged(self, package: bytes) -> bool:
+        try:
+            self._exchange(package)
+        except (OSError, PacketError):
+            self._disconnect()
+            return False
         return True
 
     def _exchange(self, package: bytes) -> None:

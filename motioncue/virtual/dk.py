@@ -66,12 +66,12 @@ class DatagramListener:
         except PacketError:
             self.rejected["size_or_magic"] += 1
             return
-        self.received[name] += 1
-        self._last[name] = data
         arrivals = self._arrivals.setdefault(name, [])
         arrivals.append(now_ns)
         if len(arrivals) > KEPT:
             del arrivals[: KEPT // 2]
+        self._last[name] = data
+        self.received[name] += 1  # last: whoever reads the statistics from another thread begins here
 
     def stop(self) -> None:
         """End `run` soon, from any thread."""
@@ -97,7 +97,7 @@ class DatagramListener:
     def stats(self) -> dict[str, Any]:
         """Return what was received, how fast and how steadily, and the newest packet of each stream."""
         streams = {}
-        for name, count in self.received.items():
+        for name, count in list(self.received.items()):
             intervals = np.diff(np.array(self._arrivals[name])) / 1e3
             streams[name] = {
                 "packets_received": count,

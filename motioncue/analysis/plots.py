@@ -1,0 +1,131 @@
+"""Pictures of motion, cue and response; needs matplotlib (the extra ``notebooks``)."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.motion import CUE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["plot_response", "plot_traces"]
+
+UNITS = {channel.name: channel.unit for channel in CUE}
+SHOWN_IN = {"rad": ("deg", 180.0 / np.pi), "rad/s": ("deg/s", 180.0 / np.pi)}  # people read degrees
+
+
+def plot_traces(
+    time: npt.NDArray[np.float64],
+    motion: Any,
+    cue: Any,
+    channels: Sequence[str] = ("surge", "sway", "heave", "roll", "pitch", "yaw"),
+    *,
+    title: str = "",
+) -> "Figure":
+    """Draw motion on the left and cue on the right, one row a channel.
+
+    Parameters
+    ----------
+    time : ndarray of float64, shape (n,)
+        Of the ticks [s].
+    motion : ndarray of MOTION_DTYPE, shape (n,)
+        What the vehicle does.
+    cue : ndarray of CUE_DTYPE, shape (n,)
+        What the platform is asked to do.
+    channels : sequence of str
+        Names of channels; one that only a cue has leaves the left side empty.
+    title : str
+        Above both columns.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Both sides of a row have the same scale; angles are in degrees.
+    """
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(
+        len(channels),
+        2,
+        figsize=(10.0, 1.3 * len(channels) + 0.8),
+        sharex=True,
+        sharey="row",
+        squeeze=False,
+        layout="constrained",
+    )
+    for row, name in zip(axes, channels, strict=True):
+        unit, factor = SHOWN_IN.get(UNITS[name], (UNITS[name], 1.0))
+        for side, record, color in ((row[0], motion, "C0"), (row[1], cue, "C1")):
+            side.grid(True, alpha=0.3)
+            if name in record.dtype.names:
+                side.plot(time, factor * record[name], color=color, linewidth=0.8)
+            else:
+                side.text(0.5, 0.5, "the cue's own", transform=side.transAxes, ha="center", va="center", alpha=0.5)
+        row[0].set_ylabel(f"{name.replace('_', chr(10))}\n[{unit}]", fontsize="small")
+    axes[0, 0].set_title("motion: what the car does", fontsize="medium")
+    axes[0, 1].set_title("cue: what the platform is asked to do", fontsize="medium")
+    for side in axes[-1]:
+        side.set_xlabel("time [s]")
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def plot_response(
+    omega: npt.NDArray[np.float64],
+    measured: Mapping[str, npt.NDArray[np.complex128]],
+    *,
+    theory_omega: npt.NDArray[np.float64] | None = None,
+    theory: Mapping[str, npt.NDArray[np.complex128]] | None = None,
+    title: str = "",
+) -> "Figure":
+    """Draw gain and phase over frequency: measured as points, theory as lines.
+
+    Parameters
+    ----------
+    omega : ndarray of float64, shape (n,)
+        Where it was measured [rad/s].
+    measured : mapping of str to ndarray of complex128, shape (n,)
+        Gains by the name of their curve.
+    theory_omega : ndarray of float64, shape (m,), optional
+        Where `theory` was evaluated [rad/s]; `omega` if not given.
+    theory : mapping of str to ndarray of complex128, shape (m,), optional
+        Gains in closed form; a curve of the same name has the same colour.
+    title : str
+        Above both plots.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        Gain above, phase in degrees below, without jumps from the highest frequency down.
+    """
+    import matplotlib.pyplot as plt
+
+    figure, (gain, phase) = plt.subplots(2, 1, figsize=(7.5, 5.0), sharex=True, layout="constrained")
+    colors = {name: f"C{index}" for index, name in enumerate(dict.fromkeys([*measured, *(theory or {})]))}
+    for name, values in (theory or {}).items():
+        at = omega if theory_omega is None else theory_omega
+        label = None if name in measured else name
+        gain.plot(at, np.abs(values), color=colors[name], linewidth=1.2, label=label)
+        phase.plot(at, _phase_deg(values), color=colors[name], linewidth=1.2)
+    for name, values in measured.items():
+        gain.plot(omega, np.abs(values), "o", color=colors[name], markersize=4, label=name)
+        phase.plot(omega, _phase_deg(values), "o", color=colors[name], markersize=4)
+    gain.set_xscale("log")
+    gain.set_ylabel("gain")
+    phase.set_ylabel("phase [deg]")
+    phase.set_xlabel("frequency [rad/s]")
+    for side in (gain, phase):
+        side.grid(True, which="both", alpha=0.3)
+    gain.legend(fontsize="small")
+    if title:
+        figure.suptitle(title)
+    return figure
+
+
+def _phase_deg(values: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
+    """Return the phase [deg], continued from the highest frequency, where that of a high-pass filter is small."""
+    return np.degrees(np.unwrap(np.angle(values)[::-1])[::-1])

@@ -1,0 +1,278 @@
+"""Responses of a cueing algorithm: measured on the kernel that runs, and in closed form."""
+
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.algorithm import Algorithm
+from motioncue.motion import CUE, GRAVITY, MOTION, MOTION_DTYPE
+from motioncue.profile import Axis, Classical, Direct, Profile
+from motioncue.runtime.engine import cue, load_profile
+
+__all__ = ["frequency_response", "step_response", "transfer_function"]
+
+Source: TypeAlias = Profile | str | Path | Algorithm
+
+INPUTS = tuple(channel.name for channel in MOTION if channel.name not in ("time", "frame_time"))
+OUTPUTS = tuple(channel.name for channel in CUE if channel.name != "time")
+
+SETTLED = 1e-4  # how much the gains of two windows may differ, relative
+NOTHING = 1e-6  # and absolute: the gain of a channel that follows to second order only
+
+
+def frequency_response(
+    source: Source,
+    channel_in: str,
+    channel_out: str,
+    omega: npt.ArrayLike,
+    *,
+    rate_hz: float | None = None,
+    amplitude: float = 0.01,
+    settle_s: float = 200.0,
+    periods: int = 4,
+) -> npt.NDArray[np.complex128]:
+    """Measure complex gains of the running kernel, one sine at a time.
+
+    Parameters
+    ----------
+    source : Profile, str, Path or Algorithm
+        A profile or what `load_profile` takes; or an algorithm, whose state is reset before and after.
+    channel_in : str
+        Channel of `Motion` that carries the sine; every other one is zero.
+    channel_out : str
+        Channel of `Cue` that is observed.
+    omega : array_like of float, shape (n,)
+        Angular frequencies [rad/s], each above 0 and below half the tick rate.
+    rate_hz : float, optional
+        Ticks a second [Hz]: needed with an algorithm, taken from the profile otherwise.
+    amplitude : float
+        Of the sine, in the unit of `channel_in`.  Small, unless limits are what is looked for.
+    settle_s : float
+        How long the sine runs before it is observed [s].
+    periods : int
+        How many whole periods each of the two windows of observation has, at least.
+
+    Returns
+    -------
+    ndarray of complex128, shape (n,)
+        Output over input: unit of `channel_out` over unit of `channel_in`.  A positive phase is a lead.
+
+    Raises
+    ------
+    ConfigError
+        If a channel is unknown, a frequency is not possible at this rate, or an algorithm comes without a rate.
+    ValueError
+        If two successive windows disagree: start-up has not decayed after `settle_s`.
+
+    Notes
+    -----
+    Each window is correlated with sine, cosine and a constant by least squares, which is plain correlation over
+    whole periods, and exact too where a period is not a whole number of ticks.
+
+    Examples
+    --------
+    >>> abs(frequency_response("ccd-dk", "surge", "surge", [1.0]))
+    array([1.])
+    """
+    _known(channel_in, channel_out)
+    rate_hz = _rate_hz(source, rate_hz)
+    frequencies = np.atleast_1d(np.asarray(omega, dtype=np.float64))
+    gains = np.empty(len(frequencies), dtype=np.complex128)
+    for index, frequency in enumerate(frequencies):
+        if not 0.0 < frequency < np.pi * rate_hz:
+            raise ConfigError(f"omega: found {frequency} rad/s, allowed is above 0 and below {np.pi * rate_hz:.6g}")
+        window = int(np.ceil(periods * 2.0 * np.pi / frequency * rate_hz))
+        start = int(np.ceil(settle_s * rate_hz))
+        phase = frequency / rate_hz * np.arange(start + 2 * window)
+        output = _run(source, channel_in, amplitude * np.sin(phase))[channel_out]
+        first, second = (
+            _correlate(phase[begin : begin + window], output[begin : begin + window]) / amplitude
+            for begin in (start, start + window)
+        )
+        difference, size = abs(second - first), max(abs(first), abs(second))
+        if difference > SETTLED * size + NOTHING:
+            raise ValueError(
+                f"settle_s: found {settle_s:g} s, at {frequency:g} rad/s {channel_out} still changes "
+                f"({first:.6g}, then {second:.6g}); allow more time"
+            )
+        gains[index] = second
+    return gains
+
+
+def step_response(
+    source: Source,
+    channel_in: str,
+    channel_out: str,
+    duration_s: float,
+    *,
+    rate_hz: float | None = None,
+    amplitude: float = 1.0,
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Measure the response to a step that is there from the first tick on.
+
+    Parameters
+    ----------
+    source, channel_in, channel_out, rate_hz
+        As `frequency_response`.
+    duration_s : float
+        How long to observe [s]; > 0.
+    amplitude : float
+        Of the step, in the unit of `channel_in`.
+
+    Returns
+    -------
+    time : ndarray of float64, shape (n,)
+        Of the ticks [s]; the step is at 0.
+    response : ndarray of float64, shape (n,)
+        `channel_out`, in its own unit.
+
+    Raises
+    ------
+    ConfigError
+        If a channel is unknown, the duration is not positive, or an algorithm comes without a rate.
+    """
+    _known(channel_in, channel_out)
+    rate_hz = _rate_hz(source, rate_hz)
+    if not 0.0 < duration_s < np.inf:
+        raise ConfigError(f"duration_s: found {duration_s}, allowed is above 0")
+    ticks = int(np.ceil(duration_s * rate_hz)) + 1
+    response = _run(source, channel_in, np.full(ticks, amplitude))[channel_out]
+    return np.arange(ticks) / rate_hz, np.ascontiguousarray(response)
+
+
+def transfer_function(
+    profile: Profile | str | Path, channel_in: str, channel_out: str, omega: npt.ArrayLike
+) -> npt.NDArray[np.complex128]:
+    """Return the complex gains that the algorithm's equations promise.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes; its algorithm is `direct` or `classical`.
+    channel_in : str
+        Channel of `Motion`; every other one is zero.
+    channel_out : str
+        Channel of `Cue`.
+    omega : array_like of float, shape (n,)
+        Angular frequencies [rad/s]; > 0.
+
+    Returns
+    -------
+    ndarray of complex128, shape (n,)
+        Output over input: unit of `channel_out` over unit of `channel_in`.
+
+    Raises
+    ------
+    ConfigError
+        If a channel is unknown.
+
+    Notes
+    -----
+    Classical washout, continuous time, small angles, no limits reached; K is the gain of the axis, g gravity:
+
+    * surge, sway: specific force K (HP + LP), displacement K HP/s^2, tilt angle K LP/g (to the left for sway)
+    * heave: specific force K HP, displacement K HP/s^2
+    * roll, pitch, yaw rate: rate K HP, angle K HP/s; a platform that leans also feels g times the angle
+    * roll, pitch: a car that leans feels g times the angle, and that is low-passed as sustained specific force
+
+    The kernel's tilt rate is the change of the angle over a tick, so it lags this one by half a tick.
+
+    References
+    ----------
+    L. D. Reid and M. A. Nahon, UTIAS reports 296 (1985), 307 and 319 (1986): the structure.  The small-angle
+    couplings are our own derivation from ``kernels/washout.pxd``.
+    """
+    _known(channel_in, channel_out)
+    settings = _profile(profile).cueing
+    s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.float64))
+    if isinstance(settings, Direct):
+        return np.full(s.shape, 1.0 + 0j if channel_in == channel_out else 0j)
+    responses = _classical(settings, channel_in, s)
+    return np.asarray(responses.get(channel_out, np.zeros(s.shape)), dtype=np.complex128)
+
+
+def _classical(settings: Classical, channel: str, s: Any) -> dict[str, Any]:
+    """Return the small-signal response of every output that follows `channel`."""
+    tilt = settings.tilt
+    if channel in ("surge", "pitch"):
+        onset = _high_pass(settings.surge, s)
+        sustained = settings.surge.gain * _low_pass(tilt.surge_cutoff_hz, tilt.damping, s)
+        lean, angle, force = 1.0, "pitch", "surge"
+    elif channel in ("sway", "roll"):
+        onset = _high_pass(settings.sway, s)
+        sustained = settings.sway.gain * _low_pass(tilt.sway_cutoff_hz, tilt.damping, s)
+        lean, angle, force = -1.0, "roll", "sway"
+    elif channel == "heave":
+        onset = _high_pass(settings.heave, s)
+        return {"heave": onset, "heave_displacement": onset / s**2}
+    elif channel in ("roll_rate", "pitch_rate", "yaw_rate"):
+        angle = channel.removesuffix("_rate")
+        onset = _high_pass(getattr(settings, angle), s)
+        felt = {"pitch": {"surge": GRAVITY * onset / s}, "roll": {"sway": -GRAVITY * onset / s}, "yaw": {}}[angle]
+        return {channel: onset, angle: onset / s, **felt}
+    else:  # the heading does nothing; speed and engine speed go straight through
+        return {channel: np.ones(s.shape)} if channel in ("speed", "engine_speed") else {}
+
+    if channel == angle:  # specific force from the car's lean: no acceleration, so nothing but tilt
+        onset, sustained = 0.0 * onset, lean * GRAVITY * sustained
+    return {
+        force: onset + sustained,
+        f"{force}_displacement": onset / s**2,
+        angle: lean * sustained / GRAVITY,
+        f"{angle}_rate": lean * s * sustained / GRAVITY,
+    }
+
+
+def _high_pass(axis: Axis, s: Any) -> Any:
+    omega = 2.0 * np.pi * axis.cutoff_hz
+    if axis.order == 1:
+        return axis.gain * s / (s + omega)
+    second = axis.gain * s**2 / (s**2 + 2.0 * axis.damping * omega * s + omega**2)
+    return second if axis.order == 2 else second * s / (s + 2.0 * np.pi * (axis.break_hz or 0.0))
+
+
+def _low_pass(cutoff_hz: float, damping: float, s: Any) -> Any:
+    omega = 2.0 * np.pi * cutoff_hz
+    return omega**2 / (s**2 + 2.0 * damping * omega * s + omega**2)
+
+
+def _known(channel_in: str, channel_out: str) -> None:
+    for name, found, allowed in (("channel_in", channel_in, INPUTS), ("channel_out", channel_out, OUTPUTS)):
+        if found not in allowed:
+            raise ConfigError(f"{name}: found {found!r}, allowed are {', '.join(allowed)}")
+
+
+def _profile(profile: Profile | str | Path) -> Profile:
+    return profile if isinstance(profile, Profile) else load_profile(profile)
+
+
+def _rate_hz(source: Source, rate_hz: float | None) -> float:
+    """Return the rate of the grid that the source is stepped on."""
+    if isinstance(source, Algorithm):
+        if rate_hz is None or not 0.0 < rate_hz < np.inf:
+            raise ConfigError(f"rate_hz: found {rate_hz}, an algorithm needs the rate it was designed for")
+        return rate_hz
+    if rate_hz is not None:
+        raise ConfigError(f"rate_hz: found {rate_hz}, but a profile has its own, output.rate_hz")
+    return 1e9 / round(1e9 / _profile(source).output.rate_hz)  # whole nanoseconds, as the emitter's grid
+
+
+def _run(source: Source, channel_in: str, signal: npt.NDArray[np.float64]) -> Any:
+    motion = np.zeros(len(signal), dtype=MOTION_DTYPE)
+    motion[channel_in] = signal
+    if not isinstance(source, Algorithm):
+        return cue(source, motion)
+    source.reset()
+    cues = source.process(motion)
+    source.reset()
+    return cues
+
+
+def _correlate(phase: npt.NDArray[np.float64], output: npt.NDArray[np.float64]) -> complex:
+    """Return the complex amplitude of `output` with respect to the sine of `phase`."""
+    basis = np.column_stack([np.sin(phase), np.cos(phase), np.ones(len(phase))])
+    in_phase, quadrature, _ = np.linalg.lstsq(basis, output, rcond=None)[0]
+    return complex(in_phase, quadrature)

@@ -1,0 +1,74 @@
+"""The command line: ``motioncue COMMAND``.  Each command is a module that is imported when it is used."""
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from motioncue._version import __version__
+from motioncue.errors import MotioncueError
+
+__all__ = ["COMMANDS", "cli", "main"]
+
+COMMANDS: Mapping[str, str] = {
+    "demo": "Drive a virtual car through the whole engine.",
+    "run": "Drive a platform from a simulator.",
+    "simulate": "Play a simulator.",
+    "listen": "Play a platform, or watch a simulator.",
+    "decode": "Say what is in a packet.",
+    "profiles": "List the built-in profiles, or show one.",
+}
+"""Every command, and what it does in one line."""
+
+
+class Refused(click.ClickException):
+    """What motioncue refuses on purpose: one line on stderr, exit status 2."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:
+        """Print the line."""
+        text = " ".join(line.strip() for line in self.message.splitlines())
+        click.echo(f"error: {text}", file=file, err=file is None)
+
+
+class Commands(click.Group):
+    """A group whose commands are imported one by one; none is needed for its own help."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands' names, most used first."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import a command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"motioncue.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands' lines without importing the commands."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; whatever motioncue refuses becomes one line."""
+        try:
+            return super().invoke(ctx)
+        except MotioncueError as error:
+            raise Refused(str(error)) from error
+
+
+@click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, prog_name="motioncue")
+def cli() -> None:
+    """Motion cueing for driving simulators: telemetry in, body-frame cues out, on time.
+
+    Try it without any hardware:  motioncue demo
+    """
+
+
+def main() -> None:
+    """Run the command line; ends the process."""
+    cli(prog_name="motioncue")

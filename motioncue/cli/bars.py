@@ -1,0 +1,108 @@
+"""Bars and traces of one terminal line: numbers to cells, in whatever characters the terminal has."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from rich.style import Style
+from rich.text import Text
+
+__all__ = ["ASCII", "BLOCKS", "SMOOTH", "Glyphs", "bar", "glyphs_for", "trace"]
+
+TRACK = "#262b33"
+CENTER = "#6b7480"
+LEFT_EIGHTHS = "▏▎▍▌▋▊▉"  # the left 1/8 to 7/8 of a cell
+
+
+@dataclass(frozen=True)
+class Glyphs:
+    """The characters to draw with."""
+
+    name: str
+    levels: str  # of a trace, lowest to highest; the middle one is zero
+    center: str
+    dot: str
+    plain: Mapping[int, str]  # replacements for text
+
+    def text(self, text: str) -> str:
+        """Return `text` in characters that can be printed."""
+        return text.translate(self.plain)
+
+
+_ASCII_TEXT = str.maketrans(
+    {"²": "2", "µ": "u", "°": "deg", "±": "+-", "→": "->", "·": "-", "–": "-", "…": "...", "×": "x"}
+)
+
+SMOOTH = Glyphs("smooth", "▁▂▃▄▅▆▇", "│", "●", {})
+"""Eighths of a cell, drawn with foreground and background colours."""
+BLOCKS = Glyphs("blocks", "▁▂▃▄▅▆▇", "│", "●", {})
+"""Halves of a cell, for terminals without colours."""
+ASCII = Glyphs("ascii", "_.-'\"", "|", "*", _ASCII_TEXT)
+"""Whole cells and plain letters, for encodings without block characters."""
+
+
+def glyphs_for(encoding: str | None, *, colors: bool) -> Glyphs:
+    """Return the finest glyphs that a terminal can show."""
+    try:
+        "".join((SMOOTH.levels, SMOOTH.center, SMOOTH.dot, LEFT_EIGHTHS, "█▐±²µ°→·")).encode(encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return ASCII
+    return SMOOTH if colors else BLOCKS
+
+
+def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
+    """Return a bar that grows from the centre: right if positive, left if negative.
+
+    Parameters
+    ----------
+    value : float
+        What to show; nothing is drawn if it is not finite.
+    scale : float
+        The value at the end, same unit, > 0; the bar stops there.
+    width : int
+        Cells; an odd number has a cell of its own for the centre, an even one leaves its last cell empty.
+    color : str
+        Of the bar.
+    glyphs : Glyphs
+        What to draw with.
+    """
+    side = max(0, (width - 1) // 2)
+    share = min(abs(value) / scale, 1.0) * side if math.isfinite(value) else 0.0
+    smooth = glyphs is SMOOTH
+    track = Style(bgcolor=TRACK) if smooth else Style(color=color)
+    empty = (" ", track)
+    if smooth:
+        cells = _smooth(share, value < 0, color)
+    elif glyphs is ASCII:
+        cells = [("#", track)] * round(share)
+    else:
+        halves = round(2 * share)
+        cells = [("█", track)] * (halves // 2) + [("▐" if value < 0 else "▌", track)] * (halves % 2)
+    cells += [empty] * (side - len(cells))
+    middle = (glyphs.center, Style(color=CENTER, bgcolor=TRACK if smooth else None))
+    whole = [*reversed(cells), middle, *[empty] * side] if value < 0 else [*[empty] * side, middle, *cells]
+    text = Text(no_wrap=True, end="")
+    for character, style in whole[:width]:
+        text.append(character, style)
+    return text.append(" " * (width - len(text)))
+
+
+def _smooth(share: float, left: bool, color: str) -> list[tuple[str, Style]]:
+    """Return the filled cells from the centre outwards; a left end is drawn inside out."""
+    full, eighths = divmod(round(8 * share), 8)
+    cells = [(" ", Style(bgcolor=color))] * full
+    if eighths and left:
+        cells.append((LEFT_EIGHTHS[7 - eighths], Style(color=TRACK, bgcolor=color)))
+    elif eighths:
+        cells.append((LEFT_EIGHTHS[eighths - 1], Style(color=color, bgcolor=TRACK)))
+    return cells
+
+
+def trace(values: Sequence[float], scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
+    """Return the newest `width` values as a line of levels, newest at the right; the middle level is zero."""
+    top = len(glyphs.levels) - 1
+    cells = ""
+    for value in values[-width:] if width else ():
+        share = max(-1.0, min(value / scale, 1.0)) if math.isfinite(value) else 0.0
+        cells += glyphs.levels[round(0.5 * top * (1.0 + share))]
+    return Text(cells.rjust(width), Style(color=color), no_wrap=True, end="")

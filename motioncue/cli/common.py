@@ -1,0 +1,122 @@
+"""What the commands share: options, log lines, and the one line of JSON."""
+
+import json
+import logging
+import math
+import sys
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+
+__all__ = ["SECONDS", "Positive", "duration_option", "echo", "json_option", "logged", "print_json", "strict"]
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class Positive(click.ParamType):
+    """A finite number above zero."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Return the number, or refuse."""
+        try:
+            number = float(value)
+        except ValueError:
+            number = math.nan
+        if not 0.0 < number < math.inf:
+            self.fail(f"found {value!r}, allowed are finite numbers above 0", param, ctx)
+        return number
+
+
+SECONDS = Positive("S")
+HERTZ = Positive("HZ")
+
+
+def duration_option(text: str) -> Callable[[Decorated], Decorated]:
+    """Return the option ``--duration``."""
+    return click.option("--duration", type=SECONDS, metavar="S", help=text)
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
+
+
+def strict(value: Any) -> Any:
+    """Return `value` with every number that JSON cannot say replaced by None."""
+    if isinstance(value, dict):
+        return {str(key): strict(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [strict(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """Print one line of strict JSON."""
+    click.echo(json.dumps(strict(value), allow_nan=False))
+
+
+def echo(text: str) -> None:
+    """Print a line, with escapes for what the terminal's encoding lacks."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+class _Kept(logging.Handler):
+    """Keeps the newest lines."""
+
+    def __init__(self, lines: deque[str]) -> None:
+        super().__init__()
+        self.lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(self.format(record))
+
+
+@contextmanager
+def logged(*, live: bool) -> Iterator[deque[str]]:
+    """Send motioncue's log to stderr, and yield its newest lines.
+
+    Parameters
+    ----------
+    live : bool
+        A view owns the terminal: a stderr that is a terminal too gets the lines when the view has gone.
+    """
+    later = live and sys.stderr.isatty()
+    lines: deque[str] = deque(maxlen=200)
+    handlers: list[logging.Handler] = [_Kept(lines)]
+    if not later:
+        handlers.append(logging.StreamHandler(sys.stderr))
+    log = logging.getLogger("motioncue")
+    before = log.level, log.propagate
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    for handler in handlers:
+        handler.setFormatter(_Lines())
+        log.addHandler(handler)
+    try:
+        yield lines
+    finally:
+        for handler in handlers:
+            log.removeHandler(handler)
+        log.level, log.propagate = before
+        if later:
+            for line in lines:
+                click.echo(line, err=True)
+
+
+class _Lines(logging.Formatter):
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(message)s", "%H:%M:%S")
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = super().format(record)
+        if record.levelno > logging.INFO:
+            time, _, rest = text.partition(" ")
+            text = f"{time} {record.levelname.lower()}: {rest}"
+        return text

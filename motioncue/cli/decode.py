@@ -1,0 +1,77 @@
+"""``motioncue decode``: what is in a packet."""
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from motioncue import protocols
+from motioncue.cli.common import echo, print_json
+from motioncue.errors import PacketError
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("system", metavar="SYSTEM")
+@click.argument("file", metavar="[FILE]", required=False)
+@click.option("--hex", "digits", metavar="HEX", help="The bytes; spaces, colons and 0x are ignored.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object a packet, one a line.")
+def command(system: str, file: str | None, digits: str | None, as_json: bool) -> None:
+    """Say what is in a packet: every field with its unit.
+
+    \b
+    SYSTEM is city-car-driving or dk; FILE holds packets one after the other, - is standard input.
+    Example:  motioncue decode city-car-driving --hex "04 00 01 00"
+    """
+    module = protocols.system(system)
+    if (file is None) == (digits is None):
+        raise click.UsageError("give either FILE or --hex HEX")
+    data = _read(file) if file is not None else _bytes(digits or "")
+    packages = module.framed(data) if data else []
+    if not packages:
+        raise PacketError(f"{system}: found no bytes, allowed is at least one packet")
+    for index, package in enumerate(packages):
+        try:
+            packet = module.identify(package)
+            fields = packet.decode(package)
+        except PacketError as error:
+            where = f"packet {index}: " if len(packages) > 1 else ""
+            raise PacketError(f"{where}{error}") from error
+        if as_json:
+            print_json({"system": system, "message": packet.name, "fields": fields})
+        else:
+            _print(system, packet, fields)
+
+
+def _read(file: str) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise PacketError(f"{file}: {error.strerror}") from error
+
+
+def _bytes(digits: str) -> bytes:
+    bare = re.sub(r"[\s:]|\b0[xX]", "", digits)
+    try:
+        return bytes.fromhex(bare)
+    except ValueError as error:
+        raise PacketError(f"--hex: found {digits!r}, allowed are pairs of hexadecimal digits") from error
+
+
+def _print(system: str, packet: Any, fields: dict[str, Any]) -> None:
+    width = max(map(len, fields))
+    echo(f"{system} {packet.name}, {packet.size} bytes")
+    for name, value in fields.items():
+        items = value if isinstance(value, list) else [value]
+        shown = "  ".join(_plain(item) for item in items)
+        unit = packet.fields[name].unit
+        echo(f"  {name:<{width}}  {shown}{f' {unit}' if unit else ''}")
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.7g}"
+    return repr(value) if isinstance(value, str) else str(value)

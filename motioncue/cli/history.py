@@ -1,0 +1,95 @@
+"""From samples to a view: rates over the last seconds, traces, scales that never shrink."""
+
+import math
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from motioncue.cli.live import CHANNELS, Series
+
+__all__ = ["History", "Rate", "state_of"]
+
+BUCKET_S = 0.15  # one cell of a trace
+BUCKETS = 200
+WINDOW_S = 2.0  # of a rate
+
+
+class Rate:
+    """How fast a count grows, over the last two seconds."""
+
+    def __init__(self) -> None:
+        self._seen: deque[tuple[float, int]] = deque()
+
+    def add(self, time_s: float, count: int) -> float:
+        """Take a count and return its rate [1/s]; 0 until it can be told."""
+        self._seen.append((time_s, count))
+        while time_s - self._seen[0][0] > WINDOW_S:
+            self._seen.popleft()
+        first_time, first = self._seen[0]
+        return (count - first) / (time_s - first_time) if time_s - first_time > 0.2 else 0.0
+
+
+class History:
+    """Keeps what the traces of some series show.
+
+    Parameters
+    ----------
+    series : sequence of (str, str)
+        Role ("car" or "cue") and label of each.
+    """
+
+    def __init__(self, series: Sequence[tuple[str, str]]) -> None:
+        self._series = series
+        self._traces = [{channel.name: deque[float](maxlen=BUCKETS) for channel in CHANNELS} for _ in series]
+        self._bucket: int | None = None
+        self.scales = {channel.name: channel.scale for channel in CHANNELS}
+
+    def add(self, time_s: float, values: Sequence[Mapping[str, float]]) -> tuple[Series, ...]:
+        """Take the newest values of every series [SI] at `time_s` and return what to show.
+
+        A cell of a trace shows the largest magnitude of its time, so that no bump is lost.
+        """
+        bucket = int(time_s / BUCKET_S)
+        fresh = bucket != self._bucket
+        self._bucket = bucket
+        for traces, row in zip(self._traces, values, strict=True):
+            for channel in CHANNELS:
+                value = row.get(channel.name, math.nan)
+                cells = traces[channel.name]
+                if fresh or not cells:
+                    cells.append(value)
+                elif not abs(value) <= abs(cells[-1]):
+                    cells[-1] = value
+                self._grow(channel.name, value * channel.factor)
+        return tuple(
+            Series(role, label, row, {name: tuple(cells) for name, cells in traces.items()})
+            for (role, label), row, traces in zip(self._series, values, self._traces, strict=True)
+        )
+
+    def _grow(self, name: str, shown: float) -> None:
+        """Let the scale be the next of 1, 2, 5, 10, … that holds the value."""
+        while math.isfinite(shown) and abs(shown) > self.scales[name]:
+            scale = self.scales[name]
+            self.scales[name] = scale * (2.5 if f"{scale:e}"[0] == "2" else 2.0)
+
+
+def state_of(weight: float, age_s: float | None, hold_s: float, *, parked: bool) -> str:
+    """Name the engine's state.
+
+    Parameters
+    ----------
+    weight : float
+        Of the fade: 0 neutral, 1 the whole cue.
+    age_s : float or None
+        Of the newest motion [s]; None before the first.
+    hold_s : float
+        How old it may be before the fade to neutral begins [s].
+    parked : bool
+        Whether the engine was told to go to neutral and stay.
+    """
+    if parked:
+        return "fading out" if weight > 0 else "parked"
+    if age_s is None or age_s > hold_s:
+        return "fading out" if weight > 0 else "waiting"
+    if weight < 1:
+        return "fading in"
+    return "holding" if age_s > 0.5 * hold_s else "running"

@@ -1,0 +1,177 @@
+"""``motioncue listen``: plays the platform, or watches a simulator."""
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import click
+
+from motioncue import protocols
+from motioncue.cli.common import duration_option, json_option, logged, print_json
+from motioncue.cli.history import History, Rate
+from motioncue.cli.live import View, microseconds
+from motioncue.cli.screen import PERIOD_S, Screen, wanted
+from motioncue.cli.signals import Interrupts
+from motioncue.cli.summary import platform_rows, print_summary, reasons
+from motioncue.cli.watch import values_of
+from motioncue.errors import ConfigError
+from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.driver import Driver
+
+__all__ = ["command"]
+
+HINT = "Ctrl-C ends it"
+QUIET_S = 0.5  # without a packet: waiting
+
+
+@click.command()
+@click.argument("system", metavar="SYSTEM")
+@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for dk.")
+@duration_option("How long to listen; until a signal if not given.")
+@json_option
+def command(system: str, endpoints: tuple[str, ...], duration: float | None, as_json: bool) -> None:
+    """Play a platform and show what it is sent, or serve a simulator and show what it says.
+
+    \b
+    SYSTEM is dk (a platform) or city-car-driving (a simulator).
+    Example:  motioncue listen dk --at udp://127.0.0.1:4445 --at udp://127.0.0.1:4444
+    """
+    live = wanted()
+    listen = _platform if hasattr(protocols.system(system), "STREAMS") else _simulator
+    with Interrupts() as interrupts:
+        stats, rows = listen(system, endpoints, duration, interrupts, live)
+        print_summary(f"motioncue listen · {system}", rows)
+        if as_json:
+            print_json(stats)
+
+
+Outcome = tuple[dict[str, Any], list[tuple[str, str]]]
+
+
+def _platform(
+    system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
+) -> Outcome:
+    """Play the platform; return its statistics, and the rows of a summary."""
+    listener = DatagramListener(system, endpoints)
+    thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
+    thread.start()
+    try:
+        with Screen(live=live) as screen:
+            view = PlatformView(listener, f"motioncue listen · {system} at {', '.join(endpoints)}", duration_s)
+            elapsed_s = wait(view, screen, interrupts, duration_s)
+    finally:
+        listener.stop()
+        thread.join()
+        listener.close()
+    stats = {"duration_s": elapsed_s, **listener.stats()}
+    main = main_stream(stats["streams"])
+    stats |= {key: main.get(key) for key in ("rate_hz", "interval_us", "last")}
+    rows = [("duration", f"{elapsed_s:.1f} s"), *platform_rows(system.upper(), stats)]
+    return stats, [*rows, ("rejected", reasons(stats["rejected"]))]
+
+
+def main_stream(streams: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the statistics of the stream that moves the platform, or of whichever there is."""
+    nothing: Mapping[str, Any] = {"rate_hz": 0.0}
+    return streams.get("motion") or next(iter(streams.values()), nothing)
+
+
+class PlatformView:
+    """Makes views of what a platform is sent."""
+
+    def __init__(self, listener: DatagramListener, title: str, total_s: float | None) -> None:
+        self._listener, self._title, self._total_s = listener, title, total_s
+        self._history = History([("cue", "cue")])
+        self._rates: dict[str, Rate] = {}
+        self._count, self._changed_s = 0, -QUIET_S
+        self._interval: Mapping[str, float | None] = {}
+        self._interval_s = -1.0
+
+    def __call__(self, elapsed_s: float) -> View:
+        """Return the view now."""
+        listener = self._listener
+        received = dict(listener.received)
+        if sum(received.values()) != self._count:
+            self._count, self._changed_s = sum(received.values()), elapsed_s
+        if elapsed_s - self._interval_s > 0.5:  # quantiles of many intervals take a while
+            self._interval_s = elapsed_s
+            self._interval = main_stream(listener.stats()["streams"]).get("interval_us") or {}
+        facts = [
+            (name, f"{self._rates.setdefault(name, Rate()).add(elapsed_s, count):5.1f} packets/s")
+            for name, count in received.items()
+        ]
+        facts += [("every" if key == "p50" else key, microseconds(us)) for key, us in self._interval.items() if us]
+        return View(
+            title=self._title,
+            state="receiving" if elapsed_s - self._changed_s < QUIET_S else "waiting",
+            elapsed_s=elapsed_s,
+            total_s=self._total_s,
+            facts=[*facts, ("rejected", str(sum(listener.rejected.values())))],
+            series=self._history.add(elapsed_s, [values_of(listener.last("motion"))]),
+            scales=self._history.scales,
+            hint=HINT,
+        )
+
+
+def _simulator(
+    system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
+) -> Outcome:
+    """Serve the simulator; return its statistics, and the rows of a summary."""
+    if len(endpoints) != 1:
+        raise ConfigError(f"--at: found {len(endpoints)} endpoints, allowed is one for {system}")
+    with logged(live=live) as messages, Driver(system, endpoints[0]) as driver, Screen(live=live) as screen:
+        title = f"motioncue listen · {system} at {endpoints[0]}"
+        elapsed_s = wait(SimulatorView(driver, title, duration_s, messages), screen, interrupts, duration_s)
+    stats = {"duration_s": elapsed_s, **driver.stats()}
+    rows = [
+        ("duration", f"{elapsed_s:.1f} s"),
+        ("frames in", f"{stats['frames_received']} at {stats['rate_hz']:.2f} Hz"),
+        ("sessions", str(stats["sessions"])),
+        ("rejected", reasons(stats["rejected"])),
+    ]
+    return stats, rows
+
+
+class SimulatorView:
+    """Makes views of what a simulator says."""
+
+    def __init__(self, driver: Driver, title: str, total_s: float | None, messages: Sequence[str]) -> None:
+        self._driver, self._title, self._total_s, self._messages = driver, title, total_s, messages
+        self._history = History([("car", "car")])
+        self._rate = Rate()
+        self._count, self._changed_s = 0, -QUIET_S
+
+    def __call__(self, elapsed_s: float) -> View:
+        """Return the view now."""
+        stats = self._driver.stats()
+        if stats["frames_received"] != self._count:
+            self._count, self._changed_s = stats["frames_received"], elapsed_s
+        return View(
+            title=self._title,
+            state="receiving" if elapsed_s - self._changed_s < QUIET_S else "waiting",
+            elapsed_s=elapsed_s,
+            total_s=self._total_s,
+            facts=[
+                ("in", f"{self._rate.add(elapsed_s, self._count):5.1f} frames/s"),
+                ("frames", str(self._count)),
+                ("rejected", str(sum(stats["rejected"].values()))),
+            ],
+            series=self._history.add(elapsed_s, [values_of(stats["motion"] or {})]),
+            scales=self._history.scales,
+            messages=tuple(self._messages),
+            hint=HINT,
+        )
+
+
+def wait(
+    view: Callable[[float], View], screen: Screen, interrupts: Interrupts, duration_s: float | None
+) -> float:
+    """Show views until time is up or a signal comes; return how long it took [s]."""
+    start = time.monotonic()
+    while not interrupts.count and (duration_s is None or time.monotonic() - start < duration_s):
+        picture = view(time.monotonic() - start)  # also where nobody sees it: it polls
+        screen.show(picture)
+        left = PERIOD_S if duration_s is None else start + duration_s - time.monotonic()
+        time.sleep(max(0.0, min(PERIOD_S, left)))
+    return time.monotonic() - start

@@ -1,0 +1,204 @@
+"""The live view: a picture of a run, as a pure function of its state and the terminal's size."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rich.console import Group
+from rich.style import Style
+from rich.text import Text
+
+from motioncue.cli.bars import Glyphs, bar, trace
+
+__all__ = ["CHANNELS", "Channel", "Series", "View", "clock", "microseconds", "render"]
+
+
+class Channel(NamedTuple):
+    """One channel of the view."""
+
+    name: str  # of the record
+    label: str
+    unit: str
+    factor: float  # shown = SI * factor
+    scale: float  # least value at the end of a bar, as shown
+
+
+DEGREES = 57.29577951308232
+
+CHANNELS = (
+    Channel("surge", "surge", "m/s²", 1.0, 5.0),
+    Channel("sway", "sway", "m/s²", 1.0, 5.0),
+    Channel("heave", "heave", "m/s²", 1.0, 5.0),
+    Channel("roll", "roll", "°", DEGREES, 5.0),
+    Channel("pitch", "pitch", "°", DEGREES, 5.0),
+    Channel("yaw_rate", "yaw rate", "°/s", DEGREES, 20.0),
+)
+"""What the view shows, top to bottom; yaw as a rate, because a heading has no neutral."""
+
+STATES = {
+    "waiting": "#8b95a3",
+    "fading in": "#e8c547",
+    "running": "#5fd068",
+    "receiving": "#5fd068",
+    "holding": "#e8c547",
+    "fading out": "#ff8f5a",
+    "parked": "#8b95a3",
+}
+"""Every state, and its colour."""
+
+COLORS = {"car": "#4cc2ff", "cue": "#ffb454"}
+DIM = Style(color="#8b95a3")
+PLAIN = Style()
+STRONG = Style(bold=True)
+
+
+@dataclass(frozen=True)
+class Series:
+    """One of the things compared: a row in each channel."""
+
+    role: str  # "car" or "cue": its colour
+    label: str  # up to four letters
+    values: Mapping[str, float]  # newest, SI, by channel; a missing one is shown as a dash
+    traces: Mapping[str, Sequence[float]]  # a few seconds, SI, newest last
+
+
+@dataclass(frozen=True)
+class View:
+    """Everything that one picture shows."""
+
+    title: str
+    state: str
+    elapsed_s: float
+    total_s: float | None
+    facts: Sequence[tuple[str, str]]  # name, value
+    series: Sequence[Series]
+    scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, where not the least one
+    messages: Sequence[str] = ()
+    hint: str = ""
+
+
+def clock(seconds: float) -> str:
+    """Return a time as minutes and seconds, or hours too."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+
+
+def microseconds(value: float) -> str:
+    """Return a time given in microseconds with a unit that suits it."""
+    for limit, unit in ((1e3, "µs"), (1e6, "ms")):
+        if value < limit * 0.9995:
+            shown = value * 1e3 / limit
+            return f"{shown:.3g} {unit}" if shown < 99.95 else f"{shown:.0f} {unit}"
+    return f"{value * 1e-6:.3g} s"
+
+
+def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
+    """Return the picture: at most `height` lines, each at most `width` cells.
+
+    Notes
+    -----
+    Traces go first when it gets narrow, then bars; blank lines go first when it gets low, then messages, then channels.
+    """
+    head = [_title(view, width, glyphs), *_facts(view, width, glyphs)]
+    rows = [_channel(channel, view, width, glyphs) for channel in CHANNELS]
+    count = sum(map(len, rows))
+    room = height - len(head) - count
+    foot = _foot(view, glyphs)
+    if room >= 1:
+        head.append(Text())
+        room -= 1
+    spaced = room >= len(rows) - 1 + bool(foot)
+    if spaced:
+        room -= len(rows) - 1
+    lines = list(head)
+    for index, row in enumerate(rows):
+        if spaced and index:
+            lines.append(Text())
+        lines += row
+    if foot and room >= 2:
+        lines.append(Text())
+        room -= 1
+    lines += foot[-room:] if room > 0 else []
+    return Group(*(_cut(line, width) for line in lines[:height]))
+
+
+def _cut(line: Text, width: int) -> Text:
+    line.no_wrap = True
+    line.overflow = "crop"
+    line.truncate(width, overflow="crop")
+    return line
+
+
+def _title(view: View, width: int, glyphs: Glyphs) -> Text:
+    time = clock(view.elapsed_s) + (f" / {clock(view.total_s)}" if view.total_s is not None else "")
+    title = glyphs.text(view.title)
+    room = max(0, width - len(time) - 3)
+    line = Text(f" {title[:room]}", STRONG)
+    return line.append(time.rjust(width - 1 - len(line)), DIM)
+
+
+def _facts(view: View, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return the state and the facts, in as many lines as the width asks for."""
+    color = STATES.get(view.state, DIM.color)
+    items = [Text.assemble((f"{glyphs.dot} ", Style(color=color)), (view.state.ljust(10), Style(color=color, bold=True)))]
+    items += [
+        Text.assemble((f"{glyphs.text(name)} " if name else "", DIM), (glyphs.text(value), PLAIN))
+        for name, value in view.facts
+    ]
+    lines = [Text(" ").append_text(items[0])]
+    for item in items[1:]:
+        if len(lines[-1]) + 2 + len(item) <= width - 1:
+            lines[-1].append("  ").append_text(item)
+        else:
+            lines.append(Text(" ").append_text(item))
+    return lines
+
+
+def _channel(channel: Channel, view: View, width: int, glyphs: Glyphs) -> list[Text]:
+    scale = max(channel.scale, view.scales.get(channel.name, 0.0))
+    names = [channel.label, f"±{scale:g} {channel.unit}"]
+    if len(view.series) == 1:
+        names = [f"{channel.label} {channel.unit}"]
+    return [
+        _row(names[index] if index < len(names) else "", index, channel, scale, series, width, glyphs)
+        for index, series in enumerate(view.series)
+    ]
+
+
+def _row(
+    name: str, index: int, channel: Channel, scale: float, series: Series, width: int, glyphs: Glyphs
+) -> Text:
+    """Return one line: name, series, bar, value, trace."""
+    color = COLORS[series.role]
+    value = series.values.get(channel.name)
+    shown = None if value is None else value * channel.factor
+    alone = 14  # cells of a name with its unit, where there is one series only
+    line = Text(f" {glyphs.text(name)[: alone - 1].ljust(alone)}", STRONG if index == 0 else DIM)
+    line.append(f"{series.label:<4}", Style(color=color))
+    number = f"{'-' if shown is None else format(shown + 0.0, '+.2f'):>7}"
+    room = width - len(line) - len(number) - 3
+    long = _split(room)
+    bar_cells = room - long - (2 if long else 0)
+    if bar_cells >= 9:
+        line.append_text(bar(float("nan") if shown is None else shown, scale, bar_cells, color, glyphs))
+    line.append(number, PLAIN)
+    if long:
+        values = [number * channel.factor for number in series.traces.get(channel.name, ())]
+        line.append("  ").append_text(trace(values, scale, long, color, glyphs))
+    return line
+
+
+def _split(room: int) -> int:
+    """Return the cells of the trace: none where the bar needs them all; an odd number is left for the bar."""
+    if room < 36:
+        return 0
+    cells = room * 2 // 5
+    return cells if (room - cells) % 2 else cells + 1
+
+
+def _foot(view: View, glyphs: Glyphs) -> list[Text]:
+    lines = [Text(f" {glyphs.text(line)}", DIM) for line in list(view.messages)[-3:]]
+    if view.hint:
+        lines.append(Text(f" {glyphs.text(view.hint)}", DIM))
+    return lines

@@ -1,0 +1,39 @@
+"""``motioncue run``: a simulator drives a platform."""
+
+import click
+
+from motioncue.cli.common import duration_option, json_option, logged, print_json
+from motioncue.cli.screen import Screen, wanted
+from motioncue.cli.signals import Interrupts
+from motioncue.cli.summary import engine_rows, print_summary
+from motioncue.cli.watch import EngineView, path_of, watch
+from motioncue.runtime.engine import Engine, load_profile
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="Built-in, or a TOML file.")
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@duration_option("End after this time, fade included; a signal ends it too.")
+@json_option
+def command(profile: str, overrides: tuple[str, ...], duration: float | None, as_json: bool) -> None:
+    """Wait for the simulator and drive the platform.
+
+    Ctrl-C or SIGTERM fades to neutral and ends with exit status 0.
+
+    \b
+    Example:  motioncue run --profile ccd-dk --set output.rate_hz=250
+    """
+    live = wanted()
+    with Interrupts() as interrupts:
+        with logged(live=live) as messages:
+            settings = load_profile(profile, *overrides)
+            title = f"motioncue run · {path_of(settings)}"
+            with Engine(settings) as engine, Screen(live=live) as screen:
+                view = EngineView(engine, title, duration, messages)
+                elapsed_s = watch(engine, view, screen, interrupts, duration)
+        stats = {"duration_s": elapsed_s, **engine.stats()}
+        print_summary(title, engine_rows(stats))
+        if as_json:
+            print_json(stats)

@@ -1,0 +1,61 @@
+"""The terminal: shows views where there is one, and nothing where there is none."""
+
+import sys
+from types import TracebackType
+
+from rich.console import Console
+from rich.live import Live
+
+from motioncue.cli.bars import Glyphs, glyphs_for
+from motioncue.cli.live import View, render
+
+__all__ = ["PERIOD_S", "Screen", "console", "wanted"]
+
+PERIOD_S = 1 / 15
+"""How long a picture stays [s]."""
+
+
+def console() -> Console:
+    """Return standard output as rich sees it."""
+    return Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
+
+
+def wanted() -> bool:
+    """Say whether standard output is a terminal that can show moving pictures."""
+    return sys.stdout.isatty() and not console().is_dumb_terminal
+
+
+def glyphs_of(output: Console) -> Glyphs:
+    """Return the glyphs for a console."""
+    return glyphs_for(output.encoding, colors=output.color_system is not None and not output.no_color)
+
+
+class Screen:
+    """Shows views on a screen of its own, which leaves no trace behind; does nothing if not `live`."""
+
+    def __init__(self, *, live: bool) -> None:
+        self.live = live
+        self._console = console()
+        self._glyphs = glyphs_of(self._console)
+        self._live = Live(
+            console=self._console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
+        )
+
+    def __enter__(self) -> "Screen":
+        """Take the screen."""
+        if self.live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Give the screen back as it was."""
+        if self.live:
+            self._live.stop()
+
+    def show(self, view: View) -> None:
+        """Draw a view."""
+        if self.live:
+            width, height = self._console.size
+            self._live.update(render(view, width, height, self._glyphs), refresh=True)

@@ -1,0 +1,95 @@
+"""``motioncue simulate``: plays a simulator."""
+
+import threading
+import time
+from typing import Any
+
+import click
+
+from motioncue.cli.common import HERTZ, duration_option, json_option, logged, print_json
+from motioncue.cli.signals import Interrupts
+from motioncue.cli.summary import print_summary
+from motioncue.errors import MotioncueError
+from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("system", metavar="SYSTEM")
+@click.option("--to", "endpoint", metavar="ENDPOINT", required=True, help="Where the engine listens.")
+@click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
+@click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (the default), turns, brake, still.")
+@click.option("--rate", type=HERTZ, metavar="HZ", help="Frames a second; 60, or the recording's own pace.")
+@duration_option("How long to play; all of it if not given.")
+@json_option
+def command(
+    system: str,
+    endpoint: str,
+    recording: str | None,
+    drive: str | None,
+    rate: float | None,
+    duration: float | None,
+    as_json: bool,
+) -> None:
+    """Play a simulator: wait for the engine, then send a recording or a virtual drive.
+
+    \b
+    SYSTEM is city-car-driving.
+    Example:  motioncue simulate city-car-driving --to pipe://DynamicCabPipe --recording sample
+    """
+    if recording is not None and drive is not None:
+        raise click.UsageError("--recording and --drive exclude each other")
+    if recording is not None:
+        packages = recorded_packages(system, recording, rate, duration)
+        what = f"recording {recording}"
+    else:
+        packages = drive_packages(system, drive or "tour", rate, duration)
+        what = f"drive {drive or 'tour'}"
+    simulator = make_simulator(system, endpoint, packages)
+    with Interrupts() as interrupts:
+        with logged(live=False):
+            click.echo(f"playing {what} to {endpoint}, as soon as an engine listens there", err=True)
+            elapsed_s = play(simulator, interrupts)
+        stats = {
+            "duration_s": elapsed_s,
+            "frames_sent": simulator.sent,
+            "rate_hz": simulator.rate_hz(),
+            "replies_received": simulator.replies,
+            "connections": simulator.connections,
+            "lost": simulator.lost,
+        }
+        print_summary(
+            f"motioncue simulate · {system}, {what}",
+            [
+                ("duration", f"{elapsed_s:.1f} s"),
+                ("frames out", f"{simulator.sent} at {stats['rate_hz']:.2f} Hz"),
+                ("replies in", str(simulator.replies)),
+                ("connections", str(simulator.connections)),
+                ("lost", str(simulator.lost)),
+            ],
+        )
+        if as_json:
+            print_json(stats)
+
+
+def play(simulator: Any, interrupts: Interrupts) -> float:
+    """Let the simulator play to its end or until a signal; return how long it took [s]."""
+    refused: list[MotioncueError] = []
+
+    def run() -> None:
+        try:
+            simulator.run()
+        except MotioncueError as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=run, name="motioncue simulate", daemon=True)
+    start = time.monotonic()
+    thread.start()
+    while thread.is_alive():
+        if interrupts.count:
+            simulator.stop()
+        thread.join(0.05)
+    if refused:
+        raise refused[0]
+    return time.monotonic() - start

@@ -1,0 +1,13 @@
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+
+__all__ = ["Algorithm", "Direct"]
+
+@disjoint_base
+class Algorithm:
+    def reset(self) -> None: ...
+    def step(self, motion: NDArray[np.void], cue: NDArray[np.void]) -> None: ...
+    def process(self, motion: NDArray[np.void], out: NDArray[np.void] | None = None) -> NDArray[np.void]: ...
+
+class Direct(Algorithm): ...

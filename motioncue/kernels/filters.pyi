@@ -1,0 +1,9 @@
+from typing_extensions import disjoint_base
+
+__all__ = ["HighPass"]
+
+@disjoint_base
+class HighPass:
+    def __init__(self, order: int, omega: float, zeta: float = 1.0, omega_b: float = 0.0, *, dt: float) -> None: ...
+    def reset(self) -> None: ...
+    def step(self, u: float) -> tuple[float, float, float]: ...

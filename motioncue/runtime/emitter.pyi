@@ -1,0 +1,36 @@
+import socket
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import disjoint_base
+
+from motioncue.kernels.algorithm import Algorithm
+from motioncue.kernels.clock import Clock
+from motioncue.kernels.codec import Table
+from motioncue.kernels.session import Session
+
+__all__ = ["Emitter"]
+
+@disjoint_base
+class Emitter:
+    def __init__(
+        self,
+        session: Session,
+        algorithm: Algorithm,
+        clock: Clock,
+        *,
+        period_ns: int,
+        hold_s: float = 0.1,
+        fade_s: float = 1.0,
+        trace: int = 0,
+    ) -> None: ...
+    def add_output(self, sock: socket.socket, address: tuple[str, int, int], table: Table, packet: bytes) -> None: ...
+    def run(self, ticks: int = -1, until_ns: int = 0x7FFFFFFFFFFFFFFF) -> None: ...
+    def prepare_thread(self) -> None: ...
+    def park(self, parked: bool = True) -> None: ...
+    def stop(self) -> None: ...
+    def newest(self) -> NDArray[np.void]: ...
+    @property
+    def trace(self) -> NDArray[np.void]: ...
+    def counts(self) -> dict[str, float]: ...
+    def lateness_us(self) -> dict[str, float]: ...

@@ -1,0 +1,97 @@
+"""The driver's side of a simulator's protocol without a platform: it answers, and keeps the newest motion."""
+
+import logging
+import threading
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from motioncue import protocols
+from motioncue.kernels.clock import MonotonicClock
+from motioncue.runtime.engine import MESSAGES
+from motioncue.runtime.receiver import StreamReceiver
+from motioncue.transports.stream import Listener
+
+__all__ = ["Driver"]
+
+log = logging.getLogger("motioncue")
+
+
+class Driver:
+    """Serves a simulator and shows what it says: a context manager.
+
+    Parameters
+    ----------
+    system : str
+        The simulator's.
+    url : str
+        Where to listen: ``pipe://``, ``unix://`` or ``tcp://``.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such source.
+    EndpointError
+        When entered: if the URL is bad, or in use.
+    """
+
+    def __init__(self, system: str, url: str) -> None:
+        module = protocols.source(system)
+        self.system, self.url = system, url
+        self._session = module.session(module.Options())
+        self._motion: Any = None
+        self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
+
+    def __enter__(self) -> "Driver":
+        """Listen."""
+        self._listener = Listener(self.url)
+        self._receiver = StreamReceiver(self._session, self._listener.socket, MonotonicClock())
+        self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
+        self._thread.start()
+        log.info("waiting for %s at %s", self.system, self.url)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close everything."""
+        self._receiver.stop()
+        self._thread.join()
+        self._receiver.close()
+        self._listener.close()
+        self.poll()
+
+    def poll(self) -> Any:
+        """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.
+
+        Call it a few times a second, from one thread.
+        """
+        for _, reason, detail in self._session.events():
+            level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
+            log.log(level, "%s: %s", self.system, text.format(detail))
+        motion = self._session.newest()
+        if motion is not None:
+            self._motion = motion
+            self._last = (self._session.accepted, int(motion["time"][0]))
+            if self._first[0] == 0:
+                self._first = self._last
+        return self._motion
+
+    def rate_hz(self) -> float:
+        """Return the mean rate of frames between the first and the newest poll that found one [Hz]."""
+        span = self._last[1] - self._first[1]
+        return (self._last[0] - self._first[0]) * 1e9 / span if span > 0 else 0.0
+
+    def stats(self) -> dict[str, Any]:
+        """Return what has come so far; the keys are those of ``motioncue listen --json``."""
+        motion = self.poll()
+        names = () if motion is None else motion.dtype.names
+        return {
+            "frames_received": self._session.accepted,
+            "rate_hz": self.rate_hz(),
+            "rejected": self._session.rejected,
+            "sessions": self._session.sessions,
+            "replies_sent": self._session.replies,
+            "motion": {name: np.asarray(motion[name]).item() for name in names} or None,
+        }

@@ -1,0 +1,156 @@
+"""A whole installation on one machine: a car, the engine, a platform, connected as the real ones are."""
+
+import contextlib
+import os
+import socket
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from motioncue import protocols
+from motioncue.errors import EndpointError
+from motioncue.profile import Profile
+from motioncue.runtime.engine import Engine, load_profile
+from motioncue.transports.endpoint import UNIX_PATH_MAX
+from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.drives import SCRIPTS
+from motioncue.virtual.simulators import drive_packages, make_simulator
+
+__all__ = ["Rig"]
+
+ATTEMPTS = 20  # at a pair of ports that nobody else takes in between
+
+
+class Rig:
+    """A virtual car drives through a real endpoint, a real engine and real datagrams into a virtual platform.
+
+    Parameters
+    ----------
+    profile : str or Path
+        What `motioncue.load_profile` takes; its endpoints are replaced by private ones on this machine.
+    drive : str
+        One of `motioncue.virtual.car.DRIVES`.
+    duration_s : float, optional
+        How long the car drives [s]; the whole drive if not given, parked beyond it.
+
+    Attributes
+    ----------
+    duration_s : float
+        How long the car drives [s].
+    engine : Engine
+        Running while entered.
+    platform : DatagramListener
+        Receives what the engine sends.
+    simulator : Simulator
+        Sends what the car does.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused, there is no such drive, or nobody can play its simulator.
+    EndpointError
+        When entered: if no endpoint is to be had.
+
+    Examples
+    --------
+    >>> with Rig("ccd-dk", "tour") as rig:          # doctest: +SKIP
+    ...     time.sleep(10)
+    ...     print(rig.platform.last("motion")["surge"])
+    """
+
+    def __init__(self, profile: str | Path, drive: str = "tour", duration_s: float | None = None) -> None:
+        self._profile = load_profile(profile)
+        self._packages = drive_packages(self._profile.source.system, drive, duration_s=duration_s)
+        self.duration_s = SCRIPTS[drive].duration if duration_s is None else duration_s
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> "Rig":
+        """Start the platform, then the engine, then the car."""
+        with contextlib.ExitStack() as stack:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
+            source = msgspec.structs.replace(self._profile.source, endpoint=_private_endpoint(folder))
+            self.platform, urls = _listening(self._profile)
+            stack.callback(self.platform.close)
+            output = msgspec.structs.replace(self._profile.output, **urls)
+            self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
+            stack.enter_context(_running(self.platform.run, self.platform.stop))
+            stack.callback(self._drain)
+            self.engine = stack.enter_context(Engine(self.profile))
+            self.simulator = make_simulator(source.system, source.endpoint, self._packages)
+            stack.enter_context(_running(self.simulator.run, self.simulator.stop))
+            # From here on the order is turned: the engine goes to neutral while the car still drives.
+            stack.callback(self.engine.stop)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Fade to neutral, then end everything."""
+        self._open.close()
+
+    def _drain(self) -> None:
+        """Wait until the platform has what the engine has sent; a lost datagram must not be waited for long."""
+        end = time.monotonic() + 1.0
+        while self._missing() > 0 and time.monotonic() < end:
+            time.sleep(0.01)
+
+    def _missing(self) -> int:
+        came = sum(self.platform.received.values()) + sum(self.platform.rejected.values())
+        return int(self.engine.stats()["datagrams_sent"]) - came
+
+    def stats(self) -> dict[str, Any]:
+        """Return what has happened: the engine's statistics, and ``platform`` with what arrived there.
+
+        ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.
+        """
+        platform = self.platform.stats()
+        return {**self.engine.stats(), "platform": {**platform, "lost": max(0, self._missing())}}
+
+
+@contextlib.contextmanager
+def _running(run: Any, stop: Any) -> Iterator[None]:
+    """Run something in a thread of its own until the end."""
+    thread = threading.Thread(target=run, name=f"motioncue {run.__qualname__}", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop()
+        thread.join()
+
+
+def _private_endpoint(folder: str) -> str:
+    """Return a stream endpoint that nobody else uses: a Unix socket, or a free port where there are none."""
+    path = os.path.join(folder, "engine")
+    if sys.platform != "win32" and len(os.fsencode(path)) <= UNIX_PATH_MAX:
+        return f"unix://{path}"
+    return f"tcp://127.0.0.1:{_free_port(socket.SOCK_STREAM)}"
+
+
+def _free_port(kind: socket.SocketKind) -> int:
+    with socket.socket(socket.AF_INET, kind) as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
+    """Return a platform that listens at free ports, and the endpoint of each stream that the profile sends."""
+    streams = protocols.platform(profile.output.system).STREAMS
+    names = [name for name in streams if getattr(profile.output, name) is not None]
+    attempts = 0
+    while True:
+        urls = {name: f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for name in names}
+        try:
+            return DatagramListener(profile.output.system, urls.values()), urls
+        except EndpointError:
+            attempts += 1
+            if attempts == ATTEMPTS:
+                raise

@@ -1,0 +1,89 @@
+"""The simulators that can be played: one row for each system that sends motion."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from motioncue.errors import ConfigError
+from motioncue.recording.read import sample_recording
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import STREAMS
+from motioncue.virtual import city_car_driving
+
+__all__ = ["SAMPLE", "SIMULATORS", "drive_packages", "make_simulator", "recorded_packages"]
+
+SIMULATORS: dict[str, ModuleType] = {"city-car-driving": city_car_driving}
+"""Every module has `Simulator`, `driven` and `recorded`."""
+
+SAMPLE = "sample"
+"""Names the recording that comes with the package, where there is no such file."""
+
+
+def _module(system: str) -> ModuleType:
+    if system not in SIMULATORS:
+        raise ConfigError(f"simulator: found {system!r}, allowed: {', '.join(SIMULATORS)}")
+    return SIMULATORS[system]
+
+
+def drive_packages(system: str, name: str, rate_hz: float | None = None, duration_s: float | None = None) -> list[Any]:
+    """Return what a simulator sends on a virtual drive.
+
+    Parameters
+    ----------
+    system : str
+        The simulator's.
+    name : str
+        One of `motioncue.virtual.car.DRIVES`.
+    rate_hz : float, optional
+        Frames a second [Hz]; 60 if not given.
+    duration_s : float, optional
+        How long to drive [s]; the whole drive if not given, parked beyond it.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system or drive, or the rate is not possible.
+    """
+    return list(_module(system).driven(name, 60.0 if rate_hz is None else rate_hz, duration_s))
+
+
+def recorded_packages(
+    system: str, file: str, rate_hz: float | None = None, duration_s: float | None = None
+) -> list[Any]:
+    """Return what a simulator sent when it was recorded.
+
+    Parameters
+    ----------
+    system : str
+        The simulator's.
+    file : str
+        The recording; ``"sample"`` is the one that comes with the package, unless there is a file of that name.
+    rate_hz : float, optional
+        Frames a second [Hz]; the recording's own pace if not given.
+    duration_s : float, optional
+        How much of it [s]; all if not given.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system.
+    PacketError
+        If the file cannot be read or is not a recording of that system.
+    """
+    path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
+    return list(_module(system).recorded(path, rate_hz, duration_s))
+
+
+def make_simulator(system: str, url: str, packages: Iterable[Any]) -> Any:
+    """Return a simulator that will play `packages` to the engine at `url`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system.
+    EndpointError
+        If the URL is not one that it can speak to.
+    """
+    parse_endpoint(url, STREAMS)
+    return _module(system).Simulator(url, packages)

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 
 import msgspec
 
@@ -149,11 +149,11 @@ def profile_text(name: str) -> str:
     """
     if name in builtin_profiles():
         return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
-    path = Path(name)
     try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        what = "cannot be read as text" if path.exists() else "is neither a built-in profile nor a file"
+        return Path(name).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
+        missing = isinstance(error, FileNotFoundError)
+        what = "is neither a built-in profile nor a file" if missing else "cannot be read as text"
         allowed = ", ".join(builtin_profiles())
         raise ConfigError(f"profile: {name!r} {what} ({error}); built-in profiles are {allowed}") from error
 
@@ -178,17 +178,20 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     """
     try:
         tables = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name}: not TOML: {error}") from error
-    for override in overrides:
-        _override(tables, override)
-    tables.setdefault("name", Path(name).stem)
-    _fill_from_preset(tables)
-    _refuse_not_finite(tables, "")
-    try:
+        for override in overrides:
+            _override(tables, override)
+        tables.setdefault("name", Path(name).stem)
+        _fill_from_preset(tables)
+        _refuse_not_finite(tables, "")
         return msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name}: {explain(error, tables, Profile)}") from error
+    except ConfigError:
+        raise
+    except ValueError as error:  # of the TOML reader; a number of too many digits is one too
+        raise ConfigError(f"{name}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
 
 
 def _override(tables: dict[str, Any], override: str) -> None:
@@ -197,8 +200,12 @@ def _override(tables: dict[str, Any], override: str) -> None:
     if not equals or not all(path):
         raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as source.hold_s=0.2")
     try:
+        override.encode()
+    except UnicodeEncodeError as error:
+        raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
+    try:
         value = tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except ValueError:
         value = text
     table = tables
     for step in path[:-1]:
@@ -241,18 +248,30 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
     """Return what a validation error means: the key's path, what was found, what is allowed."""
     message, _, where = str(error).partition(" - at `$.")
     path = where.rstrip("`") if where else ""
-    found = _lookup(tables, path)
     prefix = f"{path}: " if path else ""
     if "unknown field" in message:
         key = message.split("`")[1]
-        allowed = sorted(_keys(root, path, tables))
+        allowed = sorted(_keys(_kind(root, path, tables)))
         close = difflib.get_close_matches(key, allowed, n=1)
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         return f"{path + '.' if path else ''}{key}: unknown key, allowed are {', '.join(allowed)}{hint}"
     if "missing required field" in message:
         key = message.split("`")[1]
         return f"{path + '.' if path else ''}{key}: missing"
-    return f"{prefix}found {found!r}; {message[0].lower()}{message[1:]}"
+    found = _shown(_lookup(tables, path))
+    choices = _choices(root, path, tables)
+    if choices:
+        return f"{prefix}found {found}, allowed are {', '.join(map(repr, choices))}"
+    return f"{prefix}found {found}; {message[0].lower()}{message[1:]}"
+
+
+def _shown(value: Any) -> str:
+    """Return `value` as it is written, cut if it is long."""
+    try:
+        text = repr(value)
+    except ValueError:  # more digits than Python writes
+        return "a number of very many digits"
+    return text if len(text) <= 200 else f"{text[:200]}…"
 
 
 def _lookup(tables: Any, path: str) -> Any:
@@ -264,13 +283,30 @@ def _lookup(tables: Any, path: str) -> Any:
     return tables
 
 
-def _keys(root: type, path: str, tables: Mapping[str, Any]) -> set[str]:
-    """Return the keys that the table at `path` may have."""
+def _kind(root: type, path: str, tables: Mapping[str, Any]) -> Any:
+    """Return the type of what is at `path`; None if the tables' types do not say."""
     kind: Any = root
     for step in path.split(".") if path else ():
-        kind = {field.name: field.type for field in msgspec.structs.fields(kind)}[step]
+        if not hasattr(kind, "__struct_fields__"):
+            return None
+        kind = {field.name: field.type for field in msgspec.structs.fields(kind)}.get(step)
         if kind == Direct | Classical:
-            kind = Classical if tables["cueing"].get("algorithm") == "classical" else Direct
+            cueing = tables.get("cueing")
+            algorithm = cueing.get("algorithm") if isinstance(cueing, Mapping) else None
+            kind = Classical if algorithm == "classical" else Direct
+    return kind
+
+
+def _keys(kind: Any) -> set[str]:
+    """Return the keys that a table of this type may have."""
     names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    tag = getattr(kind.__struct_config__, "tag_field", None)
+    tag = kind.__struct_config__.tag_field
     return names | ({tag} if tag else set())
+
+
+def _choices(root: type, path: str, tables: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the values that the key at `path` may have, if they can be counted."""
+    if path == "cueing.algorithm" and root is Profile:
+        return tuple(kind.__struct_config__.tag for kind in (Direct, Classical))
+    kind = _kind(root, path, tables)
+    return get_args(kind) if get_origin(kind) is Literal else ()

@@ -115,10 +115,12 @@ def step_response(
 
     Parameters
     ----------
-    source, channel_in, channel_out, rate_hz
+    source, channel_in, channel_out
         As `frequency_response`.
     duration_s : float
         How long to observe [s]; > 0.
+    rate_hz : float, optional
+        As `frequency_response`.
     amplitude : float
         Of the step, in the unit of `channel_in`.
 

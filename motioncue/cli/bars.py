@@ -3,11 +3,16 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import TypeAlias
 
 from rich.style import Style
 from rich.text import Text
 
 __all__ = ["ASCII", "BLOCKS", "SMOOTH", "Glyphs", "bar", "glyphs_for", "trace"]
+
+Cell: TypeAlias = tuple[str, Style]
 
 TRACK = "#262b33"
 CENTER = "#6b7480"
@@ -19,9 +24,10 @@ class Glyphs:
     """The characters to draw with."""
 
     name: str
-    levels: str  # of a trace, lowest to highest; the middle one is zero
     center: str
     dot: str
+    rising: str  # of a trace above zero, lowest to highest
+    hanging: str  # of a trace below zero, shortest to longest
     plain: Mapping[int, str]  # replacements for text
 
     def text(self, text: str) -> str:
@@ -33,18 +39,20 @@ _ASCII_TEXT = str.maketrans(
     {"²": "2", "µ": "u", "°": "deg", "±": "+-", "→": "->", "·": "-", "–": "-", "…": "...", "×": "x"}
 )
 
-SMOOTH = Glyphs("smooth", "▁▂▃▄▅▆▇", "│", "●", {})
-"""Eighths of a cell, drawn with foreground and background colours."""
-BLOCKS = Glyphs("blocks", "▁▂▃▄▅▆▇", "│", "●", {})
-"""Halves of a cell, for terminals without colours."""
-ASCII = Glyphs("ascii", "_.-'\"", "|", "*", _ASCII_TEXT)
+SMOOTH = Glyphs("smooth", "│", "●", " ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", {})
+"""Eighths of a cell, drawn with foreground and background colors; what hangs is drawn inside out."""
+BLOCKS = Glyphs("blocks", "│", "●", " ▁▂▃▄▅▆▇█", " ▔▔▀▀▀▀██", {})
+"""Halves of a cell, for terminals without colors."""
+ASCII = Glyphs("ascii", "|", "*", "-''\"\"", "-..__", _ASCII_TEXT)
 """Whole cells and plain letters, for encodings without block characters."""
 
 
 def glyphs_for(encoding: str | None, *, colors: bool) -> Glyphs:
     """Return the finest glyphs that a terminal can show."""
     try:
-        "".join((SMOOTH.levels, SMOOTH.center, SMOOTH.dot, LEFT_EIGHTHS, "█▐±²µ°→·")).encode(encoding or "ascii")
+        "".join((SMOOTH.rising, BLOCKS.hanging, SMOOTH.center, SMOOTH.dot, LEFT_EIGHTHS, "▐±²µ°→·")).encode(
+            encoding or "ascii"
+        )
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return SMOOTH if colors else BLOCKS
@@ -81,13 +89,18 @@ def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> T
     cells += [empty] * (side - len(cells))
     middle = (glyphs.center, Style(color=CENTER, bgcolor=TRACK if smooth else None))
     whole = [*reversed(cells), middle, *[empty] * side] if value < 0 else [*[empty] * side, middle, *cells]
+    return _line([*whole[:width], *[(" ", Style())] * (width - len(whole))])
+
+
+def _line(cells: Sequence[Cell]) -> Text:
+    """Return cells as text, neighbors of one style together."""
     text = Text(no_wrap=True, end="")
-    for character, style in whole[:width]:
-        text.append(character, style)
-    return text.append(" " * (width - len(text)))
+    for style, run in groupby(cells, key=itemgetter(1)):
+        text.append("".join(character for character, _ in run), style)
+    return text
 
 
-def _smooth(share: float, left: bool, color: str) -> list[tuple[str, Style]]:
+def _smooth(share: float, left: bool, color: str) -> list[Cell]:
     """Return the filled cells from the centre outwards; a left end is drawn inside out."""
     full, eighths = divmod(round(8 * share), 8)
     cells = [(" ", Style(bgcolor=color))] * full
@@ -99,10 +112,19 @@ def _smooth(share: float, left: bool, color: str) -> list[tuple[str, Style]]:
 
 
 def trace(values: Sequence[float], scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
-    """Return the newest `width` values as a line of levels, newest at the right; the middle level is zero."""
-    top = len(glyphs.levels) - 1
-    cells = ""
-    for value in values[-width:] if width else ():
+    """Return the newest `width` values as a line of levels, newest at the right.
+
+    What is above zero rises from the bottom, what is below hangs from the top.
+    """
+    newest = values[-width:] if width else ()
+    smooth = glyphs is SMOOTH
+    up = Style(color=color, bgcolor=TRACK if smooth else None)
+    down = Style(color=TRACK, bgcolor=color) if smooth else up
+    cells: list[Cell] = [(" ", up)] * (width - len(newest))
+    for value in newest:
         share = max(-1.0, min(value / scale, 1.0)) if math.isfinite(value) else 0.0
-        cells += glyphs.levels[round(0.5 * top * (1.0 + share))]
-    return Text(cells.rjust(width), Style(color=color), no_wrap=True, end="")
+        levels = glyphs.hanging if share < 0 else glyphs.rising
+        level = round(abs(share) * (len(levels) - 1))
+        inside_out = smooth and share < 0 and level
+        cells.append((levels[len(levels) - 1 - level], down) if inside_out else (levels[level], up))
+    return _line(cells)

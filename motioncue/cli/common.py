@@ -11,35 +11,21 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["SECONDS", "Positive", "duration_option", "echo", "json_option", "logged", "print_json", "strict"]
+__all__ = ["duration_option", "echo", "json_option", "logged", "positive", "print_json", "strict"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
-class Positive(click.ParamType):
-    """A finite number above zero."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Return the number, or refuse."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0.0 < number < math.inf:
-            self.fail(f"found {value!r}, allowed are finite numbers above 0", param, ctx)
-        return number
-
-
-SECONDS = Positive("S")
-HERTZ = Positive("HZ")
+def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Return an option's value; refuse what is not a finite number above 0."""
+    if value is not None and not 0.0 < value < math.inf:
+        raise click.BadParameter(f"found {value}, allowed are finite numbers above 0", ctx, param)
+    return value
 
 
 def duration_option(text: str) -> Callable[[Decorated], Decorated]:
     """Return the option ``--duration``."""
-    return click.option("--duration", type=SECONDS, metavar="S", help=text)
+    return click.option("--duration", type=float, callback=positive, metavar="S", help=text)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
@@ -79,13 +65,15 @@ class _Kept(logging.Handler):
 
 
 @contextmanager
-def logged(*, live: bool) -> Iterator[deque[str]]:
+def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
     """Send motioncue's log to stderr, and yield its newest lines.
 
     Parameters
     ----------
     live : bool
         A view owns the terminal: a stderr that is a terminal too gets the lines when the view has gone.
+    level : int
+        Of the least important lines.
     """
     later = live and sys.stderr.isatty()
     lines: deque[str] = deque(maxlen=200)
@@ -94,7 +82,7 @@ def logged(*, live: bool) -> Iterator[deque[str]]:
         handlers.append(logging.StreamHandler(sys.stderr))
     log = logging.getLogger("motioncue")
     before = log.level, log.propagate
-    log.setLevel(logging.INFO)
+    log.setLevel(level)
     log.propagate = False
     for handler in handlers:
         handler.setFormatter(_Lines())
@@ -104,7 +92,8 @@ def logged(*, live: bool) -> Iterator[deque[str]]:
     finally:
         for handler in handlers:
             log.removeHandler(handler)
-        log.level, log.propagate = before
+        log.setLevel(before[0])
+        log.propagate = before[1]
         if later:
             for line in lines:
                 click.echo(line, err=True)

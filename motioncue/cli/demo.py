@@ -1,5 +1,6 @@
 """``motioncue demo``: a virtual car through the whole engine, shown live."""
 
+import logging
 from collections.abc import Mapping, Sequence
 
 import click
@@ -47,7 +48,11 @@ def command(duration: float | None, drive: str, profile: str, as_json: bool) -> 
     """
     live = wanted()
     with Interrupts() as interrupts:
-        with logged(live=live) as messages, Rig(profile, drive, duration) as rig, Screen(live=live) as screen:
+        with (
+            logged(live=live, level=logging.WARNING) as messages,
+            Rig(profile, drive, duration) as rig,
+            Screen(live=live) as screen,
+        ):
             view = rig_view(rig, messages)
             elapsed_s = watch(rig.engine, view, screen, interrupts, rig.duration_s)
         stats = {"duration_s": elapsed_s, **rig.stats()}

@@ -8,7 +8,7 @@ from motioncue.cli.live import CHANNELS, Series
 
 __all__ = ["History", "Rate", "state_of"]
 
-BUCKET_S = 0.15  # one cell of a trace
+BUCKET_S = 0.2  # one cell of a trace
 BUCKETS = 200
 WINDOW_S = 2.0  # of a rate
 

@@ -97,17 +97,17 @@ class PlatformView:
         if elapsed_s - self._interval_s > 0.5:  # quantiles of many intervals take a while
             self._interval_s = elapsed_s
             self._interval = main_stream(listener.stats()["streams"]).get("interval_us") or {}
-        facts = [
+        rates = [
             (name, f"{self._rates.setdefault(name, Rate()).add(elapsed_s, count):5.1f} packets/s")
             for name, count in received.items()
         ]
-        facts += [("every" if key == "p50" else key, microseconds(us)) for key, us in self._interval.items() if us]
+        every = [("every" if key == "p50" else key, microseconds(us)) for key, us in self._interval.items() if us]
         return View(
             title=self._title,
             state="receiving" if elapsed_s - self._changed_s < QUIET_S else "waiting",
             elapsed_s=elapsed_s,
             total_s=self._total_s,
-            facts=[*facts, ("rejected", str(sum(listener.rejected.values())))],
+            facts=[rates, [*every, ("rejected", str(sum(listener.rejected.values())))]],
             series=self._history.add(elapsed_s, [values_of(listener.last("motion"))]),
             scales=self._history.scales,
             hint=HINT,
@@ -153,9 +153,11 @@ class SimulatorView:
             elapsed_s=elapsed_s,
             total_s=self._total_s,
             facts=[
-                ("in", f"{self._rate.add(elapsed_s, self._count):5.1f} frames/s"),
-                ("frames", str(self._count)),
-                ("rejected", str(sum(stats["rejected"].values()))),
+                [
+                    ("in", f"{self._rate.add(elapsed_s, self._count):5.1f} frames/s"),
+                    ("frames", str(self._count)),
+                    ("rejected", str(sum(stats["rejected"].values()))),
+                ]
             ],
             series=self._history.add(elapsed_s, [values_of(stats["motion"] or {})]),
             scales=self._history.scales,
@@ -164,9 +166,7 @@ class SimulatorView:
         )
 
 
-def wait(
-    view: Callable[[float], View], screen: Screen, interrupts: Interrupts, duration_s: float | None
-) -> float:
+def wait(view: Callable[[float], View], screen: Screen, interrupts: Interrupts, duration_s: float | None) -> float:
     """Show views until time is up or a signal comes; return how long it took [s]."""
     start = time.monotonic()
     while not interrupts.count and (duration_s is None or time.monotonic() - start < duration_s):

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import NamedTuple
 
 from rich.console import Group
@@ -48,7 +49,6 @@ STATES = {
 
 COLORS = {"car": "#4cc2ff", "cue": "#ffb454"}
 DIM = Style(color="#8b95a3")
-PLAIN = Style()
 STRONG = Style(bold=True)
 
 
@@ -70,7 +70,7 @@ class View:
     state: str
     elapsed_s: float
     total_s: float | None
-    facts: Sequence[tuple[str, str]]  # name, value
+    facts: Sequence[Sequence[tuple[str, str]]]  # name, value; each group begins a line
     series: Sequence[Series]
     scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, where not the least one
     messages: Sequence[str] = ()
@@ -89,8 +89,8 @@ def microseconds(value: float) -> str:
     for limit, unit in ((1e3, "µs"), (1e6, "ms")):
         if value < limit * 0.9995:
             shown = value * 1e3 / limit
-            return f"{shown:.3g} {unit}" if shown < 99.95 else f"{shown:.0f} {unit}"
-    return f"{value * 1e-6:.3g} s"
+            return f"{shown:#.3g} {unit}" if shown < 99.95 else f"{shown:.0f} {unit}"
+    return f"{value * 1e-6:#.3g} s"
 
 
 def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
@@ -132,26 +132,25 @@ def _cut(line: Text, width: int) -> Text:
 
 def _title(view: View, width: int, glyphs: Glyphs) -> Text:
     time = clock(view.elapsed_s) + (f" / {clock(view.total_s)}" if view.total_s is not None else "")
-    title = glyphs.text(view.title)
     room = max(0, width - len(time) - 3)
-    line = Text(f" {title[:room]}", STRONG)
-    return line.append(time.rjust(width - 1 - len(line)), DIM)
+    title = f" {glyphs.text(view.title)[:room]}"
+    return Text.assemble((title, STRONG), (time.rjust(width - 1 - len(title)), DIM))
 
 
 def _facts(view: View, width: int, glyphs: Glyphs) -> list[Text]:
     """Return the state and the facts, in as many lines as the width asks for."""
-    color = STATES.get(view.state, DIM.color)
-    items = [Text.assemble((f"{glyphs.dot} ", Style(color=color)), (view.state.ljust(10), Style(color=color, bold=True)))]
-    items += [
-        Text.assemble((f"{glyphs.text(name)} " if name else "", DIM), (glyphs.text(value), PLAIN))
-        for name, value in view.facts
-    ]
-    lines = [Text(" ").append_text(items[0])]
-    for item in items[1:]:
-        if len(lines[-1]) + 2 + len(item) <= width - 1:
-            lines[-1].append("  ").append_text(item)
-        else:
-            lines.append(Text(" ").append_text(item))
+    color = STATES[view.state]
+    state = Text.assemble((f"{glyphs.dot} ", Style(color=color)), (view.state.ljust(10), Style(color=color, bold=True)))
+    lines = []
+    for index, group in enumerate(view.facts):
+        items = [Text.assemble((f"{glyphs.text(name)} ", DIM), glyphs.text(value)) for name, value in group]
+        items = items if index else [state, *items]
+        lines.append(Text(" ").append_text(items[0]))
+        for item in items[1:]:
+            if len(lines[-1]) + 2 + len(item) <= width - 1:
+                lines[-1].append("  ").append_text(item)
+            else:
+                lines.append(Text(" ").append_text(item))
     return lines
 
 
@@ -160,29 +159,26 @@ def _channel(channel: Channel, view: View, width: int, glyphs: Glyphs) -> list[T
     names = [channel.label, f"±{scale:g} {channel.unit}"]
     if len(view.series) == 1:
         names = [f"{channel.label} {channel.unit}"]
+    cells = 11 if len(view.series) > 1 else 15
     return [
-        _row(names[index] if index < len(names) else "", index, channel, scale, series, width, glyphs)
-        for index, series in enumerate(view.series)
+        _row(Text.assemble((f" {glyphs.text(name):<{cells}}", style)), channel, scale, series, width, glyphs)
+        for name, style, series in zip(names, (STRONG, DIM), view.series, strict=False)
     ]
 
 
-def _row(
-    name: str, index: int, channel: Channel, scale: float, series: Series, width: int, glyphs: Glyphs
-) -> Text:
-    """Return one line: name, series, bar, value, trace."""
+def _row(line: Text, channel: Channel, scale: float, series: Series, width: int, glyphs: Glyphs) -> Text:
+    """Return `line`, which has the name, with series, bar, value and trace."""
     color = COLORS[series.role]
     value = series.values.get(channel.name)
     shown = None if value is None else value * channel.factor
-    alone = 14  # cells of a name with its unit, where there is one series only
-    line = Text(f" {glyphs.text(name)[: alone - 1].ljust(alone)}", STRONG if index == 0 else DIM)
     line.append(f"{series.label:<4}", Style(color=color))
-    number = f"{'-' if shown is None else format(shown + 0.0, '+.2f'):>7}"
-    room = width - len(line) - len(number) - 3
+    number = f"{'-' if shown is None or not isfinite(shown) else format(round(shown, 2) + 0.0, '+.2f'):>7}"
+    room = width - len(line) - len(number) - 1
     long = _split(room)
     bar_cells = room - long - (2 if long else 0)
     if bar_cells >= 9:
         line.append_text(bar(float("nan") if shown is None else shown, scale, bar_cells, color, glyphs))
-    line.append(number, PLAIN)
+    line.append(number)
     if long:
         values = [number * channel.factor for number in series.traces.get(channel.name, ())]
         line.append("  ").append_text(trace(values, scale, long, color, glyphs))

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from motioncue.cli.common import HERTZ, duration_option, json_option, logged, print_json
+from motioncue.cli.common import duration_option, json_option, logged, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
 from motioncue.errors import MotioncueError
@@ -20,7 +20,9 @@ __all__ = ["command"]
 @click.option("--to", "endpoint", metavar="ENDPOINT", required=True, help="Where the engine listens.")
 @click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
 @click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (the default), turns, brake, still.")
-@click.option("--rate", type=HERTZ, metavar="HZ", help="Frames a second; 60, or the recording's own pace.")
+@click.option(
+    "--rate", type=float, callback=positive, metavar="HZ", help="Frames a second; 60, or the recording's own pace."
+)
 @duration_option("How long to play; all of it if not given.")
 @json_option
 def command(

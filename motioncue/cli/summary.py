@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.table import Table
 from rich.text import Text
 
 from motioncue.cli.live import microseconds
@@ -13,14 +12,14 @@ __all__ = ["engine_rows", "lateness", "platform_rows", "print_summary", "reasons
 
 
 def print_summary(title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Print a title and a table of names and values, in characters that the output can show."""
+    """Print a title, then names and values, in characters that the output can show."""
     output = console()
     glyphs = glyphs_of(output)
-    table = Table.grid(padding=(0, 3, 0, 0))
+    width = max(len(name) for name, _ in rows)
+    output.print(Text(glyphs.text(title), "bold"), soft_wrap=True)
     for name, value in rows:
-        table.add_row(Text(f"  {name}", "dim"), Text(glyphs.text(value), overflow="fold"))
-    output.print(Text(glyphs.text(title), "bold"))
-    output.print(table)
+        line = Text.assemble((f"  {name:<{width}}  ", "dim"), glyphs.text(value))
+        output.print(line, soft_wrap=True)
 
 
 def reasons(rejected: Mapping[str, int]) -> str:
@@ -38,7 +37,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the rows that say what an engine did."""
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
-        ("frames in", f"{stats['frames_received']}"),
+        ("frames in", str(stats["frames_received"])),
         ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz"),
         ("late by", lateness(stats["lateness_us"])),
         ("skipped", str(stats["skipped"])),
@@ -50,11 +49,9 @@ def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the rows that say what a platform received."""
     rows = []
     for stream, values in stats["streams"].items():
-        interval = values["interval_us"]
-        spread = "" if interval["p50"] is None else f", every {lateness(interval)}"
-        rows.append(
-            (f"{name} received", f"{stream}: {values['packets_received']} at {values['rate_hz']:.2f} Hz{spread}")
-        )
+        longest = values["interval_us"]["max"]
+        gap = "" if longest is None else f", longest gap {microseconds(longest)}"
+        rows.append((f"{name} received", f"{values['packets_received']} {stream} at {values['rate_hz']:.2f} Hz{gap}"))
     if not rows:
         rows.append((f"{name} received", "nothing"))
     return rows

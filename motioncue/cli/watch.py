@@ -74,14 +74,18 @@ class EngineView:
         weight = float(tick["weight"][0])
         late = stats["lateness_us"]
         facts = [
-            ("in", f"{self._in.add(elapsed_s, stats['frames_received']):5.1f} frames/s"),
-            ("out", f"{self._out.add(elapsed_s, packets):5.1f} packets/s"),
-            ("cue", f"{100 * weight:3.0f} %"),
-            ("late p50", f"{microseconds(late['p50']):>7}"),
-            ("p99", f"{microseconds(late['p99']):>7}"),
-            ("max", f"{microseconds(late['max']):>7}"),
-            ("skipped", str(stats["skipped"])),
-            ("rejected", str(sum(stats["rejected"].values()))),
+            [
+                ("in", f"{self._in.add(elapsed_s, stats['frames_received']):5.1f} frames/s"),
+                ("out", f"{self._out.add(elapsed_s, packets):5.1f} packets/s"),
+                ("cue", f"{100 * weight:3.0f} %"),
+            ],
+            [
+                ("late p50", f"{microseconds(late['p50']):>7}"),
+                ("p99", f"{microseconds(late['p99']):>7}"),
+                ("max", f"{microseconds(late['max']):>7}"),
+                ("skipped", str(stats["skipped"])),
+                ("rejected", str(sum(stats["rejected"].values()))),
+            ],
         ]
         age_s = float(tick["deadline"][0] - received) * 1e-9 if received else None
         motion = values_of(tick["motion"]) if received else {}

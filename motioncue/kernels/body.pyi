@@ -25,6 +25,7 @@ class BodyStage:
 
 def body_motion(
     orientation: ArrayLike,
+    /,
     velocity: ArrayLike,
     acceleration: ArrayLike,
     angular_velocity: ArrayLike,

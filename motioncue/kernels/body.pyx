@@ -1,6 +1,6 @@
 """World-frame quaternion, velocity, acceleration and rates to body-frame `Motion`."""
 
-from libc.math cimport NAN, asin, atan2, fabs, isfinite, sqrt
+from libc.math cimport NAN, atan2, fabs, isfinite, sqrt
 from libc.string cimport memset
 
 import numpy as np
@@ -72,7 +72,7 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     cdef double alpha[3]
     cdef double arm[3]
     cdef double whirl[3]
-    cdef double s
+    cdef double down[3]         # the world's down axis in body axes
     cdef int i
     if not 0.9 < n < 1.1:       # also NaN; a unit quaternion in single precision is within 1e-6
         return QUATERNION
@@ -95,9 +95,9 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     for i in range(3):
         project(r, frame.car[i], axes[i])
 
-    s = -dot(axes[0], frame.world[2])
-    motion.pitch = asin(1.0 if s > 1.0 else (-1.0 if s < -1.0 else s))
-    motion.roll = atan2(dot(axes[1], frame.world[2]), dot(axes[2], frame.world[2]))
+    project(axes, frame.world[2], down)
+    motion.pitch = atan2(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))    # asin loses 8 digits at +-90 degrees
+    motion.roll = atan2(down[1], down[2])
     motion.yaw = atan2(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
 
     project(axes, telemetry.acceleration, a)
@@ -109,7 +109,7 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
         project(axes, telemetry.angular_acceleration, alpha)
     if frame.with_gravity:      # gravity in body axes is g times the world's down axis
         for i in range(3):
-            a[i] += G * dot(axes[i], frame.world[2])
+            a[i] += G * down[i]
 
     # Rigid body: a + alpha x r + omega x (omega x r) at the occupant's head.
     cross(alpha, frame.head, arm)
@@ -233,6 +233,7 @@ cdef class BodyStage:
 
 def body_motion(
     orientation,
+    /,
     velocity,
     acceleration,
     angular_velocity,
@@ -250,7 +251,7 @@ def body_motion(
     angular_velocity, angular_acceleration : array_like of shape (n, 3)
         World axes [rad/s, rad/s^2], right-handed.  No angular acceleration means zero.
     **axes
-        As `BodyStage`: world_north, world_up, car_forward, car_up, head_m, orientation conventions.
+        As `BodyStage`: world_north, world_up, car_forward, car_up, head_m, orientation, rates, gravity.
 
     Returns
     -------

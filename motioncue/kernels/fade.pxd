@@ -16,6 +16,7 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
     changes its velocity by a critically damped second-order lag (20 paces), so the weight stays smooth.
     """
     cdef double x = f.position
+    cdef double y
     cdef double goal = f.pace if up else -f.pace
     cdef double lag = 20.0 * f.pace
     if (x <= 0.0 and up) or (x >= 1.0 and not up):
@@ -32,4 +33,6 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
         x = 0.0 if x <= 0.0 else 1.0
         f.velocity = f.turn = 0.0
     f.position = x
-    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+    y = 1.0 - x if x > 0.5 else x       # from the nearer end: rounding never takes the weight beyond 1
+    y = y * y * y * (10.0 + y * (6.0 * y - 15.0))
+    return 1.0 - y if x > 0.5 else y

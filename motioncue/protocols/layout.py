@@ -160,7 +160,7 @@ class Packet:
         return Table(self.size, rows)
 
     def sending(self, sends: Iterable[Send]) -> Table:
-        """Compile the packet for encoding from an actuation record; ValueError for a field the encoder cannot write."""
+        """Compile the packet for encoding from an actuation; ValueError for a field it cannot write."""
         rows = []
         for send in sends:
             slot = slot_of(ACTUATION_DTYPE, send.channel)

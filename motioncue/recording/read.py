@@ -18,7 +18,8 @@ __all__ = ["at_ticks", "read_motion", "read_packages", "sample_recording"]
 def sample_recording() -> Path:
     """Return the path of the recording that comes with the package.
 
-    A real drive as City Car Driving bytes: a 59.9 s motorway drive at 60 Hz, made from the example segment of comma.ai's comma2k19 data set (MIT licence).
+    A real drive as City Car Driving bytes: a 59.9 s motorway drive at 60 Hz, made from the
+    example segment of comma.ai's comma2k19 data set (MIT licence).
     """
     return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
 
@@ -87,7 +88,8 @@ def read_frames(
     session = source.session(msgspec.convert(options, source.Options))
     session.begin(0)
     packages = read_packages(path, system)
-    rows, places, times = [], [], []
+    rows, places = [], []
+    times: list[float] = []  # [s] of each frame
     began = 0.0  # [s], by the clock of the whole recording
     for place, package in enumerate(packages):
         session.feed(package, 0)

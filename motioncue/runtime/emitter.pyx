@@ -220,7 +220,8 @@ cdef class Emitter:
             blend(&self._actuation.cue, t.weight)
         else:
             memset(&self._actuation.cue, 0, sizeof(Cue))
-            self._actuation.cue.speed = 0.0 * self._motion.speed    # absent stays absent
+            self._actuation.cue.speed = 0.0 * self._motion.speed                # absent stays absent
+            self._actuation.cue.engine_speed = 0.0 * self._motion.engine_speed
         if finite(&self._actuation.cue):
             t.cue = self._actuation.cue
         else:

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing, protocols
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.session import Session
@@ -69,9 +69,16 @@ def check(profile: Profile) -> None:
             f"{profile.output.system}, the highest rate its document calls stable"
         )
     cueing.design(profile.cueing, profile.output.rate_hz)
-    parse_endpoint(profile.source.endpoint, STREAMS)
-    for url in _streams(profile).values():
-        parse_endpoint(url, ("udp",))
+    _check_endpoint("source.endpoint", profile.source.endpoint, STREAMS)
+    for name, url in _streams(profile).items():
+        _check_endpoint(f"output.{name}", url, ("udp",))
+
+
+def _check_endpoint(key: str, url: str, schemes: tuple[str, ...]) -> None:
+    try:
+        parse_endpoint(url, schemes)
+    except EndpointError as error:
+        raise EndpointError(f"{key}: {str(error).removeprefix('endpoint: ')}") from error
 
 
 def _options(profile: Profile) -> Any:
@@ -123,14 +130,19 @@ def cue(
     Raises
     ------
     ConfigError
-        If the profile is refused, or `motion` is not an array of MOTION_DTYPE.
+        If the profile is refused, or `motion` or `out` is not an array of its kind.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     motion = np.ascontiguousarray(motion)
     if motion.dtype != MOTION_DTYPE or motion.ndim != 1:
         raise ConfigError(f"motion: found {motion.dtype} of shape {motion.shape}, allowed is MOTION_DTYPE, shape (n,)")
-    if out is not None and (out.dtype != CUE_DTYPE or out.shape != motion.shape):
-        raise ConfigError(f"out: found {out.dtype} of shape {out.shape}, allowed is CUE_DTYPE, shape {motion.shape}")
+    if out is not None:
+        array = np.asarray(out)
+        if array is not out or array.dtype != CUE_DTYPE or array.shape != motion.shape or not array.flags.carray:
+            raise ConfigError(
+                f"out: found {type(out).__name__} of {array.dtype}, shape {array.shape}, "
+                f"allowed is CUE_DTYPE, shape {motion.shape}, contiguous and writeable"
+            )
     return _design(profile).process(motion, out)
 
 

@@ -1,5 +1,6 @@
 """A simulator that speaks City Car Driving: virtual drives or recordings, to a real endpoint."""
 
+import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -58,13 +59,17 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
     """Yield the packages of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
+    packages = read_packages(path)
+    if packages[0][2] != INIT.constants["type"]:
+        raise PacketError(f"recording {str(path)!r}: found a package of type {packages[0][2]} first, allowed is init")
     sent = 0.0
-    for package in read_packages(path):
+    for package in packages:
         duration = 0.0
-        if package[2] == FRAME.constants["type"]:
+        if len(package) == FRAME.size and FRAME.identifies(package):
             duration = 1.0 / rate_hz if rate_hz else FRAME.decode(package)["frame_time"]
+            duration = duration if 0.0 < duration < math.inf else 0.0  # what is broken is played, but not waited for
         sent += duration
-        if duration_s is not None and sent > duration_s:
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
             return
         yield Frame(duration, package)
 

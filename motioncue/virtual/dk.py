@@ -17,6 +17,7 @@ from motioncue.transports.udp import open_receiver
 __all__ = ["DatagramListener"]
 
 KEPT = 100_000  # arrival times, five minutes at 333 Hz
+LEFT = 1000  # datagrams of each stream that may wait to be read when listening ends
 
 
 class DatagramListener:
@@ -53,11 +54,20 @@ class DatagramListener:
             raise
 
     def run(self, duration_s: float | None = None) -> None:
-        """Receive for `duration_s`, or until `stop`."""
+        """Receive for `duration_s`, or until `stop`; what has come by then is taken."""
         end = None if duration_s is None else time.monotonic() + duration_s
         while not self._stop.is_set() and (end is None or time.monotonic() < end):
-            for ready in select.select(self._sockets, [], [], 0.05)[0]:
-                self.take(ready.recv(65536), time.monotonic_ns())
+            self._receive(0.05)
+        for _ in range(LEFT):
+            if not self._receive(0.0):
+                break
+
+    def _receive(self, timeout_s: float) -> bool:
+        """Take one datagram of each stream that has one; say whether there was any."""
+        ready = select.select(self._sockets, [], [], timeout_s)[0]
+        for listening in ready:
+            self.take(listening.recv(65536), time.monotonic_ns())
+        return bool(ready)
 
     def take(self, data: bytes, now_ns: int) -> None:
         """Take one datagram that came at `now_ns`."""

@@ -1,4 +1,4 @@
-"""The driver's side of a simulator's protocol without a platform: it answers, and keeps the newest motion."""
+"""The driver's side of a simulator's protocol without a platform."""
 
 import logging
 import threading

@@ -1,4 +1,4 @@
-"""A whole installation on one machine: a car, the engine, a platform, connected as the real ones are."""
+"""A whole installation on one machine: car, engine, platform, connected as the real ones are."""
 
 import contextlib
 import os
@@ -29,7 +29,7 @@ ATTEMPTS = 20  # at a pair of ports that nobody else takes in between
 
 
 class Rig:
-    """A virtual car drives through a real endpoint, a real engine and real datagrams into a virtual platform.
+    """A virtual car, a real endpoint, a real engine, real datagrams and a virtual platform.
 
     Parameters
     ----------

@@ -1,0 +1,55 @@
+"""The package's kernels in loops without Python, put together as the emitter and the receiver put them together."""
+
+from libc.stdint cimport uint8_t, uint64_t
+
+from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.body cimport BodyStage, to_body
+from motioncue.kernels.codec cimport Table, decode, encode
+from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry
+from motioncue.kernels.rotation cimport up_vector
+
+
+def unpack(Table table not None, const uint8_t[:, ::1] frames, Telemetry[::1] out):
+    """Decode frames into telemetry; return how many were refused."""
+    cdef Py_ssize_t i
+    cdef int refused = 0
+    with nogil:
+        for i in range(frames.shape[0]):
+            refused += decode(table.rows, table.n, &frames[i, 0], <double*>&out[i]) != 0
+    return refused
+
+
+def pack(Table table not None, const Cue[::1] cues, uint8_t[:, ::1] packets):
+    """Encode cues into packets."""
+    cdef Py_ssize_t i
+    cdef Actuation actuation
+    with nogil:
+        for i in range(cues.shape[0]):
+            actuation.cue = cues[i]
+            up_vector(cues[i].roll, cues[i].pitch, cues[i].yaw, &actuation.up_east)
+            encode(table.rows, table.n, <const double*>&actuation, &packets[i, 0])
+
+
+def step(BodyStage stage not None, Algorithm algorithm not None, Table table not None, const Telemetry[::1] telemetry,
+         uint8_t[:, ::1] packets):
+    """Take telemetry to packets, one whole step after the other."""
+    cdef Py_ssize_t i
+    cdef Motion motion
+    cdef Actuation actuation
+    cdef uint64_t fpu
+    with nogil:
+        fpu = mc_flush_denormals()
+        for i in range(telemetry.shape[0]):
+            to_body(&stage.frame, &telemetry[i], &motion)
+            algorithm.calls.step(algorithm.calls.memory, &motion, &actuation.cue)
+            up_vector(actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east)
+            encode(table.rows, table.n, <const double*>&actuation, &packets[i, 0])
+        mc_restore_fpu(fpu)
+
+
+def washout_repeat(Algorithm algorithm not None, const Motion[::1] motion, Cue[::1] cue, Py_ssize_t n):
+    """Do `n` ticks with the same motion."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(n):
+            algorithm.calls.step(algorithm.calls.memory, &motion[0], &cue[0])

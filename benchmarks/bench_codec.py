@@ -1,0 +1,159 @@
+"""What a packet costs: table-driven decoding and encoding against C, struct and NumPy."""
+
+import math
+import struct
+
+import numpy as np
+import pytest
+from conftest import HEAD_M, VECTORS, assert_same, raw
+from references import empty_packets
+
+from motioncue import protocols
+from motioncue.motion import TELEMETRY_DTYPE
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.recording.read import read_packages, sample_recording
+
+FRAME_FLOATS = struct.Struct("<d3f12x4f3f3f3f3f")
+PACKET_FLOATS = struct.Struct("<12f")
+
+
+def with_struct(frames):
+    """Decode one package after the other into tuples of floats."""
+    return [FRAME_FLOATS.unpack_from(frame, 3) for frame in frames]
+
+
+def with_numpy(frames, telemetry):
+    """Decode all packages at once."""
+    packets = frames.view(FRAME.dtype).reshape(-1)
+    telemetry["frame_duration"] = packets["frame_time"]
+    telemetry["orientation"] = packets["orientation"][:, [3, 0, 1, 2]]
+    for name in VECTORS:
+        telemetry[name] = packets[name]
+
+
+def into_packets(cues, packet):
+    """Encode one cue after the other with struct; each a tuple of surge ... yaw_rate."""
+    for surge, sway, heave, roll, pitch, yaw, *rates in cues:
+        sr, cr, sp, sy, cy = math.sin(roll), math.cos(roll), math.sin(pitch), math.sin(yaw), math.cos(yaw)
+        up = (sr * cy - cr * sp * sy, -(cr * sp * cy + sr * sy), cr * math.cos(pitch))
+        PACKET_FLOATS.pack_into(packet, 28, sway, surge, heave, *up, roll, pitch, yaw, *rates)
+
+
+def test_all_decoders_and_encoders_agree(rig, loops):
+    telemetry = np.zeros_like(rig.telemetry)
+    with_numpy(rig.frames, telemetry)
+    assert_same(telemetry, rig.telemetry, 0.0)
+    duration, *floats = with_struct([rig.frames[0].tobytes()])[0]
+    first = rig.telemetry[0]
+    assert duration == first["frame_duration"]
+    assert floats == [
+        *first["position"],
+        *np.roll(first["orientation"], -1),
+        *np.ravel([first[v] for v in VECTORS[1:]]),
+    ]
+    expected, found, packet = empty_packets(rig.n), empty_packets(rig.n), bytearray(empty_packets(1).tobytes())
+    rig.floor.pack(rig.cue, expected)
+    rig.scipy.pack(rig.cue, found)
+    assert_same(found, expected, 1e-6)
+    into_packets([rig.cue[-1].item()[:9]], packet)
+    assert_same(np.frombuffer(packet, found.dtype), expected[-1:], 1e-6)
+
+
+@pytest.mark.benchmark(group="decode")
+def test_decode_against_c(versus, rig, loops):
+    versus(
+        "decode a 107-byte frame by table, values checked",
+        "plain C, hand-written, unchecked",
+        lambda: loops.unpack(rig.decoding, rig.frames, rig.telemetry),
+        lambda: rig.floor.unpack(rig.frames, rig.telemetry),
+        items=rig.n,
+    )
+
+
+@pytest.mark.benchmark(group="decode")
+def test_decode_against_struct(versus, rig, loops):
+    frames = [frame.tobytes() for frame in rig.frames]
+    versus(
+        "decode a 107-byte frame by table, values checked",
+        "struct, a packet at a time",
+        lambda: loops.unpack(rig.decoding, rig.frames, rig.telemetry),
+        lambda: with_struct(frames),
+        items=rig.n,
+        faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="decode")
+def test_decode_against_numpy(versus, rig, loops):
+    versus(
+        "decode a 107-byte frame by table, values checked",
+        "NumPy, all packets at once",
+        lambda: loops.unpack(rig.decoding, rig.frames, rig.telemetry),
+        lambda: with_numpy(rig.frames, rig.telemetry),
+        items=rig.n,
+        faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="encode")
+def test_encode_against_c(versus, rig, loops):
+    versus(
+        "encode an 88-byte packet by table",
+        "plain C, hand-written",
+        lambda: loops.pack(rig.encoding, rig.cue, raw(rig.packets)),
+        lambda: rig.floor.pack(rig.cue, rig.packets),
+        items=rig.n,
+    )
+
+
+@pytest.mark.benchmark(group="encode")
+def test_encode_against_struct(versus, rig, loops):
+    cues, packet = [cue[:9] for cue in rig.cue.tolist()], bytearray(88)
+    versus(
+        "encode an 88-byte packet by table",
+        "struct, a packet at a time",
+        lambda: loops.pack(rig.encoding, rig.cue, raw(rig.packets)),
+        lambda: into_packets(cues, packet),
+        items=rig.n,
+        faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="encode")
+def test_encode_against_numpy(versus, rig, loops):
+    versus(
+        "encode an 88-byte packet by table",
+        "NumPy, all packets at once",
+        lambda: loops.pack(rig.encoding, rig.cue, raw(rig.packets)),
+        lambda: rig.scipy.pack(rig.cue, rig.packets),
+        items=rig.n,
+        faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="session")
+def test_package_fed_from_python_against_c(versus, rig):
+    module = protocols.source("city-car-driving")
+    session = module.session(module.Options(), HEAD_M)
+    session.begin(0)
+    init, *packages = read_packages(sample_recording())[: rig.n + 1]
+    session.feed(init, 0)
+    telemetry = np.zeros(len(packages), TELEMETRY_DTYPE)
+
+    def feed():
+        for package in packages:
+            session.feed(package, 0)
+
+    def floor():
+        rig.floor.unpack(rig.frames, telemetry)
+        rig.floor.body(telemetry, rig.motion)
+
+    versus(
+        "`Session.feed` called from Python: frame, decode, body frame, publish, reply",
+        "plain C: unpack, body frame",
+        feed,
+        floor,
+        items=len(packages),
+    )
+    assert session.accepted >= len(packages)
+    assert not session.rejected

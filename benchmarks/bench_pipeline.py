@@ -1,0 +1,107 @@
+"""What a whole tick costs, and how fast a recording goes through the engine."""
+
+import socket
+import time
+
+import numpy as np
+import pytest
+from conftest import RATE_HZ
+from pairs import row
+from references import empty_packets
+
+from motioncue import cueing, load_profile, protocols
+from motioncue.kernels.clock import FakeClock
+from motioncue.motion import CUE_DTYPE
+from motioncue.protocols.dk import STREAMS
+from motioncue.recording.read import read_packages, sample_recording
+from motioncue.recording.replay import replay
+from motioncue.runtime.emitter import Emitter
+
+
+@pytest.fixture
+def emitter(rig):
+    """An emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
+    clock = FakeClock()
+    module = protocols.source("city-car-driving")
+    session = module.session(module.Options())
+    session.begin(clock.now_ns())
+    for package in read_packages(sample_recording()):
+        session.feed(package, clock.now_ns())
+    emitter = Emitter(session, cueing.design(rig.cueing, RATE_HZ), clock, period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
+    emitter.run(ticks=400)
+    assert emitter.newest()["weight"] == 1.0
+    return emitter
+
+
+@pytest.fixture
+def sink():
+    """A port that receives."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.bind(("127.0.0.1", 0))
+        sock.setblocking(False)
+        yield sock
+
+
+def drained(sock):
+    """Take everything that has arrived; return how many packets that were."""
+    count = 0
+    while True:
+        try:
+            sock.recv(2048)
+        except BlockingIOError:
+            return count
+        count += 1
+
+
+@pytest.mark.benchmark(group="tick")
+def test_tick_without_outputs_against_c(versus, rig, emitter):
+    n, motion, cue = rig.n, rig.motion[-1:].copy(), np.zeros(1, CUE_DTYPE)
+    versus(
+        "tick without outputs: newest motion, fade, washout, publish, statistics",
+        "plain C: washout",
+        lambda: emitter.run(ticks=n),
+        lambda: rig.floor.washout_repeat(motion, cue, n),
+        items=n,
+    )
+    assert emitter.counts()["skipped"] == 0
+
+
+@pytest.mark.benchmark(group="tick")
+def test_tick_with_one_output_against_c(versus, rig, emitter, sink):
+    n, motion, packet, port = 200, rig.motion[-1:].copy(), empty_packets(1), sink.getsockname()[1]
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out:
+        emitter.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), empty_packets(1).tobytes())
+        emitter.run(ticks=n)
+        assert drained(sink) == n
+        assert rig.floor.tick(motion, packet, n, out.fileno(), port) == n
+        assert drained(sink) == n
+        versus(
+            "tick with one UDP output on loopback",
+            "plain C: washout, encode, sendto",
+            lambda: emitter.run(ticks=n),
+            lambda: rig.floor.tick(motion, packet, n, out.fileno(), port),
+            items=n,
+            between=lambda: drained(sink) and None,
+        )
+    assert emitter.counts()["send_errors"] == 0
+
+
+@pytest.mark.benchmark(group="replay")
+def test_replay_of_the_real_drive_against_real_time(benchmark, smoke):
+    profile, path = load_profile("ccd-dk-washout"), sample_recording()
+
+    def run():
+        began = time.perf_counter()
+        ticks = replay(profile, path)
+        return time.perf_counter() - began, (int(ticks["deadline"][-1]) - int(ticks["deadline"][0])) * 1e-9
+
+    if smoke:
+        _, driven_s = benchmark(run)
+        assert driven_s > 60.0
+        return
+    times = [run() for _ in range(8)]
+    took, driven = zip(*times, strict=True)
+    benchmark.extra_info["rows"] = [
+        row("replay of the real drive: bytes to ticks", "real time", took, driven, faster=True, unit="s")
+    ]
+    benchmark.pedantic(run, rounds=5)

@@ -1,0 +1,46 @@
+"""The table says what was measured: nothing is timed here."""
+
+import pytest
+import table
+from pairs import cpu_ns, interleaved, row
+
+
+def test_ratio_is_the_median_over_pairs_and_is_held_to_its_target():
+    ours, floors = [1.0, 2.0, 30.0, 4.0, 5.0], [2.0, 2.0, 20.0, 2.0, 2.0]  # ratios 0.5, 1, 1.5, 2, 2.5
+    slower = row("step", "C", ours, floors, target=1.4)
+    assert (slower["ratio"], slower["ours"], slower["floor"], slower["pairs"]) == (1.5, 4.0, 2.0, 5)
+    assert slower["met"] is False
+    assert row("step", "C", ours, floors, target=1.5)["met"] is True
+    faster = row("step", "SciPy", floors, ours, target=1.5, faster=True)
+    assert faster["ratio"] == pytest.approx(1.5)
+    assert faster["met"] is True
+    assert row("step", "C", ours, floors)["met"] is None
+
+
+def test_pairs_alternate_in_order_and_leave_out_what_is_between():
+    calls = []
+    costs = interleaved(lambda: calls.append("a"), lambda: calls.append("b"), lambda: calls.append("-"))
+    assert "".join(calls[:8]) == "-b-a-a-b"
+    assert calls.count("a") == calls.count("b") == len(costs[0]) + 2 == len(costs[1]) + 2
+    assert len(costs[0]) >= 6
+    assert cpu_ns(lambda: None) >= 0
+
+
+def test_table_has_a_line_for_every_row_and_names_machine_and_command():
+    rows = [
+        row("step", "C", [110.0] * 6, [100.0] * 6, target=1.05),
+        row("step", "SciPy", [100.0] * 6, [1234.5e3] * 6, target=7.0, faster=True),
+    ]
+    machine = {
+        "cpu": {"brand_raw": "A processor", "count": 2},
+        "system": "Linux",
+        "release": "6",
+        "python_version": "3",
+    }
+    benchmarks = [{"extra_info": {"rows": rows[:1]}}, {"extra_info": {"rows": rows[1:]}}, {"extra_info": {}}]
+    text = table.table({"machine_info": machine, "benchmarks": benchmarks})
+    assert text.startswith("`python benchmarks/table.py` on A processor, 2 processors")
+    assert text.splitlines()[-2:] == [
+        "| step | C | **1.10** | 1.10 … 1.10 | 110 / 100 ns | ≤ 1.05, missed |",
+        "| step | SciPy | **12,345** times faster | 12,345 … 12,345 | 100 / 1,234,500 ns | ≥ 7.00, met |",
+    ]

@@ -1,0 +1,59 @@
+"""Compile what the benchmarks compare with, by the compiler and with the flags that the package is compiled with."""
+
+import ast
+import importlib
+import sys
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from Cython.Build import cythonize
+from setuptools import Distribution, Extension
+
+import motioncue
+
+HERE = Path(__file__).resolve().parent
+SETUP = HERE.parent / "setup.py"
+BUILD = HERE.parent / "build" / "benchmarks"
+PACKAGE = Path(motioncue.__file__).resolve().parents[1]
+
+
+def package_flags() -> list[str]:
+    """Return the flags in the package's setup.py for gcc; what depends on the build (-g) is left out."""
+    for node in ast.walk(ast.parse(SETUP.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.List):
+            flags = [str(item.value) for item in node.elts if isinstance(item, ast.Constant)]
+            if "-ffp-contract=off" in flags:
+                return flags
+    raise RuntimeError(f"{SETUP}: found no list with -ffp-contract=off")
+
+
+@cache
+def build() -> tuple[ModuleType, ModuleType]:
+    """Return the modules `_floor` and `_loops`, compiled if they are not, or no longer, up to date."""
+    headers = [str(HERE / "floor.h"), *map(str, (PACKAGE / "motioncue").rglob("*.pxd"))]
+    extensions = [
+        Extension(
+            name,
+            [str(HERE / source) for source in sources],
+            include_dirs=[str(HERE), str(PACKAGE)],
+            depends=headers,
+            extra_compile_args=package_flags(),
+            libraries=["m"],
+        )
+        for name, sources in (("_floor", ["_floor.pyx", "floor.c"]), ("_loops", ["_loops.pyx"]))
+    ]
+    directives = {"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True}
+    modules = cythonize(
+        extensions,
+        compiler_directives={**directives, "initializedcheck": False},
+        include_path=[str(PACKAGE)],
+        build_dir=str(BUILD),
+        quiet=True,
+    )
+    command = Distribution({"ext_modules": modules}).get_command_obj("build_ext")
+    command.build_lib = command.build_temp = str(BUILD)
+    command.ensure_finalized()
+    command.run()
+    sys.path.insert(0, str(BUILD))
+    return importlib.import_module("_floor"), importlib.import_module("_loops")

@@ -1,0 +1,117 @@
+"""What the benchmarks share: the floor, compiled here and now; one real drive; candidate and floor in pairs."""
+
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+from building import build
+from pairs import interleaved, row
+from references import PythonStep, ScipyPipeline, empty_packets
+
+from motioncue import cueing, load_profile
+from motioncue.kernels.body import BodyStage
+from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.protocols.dk import STREAMS
+from motioncue.protocols.layout import Take, vector
+from motioncue.recording.read import read_packages, sample_recording
+
+RATE_HZ = 1e9 / round(1e9 / 333.33)
+HEAD_M = (-0.5, 0.4, 1.0)  # forward, right, up
+
+# City Car Driving's axes.  World: X east, Y up, Z south; rows north, east, down.  Car: rows forward, right, down.
+WORLD = [[0.0, 0.0, -1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]
+CAR = [[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]
+
+VECTORS = ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration")
+
+
+@pytest.fixture(scope="session")
+def smoke(request: pytest.FixtureRequest) -> bool:
+    """Whether everything is to run once and nothing to be timed (--benchmark-disable)."""
+    return bool(request.config.getoption("benchmark_disable"))
+
+
+@pytest.fixture(scope="session")
+def modules() -> tuple[ModuleType, ModuleType]:
+    """The floor in C, and the package's kernels in loops without Python."""
+    return build()
+
+
+@pytest.fixture(scope="session")
+def loops(modules: tuple[ModuleType, ModuleType]) -> ModuleType:
+    """The package's kernels in loops without Python."""
+    return modules[1]
+
+
+@pytest.fixture(scope="session")
+def bytes_of_drive() -> np.ndarray:
+    """The frames of the real drive, one row of bytes each."""
+    frames = [package for package in read_packages(sample_recording()) if len(package) == FRAME.size]
+    return np.frombuffer(b"".join(frames), np.uint8).reshape(-1, FRAME.size)
+
+
+@pytest.fixture
+def rig(modules: tuple[ModuleType, ModuleType], bytes_of_drive: np.ndarray, smoke: bool) -> SimpleNamespace:
+    """One rig in every form, and a stretch of the real drive at every stage of the way."""
+    profile = load_profile("ccd-dk-washout")
+    frames = bytes_of_drive[:100] if smoke else bytes_of_drive
+    n = len(frames)
+    quaternion = (3, 0, 1, 2)  # x, y, z, w on the wire
+    takes = [Take("frame_duration", 0, "frame_time"), *vector("orientation", "orientation", quaternion)]
+    it = SimpleNamespace(
+        n=n,
+        cueing=profile.cueing,
+        frames=frames,
+        floor=modules[0].Floor(profile.cueing, RATE_HZ, WORLD, CAR, HEAD_M),
+        algorithm=cueing.design(profile.cueing, RATE_HZ),
+        stage=BodyStage(head_m=HEAD_M),
+        decoding=FRAME.taking([*takes, *(take for name in VECTORS for take in vector(name, name))]),
+        encoding=STREAMS["motion"].table(),
+        python=PythonStep(profile.cueing, RATE_HZ, WORLD, CAR, (*HEAD_M[:2], -HEAD_M[2])),
+        scipy=ScipyPipeline(profile.cueing, RATE_HZ, WORLD, CAR),
+        telemetry=np.zeros(n, TELEMETRY_DTYPE),
+        motion=np.zeros(n, MOTION_DTYPE),
+        cue=np.zeros(n, CUE_DTYPE),
+        packets=empty_packets(n),
+    )
+    it.floor.unpack(frames, it.telemetry)
+    it.floor.body(it.telemetry, it.motion)
+    it.floor.washout(it.motion, it.cue)
+    it.floor.reset()
+    return it
+
+
+def raw(packets: np.ndarray) -> np.ndarray:
+    """Return packets as rows of bytes, without a copy."""
+    return packets.view(np.uint8).reshape(len(packets), -1)
+
+
+def assert_same(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
+    """Fail unless two structured arrays hold the same numbers."""
+    assert found.dtype == expected.dtype
+    for name in found.dtype.names:
+        if found.dtype[name].kind == "f":
+            np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=tolerance, err_msg=name)
+
+
+@pytest.fixture
+def versus(benchmark, smoke):
+    """Run a candidate beside its floor: a row of the table goes into the benchmark's extra_info.
+
+    Without timing (--benchmark-disable) both run once.  Costs are per item: `items` of the candidate's in a call,
+    `floor_items` of the floor's.
+    """
+
+    def run(figure, against, candidate, floor, *, items, floor_items=None, between=None, target=None, faster=False):
+        if smoke:
+            benchmark(candidate)
+            floor()
+            return
+        ours, floors = interleaved(candidate, floor, between)
+        ours = [cost / items for cost in ours]
+        floors = [cost / (floor_items or items) for cost in floors]
+        benchmark.extra_info["rows"] = [row(figure, against, ours, floors, target=target, faster=faster)]
+        benchmark.pedantic(candidate, setup=between, rounds=10, warmup_rounds=1)
+
+    return run

@@ -1,0 +1,58 @@
+/* The floor: one rig's whole step in plain C, as one would write it for one rig and nothing else.
+ *
+ * It computes the same numbers as the package's kernels (the benchmarks assert that first) and is compiled by the same
+ * compiler with the same flags.  It has no tables, no options, no other algorithm: whatever the package costs above it
+ * is the price of those.  Keep it minimal: if it grows slower, the ratios mean nothing.
+ */
+#ifndef FLOOR_H
+#define FLOOR_H
+#include <stdint.h>
+
+enum { FRAME_SIZE = 107, PACKET_SIZE = 88 };
+
+typedef struct { /* the simulator's frame, in SI units and doubles */
+    double q[4], position[3], v[3], a[3], omega[3], alpha[3], forward[3], up[3], engine_speed, frame_duration;
+} telemetry_t;
+
+typedef struct { /* the car's motion in body axes: surge, sway, heave; roll, pitch, yaw; their rates */
+    double a[3], angle[3], rate[3], speed, engine_speed;
+    int64_t time;
+    double frame_time;
+} motion_t;
+
+typedef struct { /* what the platform is asked to do, in the same order */
+    double a[3], angle[3], rate[3], speed, engine_speed, travel[3];
+    int64_t time;
+} cue_t;
+
+typedef struct { /* a high-pass filter of first to third order and its integrals, trapezoidal rule */
+    double gain, limit;   /* of the input */
+    double g, g2, d1;     /* s / (s + w_b): g = tan(w_b dt / 2), twice that, 1 / (1 + g) */
+    double c0, b, k, d2;  /* s^2 / (s^2 + c1 s + c0): k = tan(w dt / 2) / w, b = c1 + c0 k, 1 / (1 + b k) */
+    double s1, sv, sx;    /* states */
+    double v, x;          /* first and second integral of the output */
+} filter_t;
+
+typedef struct {
+    double world[3][3], car[3][3], head[3]; /* rows north, east, down; rows forward, right, down; [m] */
+    filter_t translation[3], rotation[3], lean[2];
+    double lean_angle[2], lean_step;        /* [rad]; [rad/tick] */
+    double sine[3], cosine[3];              /* of the platform's roll, pitch, yaw */
+    double rate_hz;
+    int primed;
+} rig_t;
+
+void floor_filter(filter_t *f, int order, double gain, double limit, double omega, double zeta, double omega_b,
+                  double dt);
+void floor_reset(rig_t *rig);
+
+void floor_unpack(const uint8_t *frames, telemetry_t *out, int64_t n);
+void floor_body(const rig_t *rig, const telemetry_t *in, motion_t *out, int64_t n);
+void floor_washout(rig_t *rig, const motion_t *in, cue_t *out, int64_t n);
+void floor_washout_repeat(rig_t *rig, const motion_t *in, cue_t *out, int64_t n);
+void floor_pack(const cue_t *in, uint8_t *packets, int64_t n);
+void floor_step(rig_t *rig, const telemetry_t *in, uint8_t *packets, int64_t n);
+
+int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int port, int64_t n);
+void floor_pace(int64_t period, int fd, int port, int64_t *late, int64_t n);
+#endif

@@ -1,0 +1,73 @@
+"""Candidate and floor side by side: the same machine, the same minute, one after the other."""
+
+import time
+from collections.abc import Callable
+from statistics import quantiles
+from typing import Any
+
+PAIRS = 24
+
+
+def cpu_ns(call: Callable[[], object]) -> int:
+    """Return what a call costs [ns]: CPU time of this thread, so that whoever else is running weighs little."""
+    began = time.thread_time_ns()
+    call()
+    return time.thread_time_ns() - began
+
+
+def interleaved(
+    candidate: Callable[[], object], floor: Callable[[], object], between: Callable[[], object] | None = None
+) -> tuple[list[int], list[int]]:
+    """Return the costs of both [ns], taken in pairs whose order alternates; `between` runs untimed before each."""
+    costs: tuple[list[int], list[int]] = ([], [])
+    for pair in range(PAIRS + 2):
+        for side in (0, 1) if pair % 2 else (1, 0):
+            if between is not None:
+                between()
+            cost = cpu_ns((candidate, floor)[side])
+            if pair >= 2:  # the first two warm up
+                costs[side].append(cost)
+    return costs
+
+
+def row(
+    figure: str,
+    against: str,
+    ours: list[float],
+    floors: list[float],
+    *,
+    target: float | None = None,
+    faster: bool = False,
+    unit: str = "ns",
+) -> dict[str, Any]:
+    """Return one row of the table.
+
+    Parameters
+    ----------
+    figure, against : str
+        What was measured, and against what.
+    ours, floors : list of float
+        Costs in pairs, per item, in `unit`.
+    target : float, optional
+        Largest ratio ours / floor; or with `faster`, smallest ratio floor / ours.
+    faster : bool
+        Whether the ratio says how many times faster ours is.
+    unit : str
+        Of the costs.
+    """
+    ratios = [b / a if faster else a / b for a, b in zip(ours, floors, strict=True)]
+    low, middle, high = quantiles(ratios, n=4)
+    met = None if target is None else bool(middle >= target if faster else middle <= target)
+    return {
+        "figure": figure,
+        "against": against,
+        "ratio": middle,
+        "quartiles": [low, high],
+        "pairs": len(ratios),
+        "ours": quantiles(ours, n=4)[1],
+        "floor": quantiles(floors, n=4)[1],
+        "unit": unit,
+        "target": target,
+        "faster": faster,
+        "met": met,
+    }

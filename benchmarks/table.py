@@ -1,0 +1,108 @@
+"""Run the benchmarks and print the README's table (markdown).
+
+python benchmarks/table.py                  # everything, about two minutes
+python benchmarks/table.py --json FILE      # keep the results
+python benchmarks/table.py --from FILE      # print what was kept
+"""
+
+import argparse
+import json
+import platform
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy
+import scipy
+from building import package_flags
+
+import motioncue
+
+HERE = Path(__file__).resolve().parent
+COMMAND = "python benchmarks/table.py"
+UNITS = {"ns": "ns", "us": "µs", "s": "s"}
+
+
+def run(results: Path) -> None:
+    """Run all benchmarks; the results go to `results`."""
+    command = [sys.executable, "-m", "pytest", str(HERE), "-q", "--benchmark-quiet", f"--benchmark-json={results}"]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+
+
+def rows_of(results: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the rows of all benchmarks, in the order in which they ran."""
+    return [row for entry in results["benchmarks"] for row in entry["extra_info"].get("rows", [])]
+
+
+def number(value: float) -> str:
+    """Return three digits, or whole numbers."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
+
+
+def line(row: dict[str, Any]) -> str:
+    """Return one row of the table."""
+    low, high = row["quartiles"]
+    ratio = f"**{number(row['ratio'])}**" + (" times faster" if row["faster"] else "")
+    unit = UNITS[row["unit"]]
+    target = ""
+    if row["target"] is not None:
+        target = f"{'≥' if row['faster'] else '≤'} {number(row['target'])}, {'met' if row['met'] else 'missed'}"
+    cells = (
+        row["figure"],
+        row["against"],
+        ratio,
+        f"{number(low)} … {number(high)}",
+        f"{number(row['ours'])} / {number(row['floor'])} {unit}",
+        target,
+    )
+    return "| " + " | ".join(cells) + " |"
+
+
+def machine(results: dict[str, Any]) -> str:
+    """Return what the results were measured on."""
+    info = results["machine_info"]
+    cpu = info.get("cpu", {})
+    compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
+    return (
+        f"{cpu.get('brand_raw', platform.machine())}, {cpu.get('count', '?')} processors, {info['system']} "
+        f"{info['release']}; Python {info['python_version']}, NumPy {numpy.__version__}, SciPy {scipy.__version__}; "
+        f"{compiler}, `{' '.join(package_flags())}`; motioncue {motioncue.__version__}"
+    )
+
+
+def table(results: dict[str, Any]) -> str:
+    """Return the table, with what it was measured on and by which command."""
+    return "\n".join(
+        [
+            f"`{COMMAND}` on {machine(results)}:",
+            "",
+            "| figure | against, in the same run | ratio | quartiles | ours / theirs | target |",
+            "|---|---|---|---|---|---|",
+            *map(line, rows_of(results)),
+        ]
+    )
+
+
+def main() -> int:
+    """Do what the command line says."""
+    parser = argparse.ArgumentParser(description="Run the benchmarks and print the README's table.")
+    parser.add_argument("--json", type=Path, help="keep the results in this file")
+    parser.add_argument("--from", dest="source", type=Path, help="print the results in this file, run nothing")
+    options = parser.parse_args()
+    if options.source:
+        results = options.source.read_text(encoding="utf-8")
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "results.json"
+            run(path)
+            results = path.read_text(encoding="utf-8")
+        if options.json:
+            options.json.write_text(results, encoding="utf-8")
+    print(table(json.loads(results)))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

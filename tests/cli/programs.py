@@ -1,0 +1,131 @@
+"""What the tests of the command line share: commands as programs, and a simulator made by hand."""
+
+import json
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+from helpers import receive
+
+STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
+WINDOWS = sys.platform == "win32"
+INTERRUPT = signal.CTRL_BREAK_EVENT if WINDOWS else signal.SIGINT
+
+INIT = struct.pack("<HB9f", 39, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0)
+SURGE = 3.0  # [m/s^2], exact in single precision
+# Forward is the car's +Z, and with no rotation the world's too: an acceleration along +Z is surge.
+FRAME = struct.pack("<HBd24f", 107, 2, 1 / 60, *[0] * 6, 0, 0, 0, 1, 0, 0, 10, 0, 0, SURGE, *[0] * 8)
+NEUTRAL = b"BNG1" + bytes(84)
+
+ENGINE_KEYS = {"frames_received", "packets_sent", "rate_hz", "skipped", "rejected", "lateness_us", "duration_s"}
+
+
+class Program:
+    """A command that runs in a process of its own."""
+
+    def __init__(self, *arguments, **options):
+        if WINDOWS:
+            options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "motioncue", *arguments],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            **options,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.communicate()
+
+    def signal(self, number):
+        self.process.send_signal(number)
+
+    def end(self):
+        """Wait for the end; return what the last line says."""
+        out, err = self.process.communicate(timeout=60)
+        assert self.process.returncode == 0, err
+        assert "Traceback" not in err
+        assert "\x1b" not in out  # no terminal, no live view
+        return json.loads(out.splitlines()[-1], parse_constant=pytest.fail)
+
+
+def stream_socket(url):
+    """Return a socket for a stream endpoint, and the address that the endpoint names."""
+    scheme, _, rest = url.partition("://")
+    if scheme == "unix":
+        return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), rest
+    host, _, port = rest.partition(":")
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM), (host, int(port))
+
+
+def connected(url):
+    """Return a socket connected to a stream endpoint."""
+    client, address = stream_socket(url)
+    client.settimeout(30)
+    try:
+        client.connect(address)
+    except OSError:
+        client.close()
+        raise
+    return client
+
+
+def listening(url):
+    """Return a socket that listens at a stream endpoint."""
+    listener, address = stream_socket(url)
+    listener.bind(address)
+    listener.listen()
+    listener.settimeout(30)
+    return listener
+
+
+class Feeder:
+    """A simulator made by hand: sends the same frame, sixty times a second, and waits for each reply."""
+
+    def __init__(self, url):
+        self.url = url
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _connected(self):
+        while not self._stop.is_set():
+            try:
+                return connected(self.url)
+            except OSError:
+                time.sleep(0.02)
+        return None
+
+    def _run(self):
+        client = self._connected()
+        if client is None:
+            return
+        with client:
+            client.sendall(INIT)
+            receive(client, 6)
+            try:
+                while not self._stop.wait(1 / 60):
+                    client.sendall(FRAME)
+                    if len(receive(client, 4)) < 4:
+                        return
+            except OSError:
+                return
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self._stop.set()
+        self._thread.join(30)

@@ -1,0 +1,192 @@
+"""What the command line refuses: one clear line on stderr, exit status 2; and what its help promises."""
+
+import shlex
+import socket
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from helpers import free_port, stream_url
+
+from motioncue._version import __version__
+from motioncue.cli import COMMANDS, cli
+from motioncue.profile import builtin_profiles, parse_profile, profile_text
+from motioncue.recording.read import sample_recording
+from motioncue.transports.stream import Listener
+
+STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
+HERE = "tcp://127.0.0.1:5100"
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli, list(arguments))
+
+
+def refusal(*arguments):
+    """Run a command that is refused; return its line."""
+    result = invoke(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["run", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
+        (["demo", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
+        (["profiles", "show", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
+        (["run", "--set", "source.endpiont=unix:///x"], ["source.endpiont", "'endpoint'"]),
+        (["run", "--set", "cueing.gain=2"], ["cueing.gain", "allowed"]),
+        (["run", "--set", "source.options.quaternion=yzxw"], ["source.options.quaternion", "'yzxw'"]),
+        (["run", "--set", "output.rate_hz=500"], ["output.rate_hz", "500", "400"]),
+        (["run", "--set", "output.rate_hz=fast"], ["output.rate_hz", "'fast'"]),
+        (["run", "--set", "nonsense"], ["'nonsense'", "KEY=VALUE"]),
+        (["run", "--set", "source.system=dk"], ["source.system", "'dk'", "city-car-driving"]),
+        (["run", "--set", "source.endpoint=nowhere"], ["'nowhere'", "unix://PATH"]),
+        (["run", "--set", "source.endpoint=udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),
+        (["run", "--set", "output.motion=udp://127.0.0.1:0"], ["udp://127.0.0.1:0", "1 to 65535"]),
+        (["demo", "--drive", "fly"], ["'fly'", "tour"]),
+        (["simulate", "dk", "--to", HERE], ["'dk'", "city-car-driving"]),
+        (["simulate", "city-car-driving", "--to", "udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "unix://PATH"]),
+        (["simulate", "city-car-driving", "--to", HERE, "--drive", "fly"], ["'fly'", "tour"]),
+        (["simulate", "city-car-driving", "--to", HERE, "--rate", "9000"], ["9000", "2000"]),
+        (["simulate", "city-car-driving", "--to", HERE, "--recording", "no/file"], ["no/file"]),
+        (["listen", "nothing", "--at", HERE], ["'nothing'", "city-car-driving, dk"]),
+        (["listen", "dk", "--at", HERE], [HERE, "udp://HOST:PORT"]),
+        (["listen", "city-car-driving", "--at", "udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),
+        (["listen", "city-car-driving", "--at", HERE, "--at", "tcp://:5101"], ["2 endpoints"]),
+    ],
+)
+def test_refusals_name_what_was_found_and_what_is_allowed(arguments, named):
+    line = refusal(*arguments)
+    for word in named:
+        assert word in line
+
+
+def test_a_profile_file_that_is_not_toml(tmp_path):
+    path = tmp_path / "rig.toml"
+    path.write_text("[source\nsystem = 1")
+    assert str(path) in refusal("run", "--profile", str(path))
+
+
+def test_a_recording_that_is_cut_short(tmp_path):
+    path = tmp_path / "drive.bin"
+    path.write_bytes(b"\x27\x00\x01")
+    assert str(path) in refusal("simulate", "city-car-driving", "--to", HERE, "--recording", str(path))
+
+
+def test_a_recording_that_does_not_begin_with_init(tmp_path):
+    path = tmp_path / "drive.bin"
+    path.write_bytes(sample_recording().read_bytes()[39:])
+    assert "type 2 first" in refusal("simulate", "city-car-driving", "--to", HERE, "--recording", str(path))
+
+
+def test_a_file_called_sample_goes_before_the_one_that_comes_with_the_package(tmp_path, monkeypatch):
+    (tmp_path / "sample").write_bytes(b"\x27\x00\x01")
+    monkeypatch.chdir(tmp_path)
+    assert "'sample'" in refusal("simulate", "city-car-driving", "--to", HERE, "--recording", "sample")
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("scheme", dict.fromkeys([STREAM, "tcp"]))
+@pytest.mark.parametrize("command", ["run", "listen"])
+def test_a_busy_stream_endpoint(tmp_path, scheme, command):
+    url = stream_url(scheme, tmp_path)
+    listener = Listener(url)
+    try:
+        if command == "run":
+            line = refusal("run", "--set", f"source.endpoint={url}")
+        else:
+            line = refusal("listen", "city-car-driving", "--at", url)
+    finally:
+        listener.close()
+    assert url in line
+    assert "in use" in line.lower()
+
+
+@pytest.mark.rt
+def test_a_busy_udp_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"udp://127.0.0.1:{taken.getsockname()[1]}"
+        free = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+        line = refusal("listen", "dk", "--at", free, "--at", url)
+    assert url in line
+    assert "in use" in line.lower() or "permitted" in line.lower()
+
+
+@pytest.mark.rt
+def test_a_refusal_of_the_whole_program_has_no_traceback():
+    command = [sys.executable, "-m", "motioncue", "run", "--profile", "nope"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert result.returncode == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("error: ")
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "soon"])
+@pytest.mark.parametrize("arguments", [["run"], ["demo"], ["listen", "dk", "--at", "udp://:1"]])
+def test_a_duration_is_a_time(arguments, value):
+    result = invoke(*arguments, "--duration", value)
+    assert result.exit_code == 2
+    assert "--duration" in result.stderr
+
+
+def test_recording_and_drive_exclude_each_other():
+    result = invoke("simulate", "city-car-driving", "--to", HERE, "--recording", "sample", "--drive", "tour")
+    assert result.exit_code == 2
+    assert "exclude each other" in result.stderr
+
+
+def test_version():
+    assert __version__ in invoke("--version").stdout
+
+
+def test_help_names_every_command_and_needs_none_of_them():
+    text = "from motioncue.cli import cli; import sys; cli(['--help'], standalone_mode=False); print(*sys.modules)"
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0
+    printed, _, modules = result.stdout.rstrip().rpartition("\n")
+    for name, what in COMMANDS.items():
+        assert name in printed
+        assert what in printed
+        assert f"motioncue.cli.{name}" not in modules.split()
+    assert "rich" not in modules.split()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_example_in_the_help_is_accepted(name):
+    result = invoke(name, "--help")
+    assert result.exit_code == 0
+    assert result.output.isascii()
+    (example,) = (line.split("Example:")[1] for line in result.output.splitlines() if "Example:" in line)
+    program, command, *arguments = shlex.split(example.partition(">")[0])
+    assert (program, command) == ("motioncue", name)
+    cli.get_command(None, name).make_context(name, arguments)  # refuses what the command does not have
+
+
+def test_unknown_commands_are_refused():
+    assert invoke("fly").exit_code == 2
+
+
+def test_profiles_are_listed_with_their_descriptions():
+    result = invoke("profiles")
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in lines] == builtin_profiles()
+    for name, line in zip(builtin_profiles(), lines, strict=True):
+        description = parse_profile(profile_text(name)).description
+        assert description
+        assert line.endswith(description)
+
+
+@pytest.mark.parametrize("name", builtin_profiles())
+def test_a_shown_profile_is_a_profile(name, tmp_path):
+    result = invoke("profiles", "show", name)
+    assert result.exit_code == 0
+    assert parse_profile(result.stdout, name=name) == parse_profile(profile_text(name), name=name)

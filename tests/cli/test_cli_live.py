@@ -1,0 +1,249 @@
+"""The live view: a picture that fits every terminal, in characters that it can show."""
+
+import io
+import math
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from motioncue.cli.bars import ASCII, BLOCKS, LEFT_EIGHTHS, SMOOTH, TRACK, bar, glyphs_for, trace
+from motioncue.cli.history import History, Rate, state_of
+from motioncue.cli.live import CHANNELS, STATES, Series, View, clock, microseconds, render
+
+CAR = {"surge": -7.08, "sway": 4.0, "heave": -0.14, "roll": math.radians(-2.05), "pitch": 0.0, "yaw_rate": 0.444}
+CUE = {"surge": -1.05, "sway": 0.72, "heave": 0.0, "roll": math.radians(-3.77), "pitch": -0.0745, "yaw_rate": 0.0}
+
+
+def view(series=("car", "cue"), **changes):
+    """Return a view in mid-drive."""
+    values = {"car": CAR, "cue": CUE}
+    shown = [
+        Series(role, {"car": "car", "cue": "DK"}[role], values[role], {n: (v / 2, v) for n, v in values[role].items()})
+        for role in series
+    ]
+    fields = {
+        "title": "motioncue demo · ccd-dk: city-car-driving → direct → dk",
+        "state": "running",
+        "elapsed_s": 23.4,
+        "total_s": 62.0,
+        "facts": [[("in", " 60.0 frames/s"), ("out", "333.3 packets/s")], [("late p50", "33.0 µs"), ("skipped", "1")]],
+        "series": shown,
+        "scales": {"surge": 10.0, "yaw_rate": 50.0},
+        "messages": ["12:00:00 city-car-driving: a simulator connected (session 1)"],
+        "hint": "Ctrl-C ends with a fade to neutral",
+    }
+    return View(**{**fields, **changes})
+
+
+def lines_of(picture, width, height, glyphs):
+    """Return what a console of that size would print."""
+    console = Console(
+        file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None, highlight=False
+    )
+    with console.capture() as capture:
+        console.print(render(picture, width, height, glyphs))
+    return capture.get().splitlines()
+
+
+def cells(text):
+    """Return (character, foreground, background) of each cell."""
+    console = Console(width=500, force_terminal=True, color_system="truecolor")
+    found = []
+    for segment in console.render(text):
+        color, ground = (segment.style.color, segment.style.bgcolor) if segment.style else (None, None)
+        found += [
+            (c, color.name if color else None, ground.name if ground else None) for c in segment.text if c != "\n"
+        ]
+    return found
+
+
+def filled(text, color):
+    """Return how much of each cell of a smooth bar has `color`, left to right, in eighths."""
+    amounts = []
+    for character, ink, ground in cells(text):
+        left = LEFT_EIGHTHS.find(character) + 1  # eighths that the character covers
+        if left:
+            amounts.append(left if ink == color else 8 - left if ground == color else 0)
+        else:
+            amounts.append(8 if ground == color else 0)
+    return amounts
+
+
+@pytest.mark.parametrize("glyphs", [SMOOTH, BLOCKS, ASCII], ids=lambda g: g.name)
+@pytest.mark.parametrize(("width", "height"), [(200, 60), (80, 24), (79, 23), (60, 24), (40, 15), (20, 5), (1, 1)])
+@pytest.mark.parametrize("series", [("car", "cue"), ("cue",)])
+def test_picture_fits_the_terminal(width, height, glyphs, series):
+    lines = lines_of(view(series), width, height, glyphs)
+    assert 0 < len(lines) <= height
+    assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_everything_is_there_at_common_sizes(width):
+    text = "\n".join(lines_of(view(), width, 24, SMOOTH))
+    for channel in CHANNELS:
+        assert channel.label in text
+    assert text.count(" car ") == text.count(" DK ") == len(CHANNELS)
+    for number in ("-7.08", "-1.05", "+4.00", "+0.72", "-0.14", "-2.05", "-3.77", "-4.27", "+25.44", "+0.00"):
+        assert number in text
+    for word in ("running", "60.0 frames/s", "333.3 packets/s", "33.0 µs", "skipped 1", "0:23 / 1:02", "±10 m/s²"):
+        assert word in text
+
+
+def test_an_ascii_picture_is_ascii():
+    for width in (200, 80, 60):
+        text = "\n".join(lines_of(view(), width, 24, ASCII))
+        assert text.isascii()
+        assert "+-10 m/s2" in text
+        assert "#" in text
+
+
+def test_blank_lines_go_before_channels_do():
+    full, low = (lines_of(view(), 80, height, SMOOTH) for height in (24, 16))
+    assert sum(not line.strip() for line in full) >= len(CHANNELS) - 1
+    assert all(any(channel.label in line for line in low) for channel in CHANNELS)
+
+
+def test_a_missing_value_is_a_dash():
+    empty = Series("car", "car", {}, {})
+    rows = [line for line in lines_of(replace(view(), series=[empty]), 80, 24, SMOOTH) if " car " in line]
+    assert len(rows) == len(CHANNELS)
+    assert all(row.rstrip().endswith("-") for row in rows)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_every_state_is_named(state):
+    assert f"● {state}" in "\n".join(lines_of(view(state=state), 80, 24, SMOOTH))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "cp1252", "ascii", "cp437", "latin-1"])
+def test_glyphs_can_be_written_in_the_encoding(encoding):
+    output = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="strict")
+    console = Console(file=output, width=80, height=24, force_terminal=True, legacy_windows=False, highlight=False)
+    glyphs = glyphs_for(console.encoding, colors=True)
+    assert (glyphs is SMOOTH) == (encoding == "utf-8")
+    console.print(render(view(), 80, 24, glyphs))
+    output.flush()
+
+
+def test_an_unknown_encoding_gets_ascii():
+    assert glyphs_for("no-such-encoding", colors=True) is ASCII
+    assert glyphs_for(None, colors=True) is ASCII
+
+
+def test_no_colors_means_no_inside_out_characters():
+    assert glyphs_for("utf-8", colors=False) is BLOCKS
+
+
+@pytest.mark.parametrize("value", [-5.0, -3.3, -0.1, 0.0, 0.1, 0.7, 2.5, 4.99, 5.0])
+@pytest.mark.parametrize("width", [9, 31, 33])
+def test_a_smooth_bar_is_as_long_as_its_value_from_the_center(value, width):
+    amounts = filled(bar(value, 5.0, width, "#ffffff", SMOOTH), "#ffffff")
+    side = width // 2
+    assert len(amounts) == width
+    left, center, right = amounts[:side], amounts[side], amounts[side + 1 :]
+    assert center == 0
+    assert sum(right if value > 0 else left) == pytest.approx(8 * side * abs(value) / 5.0, abs=0.51)
+    assert sum(left if value > 0 else right) == 0
+    from_center = right if value > 0 else left[::-1]
+    assert from_center == sorted(from_center, reverse=True)  # no gap
+
+
+@pytest.mark.parametrize(("glyphs", "full"), [(BLOCKS, "█"), (ASCII, "#")], ids=["blocks", "ascii"])
+def test_a_plain_bar_grows_to_its_side(glyphs, full):
+    right, left = (bar(value, 10.0, 21, "white", glyphs).plain for value in (5.0, -5.0))
+    assert right == " " * 10 + glyphs.center + full * 5 + " " * 5
+    assert left == right[::-1]
+
+
+def test_half_a_cell_points_to_the_center():
+    assert bar(0.5, 10.0, 21, "white", BLOCKS).plain.strip() == "│▌"
+    assert bar(-0.5, 10.0, 21, "white", BLOCKS).plain.strip() == "▐│"
+
+
+@pytest.mark.parametrize("glyphs", [SMOOTH, BLOCKS, ASCII], ids=lambda g: g.name)
+def test_a_bar_stops_at_its_end_and_ignores_what_is_not_finite(glyphs):
+    assert bar(1e9, 5.0, 21, "white", glyphs) == bar(5.0, 5.0, 21, "white", glyphs)
+    for value in (math.nan, math.inf, -math.inf):
+        assert bar(value, 5.0, 21, "white", glyphs).plain == bar(0.0, 5.0, 21, "white", glyphs).plain
+
+
+def test_a_trace_rises_above_zero_and_hangs_below():
+    up, down, zero = cells(trace([5.0, -5.0, 0.0], 5.0, 3, "#ffffff", SMOOTH))
+    assert up == ("█", "#ffffff", TRACK)
+    assert down == (" ", TRACK, "#ffffff")
+    assert zero[0] == " "
+    assert zero[2] == TRACK
+    quarter_down = cells(trace([-1.25], 5.0, 1, "#ffffff", SMOOTH))[0]
+    assert quarter_down == ("▆", TRACK, "#ffffff")  # the lower three quarters stay empty
+
+
+def test_a_trace_shows_the_newest_at_the_right():
+    assert trace([9.0, 0.0, 5.0], 5.0, 2, "white", BLOCKS).plain == " █"
+    assert trace([5.0], 5.0, 3, "white", BLOCKS).plain == "  █"
+    assert trace([5.0, 2.5, 0.0, -2.5, -5.0], 5.0, 5, "white", ASCII).plain == "\"'-._"
+
+
+def test_a_trace_keeps_the_peak_of_each_moment():
+    history = History([("car", "car")])
+    for time_s, value in ((0.0, 1.0), (0.05, -4.0), (0.1, 2.0), (0.25, 0.5)):
+        (series,) = history.add(time_s, [{"surge": value}])
+    assert series.traces["surge"] == (-4.0, 0.5)
+    assert series.values == {"surge": 0.5}
+
+
+def test_scales_grow_in_steps_of_1_2_5_and_never_shrink():
+    history = History([("car", "car")])
+    found = []
+    for value in (4.9, 5.1, 10.1, 3.0, 20.1, 49.0, 51.0, 0.0):
+        history.add(0.0, [{"surge": value}])
+        found.append(history.scales["surge"])
+    assert found == [5.0, 10.0, 20.0, 20.0, 50.0, 50.0, 100.0, 100.0]
+
+
+def test_a_rate_is_counted_over_the_last_two_seconds():
+    rate = Rate()
+    assert rate.add(0.0, 0) == 0.0
+    found = [rate.add(k / 15, 60 * k // 15) for k in range(1, 150)]
+    assert found[-1] == pytest.approx(60.0)
+    assert rate.add(20.0, 60 * 149 // 15) == 0.0  # nothing came since
+
+
+@pytest.mark.parametrize(
+    ("weight", "age_s", "parked", "state"),
+    [
+        (0.0, None, False, "waiting"),
+        (0.0, 5.0, False, "waiting"),
+        (0.3, 0.01, False, "fading in"),
+        (1.0, 0.01, False, "running"),
+        (1.0, 0.08, False, "holding"),
+        (1.0, 0.11, False, "fading out"),
+        (0.3, 0.5, False, "fading out"),
+        (1.0, 0.01, True, "fading out"),
+        (0.0, 0.01, True, "parked"),
+    ],
+)
+def test_state_follows_from_weight_and_age(weight, age_s, parked, state):
+    assert state_of(weight, age_s, 0.1, parked=parked) == state
+    assert state in STATES
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.00 µs"),
+        (33.27, "33.3 µs"),
+        (127.4, "127 µs"),
+        (999.6, "1.00 ms"),
+        (2719.7, "2.72 ms"),
+        (3.2e6, "3.20 s"),
+    ],
+)
+def test_times_have_three_figures_and_a_unit(value, text):
+    assert microseconds(value) == text
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0.9, "0:00"), (62.0, "1:02"), (3661.0, "1:01:01")])
+def test_clock_shows_whole_seconds(seconds, text):
+    assert clock(seconds) == text

@@ -1,0 +1,105 @@
+"""A run goes to neutral before it ends, whatever ends it."""
+
+import math
+import signal
+import socket
+import struct
+import time
+
+import numpy as np
+import pytest
+from helpers import Sink, eventually, free_port, stream_url
+from programs import ENGINE_KEYS, INTERRUPT, NEUTRAL, STREAM, SURGE, WINDOWS, Feeder, Program
+
+pytestmark = pytest.mark.rt
+
+ENDINGS = [INTERRUPT] if WINDOWS else [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+
+
+def surge_of(packets):
+    """Return the surge of each motion packet."""
+    return np.array([struct.unpack_from("<f", packet, 32)[0] for packet in packets], dtype=np.float64)
+
+
+def neutral(packet):
+    """Say whether a motion packet asks for nothing: all zero but for the magic and the up axis."""
+    return packet[:40] == NEUTRAL[:40] and struct.unpack("<3f", packet[40:52]) == (0, 0, 1) and not any(packet[52:])
+
+
+def curve(x):
+    """Return the fade's weight at its position."""
+    return x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
+
+
+def assert_fades(surge):
+    """Show that a run that was whole goes to zero along the fade's curve, a tick a packet, without a step."""
+    pace = round(1e9 / 333.33) * 1e-9 / 1.0  # of the fade of 1 s, in a tick
+    tail = surge[np.flatnonzero(surge == SURGE)[-1] :]
+    assert np.abs(np.diff(tail)).max() <= SURGE * 15 / 8 * pace * (1 + 1e-6)
+    half = int(np.flatnonzero(tail < SURGE / 2)[0])
+    ticks = np.arange(len(tail)) - half + math.floor(0.5 / pace) + 1
+    expected = SURGE * curve(np.clip(1.0 - ticks * pace, 0.0, 1.0))
+    assert np.abs(tail - expected).max() <= 1e-6
+
+
+@pytest.fixture
+def setup(tmp_path):
+    """Return an endpoint, a sink for motion, and the arguments that make a run use them."""
+    url = stream_url(STREAM, tmp_path)
+    with Sink() as motion:
+        keys = {
+            "source.endpoint": url,
+            "source.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
+            "output.motion": motion.url,
+            "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
+        }
+        yield url, motion, [item for key, value in keys.items() for item in ("--set", f"{key}={value}")]
+
+
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda s: s.name)
+@pytest.mark.parametrize("again", [None, INTERRUPT], ids=["once", "twice"])
+def test_a_signal_fades_to_neutral_and_ends_well(setup, ending, again):
+    url, motion, arguments = setup
+    with Program("run", *arguments, "--json") as run, Feeder(url):
+        eventually(lambda: motion.packets and surge_of(motion.packets[-1:]) == SURGE)
+        run.signal(ending)
+        if again is not None:
+            eventually(lambda: 0 < surge_of(motion.packets[-1:]) < SURGE)
+            run.signal(again)
+        stats = run.end()
+        packets = motion.all(stats["packets_sent"])
+    assert len(packets) == stats["packets_sent"]
+    assert neutral(packets[-1])
+    assert_fades(surge_of(packets))
+
+
+def test_a_signal_while_waiting_ends_well(setup):
+    _, motion, arguments = setup
+    with Program("run", *arguments, "--json") as run:
+        motion.all(10)
+        run.signal(INTERRUPT)
+        stats = run.end()
+    assert stats["frames_received"] == 0
+    assert all(map(neutral, motion.packets))
+
+
+def test_a_duration_ends_at_neutral(setup):
+    url, motion, arguments = setup
+    with Feeder(url), Program("run", *arguments, "--duration", "5", "--json") as run:
+        stats = run.end()
+        packets = motion.all(stats["packets_sent"])
+    assert set(stats) >= ENGINE_KEYS
+    assert set(stats["lateness_us"]) == {"p50", "p99", "p999", "max"}
+    assert stats["frames_received"] > 0
+    assert stats["rejected"] == {}
+    assert len(packets) == stats["packets_sent"]
+    assert neutral(packets[-1])
+    assert_fades(surge_of(packets))
+
+
+def test_demo_ends_with_a_fade_when_a_signal_comes():
+    with Program("demo", "--json") as demo:
+        time.sleep(1.0)  # before or after the start of the drive: both must end well
+        demo.signal(INTERRUPT)
+        stats = demo.end()
+    assert stats["platform"]["streams"]["motion"]["last"]["surge"] == 0.0

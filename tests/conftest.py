@@ -1,0 +1,64 @@
+"""What the tests share: seeded randomness, and an outside extension that reaches the kernels' C interface."""
+
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+from reference.records import layouts_source
+
+import motioncue
+
+# The same examples everywhere, and no deadline: a test never depends on the speed of the machine.
+settings.register_profile(
+    "motioncue", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+settings.load_profile("motioncue")
+
+PROBE = Path(__file__).parent / "reference" / "probe.pyx"
+
+SETUP = """
+from setuptools import Extension, setup
+from Cython.Build import cythonize
+
+extension = Extension("motioncue_probe", ["motioncue_probe.pyx"], include_dirs=[{root!r}])
+setup(ext_modules=cythonize([extension], include_path=[{root!r}], compiler_directives={{"language_level": 3}}))
+"""
+
+
+@pytest.fixture
+def rng():
+    """Return a generator that gives every test the same numbers every time."""
+    return np.random.default_rng(20_160_523)
+
+
+@pytest.fixture(scope="session")
+def probe(tmp_path_factory):
+    """Return an extension built outside the package from its headers: the C interface, seen from Python."""
+    folder = tmp_path_factory.mktemp("probe")
+    root = str(Path(motioncue.__file__).parents[1])
+    (folder / "motioncue_probe.pyx").write_text(PROBE.read_text(encoding="utf-8") + layouts_source(), encoding="utf-8")
+    (folder / "setup.py").write_text(SETUP.format(root=root), encoding="utf-8")
+    environment = dict(os.environ)
+    if sys.platform != "win32" and "CC" not in environment and shutil.which("gcc"):
+        environment["CC"] = "gcc"
+    # Optimisation is not what is tested, and its absence halves the build.
+    environment["CFLAGS"] = environment.get("CFLAGS", "") + ("" if sys.platform == "win32" else " -O1")
+    built = subprocess.run(
+        [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert built.returncode == 0, built.stdout + built.stderr
+    (library,) = (path for path in folder.iterdir() if path.suffix in (".so", ".pyd"))
+    spec = importlib.util.spec_from_file_location("motioncue_probe", library)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,310 @@
+"""What several tests of the live path share: packages, a plain-Python reference of the server, sockets, waiting."""
+
+import contextlib
+import math
+import socket
+import struct
+import threading
+import time
+from collections import Counter
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from motioncue.errors import EndpointError
+from motioncue.kernels.clock import MonotonicClock
+from motioncue.protocols import city_car_driving
+from motioncue.protocols.city_car_driving import FRAME, INIT
+from motioncue.recording.read import read_packages, sample_recording
+from motioncue.runtime.receiver import StreamReceiver
+from motioncue.transports.stream import Listener
+
+SAMPLE = sample_recording()
+PACKAGES = read_packages(SAMPLE)
+INIT_PACKAGE, FRAMES = PACKAGES[0], PACKAGES[1:]
+
+# As the document states them: size, type, then an identifier and a version, or a code.
+INIT_REPLY = struct.pack("<HBHB", 6, 0, 0, 1)
+FRAME_REPLY = struct.pack("<HBB", 4, 1, 0)
+
+DEFAULT_AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
+GOOD = {"frame_time": 1 / 60, "orientation": (0.0, 0.0, 0.0, 1.0)}
+"""A frame of a car at rest, heading along +Z."""
+
+
+def init(forward=DEFAULT_AXES[0], up=DEFAULT_AXES[1], **fields):
+    """Return an init package."""
+    return INIT.encode({"forward": forward, "up": up, **fields})
+
+
+def frame(**fields):
+    """Return a frame package; what is not given is a car at rest."""
+    return FRAME.encode({**GOOD, **fields})
+
+
+def new_session(**options):
+    """Return a session of City Car Driving that has begun at time 0."""
+    session = city_car_driving.session(city_car_driving.Options(**options))
+    session.begin(0)
+    return session
+
+
+def bits(array):
+    """Return the bytes of a record array, for comparisons in which NaN equals NaN and -0.0 is not 0.0."""
+    return np.ascontiguousarray(array).tobytes()
+
+
+def single(value):
+    """Return a 4-byte float, little-endian; what is too small for a normal one is zero, as denormals are flushed."""
+    return struct.pack("<f", value if abs(value) >= 2.0**-126 else math.copysign(0.0, value))
+
+
+def engaged(trace):
+    """Return the stretches of `trace` between neutral and neutral, as pairs of start and end."""
+    edges = np.diff(np.concatenate([[0], trace["weight"] > 0, [0]]))
+    return list(zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True))
+
+
+class Reference:
+    """City Car Driving's server for one connection, in plain Python, from the document.
+
+    Attributes
+    ----------
+    valid : list of bytes
+        Packages that count: good frames, and init packages (one with bad axes as the default axes it falls back to).
+    refused : list of set of str
+        For each refused package every reason that applies.
+    """
+
+    UNSIGNED = struct.Struct("<H")
+    FRAME_FIELDS = ("frame_time", "position", "orientation", "velocity", "acceleration", "angular_velocity")
+
+    def __init__(self):
+        self.data = b""
+        self.valid, self.refused = [], []
+        self.replies = b""
+        self.open = True
+        self.initialised = False
+        self.frames = 0
+
+    def feed(self, data):
+        """Take bytes; return the packages among them that count."""
+        before = len(self.valid)
+        self.data += data if self.open else b""
+        while self.open and len(self.data) >= 2:
+            (size,) = self.UNSIGNED.unpack(self.data[:2])
+            if not 3 <= size <= 512:
+                swapped = int.from_bytes(self.data[:2], "big")
+                self.refused.append({"big_endian" if swapped in (39, 107) else "framing"})
+                self.replies += FRAME_REPLY
+                self.open, self.data = False, b""
+            elif len(self.data) < size:
+                break
+            else:
+                self._package(self.data[:size])
+                self.data = self.data[size:]
+        return self.valid[before:]
+
+    def _package(self, package):
+        kind = package[2]
+        self.replies += INIT_REPLY if kind == 1 else FRAME_REPLY
+        layout = {1: INIT, 2: FRAME}.get(kind)
+        if layout is None:
+            self.refused.append({"type"})
+        elif len(package) != layout.size:
+            self.refused.append({"size"})
+        elif kind == 1:
+            self._init(np.frombuffer(package, INIT.dtype)[0], package)
+        else:
+            self._frame(np.frombuffer(package, FRAME.dtype)[0], package)
+
+    def _init(self, row, package):
+        with np.errstate(invalid="ignore"):
+            axes = np.array([row["forward"], row["up"]], dtype=np.float64)
+        if not np.isfinite(axes).all():
+            self.refused.append({"not_finite"})
+            return
+        self.initialised = True
+        lengths = np.linalg.norm(axes, axis=1)
+        if lengths.min() < 1e-3 or abs(axes[0] @ axes[1]) > 0.1 * lengths[0] * lengths[1]:
+            self.refused.append({"axes"})
+            package = init()
+        self.valid.append(package)
+
+    def _frame(self, row, package):
+        reasons = set() if self.initialised else {"before_init"}
+        for name in (*self.FRAME_FIELDS, "angular_acceleration"):
+            with np.errstate(invalid="ignore"):  # a signalling NaN
+                values = np.array(row[name], dtype=np.float64)
+            if not np.isfinite(values).all():
+                reasons.add("not_finite")
+            if (np.abs(values[np.isfinite(values)]) > FRAME.fields[name].limit).any():
+                reasons.add("implausible")
+            if name == "orientation" and not 0.9 < np.linalg.norm(values) < 1.1:
+                reasons.add("quaternion")
+        if reasons:
+            self.refused.append(reasons)
+        else:
+            self.frames += 1
+            self.valid.append(package)
+
+    def agrees(self, rejected):
+        """Say whether `rejected`, reason to count, counts each refused package once, under a reason that applies."""
+        only, any_of = Counter(), Counter()
+        for reasons in self.refused:
+            any_of.update(reasons)
+            if len(reasons) == 1:
+                only.update(reasons)
+        within = all(only[name] <= rejected.get(name, 0) <= any_of[name] for name in {*any_of, *rejected})
+        return within and sum(rejected.values()) == len(self.refused)
+
+
+def expected_motion(frames, axes=DEFAULT_AXES):
+    """Return the body-frame channels of frame records by rotation matrices of SciPy.
+
+    Parameters
+    ----------
+    frames : ndarray of the frame's dtype, shape (n,)
+        World: X east, Y up, -Z north.
+    axes : tuple of two 3-vectors
+        The car's forward and up in its own coordinates.
+
+    Returns
+    -------
+    dict of str to ndarray of float64, shape (n,)
+    """
+    rotation = Rotation.from_quat(np.asarray(frames["orientation"], dtype=np.float64))
+    forward, up = (rotation.apply(np.array(axis, dtype=np.float64)) for axis in axes)
+    right = np.cross(forward, up)
+    acceleration, omega = (np.asarray(frames[name], np.float64) for name in ("acceleration", "angular_velocity"))
+
+    def along(axis, vectors):
+        return np.sum(axis * vectors, axis=1)
+
+    return {
+        "surge": along(forward, acceleration),
+        "sway": along(right, acceleration),
+        "heave": along(up, acceleration),
+        "roll": np.arctan2(-right[:, 1], up[:, 1]),
+        "pitch": np.arcsin(np.clip(forward[:, 1], -1.0, 1.0)),
+        "yaw": np.arctan2(forward[:, 0], -forward[:, 2]),
+        "roll_rate": along(forward, omega),
+        "pitch_rate": along(right, omega),
+        "yaw_rate": -along(up, omega),
+        "speed": np.linalg.norm(np.asarray(frames["velocity"], np.float64), axis=1),
+    }
+
+
+def eventually(condition, timeout_s=30.0):
+    """Wait until `condition()` holds; fail if it does not within a generous time."""
+    end = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < end, "did not happen in time"
+        time.sleep(0.002)
+
+
+def free_port(kind=socket.SOCK_STREAM, host="127.0.0.1"):
+    """Return a port that nobody uses at the moment."""
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind) as probe:
+        probe.bind((host, 0))
+        return probe.getsockname()[1]
+
+
+def loopbacks():
+    """Return the loopback addresses that this machine has."""
+    hosts = ["127.0.0.1"]
+    try:
+        free_port(socket.SOCK_DGRAM, "::1")
+    except OSError:
+        return hosts
+    return [*hosts, "::1"]
+
+
+def stream_url(scheme, folder):
+    """Return a free endpoint of a stream scheme."""
+    return f"unix://{folder}/s" if scheme == "unix" else f"tcp://127.0.0.1:{free_port()}"
+
+
+@contextlib.contextmanager
+def serving(url, session, clock=None):
+    """Run a receiver for `session` at `url`; yield it; stop it, and show that it ended."""
+    listener = Listener(url)
+    receiver = StreamReceiver(session, listener.socket, clock or MonotonicClock())
+    thread = threading.Thread(target=receiver.run, daemon=True)
+    thread.start()
+    try:
+        yield receiver
+    finally:
+        receiver.stop()
+        thread.join(30)
+        assert not thread.is_alive()
+        receiver.close()
+        listener.close()
+
+
+def receive(client, size):
+    """Return exactly `size` bytes, fewer if the peer closes first."""
+    data = b""
+    while len(data) < size:
+        try:
+            piece = client.recv(size - len(data))
+        except ConnectionResetError:
+            break
+        if not piece:
+            break
+        data += piece
+    return data
+
+
+def closed(client):
+    """Wait for the peer to close; say whether it did, whatever it sent before."""
+    client.settimeout(30)
+    try:
+        while client.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
+
+
+class Sink:
+    """A UDP socket on loopback, and a thread that keeps every datagram, in order."""
+
+    def __init__(self, host="127.0.0.1"):
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self.socket = socket.socket(family, socket.SOCK_DGRAM)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 22)
+        self.socket.bind((host, 0))
+        self.port = self.socket.getsockname()[1]
+        self.url = f"udp://{f'[{host}]' if ':' in host else host}:{self.port}"
+        self.packets = []
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        while packet := self.socket.recv(4096):
+            self.packets.append(packet)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.socket.sendto(b"", self.socket.getsockname())
+        self._thread.join()
+        self.socket.close()
+
+    def all(self, count):
+        """Return all packets once there are `count` of them."""
+        eventually(lambda: len(self.packets) >= count)
+        return list(self.packets)
+
+
+def bindable(url):
+    """Say whether a listener can be opened at `url` right now."""
+    try:
+        Listener(url).close()
+    except EndpointError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Slow oracles, written from the equations: what the kernels must agree with."""

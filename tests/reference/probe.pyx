@@ -1,0 +1,165 @@
+"""The kernels' C interface as an outside extension sees it; the tests build it in a folder of their own."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+from motioncue.kernels.codec cimport Table, decode, encode
+from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
+from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
+from motioncue.kernels.rotation cimport up_vector
+from motioncue.kernels.slot cimport (
+    EVENTS, SLOT_BYTES, Event, Events, Slot, event_read, event_write, mc_load, mc_load_acquire, mc_store_release,
+    slot_clear, slot_read, slot_write,
+)
+
+ROOM = EVENTS
+LARGEST = SLOT_BYTES
+
+
+def motion_fields(const Motion[::1] rows not None):
+    """Return the first row as the compiler reads it."""
+    return rows[0]
+
+
+def cue_fields(const Cue[::1] rows not None):
+    return rows[0]
+
+
+def tick_fields(const Tick[::1] rows not None):
+    return rows[0]
+
+
+def up(double roll, double pitch, double yaw):
+    cdef double out[3]
+    up_vector(roll, pitch, yaw, out)
+    return out[0], out[1], out[2]
+
+
+def decoded(Table table not None, const unsigned char[::1] packet not None, double[::1] out not None):
+    """Decode `packet` into `out`; return the reason."""
+    return decode(table.rows, table.n, &packet[0], &out[0])
+
+
+def encoded(Table table not None, const double[::1] values not None, unsigned char[::1] packet not None):
+    """Encode `values` into `packet`, in place."""
+    encode(table.rows, table.n, &values[0], &packet[0])
+
+
+def bins(const int64_t[::1] values not None):
+    """Return the bin of each value."""
+    return [bin_of(values[i]) for i in range(values.shape[0])]
+
+
+cdef enum:
+    WORDS = 64          # as much as a slot holds
+
+
+cdef class Handover:
+    """A slot, its two sides, and threads to hammer them."""
+
+    cdef Slot slot
+    cdef int64_t done
+
+    def __cinit__(self):
+        memset(&self.slot, 0, sizeof(Slot))
+        slot_clear(&self.slot)
+        self.done = 0
+
+    def write(self, int64_t value):
+        cdef int64_t words[WORDS]
+        for i in range(WORDS):
+            words[i] = value
+        slot_write(&self.slot, words, sizeof(words))
+
+    def read(self):
+        """Return the newest value, or None if there is none since the last read."""
+        cdef int64_t words[WORDS]
+        if not slot_read(&self.slot, words, sizeof(words)):
+            return None
+        assert len({words[i] for i in range(WORDS)}) == 1
+        return words[0]
+
+    def owners(self):
+        """Return which copy is the writer's, which waits, and which is the reader's."""
+        return self.slot.back, self.slot.waiting & 3, self.slot.front
+
+    def write_many(self, int64_t n):
+        """Write 1 to n without the GIL."""
+        cdef int64_t words[WORDS]
+        cdef int64_t value
+        cdef int i
+        with nogil:
+            for value in range(1, n + 1):
+                for i in range(WORDS):
+                    words[i] = value
+                slot_write(&self.slot, words, sizeof(words))
+            mc_store_release(&self.done, 1)
+
+    def read_many(self):
+        """Read without the GIL until the writer is done; return reads, torn ones, steps back, and the last value."""
+        cdef int64_t words[WORDS]
+        cdef int64_t reads = 0, torn = 0, back = 0, last = 0
+        cdef bint done
+        cdef int i
+        with nogil:
+            while True:
+                done = mc_load_acquire(&self.done)      # before the read, so that the last value is not missed
+                if slot_read(&self.slot, words, sizeof(words)):
+                    reads += 1
+                    for i in range(1, WORDS):
+                        if words[i] != words[0]:
+                            torn += 1
+                            break
+                    back += words[0] <= last
+                    last = words[0]
+                elif done:
+                    break
+        return reads, torn, back, last
+
+
+cdef class Queue:
+    """An event queue and its two sides."""
+
+    cdef Events events
+    cdef int64_t done
+
+    def __cinit__(self):
+        memset(&self.events, 0, sizeof(Events))
+        self.done = 0
+
+    def write(self, int64_t time, int64_t code, int64_t detail):
+        event_write(&self.events, time, code, detail)
+
+    def read(self):
+        cdef Event event
+        if not event_read(&self.events, &event):
+            return None
+        return event.time, event.code, event.detail
+
+    @property
+    def lost(self):
+        return self.events.lost
+
+    def write_many(self, int64_t n):
+        cdef int64_t i
+        with nogil:
+            for i in range(n):
+                event_write(&self.events, i, 2 * i, 3 * i)
+            mc_store_release(&self.done, 1)
+
+    def read_many(self):
+        """Read without the GIL until the writer is done; return reads, broken events, and steps back."""
+        cdef Event event
+        cdef int64_t reads = 0, broken = 0, back = 0, last = -1
+        cdef bint done
+        with nogil:
+            while True:
+                done = mc_load_acquire(&self.done)
+                if event_read(&self.events, &event):
+                    reads += 1
+                    broken += event.code != 2 * event.time or event.detail != 3 * event.time
+                    back += event.time <= last
+                    last = event.time
+                elif done:
+                    break
+        return reads, broken, back

@@ -1,0 +1,563 @@
+"""The emitting loop on a clock that takes no time: its grid, its fade, and the bytes it sends."""
+
+import math
+import socket
+import struct
+
+import numpy as np
+import pytest
+from helpers import FRAME_REPLY, INIT_REPLY, bits, engaged, frame, free_port, init, loopbacks, single
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue.cueing import design
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.session import Session
+from motioncue.protocols import dk
+from motioncue.protocols.city_car_driving import FRAME, INIT
+from motioncue.protocols.layout import vector
+from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.engine import Pipeline
+from motioncue.transports.udp import open_sender
+
+START = 1_000_000_000
+PERIOD = 3_000_030  # 333.33 Hz in whole nanoseconds
+FRAME_INTERVAL = 16_666_667
+MOVING = {"acceleration": (-0.5, 0.25, 2.0), "velocity": (0.0, 0.0, 12.0), "angular_velocity": (0.1, 0.2, 0.3)}
+
+CHANNELS = [name for name in motioncue.CUE_DTYPE.names if name != "time"]
+PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driving does not send it
+
+
+def profile(name="ccd-dk", **source):
+    return motioncue.load_profile(name, *(f"source.{key}={value}" for key, value in source.items()))
+
+
+DIRECT, WASHOUT = profile(), profile("ccd-dk-washout")
+
+
+class Rig:
+    """A pipeline on a fake clock, and a simulator that sends the same frame again and again."""
+
+    def __init__(self, settings=DIRECT, trace=20_000, clock=None, **fields):
+        self.now = START
+        self.pipeline = Pipeline(settings, clock or FakeClock(START), trace)
+        self.emitter = self.pipeline.emitter
+        self.package = frame(**(fields or MOVING))
+        self.pipeline.session.begin(START)
+        self.pipeline.session.feed(init(), START)
+        self.next_frame = START
+
+    def frames_for(self, seconds):
+        """Run with frames at 60 Hz."""
+        end = self.now + round(seconds * 1e9)
+        while self.next_frame < end:
+            self.emitter.run(until_ns=self.next_frame)
+            self.last_frame = self.next_frame
+            self.pipeline.session.feed(self.package, self.next_frame)
+            self.next_frame += FRAME_INTERVAL
+        return self._run(end)
+
+    def silence_for(self, seconds):
+        """Run without frames."""
+        self._run(self.now + round(seconds * 1e9))
+        self.next_frame = self.now
+        return self
+
+    def _run(self, end):
+        self.emitter.run(until_ns=end)
+        self.now = end
+        return self
+
+    @property
+    def trace(self):
+        return self.emitter.trace
+
+
+def smooth(x):
+    """Return the quintic step: 0 to 1 with no slope and no curvature at the ends."""
+    x = np.clip(x, 0.0, 1.0)
+    return x**3 * (10 - 15 * x + 6 * x**2)
+
+
+def run_with_stalls(stalls, wake_ns=0, ticks=None):
+    rig = Rig(clock=FakeClock(START, wake_ns, stalls), trace=2000)
+    rig.emitter.run(ticks=len(stalls) + 3 if ticks is None else ticks)
+    return rig
+
+
+# The grid.
+
+
+def test_deadlines_are_whole_periods_from_the_start():
+    trace = run_with_stalls([], ticks=40).trace
+    assert trace["index"].tolist() == list(range(40))
+    assert trace["deadline"].tolist() == [START + PERIOD * (index + 1) for index in range(40)]
+    assert (trace["cue"]["time"] == trace["deadline"]).all()
+
+
+@pytest.mark.parametrize("rate_hz", [10.0, 60.0, 100.0, 333.33, 400.0])
+def test_the_period_is_the_rate_in_whole_nanoseconds(rate_hz):
+    rig = Rig(motioncue.load_profile("ccd-dk", f"output.rate_hz={rate_hz}"))
+    rig.emitter.run(ticks=5)
+    assert np.diff(rig.trace["deadline"]).tolist() == [round(1e9 / rate_hz)] * 4
+
+
+def test_a_grid_goes_on_over_many_runs_whatever_passes_between():
+    rig = Rig()
+    rig.emitter.run(ticks=3)
+    rig.emitter.run(ticks=2)
+    rig.emitter.run(until_ns=START + 9 * PERIOD)  # not including it
+    rig.emitter.run(until_ns=START + 9 * PERIOD)
+    assert rig.trace["index"].tolist() == list(range(8))
+
+
+def test_waking_late_does_not_move_the_grid():
+    late = 70_001
+    rig = run_with_stalls([], wake_ns=late, ticks=200)
+    assert rig.trace["index"].tolist() == list(range(200))
+    assert (rig.trace["lateness"] == late).all()
+    assert (np.diff(rig.trace["deadline"]) == PERIOD).all()
+    assert rig.emitter.counts()["skipped"] == 0
+
+
+@pytest.mark.parametrize("late", [0, 100, 127])
+def test_lateness_is_reported_as_it_was(late):
+    rig = run_with_stalls([], wake_ns=late, ticks=200)
+    assert rig.emitter.lateness_us() == dict.fromkeys(("p50", "p99", "p999", "max"), late / 1000.0)
+
+
+def test_lateness_tells_the_rare_from_the_common():
+    rig = run_with_stalls([100] * 990 + [1_000_000] * 9 + [2_000_000], ticks=1000)
+    lateness = rig.emitter.lateness_us()
+    assert lateness["p50"] == 0.1
+    assert lateness["p99"] == 0.1
+    assert lateness["p999"] == pytest.approx(1000.0, rel=1 / 64)
+    assert lateness["max"] == 2000.0
+
+
+CASES = {
+    "less than a period": (PERIOD - 1, [0, 1, 2]),
+    "one period exactly": (PERIOD, [0, 2, 3]),
+    "a little more than one": (PERIOD + 1, [0, 2, 3]),
+    "two and a half": (PERIOD * 5 // 2, [0, 3, 4]),
+    "seven exactly": (PERIOD * 7, [0, 8, 9]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_ticks_missed_in_a_stall_are_skipped_and_counted(name):
+    stall, indices = CASES[name]
+    rig = run_with_stalls([stall], ticks=3)
+    assert rig.trace["index"].tolist() == indices
+    assert rig.trace["lateness"].tolist() == [stall, 0, 0]
+    assert rig.emitter.counts()["skipped"] == indices[-1] - 2
+    assert rig.emitter.counts()["ticks"] == 3
+
+
+@given(
+    stalls=st.lists(
+        st.one_of(st.just(0), st.integers(0, 8 * PERIOD), st.integers(0, 5).map(lambda n: n * PERIOD)), max_size=60
+    ),
+    wake_ns=st.integers(0, PERIOD - 1),
+)
+def test_a_stall_is_never_followed_by_two_packets_for_one_period(stalls, wake_ns):
+    rig = run_with_stalls(stalls, wake_ns)
+    trace, counts = rig.trace, rig.emitter.counts()
+    assert (trace["deadline"] == START + PERIOD * (trace["index"] + 1)).all()
+    sent = trace["deadline"] + trace["lateness"]
+    assert (trace["lateness"] >= 0).all()
+    assert (np.diff((sent - START) // PERIOD) >= 1).all()
+    # Every point of the grid was sent or skipped; the last ticks had no stall.
+    assert counts["ticks"] == len(trace)
+    assert counts["ticks"] + counts["skipped"] == trace["index"][-1] + 1
+    # And none was skipped that could have been sent: the next is the first that was not due yet.
+    due = (sent[:-1] - START) // PERIOD
+    assert (trace["index"][1:] == np.maximum(due, trace["index"][:-1] + 1)).all()
+
+
+def test_the_rate_is_that_of_the_packets():
+    rig = run_with_stalls([], ticks=1001)
+    assert rig.emitter.counts()["rate_hz"] == pytest.approx(1e9 / PERIOD, rel=1e-12)
+
+
+def test_the_trace_keeps_the_first_ticks_and_the_newest_is_always_there():
+    rig = Rig(trace=10)
+    assert rig.emitter.newest()["deadline"][0] == 0
+    rig.emitter.run(ticks=25)
+    assert rig.trace["index"].tolist() == list(range(10))
+    assert rig.emitter.newest()["index"][0] == 24
+    assert rig.emitter.counts()["ticks"] == 25
+
+
+# What a tick reads.
+
+
+def test_a_tick_reads_the_newest_motion_that_came_before_its_deadline():
+    rig = Rig(trace=1000)
+    session, emitter = rig.pipeline.session, rig.emitter
+    for number in range(1, 40):
+        now = START + number * 1_000_000
+        emitter.run(until_ns=now)
+        session.feed(frame(velocity=(0, 0, float(number))), now)
+    emitter.run(until_ns=START + 40_000_000)
+    trace = rig.trace
+    assert (trace["motion"]["speed"] == (trace["deadline"] - START) // 1_000_000).all()
+    assert (trace["motion"]["time"] <= trace["deadline"]).all()
+
+
+def test_before_any_motion_the_platform_is_at_neutral():
+    rig = Rig().silence_for(0.2)
+    assert len(rig.trace) == 66
+    assert (rig.trace["weight"] == 0).all()
+    assert not any(rig.trace["cue"][name].any() for name in PRESENT)
+
+
+def test_direct_passes_the_body_frame_through():
+    rig = Rig().frames_for(1.5)
+    last = rig.trace[-1]
+    assert last["weight"] == 1.0
+    assert (last["cue"]["surge"], last["cue"]["sway"], last["cue"]["heave"]) == (2.0, 0.5, 0.25)
+    for name in motioncue.CUE_DTYPE.names[:10]:
+        assert last["cue"][name] == last["motion"][name], name
+
+
+# Hold and fade.
+
+
+@pytest.mark.parametrize(("hold_s", "fade_s"), [(0.1, 1.0), (0.02, 0.5), (0.5, 2.0), (0.1, 0.1)])
+@pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
+def test_a_motion_is_held_then_fades_to_exactly_neutral_and_packets_keep_flowing(name, hold_s, fade_s):
+    rig = Rig(profile(name, hold_s=hold_s, fade_s=fade_s))
+    rig.frames_for(fade_s + 0.5)
+    last_frame = rig.last_frame
+    rig.silence_for(hold_s + fade_s + 0.5)
+    trace = rig.trace
+    pace = PERIOD * 1e-9 / fade_s
+    first = np.flatnonzero(trace["motion"]["time"])[0]
+    steps_in = np.arange(1, len(trace) - first + 1)
+    held = trace["deadline"] - last_frame <= round(hold_s * 1e9)
+    steps_out = np.cumsum(~held)
+    expected = np.where(held[first:], smooth(steps_in * pace), smooth(1 - steps_out[first:] * pace))
+    np.testing.assert_allclose(trace["weight"][first:], expected, rtol=0, atol=1e-11)
+    # It is there, it is whole, it goes, it is gone: exactly.
+    assert (trace["weight"] == 1.0).any()
+    assert trace["weight"][-1] == 0.0
+    gone = trace["weight"] == 0
+    assert gone[-100:].all()
+    for channel in PRESENT:
+        assert not trace["cue"][channel][gone].any(), channel
+    # At full rate throughout.
+    assert (np.diff(trace["index"]) == 1).all()
+    assert rig.emitter.counts()["skipped"] == 0
+
+
+def test_held_means_unchanged():
+    rig = Rig().frames_for(2)
+    whole = rig.trace[-1]["cue"].copy()
+    rig.silence_for(0.08)
+    for cue in rig.trace["cue"][-20:]:
+        for name in PRESENT:
+            assert cue[name] == whole[name]
+
+
+def test_what_fades_is_the_held_cue_times_the_weight():
+    rig = Rig().frames_for(2).silence_for(1.5)
+    trace = rig.trace
+    for name in ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed"):
+        expected = trace["motion"][name] * trace["weight"]
+        assert (trace["cue"][name] == expected)[trace["weight"] > 0].all(), name
+
+
+@pytest.mark.parametrize("settings", [DIRECT, WASHOUT])
+def test_a_return_fades_in_the_same_way_as_it_went(settings):
+    rig = Rig(settings).frames_for(2).silence_for(2)
+    gone = len(rig.trace)
+    rig.frames_for(2)
+    weight = rig.trace["weight"]
+    pace = PERIOD * 1e-9
+    first = gone + np.flatnonzero(weight[gone:])[0]
+    assert weight[first - 1] == 0.0
+    ticks = np.arange(1, 400)
+    np.testing.assert_allclose(weight[first : first + 399], smooth(ticks * pace), rtol=0, atol=1e-11)
+
+
+def assert_blended(trace, cues):
+    """Show that what was sent is the offline cue times the weight, and where that is 1, bit for bit the cue."""
+    whole = trace["weight"] == 1.0
+    for name in CHANNELS:
+        assert bits(trace["cue"][name][whole]) == bits(cues[name][whole]), name
+        np.testing.assert_array_equal(trace["cue"][name], cues[name] * trace["weight"], err_msg=name)
+
+
+@pytest.mark.parametrize("settings", [DIRECT, WASHOUT, profile("ccd-dk-washout", head_m="[0.3, 0.4, 1.1]")])
+def test_the_washout_starts_from_rest_when_it_engages_after_a_complete_fade(settings):
+    rig = Rig(settings).frames_for(1.5).silence_for(1.5).frames_for(1.5)
+    trace = rig.trace
+    stretches = engaged(trace)
+    assert len(stretches) == 2
+    for start, end in stretches:
+        assert (trace["weight"][start:end] == 1.0).any()
+        assert_blended(trace[start:end], motioncue.cue(settings, trace["motion"][start:end]))
+
+
+@pytest.mark.parametrize("gap", [0.12, 0.3, 0.6, 0.9, 1.0])
+def test_an_interruption_that_does_not_reach_neutral_keeps_the_state_of_the_washout(gap):
+    rig = Rig(WASHOUT).frames_for(1.5).silence_for(gap).frames_for(2.0)
+    trace = rig.trace
+    first = np.flatnonzero(trace["weight"])[0]
+    assert (trace["weight"][first:] > 0).all()
+    assert trace["weight"][-1] == 1.0
+    assert trace["weight"][first + 400 :].min() < 1.0
+    assert_blended(trace[first:], motioncue.cue(WASHOUT, trace["motion"][first:]))
+
+
+@settings(max_examples=300)
+@given(
+    gaps=st.lists(st.tuples(st.floats(0.03, 1.2), st.floats(0.05, 1.5)), max_size=6),
+    fade_s=st.sampled_from([0.3, 1.0, 2.5]),
+)
+def test_no_interruption_makes_the_weight_jump_or_bend_sharply(gaps, fade_s):
+    """The weight's slope stays within that of an undisturbed fade, and its bend within that of the turn's lag."""
+    settings = profile("ccd-dk-washout", fade_s=fade_s)
+    rig = Rig(settings).frames_for(0.5)
+    for silence, frames in gaps:
+        rig.silence_for(silence).frames_for(frames)
+    for start, end in engaged(rig.trace):
+        stretch = rig.trace[start:end]
+        assert_blended(stretch, motioncue.cue(settings, stretch["motion"]))
+    weight = rig.trace["weight"]
+    assert ((weight >= 0) & (weight <= 1)).all()
+    pace = PERIOD * 1e-9 / fade_s
+    # dw/dx = 30 x^2 (1 - x)^2 is 15/8 at most; a critically damped lag never overshoots.
+    assert np.abs(np.diff(weight)).max() <= 1.875 * pace * (1 + 1e-9)
+    # d2w/dx2 is 5.7736 at most; the lag of 20 paces turns the velocity, by 2 paces at most, at 2 * 20/e paces.
+    bend = 5.7736 * pace**2 + 1.875 * (40 / math.e) * pace**2
+    assert np.abs(np.diff(weight, 2)).max() <= bend * 1.1
+    # Frames have come for a while: whatever happened before, it ends at the whole cue.
+    rig.frames_for(fade_s * 1.5 + 0.1)
+    assert rig.trace["weight"][-1] == 1.0
+
+
+def test_park_fades_to_neutral_in_spite_of_frames_and_back():
+    rig = Rig().frames_for(2)
+    rig.emitter.park()
+    rig.frames_for(1.5)
+    assert rig.trace["weight"][-1] == 0.0
+    assert bits(rig.trace["cue"]["surge"][-100:]) == bytes(800)
+    rig.emitter.park(False)
+    rig.frames_for(1.5)
+    assert rig.trace["weight"][-1] == 1.0
+    assert (np.diff(rig.trace["index"]) == 1).all()
+
+
+@pytest.mark.parametrize("moving", [True, False])
+def test_stop_fades_to_neutral_and_then_ends(moving):
+    rig = Rig()
+    if moving:
+        rig.frames_for(2)
+    rig.emitter.stop()
+    rig.emitter.run()
+    trace = rig.trace
+    ticks = round(1e9 / PERIOD) + 1 if moving else 1
+    assert len(trace) == ticks + (np.flatnonzero(trace["weight"] == 1)[-1] + 1 if moving else 0)
+    last = trace[-1]
+    assert last["weight"] == 0.0
+    assert not any(last["cue"][name] for name in PRESENT)
+    if moving:
+        # No packet but the last is at neutral since it was told to stop.
+        assert (trace["weight"][-ticks:-1] > 0).all()
+        assert np.abs(np.diff(trace["cue"]["surge"])).max() <= 2.0 * 1.875 * PERIOD * 1e-9 * (1 + 1e-9)
+
+
+def test_stop_during_a_fade_goes_on_with_it():
+    rig = Rig().frames_for(2).silence_for(0.5)
+    rig.emitter.stop()
+    rig.emitter.run()
+    weight = rig.trace["weight"]
+    start = np.flatnonzero(weight == 1.0)[-1]
+    steps = np.arange(len(weight) - start)
+    np.testing.assert_allclose(weight[start:], smooth(1 - steps * PERIOD * 1e-9), rtol=0, atol=1e-11)
+    assert weight[-1] == 0.0
+    assert weight[-2] > 0.0
+
+
+@pytest.mark.rt
+def test_the_up_vector_belongs_to_the_attitude_that_is_sent():
+    captured = Captured(Rig(orientation=(0.1, 0.2, -0.3, 0.9))).ticks(200)
+    for motion, _ in captured.packets:
+        roll, pitch, yaw = (float(motion[name]) for name in ("roll", "pitch", "yaw"))
+        # The third column of Rz(-yaw) Rx(pitch) Ry(roll), world X east, Y north, Z up.
+        expected = (
+            math.sin(roll) * math.cos(yaw) - math.cos(roll) * math.sin(pitch) * math.sin(yaw),
+            -math.sin(roll) * math.sin(yaw) - math.cos(roll) * math.sin(pitch) * math.cos(yaw),
+            math.cos(roll) * math.cos(pitch),
+        )
+        assert [motion["up_x"], motion["up_y"], motion["up_z"]] == pytest.approx(expected, abs=3e-7)
+    assert captured.packets[-1][0]["roll"] != 0
+
+
+# Bytes.
+
+
+class Captured:
+    """Both streams of a rig at real sockets; `packets` has a pair of decoded packets for each tick."""
+
+    def __init__(self, rig, host="127.0.0.1"):
+        self.rig = rig
+        self.raw = []
+        self.receivers = []
+        for name in ("motion", "gauges"):
+            receiver = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+            receiver.bind((host, 0))
+            receiver.settimeout(30)
+            self.receivers.append(receiver)
+            port = receiver.getsockname()[1]
+            add_output(rig.emitter, f"udp://{f'[{host}]' if ':' in host else host}:{port}", dk.STREAMS[name])
+
+    def ticks(self, count, frames=True):
+        """Run tick by tick, with frames at 60 Hz or without, and receive what each sends."""
+        for _ in range(count):
+            self.rig.now += PERIOD
+            if frames and self.rig.next_frame <= self.rig.now:
+                self.rig.pipeline.session.feed(self.rig.package, self.rig.next_frame)
+                self.rig.next_frame += FRAME_INTERVAL
+            self.rig.emitter.run(ticks=1)
+            self.raw.append(tuple(receiver.recv(4096) for receiver in self.receivers))
+        for receiver in self.receivers:
+            receiver.close()
+        return self
+
+    @property
+    def packets(self):
+        return [(dk.MOTION.decode(motion), dk.GAUGES.decode(gauges)) for motion, gauges in self.raw]
+
+
+def add_output(emitter, url, stream):
+    sender, address = open_sender(url)
+    emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
+    return sender
+
+
+# Offsets as DK's and BeamNG's documents state them.
+MOTION_OFFSETS = {
+    28: "sway", 32: "surge", 36: "heave", 52: "roll", 56: "pitch", 60: "yaw", 64: "roll_rate", 68: "pitch_rate",
+    72: "yaw_rate",
+}  # fmt: skip
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("host", loopbacks())
+@pytest.mark.parametrize("settings", [DIRECT, WASHOUT])
+def test_both_streams_hold_the_cue_in_single_precision_at_the_documented_offsets(settings, host):
+    rig = Rig(settings, orientation=(0.1, 0.2, -0.3, 0.9), **MOVING)
+    captured = Captured(rig, host).ticks(400)
+    cues = rig.trace["cue"]
+    assert len(captured.raw) == len(cues) == 400
+    assert rig.trace["weight"][-1] == 1.0
+    for (motion, gauges), cue in zip(captured.raw, cues, strict=True):
+        assert len(motion) == 88
+        assert len(gauges) == 96
+        assert motion[:4] == b"BNG1"
+        assert gauges[4:8] == b"beam"
+        for offset, name in MOTION_OFFSETS.items():
+            assert motion[offset : offset + 4] == single(cue[name]), name
+        assert gauges[12:16] == single(cue["speed"])
+        assert math.isnan(cue["engine_speed"])
+        assert gauges[16:20] == single(0.0)
+        # What no channel fills is zero.
+        assert motion[4:28] == bytes(24)
+        assert motion[76:88] == bytes(12)
+        assert gauges[:4] == bytes(4)
+        assert gauges[20:] == bytes(76)
+    # Every channel was tried with a value of its own.
+    last = captured.raw[-1][0]
+    values = {struct.unpack_from("<f", last, offset)[0] for offset in MOTION_OFFSETS}
+    assert len(values - {0.0}) == len(MOTION_OFFSETS)
+
+
+@pytest.mark.rt
+def test_neutral_in_bytes():
+    ((motion, gauges),) = Captured(Rig()).ticks(1, frames=False).raw
+    expected = {"up_z": 1.0}
+    for name, value in dk.MOTION.decode(motion).items():
+        assert value == ("BNG1" if name == "magic" else expected.get(name, 0.0)), name
+    assert gauges[12:20] == bytes(8)
+
+
+@pytest.mark.rt
+def test_a_source_without_speed_and_engine_speed_sends_1_m_s_and_0_rpm_at_every_weight():
+    axes = INIT.taking([*vector("forward", "forward"), *vector("up", "up")])
+    fields = (*vector("orientation", "orientation", (3, 0, 1, 2)), *vector("acceleration", "acceleration"))
+    motion = FRAME.taking(fields)
+    messages = [(axes, 1, "axes", INIT_REPLY), (motion, 2, "motion", FRAME_REPLY)]
+    rig = Rig()
+    rig.pipeline.session = Session(messages, FRAME_REPLY, BodyStage())
+    rig.emitter = rig.pipeline.emitter = Emitter(
+        rig.pipeline.session, design(DIRECT.cueing, 1e9 / PERIOD), FakeClock(START), period_ns=PERIOD, trace=5000
+    )
+    rig.pipeline.session.begin(START)
+    rig.pipeline.session.feed(init(), START)
+    captured = Captured(rig)
+    rig.package = frame(acceleration=(0, 0, 2.0), velocity=(0, 0, 30.0))
+    captured.ticks(400)
+    assert {gauges[12:20] for _, gauges in captured.raw} == {struct.pack("<ff", 1.0, 0.0)}
+    assert struct.unpack_from("<f", captured.raw[-1][0], 32)[0] == 2.0
+    # Faded out, they stay absent.
+    rig.emitter.run(ticks=500)
+    assert rig.trace["weight"][-1] == 0
+    assert math.isnan(rig.trace["cue"]["speed"][-1])
+    assert math.isnan(rig.trace["cue"]["engine_speed"][-1])
+
+
+@pytest.mark.rt
+def test_nobody_listening_is_no_error():
+    rig = Rig()
+    for name in ("motion", "gauges"):
+        add_output(rig.emitter, f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", dk.STREAMS[name])
+    rig.emitter.run(ticks=200)
+    counts = rig.emitter.counts()
+    assert (counts["ticks"], counts["datagrams"], counts["send_errors"]) == (200, 400, 0)
+
+
+@pytest.mark.rt
+def test_what_the_system_refuses_to_send_is_counted_and_the_other_stream_goes_on():
+    rig = Rig(trace=300)
+    receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    receiver.bind(("127.0.0.1", 0))
+    receiver.settimeout(30)
+    # A broadcast needs a permission that the socket does not have.
+    add_output(rig.emitter, "udp://255.255.255.255:4445", dk.STREAMS["motion"])
+    add_output(rig.emitter, f"udp://127.0.0.1:{receiver.getsockname()[1]}", dk.STREAMS["gauges"])
+    for _ in range(300):
+        rig.emitter.run(ticks=1)
+        assert len(receiver.recv(4096)) == 96
+    receiver.close()
+    counts = rig.emitter.counts()
+    assert (counts["ticks"], counts["datagrams"], counts["send_errors"]) == (300, 300, 300)
+    assert (np.diff(rig.trace["index"]) == 1).all()
+
+
+@pytest.mark.rt
+def test_a_socket_that_was_closed_is_counted_and_survived():
+    rig = Rig(trace=50)
+    add_output(rig.emitter, f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", dk.STREAMS["motion"]).close()
+    rig.emitter.run(ticks=50)
+    counts = rig.emitter.counts()
+    assert (counts["ticks"], counts["datagrams"], counts["send_errors"]) == (50, 0, 50)
+
+
+@pytest.mark.rt
+def test_more_outputs_or_other_packets_than_there_is_room_for_are_refused():
+    emitter = Rig().emitter
+    stream = dk.STREAMS["motion"]
+    sender, address = open_sender("udp://127.0.0.1:4445")
+    with pytest.raises(ValueError, match="allowed"):
+        emitter.add_output(sender, address, stream.table(), bytes(87))
+    for _ in range(8):
+        emitter.add_output(sender, address, stream.table(), bytes(88))
+    with pytest.raises(ValueError, match="8 outputs"):
+        emitter.add_output(sender, address, stream.table(), bytes(88))
+    sender.close()

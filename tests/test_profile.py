@@ -1,0 +1,523 @@
+"""Profiles: what loads, and what is refused with its path, what was found and what is allowed."""
+
+import contextlib
+import math
+import re
+
+import msgspec
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue.errors import ConfigError, EndpointError
+from motioncue.profile import Classical, Direct, builtin_profiles, parse_profile, profile_text
+from motioncue.runtime.engine import check, load_profile
+
+WASHOUT = "ccd-dk-washout"
+BASE = """
+[source]
+system = "city-car-driving"
+endpoint = "tcp://127.0.0.1:9000"
+[cueing]
+algorithm = "direct"
+[output]
+system = "dk"
+motion = "udp://127.0.0.1:4445"
+"""
+
+# The published sets, in rad/s as their sources give them: gains, natural frequencies, extra break, order.
+SIMONA = {
+    "surge": (0.6, 0.8, None, 2),
+    "sway": (0.6, 1.0, None, 2),
+    "heave": (0.5, 1.0, 0.2, 3),
+    "roll": (0.6, 1.0, None, 2),
+    "pitch": (0.6, 0.8, None, 2),
+    "yaw": (0.6, 1.0, None, 2),
+}
+UTIAS = {
+    "surge": (0.5, 2.5, 0.25, 3),
+    "sway": (0.5, 4.0, 0.4, 3),
+    "heave": (0.5, 4.0, 0.4, 3),
+    "roll": (0.5, 1.0, None, 1),
+    "pitch": (0.5, 1.0, None, 1),
+    "yaw": (0.5, 1.0, None, 2),
+}
+
+
+# ---- what loads ------------------------------------------------------------------------------------------------------
+
+
+def test_the_promised_profiles_are_built_in():
+    assert {"ccd-dk", "ccd-dk-washout"} <= set(builtin_profiles())
+
+
+@pytest.mark.parametrize("name", builtin_profiles())
+def test_every_built_in_profile_loads_and_says_what_it_is(name):
+    profile = load_profile(name)
+    assert profile.name == name
+    assert profile.description
+    check(profile)
+
+
+@pytest.mark.parametrize("name", ["ccd-dk", WASHOUT])
+def test_city_car_driving_to_dk_is_as_both_documents_say(name):
+    profile = load_profile(name)
+    assert profile.source.system == "city-car-driving"
+    assert profile.source.endpoint == "pipe://DynamicCabPipe"
+    assert profile.output.system == "dk"
+    assert profile.output.rate_hz == 333.33
+    assert (profile.source.hold_s, profile.source.fade_s) == (0.1, 1.0)
+
+
+def test_the_built_in_profiles_use_their_algorithms():
+    assert isinstance(load_profile("ccd-dk").cueing, Direct)
+    assert isinstance(load_profile(WASHOUT).cueing, Classical)
+
+
+@pytest.mark.parametrize(("preset", "right"), [("simona", SIMONA), ("utias", UTIAS)])
+def test_a_preset_holds_the_published_numbers(preset, right):
+    cueing = load_profile(WASHOUT, f"cueing.preset={preset}").cueing
+    for name, (gain, omega, omega_b, order) in right.items():
+        axis = getattr(cueing, name)
+        assert (axis.gain, axis.order, axis.damping) == (gain, order, 1.0)
+        assert 2 * math.pi * axis.cutoff_hz == pytest.approx(omega, rel=1e-15)
+        assert (axis.break_hz is None) == (omega_b is None)
+        if omega_b is not None:
+            assert 2 * math.pi * axis.break_hz == pytest.approx(omega_b, rel=1e-15)
+    tilt = cueing.tilt
+    omegas = {"simona": (2.0, 2.0), "utias": (5.0, 8.0)}[preset]
+    assert (2 * math.pi * tilt.surge_cutoff_hz, 2 * math.pi * tilt.sway_cutoff_hz) == pytest.approx(omegas, rel=1e-15)
+    assert tilt.damping == 1.0
+    assert tilt.rate_limit_deg_s == (3.0 if preset == "simona" else None)
+
+
+def test_a_file_is_a_profile_named_after_it(tmp_path):
+    file = tmp_path / "my rig.toml"
+    file.write_text(BASE, encoding="utf-8")
+    profile = load_profile(file)
+    assert profile.name == "my rig"
+    assert profile.source.endpoint == "tcp://127.0.0.1:9000"
+    assert load_profile(str(file)) == profile
+
+
+def test_what_is_left_out_has_its_default():
+    profile = parse_profile(BASE)
+    assert profile.output.gauges is None
+    assert profile.output.rate_hz == 333.33
+    assert profile.source.head_m == (0.0, 0.0, 0.0)
+    assert profile.source.options == {}
+
+
+def test_a_profile_cannot_be_changed_once_it_is_checked():
+    profile = load_profile(WASHOUT)
+    with pytest.raises(AttributeError):
+        profile.output.rate_hz = 1000.0
+    with pytest.raises(AttributeError):
+        profile.cueing.surge.gain = 2.0
+
+
+def test_what_is_written_beside_a_preset_wins_over_it():
+    text = profile_text(WASHOUT).replace(
+        'preset = "simona"', 'preset = "simona"\nsurge.gain = 0.25\ntilt.damping = 0.7'
+    )
+    cueing = parse_profile(text).cueing
+    assert (cueing.surge.gain, cueing.tilt.damping) == (0.25, 0.7)
+    assert cueing.surge.cutoff_hz == pytest.approx(0.8 / (2 * math.pi))  # the rest of the table is the preset's
+    assert load_profile(WASHOUT).cueing.surge.gain == 0.6  # and the preset is as it was
+
+
+def test_a_washout_without_a_preset_is_complete_or_refused():
+    whole = "".join(
+        f"[cueing.{axis}]\ncutoff_hz = 0.2\n" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")
+    )
+    text = BASE.replace('"direct"', '"classical"') + whole + "[cueing.tilt]\nsurge_cutoff_hz = 1\nsway_cutoff_hz = 1\n"
+    assert parse_profile(text).cueing.yaw.order == 2
+    with pytest.raises(ConfigError, match=r"cueing\.yaw: missing"):
+        parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", ""))
+    with pytest.raises(ConfigError, match=r"cueing\.yaw\.cutoff_hz: missing"):
+        parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", "[cueing.yaw]\n"))
+
+
+# ---- overrides -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("override", "where", "value"),
+    [
+        ("source.hold_s=0.25", "source.hold_s", 0.25),
+        ("source.hold_s = 0.25", "source.hold_s", 0.25),
+        ("source.hold_s=1", "source.hold_s", 1.0),
+        ("source.head_m=[0.1, -0.4, 1.2]", "source.head_m", (0.1, -0.4, 1.2)),
+        ("source.endpoint=unix:///tmp/a=b", "source.endpoint", "unix:///tmp/a=b"),  # text, not TOML
+        ('source.endpoint="tcp://[::1]:80"', "source.endpoint", "tcp://[::1]:80"),
+        ("source.options.quaternion=wxyz", "source.options", {"quaternion": "wxyz"}),
+        ("output.rate_hz=250", "output.rate_hz", 250.0),
+        ("cueing.preset=utias", "cueing.surge.gain", 0.5),
+        ("cueing.surge.gain=0.1", "cueing.surge.gain", 0.1),
+        ("cueing.surge.order=1", "cueing.surge.order", 1),
+        ("cueing.tilt.rate_limit_deg_s=5", "cueing.tilt.rate_limit_deg_s", 5.0),
+        ("description=My rig, 2nd floor", "description", "My rig, 2nd floor"),
+    ],
+)
+def test_an_override_sets_a_typed_value(override, where, value):
+    found = load_profile(WASHOUT, override)
+    for step in where.split("."):
+        found = getattr(found, step)
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_a_later_override_wins_over_an_earlier_one():
+    assert load_profile("ccd-dk", "source.hold_s=0.2", "source.hold_s=0.3").source.hold_s == 0.3
+
+
+def test_an_override_beats_the_preset_that_another_one_chooses():
+    for order in (1, -1):
+        overrides = ["cueing.surge.gain=0.9", "cueing.preset=utias"][::order]
+        cueing = load_profile(WASHOUT, *overrides).cueing
+        assert (cueing.surge.gain, cueing.surge.order) == (0.9, 3)
+
+
+@pytest.mark.parametrize("override", ["", "=", "=1", "source", "source..hold_s=1", ".hold_s=1", "source.=1", "a b"])
+def test_an_override_that_is_not_key_and_value_is_refused(override):
+    with pytest.raises(ConfigError, match=r"--set: found .*allowed is KEY=VALUE"):
+        load_profile("ccd-dk", override)
+
+
+def test_an_override_below_something_that_is_not_a_table_is_refused():
+    with pytest.raises(ConfigError, match=r"--set: found 'source\.system\.x', but 'system' is not a table"):
+        load_profile("ccd-dk", "source.system.x=1")
+
+
+def test_an_override_that_is_not_text_is_refused():
+    with pytest.raises(ConfigError, match="UTF-8"):
+        load_profile("ccd-dk", "source.options.quaternion=\udcff")
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+
+def refusal(*overrides, profile=WASHOUT):
+    """Return the message with which overrides are refused."""
+    with pytest.raises((ConfigError, EndpointError)) as caught:
+        load_profile(profile, *overrides)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "allowed"),
+    [
+        ("sorce.system=x", "sorce", "source"),
+        ("source.endpont=x", "source.endpont", "endpoint"),
+        ("source.options.quaternoin=x", "source.options.quaternoin", "quaternion"),
+        ("cueing.surg.gain=1", "cueing.surg", "surge"),
+        ("cueing.surge.gian=1", "cueing.surge.gian", "gain"),
+        ("cueing.surge.limit_deg_s=1", "cueing.surge.limit_deg_s", "limit_m_s2"),
+        ("cueing.roll.limit_m_s2=1", "cueing.roll.limit_m_s2", "limit_deg_s"),
+        ("cueing.tilt.rate_limit=1", "cueing.tilt.rate_limit", "rate_limit_deg_s"),
+        ("output.rate=1", "output.rate", "rate_hz"),
+    ],
+)
+def test_an_unknown_key_is_refused_with_its_path_and_the_allowed_ones(override, path, allowed):
+    message = refusal(override)
+    assert re.search(rf"(^|: |\.){re.escape(path.rsplit('.', 1)[-1])}: unknown key, allowed are ", message)
+    assert path in message
+    assert allowed in message.split("allowed are ")[1]
+
+
+def test_a_slip_of_the_pen_is_recognized():
+    assert "did you mean 'gain'?" in refusal("cueing.surge.gian=1")
+
+
+def test_direct_has_no_parameters():
+    message = refusal("cueing.surge.gain=1", profile="ccd-dk")
+    assert "cueing.surge: unknown key, allowed are algorithm" in message
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "found", "allowed"),
+    [
+        ("source=5", "source", "5", "object"),
+        ("source.system=5", "source.system", "5", "str"),
+        ("source.hold_s=soon", "source.hold_s", "'soon'", "float"),
+        ("source.hold_s=true", "source.hold_s", "True", "float"),
+        ("source.hold_s=0", "source.hold_s", "0", "0.02"),
+        ("source.hold_s=10.5", "source.hold_s", "10.5", "10"),
+        ("source.hold_s=1979-05-27", "source.hold_s", "datetime.date(1979, 5, 27)", "float"),
+        ("source.fade_s=0.05", "source.fade_s", "0.05", "0.1"),
+        ("source.fade_s=61", "source.fade_s", "61", "60"),
+        ("source.head_m=[0, 0]", "source.head_m", "[0, 0]", "length 3"),
+        ("source.head_m=[0, 0, 11]", "source.head_m[2]", "11", "10"),
+        ('source.head_m=[0, "up", 1]', "source.head_m[1]", "'up'", "float"),
+        ("source.options=3", "source.options", "3", "object"),
+        ("source.options.quaternion=wzyx", "source.options.quaternion", "'wzyx'", "'xyzw', 'wxyz'"),
+        ("source.options.gravity=1", "source.options.gravity", "1", "'excluded', 'included'"),
+        ("cueing=direct", "cueing", "'direct'", "object"),
+        ("cueing.algorithm=adaptive", "cueing.algorithm", "'adaptive'", "'direct', 'classical'"),
+        ("cueing.algorithm=3", "cueing.algorithm", "3", "'direct', 'classical'"),
+        ("cueing.preset=simone", "cueing.preset", "'simone'", "simona, utias"),
+        ("cueing.preset=[1]", "cueing.preset", "[1]", "simona, utias"),
+        ("cueing.surge=0.6", "cueing.surge", "0.6", "object"),
+        ("cueing.surge.gain=11", "cueing.surge.gain", "11", "10"),
+        ("cueing.surge.order=4", "cueing.surge.order", "4", "1, 2, 3"),
+        ("cueing.surge.order=2.0", "cueing.surge.order", "2.0", "1, 2, 3"),
+        ("cueing.surge.cutoff_hz=0", "cueing.surge.cutoff_hz", "0", "0"),
+        ("cueing.surge.cutoff_hz=-1", "cueing.surge.cutoff_hz", "-1", "0"),
+        ("cueing.surge.damping=0", "cueing.surge.damping", "0", "0"),
+        ("cueing.surge.limit_m_s2=0", "cueing.surge.limit_m_s2", "0", "0"),
+        ("cueing.yaw.limit_deg_s=-3", "cueing.yaw.limit_deg_s", "-3", "0"),
+        ("cueing.tilt.rate_limit_deg_s=0", "cueing.tilt.rate_limit_deg_s", "0", "0"),
+        ("output.rate_hz=9.9", "output.rate_hz", "9.9", "10"),
+        ("output.rate_hz=2001", "output.rate_hz", "2001", "2000"),
+        ("output.gauges=3", "output.gauges", "3", "str"),
+        ("source.system=no-such", "source.system", "'no-such'", "city-car-driving"),
+        ("source.system=dk", "source.system", "'dk'", "city-car-driving"),
+        ("output.system=city-car-driving", "output.system", "'city-car-driving'", "dk"),
+    ],
+)
+def test_a_bad_value_is_refused_with_its_path_what_was_found_and_what_is_allowed(override, path, found, allowed):
+    message = refusal(override)
+    assert re.search(rf"(^|: ){re.escape(path)}: found {re.escape(found)}", message), message
+    assert allowed in message.split("found", 1)[1][len(found) :], message
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "+nan", "1e309"])
+@pytest.mark.parametrize(
+    "key", ["source.hold_s", "cueing.surge.gain", "cueing.heave.break_hz", "output.rate_hz", "source.options.gravity"]
+)
+def test_a_number_that_is_not_finite_is_refused_with_its_path(key, value):
+    assert re.match(rf"{re.escape(key)}: found \S*(nan|inf), allowed are finite numbers", refusal(f"{key}={value}"))
+
+
+def test_a_number_that_is_not_finite_is_found_inside_an_array():
+    assert refusal("source.head_m=[0, nan, 0]").startswith("source.head_m[1]: found nan")
+
+
+@pytest.mark.parametrize(
+    ("table", "key"),
+    [
+        ("source", "system"),
+        ("source", "endpoint"),
+        ("cueing", "algorithm"),
+        ("output", "system"),
+        ("output", "motion"),
+    ],
+)
+def test_a_missing_key_is_named(table, key):
+    lines = BASE.splitlines()
+    start = lines.index(f"[{table}]")
+    place = next(i for i in range(start, len(lines)) if lines[i].startswith(key))
+    with pytest.raises(ConfigError, match=rf"{table}\.{key}: missing"):
+        parse_profile("\n".join(lines[:place] + lines[place + 1 :]))
+
+
+@pytest.mark.parametrize("table", ["source", "cueing", "output"])
+def test_a_missing_table_is_named(table):
+    parts = [part for part in re.split(r"\n(?=\[)", BASE) if not part.startswith(f"[{table}]")]
+    with pytest.raises(ConfigError, match=f"{table}: missing"):
+        parse_profile("\n".join(parts))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[source",
+        "x = ",
+        "= 1",
+        "a = 1\na = 2",
+        "\0",
+        "x = [1, ",
+        "\ufeff[source]\n",
+        "x = " + "9" * 5000,
+        "{}",
+        "[a]\n[a]",
+    ],
+)
+def test_what_is_not_toml_is_refused_by_the_profiles_name(text):
+    with pytest.raises(ConfigError, match=r"rig\.toml: not TOML"):
+        parse_profile(text, name="rig.toml")
+
+
+@pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x" + ".x" * 5000 + " = 1"])
+def test_what_is_nested_without_end_is_refused(text):
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        parse_profile(text)
+
+
+@pytest.mark.parametrize("name", ["no-such-profile", "", ".", "a\0b", "x" * 5000, "/nowhere/rig.toml"])
+def test_a_name_that_is_neither_a_profile_nor_a_file_is_refused_with_the_built_in_ones(name):
+    with pytest.raises(ConfigError, match=r"built-in profiles are .*ccd-dk, ccd-dk-washout"):
+        load_profile(name)
+
+
+def test_a_file_that_is_not_text_is_refused(tmp_path):
+    file = tmp_path / "rig.toml"
+    file.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ConfigError, match="cannot be read as text"):
+        load_profile(file)
+
+
+# ---- what cannot run -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rate_hz", [400.0001, 401, 1000, 2000])
+def test_a_rate_that_dk_calls_unstable_is_refused(rate_hz):
+    message = refusal(f"output.rate_hz={rate_hz}")
+    assert message.startswith("output.rate_hz: found")
+    assert "allowed is up to 400 Hz for dk" in message
+
+
+@pytest.mark.parametrize("rate_hz", [10, 60, 333.33, 400])
+def test_a_rate_that_dk_takes_is_accepted(rate_hz):
+    assert load_profile("ccd-dk", f"output.rate_hz={rate_hz}").output.rate_hz == rate_hz
+
+
+@pytest.mark.parametrize(
+    ("key", "more"),
+    [
+        ("cueing.surge.cutoff_hz", []),
+        ("cueing.yaw.cutoff_hz", []),
+        ("cueing.heave.break_hz", []),
+        ("cueing.tilt.surge_cutoff_hz", []),
+        ("cueing.tilt.sway_cutoff_hz", []),
+    ],
+)
+def test_a_frequency_at_or_above_half_the_rate_is_refused_by_its_path(key, more):
+    for value in (50.0, 50.001, 99.0):
+        message = refusal("output.rate_hz=100", f"{key}={value}", *more)
+        assert message.startswith(f"{key}: found {value} Hz, allowed is below 50 Hz")
+    load_profile(WASHOUT, "output.rate_hz=100", f"{key}=49.9", *more)
+
+
+def test_a_third_order_axis_needs_its_break_frequency():
+    assert refusal("cueing.surge.order=3").startswith("cueing.surge.break_hz: missing")
+    assert load_profile(WASHOUT, "cueing.surge.order=3", "cueing.surge.break_hz=0.05").cueing.surge.order == 3
+
+
+@pytest.mark.parametrize(
+    ("key", "url"),
+    [
+        ("source.endpoint", "udp://127.0.0.1:80"),
+        ("source.endpoint", "DynamicCabPipe"),
+        ("source.endpoint", ""),
+        ("source.endpoint", "unix://"),
+        ("source.endpoint", "pipe://a/b"),
+        ("source.endpoint", "tcp://127.0.0.1"),
+        ("source.endpoint", "tcp://127.0.0.1:0"),
+        ("source.endpoint", "tcp://127.0.0.1:65536"),
+        ("source.endpoint", "tcp://127.0.0.1:²"),
+        ("output.motion", "tcp://127.0.0.1:80"),
+        ("output.motion", "udp://::1:80"),
+        ("output.gauges", "udp://127.0.0.1:port"),
+        ("output.gauges", ""),
+    ],
+)
+def test_an_endpoint_that_does_not_fit_is_refused_by_its_path(key, url):
+    with pytest.raises(EndpointError, match=rf"^{re.escape(key)}: found '{re.escape(url)}', "):
+        load_profile("ccd-dk", f'{key}="{url}"')
+
+
+def test_an_engine_refuses_a_profile_that_was_made_by_hand():
+    good = load_profile("ccd-dk")
+    fast = msgspec.structs.replace(good, output=msgspec.structs.replace(good.output, rate_hz=1000.0))
+    with pytest.raises(ConfigError, match=r"output\.rate_hz: found 1000"):
+        motioncue.Engine(fast)
+
+
+# ---- anything --------------------------------------------------------------------------------------------------------
+
+KEYS = st.sampled_from(
+    [
+        *("source", "system", "endpoint", "hold_s", "fade_s", "head_m", "options", "quaternion", "description", "name"),
+        *("cueing", "algorithm", "preset", "surge", "sway", "heave", "roll", "pitch", "yaw", "tilt"),
+        *("gain", "order", "cutoff_hz", "damping", "break_hz", "limit_m_s2"),
+        *("output", "rate_hz", "motion", "gauges"),
+    ]
+) | st.text("abc_ .`[]0é\"'", min_size=1, max_size=6)
+SCALARS = (
+    st.integers(-(10**20), 10**20)
+    | st.floats()
+    | st.booleans()
+    | st.text(max_size=10)
+    | st.sampled_from(["direct", "classical", "simona", "utias", "dk", "city-car-driving", "udp://127.0.0.1:1", 2, 0.5])
+)
+TREES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+)
+TABLES = st.fixed_dictionaries({}, optional=dict.fromkeys(("source", "cueing", "output", "name", "x"), TREES))
+
+
+def toml(value):
+    """Return a value as TOML, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{quoted(key)} = {toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)
+    return str(value) if isinstance(value, int) else quoted(value)
+
+
+def quoted(text):
+    return '"' + "".join(c if c.isalnum() and c.isascii() else f"\\U{ord(c):08x}" for c in text) + '"'
+
+
+def loads(text, *overrides):
+    """Load a profile as a file would be; only the two errors may come out."""
+    with contextlib.suppress(ConfigError, EndpointError):
+        check(parse_profile(text, overrides=overrides))
+
+
+@settings(max_examples=300)
+@given(tables=TABLES)
+def test_any_tables_load_or_are_refused(tables):
+    loads("\n".join(f"{quoted(key)} = {toml(value)}" for key, value in tables.items()))
+
+
+@settings(max_examples=200)
+@given(text=st.text(max_size=200) | st.text("[]{}=.,\"'# \n01e-+abc_", max_size=60))
+def test_any_text_loads_or_is_refused(text):
+    loads(text)
+    loads(BASE + text)
+
+
+@settings(max_examples=300)
+@given(path=st.lists(KEYS, min_size=1, max_size=4), tree=TREES, profile=st.sampled_from(["ccd-dk", WASHOUT]))
+def test_any_override_loads_or_is_refused(path, tree, profile):
+    text = profile_text(profile)
+    loads(text, f"{'.'.join(path)}={toml(tree)}")
+    loads(text, f"{'.'.join(path)}={tree}")
+
+
+@settings(max_examples=200)
+@given(override=st.text(st.characters(), max_size=40))
+def test_any_text_as_an_override_loads_or_is_refused(override):
+    loads(BASE, override)
+    loads(BASE, f"source.{override}")
+
+
+@settings(max_examples=100)
+@given(
+    gains=st.lists(st.floats(-10, 10), min_size=6, max_size=6),
+    cutoffs=st.lists(st.floats(0.001, 100), min_size=6, max_size=6),
+    orders=st.lists(st.sampled_from([1, 2, 3]), min_size=6, max_size=6),
+    rate_hz=st.floats(10, 400),
+)
+def test_whatever_loads_also_runs(gains, cutoffs, orders, rate_hz):
+    overrides = [f"output.rate_hz={rate_hz!r}"]
+    for axis, gain, cutoff, order in zip(SIMONA, gains, cutoffs, orders, strict=True):
+        overrides += [f"cueing.{axis}.{key}={value!r}" for key, value in (("gain", gain), ("cutoff_hz", cutoff))]
+        overrides += [f"cueing.{axis}.order={order}", f"cueing.{axis}.break_hz={0.5 * cutoff!r}"]
+    if max(cutoffs) >= 0.5 * rate_hz:
+        with pytest.raises(ConfigError, match="half the output rate"):
+            load_profile(WASHOUT, *overrides)
+        return
+    profile = load_profile(WASHOUT, *overrides)
+    motion = np.zeros(50, motioncue.MOTION_DTYPE)
+    motion["surge"] = 3.0
+    cue = motioncue.cue(profile, motion)
+    assert all(np.isfinite(cue[name]).all() for name in cue.dtype.names)

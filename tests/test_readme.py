@@ -1,0 +1,118 @@
+"""What the README promises is there: its code runs, its commands, options, profiles, links and files exist."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import motioncue
+from motioncue.cli import COMMANDS
+from motioncue.profile import builtin_profiles
+from motioncue.protocols import SYSTEMS
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(path for top in ("examples", "benchmarks", "notebooks") for path in ROOT.glob(f"{top}/**/*.md")),
+    ]
+)
+BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w+)\n(.*?)^```$", re.M | re.S)
+BLOCKS = BLOCK.findall(README)  # (mark, language, text)
+SHELL = [line.partition(" #")[0] for _, language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+CALLS = [line.split() for line in SHELL if line.startswith("motioncue ")]
+
+LOCAL = re.compile(
+    r"(?<![\w.])(?:/(?:home|root|tmp|work|opt|mnt|Users)/|[A-Z]:\\)|pypi|index-url|find-links|anaconda", re.I
+)
+
+
+def blocks(language):
+    return [text for _, found, text in BLOCKS if found == language]
+
+
+def test_readme_fits_on_two_hundred_lines():
+    assert len(README.splitlines()) <= 200
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("run", "python3.11 -m venv .venv && .venv/bin/pip install . && .venv/bin/motioncue demo"),
+        ("test", 'python3.11 -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest'),
+    ],
+)
+def test_one_line_runs_and_one_line_tests(mark, expected):
+    assert [text.strip() for found, language, text in BLOCKS if found == mark and language == "sh"] == [expected]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_of_the_readme_runs_and_prints_what_it_says(code, capsys):
+    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+    printed = [float(number) for number in re.findall(r"-?\d+\.\d+", capsys.readouterr().out)]
+    for promised in re.findall(r"#.*?(\d+\.\d{3,})", code):
+        decimals = len(promised.partition(".")[2])
+        assert promised in [f"{number:.{decimals}f}" for number in printed]
+
+
+@pytest.mark.parametrize("text", blocks("toml"))
+def test_profile_of_the_readme_is_accepted(text, tmp_path):
+    path = tmp_path / "rig.toml"
+    path.write_text(text, encoding="utf-8")
+    assert motioncue.load_profile(path).name == "rig"
+
+
+def test_cython_of_the_readme_is_in_the_example():
+    example = (ROOT / "examples/cimport/ticks.pyx").read_text(encoding="utf-8")
+    lines = [line for text in blocks("cython") for line in text.splitlines() if line.strip()]
+    assert lines
+    assert [line for line in lines if line not in example.splitlines()] == []
+
+
+def test_commands_in_the_readme_are_the_commands_there_are():
+    assert {call[1] for call in CALLS} | {"demo"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_options_in_the_readme_exist(call):
+    command = import_module(f"motioncue.cli.{call[1]}").command
+    for name in call[2:]:
+        if name in getattr(command, "commands", {}):
+            command = command.commands[name]
+    options = {option for parameter in command.params for option in parameter.opts}
+    assert {word for word in call if word.startswith("--")} <= options
+
+
+def test_profiles_and_systems_in_the_readme_are_those_there_are():
+    profiles = set(re.findall(r"--profile ([\w-]+)(?![\w.-])", README))
+    assert profiles - {"rig"} == set(builtin_profiles())
+    assert {call[2] for call in CALLS if call[1] in ("simulate", "listen", "decode")} == set(SYSTEMS)
+
+
+def test_tests_the_readme_names_exist():
+    assert [name for name in re.findall(r"pytest ([\w/.]+)", README) if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_of_a_document_lead_somewhere(path):
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_files_that_the_recipe_names_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:motioncue|tests)/[\w/.]+?)/?`", text)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_document_names_no_local_path_and_no_registry(path):
+    assert LOCAL.findall(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("text", ["see /home/me/x", "in /tmp/x", "C:\\Users\\me", "pip --index-url x", "from PyPI"])
+def test_checker_finds_local_paths_and_registries(text):
+    assert LOCAL.search(text)

@@ -1,0 +1,641 @@
+"""The session of City Car Driving: framing, answers, refusals by reason, and a cue that only good frames move."""
+
+import math
+import struct
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from helpers import (
+    DEFAULT_AXES,
+    FRAME_REPLY,
+    FRAMES,
+    INIT_PACKAGE,
+    INIT_REPLY,
+    PACKAGES,
+    Reference,
+    bits,
+    expected_motion,
+    frame,
+    init,
+    new_session,
+)
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import motioncue
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.session import Session
+from motioncue.protocols.city_car_driving import FRAME, INIT
+from motioncue.protocols.layout import Take, vector
+from motioncue.runtime.engine import Pipeline
+
+STREAM = b"".join(PACKAGES)
+START = 1_000_000_000
+FRAME_INTERVAL = 1_000_000_000 // 60
+
+USED = ["frame_time", "position", "orientation", "velocity", "acceleration", "angular_velocity", "angular_acceleration"]
+UNUSED = ["unused", "force_feedback_frequency", "force_feedback_amplitude"]
+CHANNELS = [
+    "surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed", "frame_time",
+]  # fmt: skip
+
+
+def components(names):
+    """Return every number of the named frame fields as (field, index)."""
+    return [(name, index) for name in names for index in range(math.prod(FRAME.dtype[name].shape))]
+
+
+def with_value(package, field, index, value):
+    """Return a frame with one number replaced."""
+    offset, dtype = FRAME.where(field, index)
+    data = bytearray(package)
+    data[offset : offset + dtype.itemsize] = np.array(value, dtype).tobytes()
+    return bytes(data)
+
+
+def began(*packages, **options):
+    """Return a session that has taken an init package, then `packages`."""
+    session = new_session(**options)
+    session.feed(b"".join((init(), *packages)), 0)
+    session.events()
+    return session
+
+
+# Framing.
+
+
+@pytest.fixture(scope="module")
+def motions():
+    """Every motion of the recording, one frame fed at a time; their channels are checked on the way."""
+    session = new_session()
+    session.feed(INIT_PACKAGE, 0)
+    rows = []
+    for package in FRAMES:
+        session.feed(package, 0)
+        rows.append(session.newest())
+    rows = np.concatenate(rows)
+    wire = np.frombuffer(b"".join(FRAMES), FRAME.dtype)
+    for name, values in expected_motion(wire).items():
+        np.testing.assert_allclose(rows[name], values, rtol=0, atol=1e-12, err_msg=name)
+    np.testing.assert_allclose(rows["frame_time"], np.cumsum(wire["frame_time"]), rtol=1e-12)
+    assert np.isnan(rows["engine_speed"]).all()
+    return rows
+
+
+def replies_to(packages):
+    return b"".join(INIT_REPLY if package[2] == 1 else FRAME_REPLY for package in packages)
+
+
+def test_recording_gives_one_motion_a_frame_and_one_reply_a_package(motions):
+    session = new_session()
+    replies, still_open = session.feed(STREAM, 0)
+    assert still_open
+    assert replies == replies_to(PACKAGES)
+    assert session.accepted == len(FRAMES) == len(motions)
+    assert session.replies == len(PACKAGES)
+    assert session.rejected == {}
+    assert bits(session.newest()) == bits(motions[-1:])
+
+
+def test_one_byte_at_a_time_changes_nothing(motions):
+    session = new_session()
+    replies, rows = [], []
+    for offset in range(len(STREAM)):
+        replies.append(session.feed(STREAM[offset : offset + 1], 0)[0])
+        row = session.newest()
+        if row is not None:
+            rows.append(row)
+    assert b"".join(replies) == replies_to(PACKAGES)
+    assert bits(np.concatenate(rows)) == bits(motions)
+
+
+@given(
+    count=st.integers(1, 120),
+    cuts=st.lists(st.integers(0, 39 + 120 * 107), max_size=200),
+)
+def test_read_boundaries_do_not_change_motions_or_replies(motions, count, cuts):
+    packages = PACKAGES[: count + 1]
+    data = b"".join(packages)
+    edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    session = new_session()
+    replies = b""
+    complete = 0
+    for start, end in pairwise(edges):
+        answer, still_open = session.feed(data[start:end], 0)
+        assert still_open
+        replies += answer
+        row = session.newest()
+        frames = max(0, (end - 39) // 107)
+        if frames > complete:
+            assert bits(row) == bits(motions[frames - 1 : frames])
+        else:
+            assert row is None
+        complete = frames
+    assert replies == replies_to(packages)
+    assert session.accepted == count
+    assert session.rejected == {}
+
+
+def test_motion_carries_the_time_its_last_byte_came():
+    session = began()
+    package = frame()
+    session.feed(package[:50], 1000)
+    assert session.newest() is None
+    session.feed(package[50:], 2000)
+    assert session.newest()["time"][0] == 2000
+
+
+@pytest.mark.parametrize("kind", range(256))
+def test_the_smallest_packages_are_each_answered_however_many_come_at_once(kind):
+    session = new_session()
+    reply = INIT_REPLY if kind == 1 else FRAME_REPLY
+    reason = "size" if kind in (1, 2) else "type"
+    assert session.feed(struct.pack("<HB", 3, kind) * 2000, 0) == (reply * 2000, True)
+    assert session.rejected == {reason: 2000}
+    # The worst read boundary: the first package is completed by the next piece.
+    session.feed(b"\x03\x00", 0)
+    data = bytes([kind]) + struct.pack("<HB", 3, kind) * 170
+    assert session.feed(data, 0) == (reply * 171, True)
+    assert session.rejected == {reason: 2171}
+
+
+# Answers.
+
+
+def test_init_is_answered_with_type_0_and_a_frame_with_type_1():
+    session = new_session()
+    assert session.feed(init(), 0) == (bytes([6, 0, 0, 0, 0, 1]), True)
+    assert session.feed(frame(), 0) == (bytes([4, 0, 1, 0]), True)
+
+
+REFUSED = {
+    "unknown type": (struct.pack("<HB", 107, 3) + bytes(104), FRAME_REPLY, "type"),
+    "reply type 0 sent to the server": (struct.pack("<HBHB", 6, 0, 0, 0), FRAME_REPLY, "type"),
+    "largest package": (struct.pack("<HB", 512, 7) + bytes(509), FRAME_REPLY, "type"),
+    "frame one byte short": (struct.pack("<HB", 106, 2) + frame()[3:-1], FRAME_REPLY, "size"),
+    "frame one byte long": (struct.pack("<HB", 108, 2) + frame()[3:] + b"\0", FRAME_REPLY, "size"),
+    "frame with the size of an init": (struct.pack("<HB", 39, 2) + frame()[3:39], FRAME_REPLY, "size"),
+    "init one byte short": (struct.pack("<HB", 38, 1) + init()[3:-1], INIT_REPLY, "size"),
+    "init with the size of a frame": (struct.pack("<HB", 107, 1) + frame()[3:], INIT_REPLY, "size"),
+    "NaN": (frame(acceleration=(0, math.nan, 0)), FRAME_REPLY, "not_finite"),
+    "speed of sound and more": (frame(velocity=(0, 0, 501)), FRAME_REPLY, "implausible"),
+    "zero quaternion": (frame(orientation=(0, 0, 0, 0)), FRAME_REPLY, "quaternion"),
+    "NaN in axes": (init(forward=(0, math.nan, 1)), INIT_REPLY, "not_finite"),
+    "axes that are zero": (init(forward=(0, 0, 0)), INIT_REPLY, "axes"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_package_is_answered_counted_under_its_reason_and_followed_by_the_next(case):
+    package, reply, reason = REFUSED[case]
+    session = began()
+    session.newest()
+    assert session.feed(package + frame(acceleration=(0, 0, 3)), 5) == (reply + FRAME_REPLY, True)
+    assert session.rejected == {reason: 1}
+    assert session.accepted == 1
+    assert session.replies == 3
+    assert session.newest()["surge"][0] == 3.0
+    assert session.events() == [(5, reason, len(package))]
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_a_refused_package_publishes_nothing(case):
+    session = began(frame(acceleration=(0, 0, 3)))
+    session.newest()
+    session.feed(REFUSED[case][0], 0)
+    assert session.newest() is None
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize(("field", "index"), components(USED))
+def test_a_number_that_is_not_finite_is_refused_in_every_used_field(field, index, value):
+    session = began()
+    assert session.feed(with_value(frame(), field, index, value), 0) == (FRAME_REPLY, True)
+    assert session.rejected == {"not_finite": 1}
+    assert session.accepted == 0
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, 3e38])
+@pytest.mark.parametrize(("field", "index"), components(UNUSED))
+def test_unused_fields_may_hold_anything(field, index, value):
+    session = began(frame(acceleration=(0, 0, 3)))
+    expected = session.newest()
+    fresh = began(with_value(frame(acceleration=(0, 0, 3)), field, index, value))
+    assert fresh.rejected == {}
+    assert bits(fresh.newest()) == bits(expected)
+
+
+def test_the_driver_position_of_an_init_package_may_hold_anything():
+    session = new_session()
+    session.feed(init(driver_position=(math.nan, math.inf, 3e38)), 0)
+    session.feed(frame(), 0)
+    assert session.rejected == {}
+    assert session.accepted == 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize(("field", "index"), [c for c in components(USED) if c[0] != "orientation"])
+def test_a_value_is_plausible_up_to_its_limit_and_not_beyond(field, index, sign):
+    dtype = FRAME.where(field, index)[1]
+    limit = np.array(FRAME.fields[field].limit, dtype)
+    session = began(with_value(frame(), field, index, sign * limit))
+    assert session.rejected == {}
+    session.feed(with_value(frame(), field, index, sign * np.nextafter(limit, np.inf, dtype=dtype)), 0)
+    assert session.rejected == {"implausible": 1}
+
+
+@pytest.mark.parametrize("length", [0.0, 1e-20, 0.5, 0.899, 1.101, 1.9])
+def test_a_quaternion_far_from_unit_length_is_refused(length):
+    session = began(frame(orientation=(0, 0.6 * length, 0, 0.8 * length)))
+    assert session.rejected == {"quaternion": 1}
+    assert session.newest() is None
+
+
+@pytest.mark.parametrize("length", [0.901, 0.99, 1.01, 1.099])
+def test_a_quaternion_near_unit_length_is_normalised(length):
+    session = began(frame(orientation=(0.0, 0.6 * length, 0.0, 0.8 * length), acceleration=(1, 2, 3)))
+    wire = np.frombuffer(frame(orientation=(0.0, 0.6, 0.0, 0.8), acceleration=(1, 2, 3)), FRAME.dtype)
+    expected = expected_motion(wire)
+    motion = session.newest()
+    for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
+        assert motion[name][0] == pytest.approx(expected[name][0], abs=1e-6)  # the wire's single precision
+
+
+def test_frames_before_the_init_package_are_answered_and_refused():
+    session = new_session()
+    assert session.feed(frame() * 3, 0) == (FRAME_REPLY * 3, True)
+    assert session.rejected == {"before_init": 3}
+    assert session.newest() is None
+    assert session.feed(init() + frame(), 0) == (INIT_REPLY + FRAME_REPLY, True)
+    assert session.accepted == 1
+
+
+def test_no_reason_hides_another():
+    session = began()
+    for package, _, _ in REFUSED.values():
+        session.feed(package, 0)
+    assert session.rejected == {"type": 3, "size": 5, "not_finite": 2, "implausible": 1, "quaternion": 1, "axes": 1}
+    assert session.replies == len(REFUSED) + 1
+
+
+# Axes.
+
+AXES = {
+    "default": DEFAULT_AXES,
+    "right-handed Y-up": ((0, 0, -1), (0, 1, 0)),
+    "X forward, Z up": ((1, 0, 0), (0, 0, 1)),
+    "Y forward, Z up": ((0, 1, 0), (0, 0, 1)),
+    "oblique": ((2 / 3, -1 / 3, 2 / 3), (2 / 3, 2 / 3, -1 / 3)),
+    "not of unit length": ((0, 0, 7.5), (0, 0.02, 0)),
+}
+
+
+def in_axes(packages, forward, up):
+    """Return frames of the same drive from a car whose own axes are others."""
+    frames = np.frombuffer(b"".join(packages), FRAME.dtype).copy()
+
+    def base(forward, up):
+        f, u = (np.array(v, float) / np.linalg.norm(v) for v in (forward, up))
+        return np.column_stack([f, u, np.cross(f, u)])
+
+    change = Rotation.from_matrix(base(*DEFAULT_AXES) @ base(forward, up).T)  # new car coordinates to the default ones
+    frames["orientation"] = (Rotation.from_quat(frames["orientation"].astype(float)) * change).as_quat()
+    return [frames[i : i + 1].tobytes() for i in range(len(frames))]
+
+
+def motions_of(session, packages):
+    rows = []
+    for package in packages:
+        session.feed(package, 0)
+        rows.append(session.newest())
+    return np.concatenate(rows)
+
+
+def assert_same_drive(actual, expected):
+    for name in CHANNELS:
+        # The quaternion was rounded to single precision once more.
+        np.testing.assert_allclose(actual[name], expected[name], rtol=0, atol=1e-5, err_msg=name)
+
+
+TURNING = FRAMES[1500:1520]
+
+
+@pytest.fixture(scope="module")
+def drive():
+    return motions_of(began(), TURNING)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_body_motion_does_not_depend_on_the_axes_a_car_announces(drive, name):
+    session = new_session()
+    session.feed(init(*AXES[name]), 0)
+    assert_same_drive(motions_of(session, in_axes(TURNING, *AXES[name])), drive)
+
+
+def test_a_second_init_package_replaces_the_axes(drive):
+    session = began(frame())
+    session.newest()
+    for name in ("X forward, Z up", "oblique", "default"):
+        assert session.feed(init(*AXES[name]), 0) == (INIT_REPLY, True)
+        assert_same_drive(motions_of(session, in_axes(TURNING, *AXES[name])), drive)
+    assert session.rejected == {}
+    assert session.sessions == 1
+
+
+BAD_AXES = {
+    "zero forward": ((0, 0, 0), (0, 1, 0)),
+    "zero up": ((0, 0, 1), (0, 0, 0)),
+    "parallel": ((0, 1, 0), (0, 1, 0)),
+    "opposite": ((0, 1, 0), (0, -1, 0)),
+    "at 45 degrees": ((0, 1, 1), (0, 1, 0)),
+}
+
+
+@pytest.mark.parametrize("name", BAD_AXES)
+@pytest.mark.parametrize("before", [None, "X forward, Z up"])
+def test_bad_axes_fall_back_to_the_default_ones_with_a_warning(drive, name, before):
+    session = new_session()
+    if before:
+        session.feed(init(*AXES[before]), 0)
+    session.events()
+    assert session.feed(init(*BAD_AXES[name]), 7) == (INIT_REPLY, True)
+    assert session.events() == [(7, "axes", 39)]
+    assert session.rejected == {"axes": 1}
+    assert_same_drive(motions_of(session, TURNING), drive)
+
+
+def test_axes_slightly_off_a_right_angle_are_taken_and_straightened():
+    session = new_session()
+    session.feed(init((0, 0.05, 1), (0, 1, 0)), 0)
+    session.feed(frame(acceleration=(0, 0, 2)), 0)
+    assert session.rejected == {}
+    # Forward is as announced: 0.05 upwards.
+    assert session.newest()["pitch"][0] == pytest.approx(math.atan(0.05), abs=1e-8)
+
+
+# Options: what the document leaves open.
+
+
+def test_quaternion_order_sense_rates_and_gravity_can_be_set():
+    turn = Rotation.from_euler("yxz", [0.7, -0.2, 0.1])
+    x, y, z, w = turn.as_quat()
+    acceleration, omega = np.array([0.3, -0.4, 2.0]), np.array([0.2, -0.5, 0.1])
+    plain = began(frame(orientation=(x, y, z, w), acceleration=acceleration, angular_velocity=omega)).newest()
+    others = [
+        ({"quaternion": "wxyz"}, {"orientation": (w, x, y, z)}),
+        ({"orientation": "world_to_car"}, {"orientation": turn.inv().as_quat()}),
+        ({"rates": "car"}, {"angular_velocity": turn.inv().apply(omega)}),
+        ({"gravity": "included"}, {"acceleration": acceleration + np.array([0, 9.80665, 0])}),
+    ]
+    for options, fields in others:
+        defaults = {"orientation": (x, y, z, w), "acceleration": acceleration, "angular_velocity": omega}
+        motion = began(frame(**{**defaults, **fields}), **options).newest()
+        for name in CHANNELS[:9]:
+            assert motion[name][0] == pytest.approx(plain[name][0], abs=2e-6), (options, name)
+
+
+# What ends a connection.
+
+
+@pytest.mark.parametrize(("size", "kind"), [(39, 1), (107, 2)])
+def test_a_big_endian_simulator_is_refused_and_counted(size, kind):
+    session = began()
+    answer = session.feed(struct.pack(">HB", size, kind) + bytes(size - 3), 9)
+    assert answer == (FRAME_REPLY, False)
+    assert session.rejected == {"big_endian": 1}
+    assert session.events() == [(9, "big_endian", size << 8)]
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 513, 4096, 65535])
+def test_an_impossible_size_ends_the_connection(size):
+    session = began()
+    assert session.feed(frame() + struct.pack("<H", size) + frame(), 0) == (FRAME_REPLY * 2, False)
+    assert session.rejected == {"framing": 1}
+    assert session.accepted == 1
+
+
+def test_nothing_after_an_impossible_size_is_taken():
+    session = began()
+    replies, still_open = session.feed(b"\0\0" + frame() * 1000, 0)
+    assert (replies, still_open) == (FRAME_REPLY, False)
+    assert session.accepted == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 50, 106])
+def test_a_frame_cut_short_is_forgotten_by_the_next_session(size):
+    session = began(frame())
+    session.feed(frame(acceleration=(0, 0, 9))[:size], 0)
+    session.begin(0)
+    session.newest()
+    assert session.feed(frame(), 0) == (FRAME_REPLY, True)  # as every session, it needs its own init package
+    assert session.feed(init() + frame(acceleration=(0, 0, 3)), 0) == (INIT_REPLY + FRAME_REPLY, True)
+    assert session.newest()["surge"][0] == 3.0
+    assert session.rejected == {"before_init": 1}
+    assert session.sessions == 2
+
+
+def test_a_new_session_forgets_the_axes_of_the_one_before(drive):
+    session = new_session()
+    session.feed(init(*AXES["oblique"]), 0)
+    session.begin(0)
+    session.feed(init(*BAD_AXES["parallel"]), 0)
+    assert_same_drive(motions_of(session, TURNING), drive)
+
+
+def test_frame_time_begins_again_with_every_init_package():
+    session = began(frame(frame_time=0.25), frame(frame_time=0.5))
+    assert session.newest()["frame_time"][0] == 0.75
+    session.feed(init() + frame(frame_time=0.125), 0)
+    assert session.newest()["frame_time"][0] == 0.125
+
+
+# Events.
+
+
+def test_events_say_what_happened_when_in_order():
+    session = new_session()
+    session.begin(10)
+    session.feed(frame(), 20)
+    session.feed(init(), 30)
+    session.feed(struct.pack("<HB", 4, 9) + b"\0", 40)
+    expected = [(0, "session_began", 1), (10, "session_began", 2), (20, "before_init", 107), (40, "type", 4)]
+    assert session.events() == expected
+    assert session.events() == []
+
+
+def test_a_repeated_reason_is_always_counted_but_reported_ten_times_then_every_thousandth():
+    session = began()
+    for now in range(3000):
+        session.feed(frame(orientation=(0, 0, 0, 0)), now)
+    assert session.rejected == {"quaternion": 3000}
+    assert [time for time, _, _ in session.events()] == [*range(10), 999, 1999, 2999]
+
+
+def test_a_full_event_queue_loses_events_and_counts_them_but_blocks_nothing():
+    session = new_session()
+    for now in range(1, 1000):
+        session.begin(now)
+    session.feed(init() + frame(), 1000)
+    assert session.accepted == 1
+    assert session.sessions == 1000
+    kept = session.events()
+    assert [detail for _, _, detail in kept] == list(range(1, len(kept) + 1))
+    assert session.events_lost == 1000 - len(kept) > 0
+    session.begin(1000)
+    assert session.events() == [(1000, "session_began", 1001)]
+
+
+# A source that lacks channels.
+
+
+def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
+    axes = INIT.taking([*vector("forward", "forward"), *vector("up", "up")])
+    orientation = vector("orientation", "orientation", (3, 0, 1, 2))
+    motion = FRAME.taking([Take("frame_duration", 0, "frame_time"), *orientation])
+    session = Session([(axes, 1, "axes", INIT_REPLY), (motion, 2, "motion", FRAME_REPLY)], FRAME_REPLY, BodyStage())
+    session.begin(0)
+    session.feed(init() + frame(velocity=(0, 0, 30)), 0)
+    row = session.newest()
+    assert math.isnan(row["speed"][0])
+    assert math.isnan(row["engine_speed"][0])
+    assert row["surge"][0] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("messages", "reply"),
+    [
+        ([(FRAME.taking([]), kind, "motion", b"") for kind in range(5)], b""),
+        ([], bytes(17)),
+        ([(FRAME.taking([]), 2, "motion", bytes(17))], b""),
+    ],
+)
+def test_a_session_refuses_more_than_it_has_room_for(messages, reply):
+    with pytest.raises(ValueError, match="allowed are"):
+        Session(messages, reply, BodyStage())
+
+
+# Fuzz.
+
+PROFILES = [motioncue.load_profile(name) for name in ("ccd-dk", "ccd-dk-washout")]
+
+
+def chunked(draw, data):
+    """Cut `data` into pieces at drawn places."""
+    cuts = draw(st.lists(st.integers(0, len(data)), max_size=12))
+    edges = sorted({0, len(data), *cuts})
+    return [data[start:end] for start, end in pairwise(edges)]
+
+
+@st.composite
+def random_streams(draw):
+    """Pieces of nothing in particular, some of it with the size field of a package."""
+    sizes = st.sampled_from([0, 2, 3, 4, 39, 107, 512, 513, 39 << 8, 107 << 8])
+    kinds = st.sampled_from([0, 1, 2, 3, 255])
+    heads = st.builds(lambda size, kind: struct.pack("<HB", size, kind), sizes, kinds)
+    packages = st.builds(bytes.__add__, heads, st.binary(max_size=120))
+    return chunked(draw, b"".join(draw(st.lists(st.one_of(st.binary(max_size=300), packages), max_size=8))))
+
+
+def mutate(draw, data):
+    """Return `data` with one thing wrong."""
+    kind = draw(st.sampled_from(["flip", "byte", "nan", "insert", "delete", "duplicate", "truncate"]))
+    at = draw(st.sampled_from(range(len(data))))
+    end = min(len(data), at + draw(st.integers(1, 250)))
+    if kind == "flip":
+        return data[:at] + bytes([data[at] ^ (1 << draw(st.integers(0, 7)))]) + data[at + 1 :]
+    if kind == "byte":
+        return data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
+    if kind == "nan":
+        return data[:at] + struct.pack("<f", draw(st.sampled_from([math.nan, math.inf, 1e30, -5e3]))) + data[at + 4 :]
+    if kind == "insert":
+        return data[:at] + draw(st.binary(min_size=1, max_size=130)) + data[at:]
+    if kind == "delete":
+        return data[:at] + data[end:]
+    if kind == "duplicate":
+        return data[:end] + data[at:]
+    return data[:at]
+
+
+@st.composite
+def damaged_streams(draw):
+    """Pieces of a real stream that a few things happened to."""
+    first = draw(st.integers(0, len(FRAMES) - 30))
+    packages = FRAMES[first : first + draw(st.integers(4, 25))]
+    if draw(st.booleans()):
+        place = draw(st.sampled_from(range(len(packages))))
+        axes = draw(st.sampled_from([*AXES.values(), *BAD_AXES.values()]))
+        packages = [*packages[:place], init(*axes), *packages[place:]]
+    if draw(st.booleans()):
+        # Framing is kept: what is wrong is inside a package.
+        for place in draw(st.lists(st.sampled_from(range(len(packages))), min_size=1, max_size=5)):
+            head, body = packages[place][:2], packages[place][2:]
+            packages[place] = head + mutate(draw, body)[: len(body)].ljust(len(body), b"\xff")
+        return chunked(draw, b"".join([INIT_PACKAGE, *packages]))
+    data = b"".join([INIT_PACKAGE, *packages])
+    for _ in range(draw(st.integers(1, 5))):
+        data = mutate(draw, data) or INIT_PACKAGE
+    return chunked(draw, data)
+
+
+def within_limits(motion):
+    """Say whether every channel is a number that the accepted fields allow."""
+    limits = {
+        "surge": 2000.0, "sway": 2000.0, "heave": 2000.0, "roll_rate": 100.0, "pitch_rate": 100.0, "yaw_rate": 100.0,
+        "speed": 500.0,
+    }  # fmt: skip
+    vectors = all(abs(motion[name][0]) <= math.sqrt(3) * limit * (1 + 1e-9) for name, limit in limits.items())
+    angles = all(abs(motion[name][0]) <= math.pi for name in ("roll", "pitch", "yaw"))
+    return vectors and angles and all(math.isfinite(motion[name][0]) for name in CHANNELS)
+
+
+@settings(max_examples=1000)
+@given(pieces=st.one_of(random_streams(), damaged_streams()))
+def test_any_stream_is_taken_as_the_reference_takes_it(pieces):
+    session, reference = new_session(), Reference()
+    replies, still_open = b"", True
+    for piece in pieces:
+        if not still_open:
+            break
+        answer, still_open = session.feed(piece, 0)
+        replies += answer
+        before = reference.frames
+        reference.feed(piece)
+        row = session.newest()
+        assert (row is not None) == (reference.frames > before)
+        assert row is None or within_limits(row)
+    assert still_open == reference.open
+    assert replies == reference.replies
+    assert session.accepted == reference.frames
+    assert reference.agrees(session.rejected), (session.rejected, reference.refused)
+
+
+@settings(max_examples=400)
+@given(
+    connections=st.lists(st.one_of(random_streams(), damaged_streams()), min_size=1, max_size=3),
+    profile=st.sampled_from(PROFILES),
+)
+def test_only_accepted_frames_move_the_cue(connections, profile):
+    """Two engines on one time: one is fed everything, the other what the reference accepts, package by package."""
+    fuzzed, clean = (Pipeline(profile, FakeClock(START), trace=1000) for _ in range(2))
+    now = START
+    for pieces in connections:
+        reference, still_open = Reference(), True
+        for pipeline in (fuzzed, clean):
+            pipeline.session.begin(now)
+        for piece in pieces:
+            now += FRAME_INTERVAL
+            for pipeline in (fuzzed, clean):
+                pipeline.emitter.run(until_ns=now)
+            if still_open:
+                _, still_open = fuzzed.session.feed(piece, now)
+                for package in reference.feed(piece):
+                    clean.session.feed(package, now)
+    for pipeline in (fuzzed, clean):
+        pipeline.emitter.run(until_ns=now + 3 * FRAME_INTERVAL)
+    assert clean.session.rejected == {}
+    assert clean.session.accepted == fuzzed.session.accepted
+    assert bits(fuzzed.emitter.trace) == bits(clean.emitter.trace)
+    assert fuzzed.emitter.counts()["not_finite"] == 0

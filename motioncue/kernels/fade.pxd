@@ -8,6 +8,11 @@ ctypedef struct Fade:
     double pace         # velocity of an undisturbed fade [1/tick]
 
 
+cdef inline double smooth(double x) noexcept nogil:
+    """Return x^3 (10 - 15 x + 6 x^2): 0 to 1, first and second derivative zero at both ends."""
+    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
 cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
     """Move one tick up or down and return the weight.
 
@@ -32,4 +37,4 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
         x = 0.0 if x <= 0.0 else 1.0
         f.velocity = f.turn = 0.0
     f.position = x
-    return x * x * x * (10.0 + x * (6.0 * x - 15.0))
+    return smooth(x)

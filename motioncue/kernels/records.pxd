@@ -37,6 +37,15 @@ ctypedef struct Cue:
     int64_t time            # [ns] deadline of the tick
 
 
+ctypedef struct Publication:    # what the receiver hands to the emitter
+    Motion motion
+    int64_t epoch           # another number: the motion does not continue what came before
+    int64_t reason          # of the newest epoch, or of being frozen
+    double value            # what was measured,
+    double limit            # and what was allowed
+    bint frozen             # the simulator repeats itself; `motion` is the last change
+
+
 ctypedef struct Actuation:
     Cue cue
     double up_east          # the body's up axis in world axes
@@ -48,6 +57,7 @@ ctypedef struct Tick:
     int64_t index
     int64_t deadline        # [ns]
     int64_t lateness        # [ns]
+    int64_t state           # a State of the supervisor
     double weight           # of the fade, 0 to 1
     Motion motion
     Cue cue

@@ -52,6 +52,7 @@ cdef void session_begin(SessionState* s, int64_t now) noexcept nogil:
     s.frame = s.fallback
     s.frame_time = 0.0
     s.watch.armed = False
+    s.watch.changes = 0
     mc_count(&s.counters.sessions, 1)
     tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 

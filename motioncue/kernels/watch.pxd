@@ -15,6 +15,7 @@ from motioncue.kernels.records cimport Motion, Telemetry
 
 
 cdef enum:
+    LIVELY = 10                 # changes that show a source to be alive; one that never moved cannot freeze
     STATE_BYTES = 19 * 8        # orientation to angular acceleration: what a frozen simulator repeats
 
 
@@ -26,6 +27,7 @@ ctypedef struct Watch:
     double frame_jump_s         # largest change of the frame time [s]
     bint armed                  # there is a frame to compare with
     int64_t changed             # when the state last changed [ns]
+    int changes                 # in this session, up to LIVELY
     Telemetry telemetry         # of that frame
     Motion motion
     double value                # what the last discontinuity measured,
@@ -124,10 +126,11 @@ cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m) noexce
             if not m.speed > 1.0:           # parked: nothing changes, and nothing is wrong
                 w.changed = m.time
                 return ACCEPTED
-            if dt <= w.frozen_s:
+            if dt <= w.frozen_s or w.changes < LIVELY:
                 return ACCEPTED
             w.value, w.limit = dt, w.frozen_s
             return PAUSED if t.frame_duration <= 0.0 else FROZEN
+        w.changes += w.changes < LIVELY
         reason = compare(w, t, m, t.frame_duration if t.frame_duration > dt else dt)
     elif length3(m.surge, m.sway, m.heave) > w.acceleration:
         reason = exceeded(w, IMPOSSIBLE_ACCELERATION, length3(m.surge, m.sway, m.heave), w.acceleration)

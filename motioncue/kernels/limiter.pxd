@@ -18,6 +18,7 @@ ctypedef struct Bounds:         # per tick: value, value/tick, value/tick^2, val
     double rate
     double acceleration
     double jerk
+    bint stops_at_once       # neither acceleration nor jerk is bounded: one tick is enough to come to rest
 
 
 ctypedef struct LimiterState:
@@ -53,6 +54,8 @@ cdef inline double stop_above(double x, double v, double a, double A, double J) 
         t = (-a - sqrt(a * a - 2.0 * J * v)) / J
         return x + t * (v + t * (0.5 * a + J * t / 6.0))
     p = sqrt(J * v + 0.5 * a * a)
+    if p == 0.0:                # the rate is too small for its brake to be a number
+        return x + v
     if p <= A:
         t = (p + a) / J
     else:
@@ -71,6 +74,8 @@ cdef inline double stop_above(double x, double v, double a, double A, double J) 
 
 cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noexcept nogil:
     """Say whether the state can be braked below the upper bounds."""
+    if b.stops_at_once:
+        return x <= b.value and v <= b.rate
     cdef double peak = v + (0.5 * a * (a + b.jerk) / b.jerk if a > 0.0 else 0.0)
     return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
 
@@ -86,6 +91,8 @@ cdef inline bint meets(const Bounds* b, const LimiterState* s, double sign, doub
     """Say whether push `j` leaves a state that can be braked to the input's speed before it passes the input."""
     cdef double a = sign * (s.a + j)
     cdef double v = sign * s.v + a
+    if b.stops_at_once:
+        return sign * (s.x - goal) + v <= 0.0
     return stop_above(sign * (s.x - goal) + v, v - sign * speed, a, b.acceleration, b.jerk) <= 0.0
 
 
@@ -142,10 +149,10 @@ cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
 
 
 cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
-    """Say whether every bounded channel is exactly 0."""
+    """Say whether every bounded channel is at rest at exactly 0."""
     cdef int i
     for i in range(s.count):
-        if s.limits[i].state.x != 0.0:
+        if s.limits[i].state.x != 0.0 or s.limits[i].state.v != 0.0:
             return False
     return True
 

@@ -1,10 +1,10 @@
 """The limiter over arrays, and its cold half."""
 
 from libc.math cimport isfinite
-from libc.stdint cimport int64_t
-
+from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Cue
 from motioncue.kernels.slot cimport mc_load
 
@@ -74,7 +74,13 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
     h.rate = rate * dt if 0.0 < rate * dt < 2.0 * h.value else 2.0 * h.value
     h.acceleration = acceleration * dt * dt if 0.0 < acceleration * dt * dt < 2.0 * h.rate else 2.0 * h.rate
     h.jerk = jerk * dt * dt * dt if 0.0 < jerk * dt * dt * dt < 2.0 * h.acceleration else 2.0 * h.acceleration
-    l.plan = Bounds(0.999 * h.value, 0.98 * h.rate, 0.95 * h.acceleration, 0.9 * h.jerk)
+    h.stops_at_once = h.acceleration == 2.0 * h.rate and h.jerk == 2.0 * h.acceleration
+    l.plan = Bounds(0.999 * h.value, 0.98 * h.rate, 0.95 * h.acceleration, 0.9 * h.jerk, h.stops_at_once)
+    if h.stops_at_once:     # nothing to keep room for: what is missing stays out of the way
+        l.plan.acceleration = h.acceleration
+        l.plan.jerk = h.jerk
+        if h.rate == 2.0 * h.value:
+            l.plan.rate = h.rate
     l.state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     return l
 
@@ -134,9 +140,12 @@ cdef class Limiter:
         acted = np.zeros(len(out), dtype=np.uint8)
         cdef double[::1] o = out
         cdef unsigned char[::1] was = acted
+        cdef uint64_t fpu
         with nogil:
+            fpu = mc_flush_denormals()      # as the emitter does
             for i in range(o.shape[0]):
                 was[i] = limiter_step(&self._limit, &o[i])
+            mc_restore_fpu(fpu)
         return out, acted.view(np.bool_)
 
 
@@ -186,9 +195,12 @@ cdef class CueLimits:
             Finite.
         """
         cdef Py_ssize_t i
+        cdef uint64_t fpu
         with nogil:
+            fpu = mc_flush_denormals()      # as the emitter does
             for i in range(cue.shape[0]):
                 limit_cue(&self.set, <double*>&cue[i])
+            mc_restore_fpu(fpu)
 
     def shares(self):
         """Return the share of ticks in which each bounded channel had to be limited, by channel."""

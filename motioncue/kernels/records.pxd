@@ -43,7 +43,8 @@ ctypedef struct Publication:    # what the receiver hands to the emitter
     int64_t reason          # of the newest epoch, or of being frozen
     double value            # what was measured,
     double limit            # and what was allowed
-    bint frozen             # the simulator repeats itself; `motion` is the last change
+    int64_t changed         # when the motion last changed, or was a parked car's [ns]
+    bint frozen             # the simulator repeats itself, or its motion cannot be; `motion` is the last good one
 
 
 ctypedef struct Actuation:

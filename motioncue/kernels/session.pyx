@@ -85,22 +85,26 @@ cdef int take_motion(SessionState* s, int64_t now) noexcept nogil:
 
 cdef void publish(SessionState* s) noexcept nogil:
     """Hand the motion to the emitter, and say whether it continues what came before."""
-    cdef bint reconnected = not s.watch.armed and s.publication.epoch > 0
-    cdef bint thawed = s.publication.frozen
+    cdef Publication* p = &s.publication
+    cdef bint reconnected = not s.watch.armed and p.epoch > 0
     cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion)
-    s.publication.frozen = reason == FROZEN or reason == PAUSED
-    if not s.publication.frozen:
-        s.publication.motion = s.motion
-        if reconnected:
-            reason = RECONNECT
-            s.watch.value = s.watch.limit = 0.0
-        if reason != ACCEPTED or s.publication.epoch == 0:
-            s.publication.epoch += 1
+    cdef bint repeats = reason == FROZEN or reason == PAUSED
+    cdef bint again = repeats and p.frozen and p.reason == reason
+    if reconnected:
+        reason = RECONNECT
+        s.watch.value = s.watch.limit = 0.0
+    # A frame that no car can be in is not motion to engage with either.
+    p.frozen = repeats or not s.watch.believable
+    if not p.frozen:
+        p.motion = s.motion
+        p.changed = s.watch.changed
+    if (reason != ACCEPTED and not repeats) or p.epoch == 0:
+        p.epoch += 1
     if reason != ACCEPTED:
-        s.publication.reason = reason
-        s.publication.value = s.watch.value
-        s.publication.limit = s.watch.limit
-        if not (s.publication.frozen and thawed):       # a freeze counts once
+        p.reason = reason
+        p.value = s.watch.value
+        p.limit = s.watch.limit
+        if not again:       # a freeze counts once
             mc_count(&s.counters.events[reason], 1)
     slot_write(&s.newest, &s.publication, sizeof(Publication))
 

@@ -48,10 +48,12 @@ ctypedef struct Supervisor:
     int64_t hold        # how long a motion is held [ns]
     State state
     Fade fade
+    bint still              # nothing that is sent is on its way any more: the limits have let go
     bint have_input
     Publication input   # the newest
     Motion motion       # the one in use
     int64_t epoch       # of the one in use
+    int64_t changed     # of the one in use
     bint faulted        # set by the tick whose cue was not a number
     bint reset          # set by an operator who engages
     int64_t wanted      # an Operator

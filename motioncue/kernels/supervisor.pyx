@@ -84,7 +84,7 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
         c |= OVERDUE
     elif not broken:
         c |= FRESH
-    if s.fade.position == 0.0:
+    if s.fade.position == 0.0 and s.still:
         c |= AT_NEUTRAL
     if s.fade.position == 1.0:
         c |= AT_CUE
@@ -108,6 +108,8 @@ cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) no
     s.state = <State>rule.to
     if s.state == OFFLINE:
         s.faulted = False
+    if s.state == FAULT:
+        s.reset = False         # whoever engaged before the fault has not seen it
     if s.state == ENGAGING:
         s.epoch = s.input.epoch
 
@@ -124,7 +126,8 @@ cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
     if s.state != FAULT:
         s.reset = False
     if s.state == ENGAGING or s.state == RUNNING:
-        # Back after a gap, or after an operator's hold: the car has gone on meanwhile.
-        step.splice = not step.begin and s.input.motion.time - s.motion.time > s.hold
+        # Back after a gap, after repeats, or after an operator's hold: the car has gone on meanwhile.
+        step.splice = not step.begin and s.input.changed - s.changed > s.hold
         s.motion = s.input.motion
+        s.changed = s.input.changed
     step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)

@@ -28,6 +28,7 @@ ctypedef struct Watch:
     bint armed                  # there is a frame to compare with
     int64_t changed             # when the state last changed [ns]
     int changes                 # in this session, up to LIVELY
+    bint believable             # that frame by itself: its acceleration and rate
     Telemetry telemetry         # of that frame
     Motion motion
     double value                # what the last discontinuity measured,
@@ -80,6 +81,15 @@ cdef inline int exceeded(Watch* w, int reason, double value, double limit) noexc
     return ACCEPTED
 
 
+cdef inline int judge(Watch* w, const Motion* m) noexcept nogil:
+    """Return what of a frame by itself no car does, or ACCEPTED."""
+    cdef int reason
+    reason = exceeded(w, IMPOSSIBLE_ACCELERATION, length3(m.surge, m.sway, m.heave), w.acceleration)
+    if reason == ACCEPTED:
+        reason = exceeded(w, IMPOSSIBLE_RATE, length3(m.roll_rate, m.pitch_rate, m.yaw_rate), w.rate)
+    return reason
+
+
 cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt) noexcept nogil:
     """Return the first thing that a car cannot do in `dt` seconds, or ACCEPTED.
 
@@ -103,9 +113,7 @@ cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt
     if reason == ACCEPTED:
         reason = exceeded(w, IMPOSSIBLE_RATE, turned(m, &w.motion), 0.05 + rate_sum * late + 2.0 * dt)
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_ACCELERATION, a, w.acceleration)
-    if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_RATE, rate, w.rate)
+        reason = judge(w, m)
     if reason == ACCEPTED:
         reason = exceeded(
             w, FRAME_TIME_JUMP, fabs(t.frame_duration - w.telemetry.frame_duration), w.frame_jump_s
@@ -132,8 +140,12 @@ cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m) noexce
             return PAUSED if t.frame_duration <= 0.0 else FROZEN
         w.changes += w.changes < LIVELY
         reason = compare(w, t, m, t.frame_duration if t.frame_duration > dt else dt)
-    elif length3(m.surge, m.sway, m.heave) > w.acceleration:
-        reason = exceeded(w, IMPOSSIBLE_ACCELERATION, length3(m.surge, m.sway, m.heave), w.acceleration)
+    else:
+        reason = judge(w, m)
+    w.believable = (
+        length3(m.surge, m.sway, m.heave) <= w.acceleration
+        and length3(m.roll_rate, m.pitch_rate, m.yaw_rate) <= w.rate
+    )
     w.armed = True
     w.changed = m.time
     w.telemetry = t[0]

@@ -60,7 +60,7 @@ ctypedef struct Counts:
     int64_t last
 
 
-ctypedef struct Splice:     # joins the cue to what was sent before a gap
+ctypedef struct Splice:     # joins the cue to what it was before a gap
     double offsets[CHANNELS]
     double position         # 0 to 1; 1 is done
 
@@ -73,13 +73,13 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
             channels[i] *= weight
 
 
-cdef inline void join(Splice* s, bint begin, const double* sent, double* channels, double pace) noexcept nogil:
+cdef inline void join(Splice* s, bint begin, const double* before, double* channels, double pace) noexcept nogil:
     """Begin where the last tick ended, and let the difference vanish as a fade does."""
     cdef double left
     cdef int i
     if begin:
         for i in range(CHANNELS):
-            s.offsets[i] = sent[i] - channels[i]
+            s.offsets[i] = before[i] - channels[i]
             if s.offsets[i] != s.offsets[i]:
                 s.offsets[i] = 0.0          # absent channels have no difference
         s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
@@ -138,7 +138,7 @@ cdef class Emitter:
     cdef Supervisor _supervisor
     cdef Splice _splice
     cdef Cue _good              # the last one that was all numbers, before the fade
-    cdef Cue _sent              # by the last tick, before the limits
+    cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef LimitSet* _limits
     cdef Tick _tick
     cdef Actuation _actuation
@@ -239,7 +239,8 @@ cdef class Emitter:
 
         if slot_read(self._input, &s.input, sizeof(Publication)):
             s.have_input = True
-        s.wanted = mc_load(&self._wanted)
+        s.wanted = OPERATOR_WANTS_PARK if mc_load(&self._stopping) else mc_load(&self._wanted)
+        s.still = at_neutral(self._limits)
         s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
         self._engages_seen = mc_load(&self._engages)
         supervise(s, self._deadline, &step)
@@ -289,13 +290,14 @@ cdef class Emitter:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
+            # Joined first, so that an unfinished difference fades with the rest.
+            join(&self._splice, step.splice, <double*>&self._joined, channels, s.fade.pace)
+            self._joined = cue[0]
             blend(channels, step.weight)
-            join(&self._splice, step.splice, <double*>&self._sent, channels, s.fade.pace)
         else:
             memset(cue, 0, sizeof(Cue))
             cue.speed = 0.0 * s.motion.speed            # absent stays absent
             self._splice.position = 1.0
-        self._sent = cue[0]
         limit_cue(self._limits, channels)
 
     cdef void report(self, const Step* step) noexcept nogil:

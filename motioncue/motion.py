@@ -86,6 +86,7 @@ TICK_DTYPE = np.dtype(
         ("index", "i8"),  # place on the time grid; a gap is a skipped tick
         ("deadline", "i8"),  # [ns], monotonic clock
         ("lateness", "i8"),  # [ns] from the deadline to just before the packet is sent
+        ("state", "i8"),  # of the supervisor (motioncue.kernels.supervisor.State)
         ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # what the tick read
         ("cue", CUE_DTYPE),  # what the tick sent

@@ -22,10 +22,12 @@ __all__ = [
     "Axis",
     "Classical",
     "Direct",
+    "Limits",
     "Output",
     "Profile",
     "RotationAxis",
     "Source",
+    "Supervisor",
     "Tilt",
     "TranslationAxis",
     "builtin_profiles",
@@ -121,12 +123,94 @@ class Output(_Table, frozen=True, kw_only=True):
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
 
 
+class Supervisor(_Table, frozen=True, kw_only=True):
+    """What a car cannot do: beyond it, the motion is not one drive any more."""
+
+    max_acceleration_m_s2: Positive = 80.0
+    """Largest believable acceleration [m/s^2]."""
+    max_rate_deg_s: Positive = 600.0
+    """Largest believable angular rate [deg/s]."""
+    frozen_s: Positive = 1.0
+    """How long a moving car may repeat the same state [s]."""
+    jitter_s: Positive = 0.1
+    """How unevenly frames may arrive [s]."""
+    frame_jump_s: Positive = 2.0
+    """Largest change of the simulator's frame time [s]."""
+
+
+class AccelerationBounds(_Table, frozen=True, kw_only=True):
+    """Bounds of surge, sway or heave, and of their derivatives as sent."""
+
+    value_m_s2: Positive
+    rate_m_s3: Positive | None = None
+    acceleration_m_s4: Positive | None = None
+    jerk_m_s5: Positive | None = None
+
+
+class AngleBounds(_Table, frozen=True, kw_only=True):
+    """Bounds of roll, pitch or yaw, and of their derivatives as sent."""
+
+    value_deg: Positive
+    rate_deg_s: Positive | None = None
+    acceleration_deg_s2: Positive | None = None
+    jerk_deg_s3: Positive | None = None
+
+
+class RateBounds(_Table, frozen=True, kw_only=True):
+    """Bounds of an angular rate, and of its derivatives as sent."""
+
+    value_deg_s: Positive
+    rate_deg_s2: Positive | None = None
+    acceleration_deg_s3: Positive | None = None
+    jerk_deg_s4: Positive | None = None
+
+
+class DisplacementBounds(_Table, frozen=True, kw_only=True):
+    """Bounds of a displacement, and of its derivatives as sent."""
+
+    value_m: Positive
+    rate_m_s: Positive | None = None
+    acceleration_m_s2: Positive | None = None
+    jerk_m_s3: Positive | None = None
+
+
+class Limits(_Table, frozen=True, kw_only=True):
+    """Bounds that what is sent keeps, whatever comes in; a channel that is left out keeps its default."""
+
+    surge: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
+    sway: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
+    heave: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
+    roll: AngleBounds | None = None
+    pitch: AngleBounds | None = None
+    yaw: AngleBounds | None = None
+    roll_rate: RateBounds | None = None
+    pitch_rate: RateBounds | None = None
+    yaw_rate: RateBounds | None = None
+    surge_displacement: DisplacementBounds | None = None
+    sway_displacement: DisplacementBounds | None = None
+    heave_displacement: DisplacementBounds | None = None
+
+    def bounds(self) -> dict[str, list[float | None]]:
+        """Return value, rate, acceleration and jerk bound of each bounded channel, in SI units; None is no bound."""
+        tables = {name: getattr(self, name) for name in self.__struct_fields__}
+        return {
+            name: [
+                math.radians(value) if value is not None and "_deg" in key else value
+                for key, value in msgspec.structs.asdict(table).items()
+            ]
+            for name, table in tables.items()
+            if table is not None
+        }
+
+
 class Profile(_Table, frozen=True, kw_only=True):
     """Everything a run needs."""
 
     source: Source
     cueing: Direct | Classical
     output: Output
+    supervisor: Supervisor = Supervisor()
+    limits: Limits = Limits()
     description: str = ""
     name: str = ""
 

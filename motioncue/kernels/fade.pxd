@@ -8,6 +8,13 @@ ctypedef struct Fade:
     double pace         # velocity of an undisturbed fade [1/tick]
 
 
+cdef inline double smooth(double x) noexcept nogil:
+    """Return x^3 (10 - 15 x + 6 x^2): 0 to 1, first and second derivative zero at both ends."""
+    cdef double y = 1.0 - x if x > 0.5 else x       # from the nearer end: rounding never goes beyond 1
+    y = y * y * y * (10.0 + y * (6.0 * y - 15.0))
+    return 1.0 - y if x > 0.5 else y
+
+
 cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
     """Move one tick up or down and return the weight.
 
@@ -16,7 +23,6 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
     changes its velocity by a critically damped second-order lag (20 paces), so the weight stays smooth.
     """
     cdef double x = f.position
-    cdef double y
     cdef double goal = f.pace if up else -f.pace
     cdef double lag = 20.0 * f.pace
     if (x <= 0.0 and up) or (x >= 1.0 and not up):
@@ -33,6 +39,4 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
         x = 0.0 if x <= 0.0 else 1.0
         f.velocity = f.turn = 0.0
     f.position = x
-    y = 1.0 - x if x > 0.5 else x       # from the nearer end: rounding never takes the weight beyond 1
-    y = y * y * y * (10.0 + y * (6.0 * y - 15.0))
-    return 1.0 - y if x > 0.5 else y
+    return smooth(x)

@@ -18,4 +18,21 @@ cpdef enum Reason:
     SESSION_BEGAN
     SESSION_ENDED
     REPLY_LOST      # the simulator does not read its replies
+    TELEPORT        # the position moved by more than the velocity allows
+    IMPOSSIBLE_ACCELERATION     # reported, or the velocity changed by more than it allows
+    IMPOSSIBLE_RATE     # reported, or the attitude changed by more than it allows
+    FRAME_TIME_JUMP # the simulator's frame time jumped
+    FROZEN          # a moving car repeats the same state
+    PAUSED          # the same, with a frame time of zero
+    RECONNECT       # another session: nothing connects it with the one before
+    INPUT           # motion is coming in
+    INPUT_OVERDUE   # no new motion for half the time it is held
+    INPUT_LOST      # no new motion for longer than it is held
+    INPUT_BACK      # it returned, and continues what came before
+    CUE_REACHED     # faded in
+    NEUTRAL_REACHED # faded out
+    NOT_FINITE_CUE  # an algorithm gave something that is not a number
+    OPERATOR_ENGAGE
+    OPERATOR_HOLD
+    OPERATOR_PARK
     REASONS         # how many there are

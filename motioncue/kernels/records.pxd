@@ -37,6 +37,16 @@ ctypedef struct Cue:
     int64_t time            # [ns] deadline of the tick
 
 
+ctypedef struct Publication:    # what the receiver hands to the emitter
+    Motion motion
+    int64_t epoch           # another number: the motion does not continue what came before
+    int64_t reason          # of the newest epoch, or of being frozen
+    double value            # what was measured,
+    double limit            # and what was allowed
+    int64_t changed         # when the motion last changed, or was a parked car's [ns]
+    bint frozen             # the simulator repeats itself, or its motion cannot be; `motion` is the last good one
+
+
 ctypedef struct Actuation:
     Cue cue
     double up_east          # the body's up axis in world axes
@@ -48,6 +58,7 @@ ctypedef struct Tick:
     int64_t index
     int64_t deadline        # [ns]
     int64_t lateness        # [ns]
+    int64_t state           # a State of the supervisor
     double weight           # of the fade, 0 to 1
     Motion motion
     Cue cue

@@ -7,8 +7,9 @@ from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.kernels.body cimport BodyFrame
 from motioncue.kernels.codec cimport Row
-from motioncue.kernels.records cimport Motion, Telemetry
+from motioncue.kernels.records cimport Motion, Publication, Telemetry
 from motioncue.kernels.slot cimport Event, Events, Slot
+from motioncue.kernels.watch cimport Watch
 
 
 cdef enum:
@@ -17,7 +18,7 @@ cdef enum:
     OUT_BYTES = 4096
     MESSAGES = 4
     REPLY_BYTES = 16
-    REASON_COUNT = 16
+    REASON_COUNT = 48
 
 cdef enum Role:
     ROLE_AXES       # announces the car's axes, begins or renews the session
@@ -43,6 +44,7 @@ ctypedef struct Counters:
     int64_t sessions
     int64_t replies
     int64_t refused[REASON_COUNT]
+    int64_t events[REASON_COUNT]
 
 
 ctypedef struct SessionState:
@@ -62,7 +64,9 @@ ctypedef struct SessionState:
     Motion motion
     uint8_t out[OUT_BYTES]  # replies waiting to be sent
     int out_have
-    Slot newest             # of Motion: receiver to emitter
+    Watch watch             # does a frame continue the drive?
+    Publication publication
+    Slot newest             # of Publication: receiver to emitter
     Counters counters
     Events events
 

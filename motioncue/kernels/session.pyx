@@ -10,10 +10,11 @@ import numpy as np
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport Table, decode
 from motioncue.kernels.reasons cimport (
-    ACCEPTED, AXES, BEFORE_INIT, BIG_ENDIAN, FRAMING, REASONS, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SIZE, STALLED,
-    TYPE,
+    ACCEPTED, AXES, BEFORE_INIT, BIG_ENDIAN, FRAMING, FROZEN, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
+    SESSION_ENDED, SIZE, STALLED, TYPE,
 )
 from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load, slot_clear, slot_read, slot_write
+from motioncue.kernels.watch cimport watch_step
 
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import MOTION_DTYPE
@@ -21,12 +22,17 @@ from motioncue.motion import MOTION_DTYPE
 __all__ = ["Session"]
 
 
+cdef void tell(SessionState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
+    cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
+    event_write(&s.events, &event)
+
+
 cdef void refuse(SessionState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
     """Count `reason`, and put its first occurrences, then every thousandth, in the event queue."""
     mc_count(&s.counters.refused[reason], 1)
     cdef int64_t n = mc_load(&s.counters.refused[reason])
     if n <= 10 or n % 1000 == 0:
-        event_write(&s.events, now, reason, detail)
+        tell(s, now, reason, detail)
 
 
 cdef void answer(SessionState* s, const Reply* reply, int64_t now) noexcept nogil:
@@ -45,12 +51,14 @@ cdef void session_begin(SessionState* s, int64_t now) noexcept nogil:
     s.initialised = False
     s.frame = s.fallback
     s.frame_time = 0.0
+    s.watch.armed = False
+    s.watch.changes = 0
     mc_count(&s.counters.sessions, 1)
-    event_write(&s.events, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
+    tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
 cdef void session_end(SessionState* s, int64_t now) noexcept nogil:
-    event_write(&s.events, now, SESSION_ENDED, mc_load(&s.counters.sessions))
+    tell(s, now, SESSION_ENDED, mc_load(&s.counters.sessions))
 
 
 cdef int take_axes(SessionState* s) noexcept nogil:
@@ -70,9 +78,35 @@ cdef int take_motion(SessionState* s, int64_t now) noexcept nogil:
     s.frame_time += s.telemetry.frame_duration
     s.motion.frame_time = s.frame_time
     s.motion.time = now
-    slot_write(&s.newest, &s.motion, sizeof(Motion))
+    publish(s)
     mc_count(&s.counters.accepted, 1)
     return ACCEPTED
+
+
+cdef void publish(SessionState* s) noexcept nogil:
+    """Hand the motion to the emitter, and say whether it continues what came before."""
+    cdef Publication* p = &s.publication
+    cdef bint reconnected = not s.watch.armed and p.epoch > 0
+    cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion)
+    cdef bint repeats = reason == FROZEN or reason == PAUSED
+    cdef bint again = repeats and p.frozen and p.reason == reason
+    if reconnected:
+        reason = RECONNECT
+        s.watch.value = s.watch.limit = 0.0
+    # A frame that no car can be in is not motion to engage with either.
+    p.frozen = repeats or not s.watch.believable
+    if not p.frozen:
+        p.motion = s.motion
+        p.changed = s.watch.changed
+    if (reason != ACCEPTED and not repeats) or p.epoch == 0:
+        p.epoch += 1
+    if reason != ACCEPTED:
+        p.reason = reason
+        p.value = s.watch.value
+        p.limit = s.watch.limit
+        if not again:       # a freeze counts once
+            mc_count(&s.counters.events[reason], 1)
+    slot_write(&s.newest, &s.publication, sizeof(Publication))
 
 
 cdef void take_package(SessionState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
@@ -213,6 +247,37 @@ cdef class Session:
             self.state.telemetry.velocity[i] = NAN
         slot_clear(&self.state.newest)
 
+        self.watch()
+
+    def watch(
+        self,
+        *,
+        double acceleration=80.0,
+        double rate=10.5,
+        double frozen_s=1.0,
+        double slack_s=0.1,
+        double frame_jump_s=2.0,
+    ):
+        """Set what counts as a discontinuity.
+
+        Parameters
+        ----------
+        acceleration, rate : float
+            Largest believable acceleration [m/s^2] and angular rate [rad/s].
+        frozen_s : float
+            How long a moving car may repeat the same state [s].
+        slack_s : float
+            How unevenly frames may arrive [s].
+        frame_jump_s : float
+            Largest change of the simulator's frame time [s].
+        """
+        cdef Watch* w = &self.state.watch
+        w.acceleration = acceleration
+        w.rate = rate
+        w.frozen_s = frozen_s
+        w.slack_s = slack_s
+        w.frame_jump_s = frame_jump_s
+
     def __dealloc__(self):
         free(self.state)
 
@@ -259,12 +324,12 @@ cdef class Session:
 
         For use when no emitter reads this session: a slot has one reader.
         """
-        cdef Motion motion
-        if not slot_read(&self.state.newest, &motion, sizeof(Motion)):
+        cdef Publication publication
+        if not slot_read(&self.state.newest, &publication, sizeof(Publication)):
             return None
         out = np.zeros(1, dtype=MOTION_DTYPE)
         cdef Motion[::1] view = out
-        view[0] = motion
+        view[0] = publication.motion
         return out
 
     def events(self):
@@ -273,6 +338,12 @@ cdef class Session:
         while event_read(&self.state.events, &self._event):
             out.append((self._event.time, NAMES[self._event.code], self._event.detail))
         return out
+
+    @property
+    def discontinuities(self):
+        """How often each kind of discontinuity has occurred; kinds that have not are left out."""
+        counts = ((name, mc_load(&self.state.counters.events[code])) for code, name in enumerate(NAMES))
+        return {name: count for name, count in counts if count}
 
     @property
     def accepted(self):

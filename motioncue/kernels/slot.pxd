@@ -36,6 +36,10 @@ ctypedef struct Event:
     int64_t time            # [ns] monotonic clock
     int64_t code            # a Reason
     int64_t detail
+    int64_t before          # of a transition: the State left,
+    int64_t after           # and the one entered
+    double value            # what was measured,
+    double limit            # and what was allowed
 
 
 ctypedef struct Events:
@@ -63,12 +67,12 @@ cdef inline bint slot_read(Slot* s, void* value, size_t size) noexcept nogil:
     return True
 
 
-cdef inline void event_write(Events* q, int64_t time, int64_t code, int64_t detail) noexcept nogil:
+cdef inline void event_write(Events* q, const Event* event) noexcept nogil:
     cdef int64_t n = mc_load(&q.written)
     if n - mc_load_acquire(&q.read) >= EVENTS:
         mc_count(&q.lost, 1)
         return
-    q.ring[n % EVENTS] = Event(time, code, detail)
+    q.ring[n % EVENTS] = event[0]
     mc_store_release(&q.written, n + 1)
 
 

@@ -1,6 +1,6 @@
 """The emitting loop: one tick of the whole engine on one screen, on an absolute grid, without the GIL."""
 
-from libc.math cimport isfinite
+from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -8,18 +8,26 @@ from libc.string cimport memcpy, memset
 from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time, mc_prepare_thread
 from motioncue.kernels.codec cimport Row, Table, encode
-from motioncue.kernels.fade cimport Fade, fade_step
+from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
-from motioncue.kernels.records cimport Actuation, Cue, Motion, Tick
+from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
+from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.kernels.session cimport Session
-from motioncue.kernels.slot cimport Slot, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write
+from motioncue.kernels.slot cimport (
+    Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
+)
+from motioncue.kernels.supervisor cimport (
+    FAULT, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, Step, Supervisor, supervise,
+)
 from motioncue.transports.sockets cimport mc_address_v4, mc_address_v6, mc_fd, mc_send_to
 
 import ipaddress
 
 import numpy as np
 
+from motioncue.kernels.reasons import NAMES
+from motioncue.kernels.supervisor import State
 from motioncue.motion import TICK_DTYPE
 
 __all__ = ["Emitter"]
@@ -28,6 +36,8 @@ cdef enum:
     OUTPUTS = 8
     PACKET_BYTES = 512
     ADDRESS_BYTES = 64
+    CHANNELS = 14           # doubles of a cue, its time left out
+    YAW = 5
 
 
 ctypedef struct Sink:
@@ -50,24 +60,35 @@ ctypedef struct Counts:
     int64_t last
 
 
-cdef inline void blend(Cue* cue, double weight) noexcept nogil:
+ctypedef struct Splice:     # joins the cue to what it was before a gap
+    double offsets[CHANNELS]
+    double position         # 0 to 1; 1 is done
+
+
+cdef inline void blend(double* channels, double weight) noexcept nogil:
     """Scale every channel towards neutral; a whole cue keeps its bits."""
-    if weight == 1.0:
-        return
-    cue.surge *= weight
-    cue.sway *= weight
-    cue.heave *= weight
-    cue.roll *= weight
-    cue.pitch *= weight
-    cue.yaw *= weight
-    cue.roll_rate *= weight
-    cue.pitch_rate *= weight
-    cue.yaw_rate *= weight
-    cue.speed *= weight
-    cue.engine_speed *= weight
-    cue.surge_displacement *= weight
-    cue.sway_displacement *= weight
-    cue.heave_displacement *= weight
+    cdef int i
+    if weight != 1.0:
+        for i in range(CHANNELS):
+            channels[i] *= weight
+
+
+cdef inline void join(Splice* s, bint begin, const double* before, double* channels, double pace) noexcept nogil:
+    """Begin where the last tick ended, and let the difference vanish as a fade does."""
+    cdef double left
+    cdef int i
+    if begin:
+        for i in range(CHANNELS):
+            s.offsets[i] = before[i] - channels[i]
+            if s.offsets[i] != s.offsets[i]:
+                s.offsets[i] = 0.0          # absent channels have no difference
+        s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
+        s.position = 0.0
+    if s.position < 1.0:
+        left = 1.0 - smooth(s.position)
+        for i in range(CHANNELS):
+            channels[i] += left * s.offsets[i]
+        s.position += pace
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
@@ -89,6 +110,8 @@ cdef class Emitter:
         Designed for `period_ns`.
     clock : Clock
         The grid's time.
+    limits : CueLimits
+        What is sent keeps them.
     period_ns : int
         Of the grid [ns].
     hold_s, fade_s : float
@@ -110,12 +133,13 @@ cdef class Emitter:
     cdef int _sink_count
     cdef list _owned
     cdef int64_t _period
-    cdef int64_t _hold
     cdef int64_t _deadline      # of the next tick; 0 before the first
     cdef int64_t _index         # of the next tick
-    cdef Fade _fade
-    cdef Motion _motion
-    cdef bint _have_motion
+    cdef Supervisor _supervisor
+    cdef Splice _splice
+    cdef Cue _good              # the last one that was all numbers, before the fade
+    cdef Cue _joined            # of the last tick, before the fade and the limits
+    cdef LimitSet* _limits
     cdef Tick _tick
     cdef Actuation _actuation
     cdef Slot _newest           # of Tick: emitter to viewer
@@ -125,7 +149,11 @@ cdef class Emitter:
     cdef Tick[::1] _trace
     cdef object _trace_array
     cdef int64_t _traced
-    cdef int64_t _parked
+    cdef Events _transitions
+    cdef Event _transition
+    cdef int64_t _wanted        # by the operator
+    cdef int64_t _engages       # how often the operator has asked
+    cdef int64_t _engages_seen
     cdef int64_t _stopping
 
     def __cinit__(self):
@@ -141,19 +169,22 @@ cdef class Emitter:
         Session session not None,
         Algorithm algorithm not None,
         Clock clock not None,
+        CueLimits limits not None,
         *,
         int64_t period_ns,
         double hold_s=0.1,
         double fade_s=1.0,
         Py_ssize_t trace=0,
     ):
-        self._alive = (session, algorithm, clock)
+        self._alive = (session, algorithm, clock, limits)
+        self._limits = &limits.set
         self._input = &session.state.newest
         self._calls = algorithm.calls
         self._time = clock.calls
         self._period = period_ns
-        self._hold = <int64_t>(hold_s * 1e9)
-        self._fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
+        self._supervisor.hold = <int64_t>(hold_s * 1e9)
+        self._supervisor.fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
+        self._splice.position = 1.0
         self._owned = []
         slot_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
@@ -198,35 +229,26 @@ cdef class Emitter:
 
     cdef void tick(self) noexcept nogil:
         """Everything that happens at a deadline."""
-        cdef const Calls* algorithm = &self._calls
         cdef const Time* clock = &self._time
+        cdef Supervisor* s = &self._supervisor
         cdef Tick* t = &self._tick
         cdef Sink* sink
-        cdef bint fresh
+        cdef Step step
         cdef int64_t now
         cdef int i
 
-        if slot_read(self._input, &self._motion, sizeof(Motion)):
-            self._have_motion = True
-        fresh = (
-            self._have_motion and self._deadline - self._motion.time <= self._hold and not mc_load(&self._parked)
-        )
+        if slot_read(self._input, &s.input, sizeof(Publication)):
+            s.have_input = True
+        s.wanted = OPERATOR_WANTS_PARK if mc_load(&self._stopping) else mc_load(&self._wanted)
+        s.still = at_neutral(self._limits)
+        s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
+        self._engages_seen = mc_load(&self._engages)
+        supervise(s, self._deadline, &step)
+        if step.moved:
+            self.report(&step)
+        self.shape(&step)
 
-        if fresh and self._fade.position == 0.0:
-            algorithm.reset(algorithm.memory)         # engage from rest, with no memory of an older drive
-        t.weight = fade_step(&self._fade, fresh)
-        if self._fade.position > 0.0:
-            algorithm.step(algorithm.memory, &self._motion, &self._actuation.cue)
-            blend(&self._actuation.cue, t.weight)
-        else:
-            memset(&self._actuation.cue, 0, sizeof(Cue))
-            self._actuation.cue.speed = 0.0 * self._motion.speed                # absent stays absent
-            self._actuation.cue.engine_speed = 0.0 * self._motion.engine_speed
-        if finite(&self._actuation.cue):
-            t.cue = self._actuation.cue
-        else:
-            mc_count(&self._counts.not_finite, 1)
-            self._actuation.cue = t.cue                 # the last good one
+        t.cue = self._actuation.cue
         t.cue.time = self._actuation.cue.time = self._deadline
         up_vector(t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
 
@@ -244,8 +266,46 @@ cdef class Emitter:
         t.index = self._index
         t.deadline = self._deadline
         t.lateness = now - self._deadline
-        t.motion = self._motion
+        t.state = s.state
+        t.weight = step.weight
+        t.motion = s.motion
         self.account(now)
+
+    cdef void shape(self, const Step* step) noexcept nogil:
+        """Make the cue of this tick: algorithm, fade, splice, limits."""
+        cdef const Calls* algorithm = &self._calls
+        cdef Supervisor* s = &self._supervisor
+        cdef Cue* cue = &self._actuation.cue
+        cdef double* channels = <double*>cue
+        if step.begin:
+            algorithm.reset(algorithm.memory)           # from rest, with no memory of an older drive
+            memset(&self._good, 0, sizeof(Cue))
+            self._splice.position = 1.0
+        if s.fade.position > 0.0:
+            if s.state != FAULT:
+                algorithm.step(algorithm.memory, &s.motion, cue)
+                if finite(cue):
+                    self._good = cue[0]
+                elif not s.faulted:
+                    s.faulted = True
+                    mc_count(&self._counts.not_finite, 1)
+            cue[0] = self._good
+            # Joined first, so that an unfinished difference fades with the rest.
+            join(&self._splice, step.splice, <double*>&self._joined, channels, s.fade.pace)
+            self._joined = cue[0]
+            blend(channels, step.weight)
+        else:
+            memset(cue, 0, sizeof(Cue))
+            cue.speed = 0.0 * s.motion.speed            # absent stays absent
+            cue.engine_speed = 0.0 * s.motion.engine_speed
+            self._splice.position = 1.0
+        limit_cue(self._limits, channels)
+
+    cdef void report(self, const Step* step) noexcept nogil:
+        self._transition = Event(
+            self._deadline, step.reason, 0, step.before, self._supervisor.state, step.value, step.limit
+        )
+        event_write(&self._transitions, &self._transition)
 
     cdef void account(self, int64_t now) noexcept nogil:
         """Count and publish the tick that has just been sent."""
@@ -278,7 +338,7 @@ cdef class Emitter:
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
             ticks -= 1
-            if mc_load(&self._stopping) and self._fade.position == 0.0:
+            if mc_load(&self._stopping) and self._supervisor.fade.position == 0.0 and at_neutral(self._limits):
                 break
         mc_restore_fpu(fpu)
 
@@ -303,20 +363,48 @@ cdef class Emitter:
         """Ask the system for precise wake-ups of the calling thread."""
         mc_prepare_thread()
 
-    def park(self, bint parked=True):
-        """Fade to neutral and stay there, whatever comes in.
+    def engage(self):
+        """Follow the input; after a fault, allow it again."""
+        mc_store(&self._wanted, OPERATOR_WANTS_ENGAGE)
+        mc_count(&self._engages, 1)
 
-        Parameters
-        ----------
-        parked : bool
-            With False: follow the input again.
-        """
-        mc_store(&self._parked, parked)
+    def hold(self):
+        """Keep the motion of this moment until told otherwise."""
+        mc_store(&self._wanted, OPERATOR_WANTS_HOLD)
+
+    def park(self):
+        """Fade to neutral and stay there, whatever comes in."""
+        mc_store(&self._wanted, OPERATOR_WANTS_PARK)
 
     def stop(self):
         """Fade to neutral, then end `run`."""
         self.park()
         mc_store(&self._stopping, 1)
+
+    def transitions(self):
+        """Return and forget the changes of state since the last call.
+
+        Returns
+        -------
+        list of dict
+            time [ns], from, to, reason, and the value that caused it with its limit.
+        """
+        out = []
+        while event_read(&self._transitions, &self._transition):
+            out.append({
+                "time": self._transition.time,
+                "from": State(self._transition.before).name,
+                "to": State(self._transition.after).name,
+                "reason": NAMES[self._transition.code],
+                "value": self._transition.value,
+                "limit": self._transition.limit,
+            })
+        return out
+
+    @property
+    def state(self):
+        """The supervisor's state at the newest tick, by name."""
+        return State(int(self.newest()["state"][0])).name
 
     def newest(self):
         """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
@@ -341,6 +429,7 @@ cdef class Emitter:
             "datagrams": mc_load(&self._counts.datagrams),
             "send_errors": mc_load(&self._counts.send_errors),
             "not_finite": mc_load(&self._counts.not_finite),
+            "first_ns": mc_load(&self._counts.first),
             "rate_hz": (ticks - 1) * 1e9 / span if span > 0 else 0.0,
         }
 

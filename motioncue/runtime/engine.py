@@ -1,7 +1,9 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
+import math
 import threading
+from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +17,7 @@ from motioncue import cueing, protocols
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
+from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.session import Session
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Profile, parse_profile, profile_text
@@ -28,6 +31,7 @@ __all__ = ["Engine", "cue", "load_profile"]
 
 log = logging.getLogger("motioncue")
 
+TRANSITIONS = 10_000  # changes of state that are kept
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
 
 
@@ -143,7 +147,17 @@ def cue(
                 f"out: found {type(out).__name__} of {array.dtype}, shape {array.shape}, "
                 f"allowed is CUE_DTYPE, shape {motion.shape}, contiguous and writeable"
             )
-    return _design(profile).process(motion, out)
+    cues = _design(profile).process(motion, out)
+    _limits(profile).process(cues)
+    return cues
+
+
+def _limits(profile: Profile) -> CueLimits:
+    limits = CueLimits()
+    for channel, (value, rate, acceleration, jerk) in profile.limits.bounds().items():
+        assert value is not None
+        limits.add(channel, value, rate, acceleration, jerk, dt=_period_ns(profile) * 1e-9)
+    return limits
 
 
 class Pipeline:
@@ -162,18 +176,37 @@ class Pipeline:
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         source = profile.source
         self.session: Session = protocols.source(source.system).session(_options(profile), source.head_m)
+        watch = profile.supervisor
+        self.session.watch(
+            acceleration=watch.max_acceleration_m_s2,
+            rate=math.radians(watch.max_rate_deg_s),
+            frozen_s=watch.frozen_s,
+            slack_s=watch.jitter_s,
+            frame_jump_s=watch.frame_jump_s,
+        )
+        self._limits = _limits(profile)
+        self.transitions: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self.emitter = Emitter(
             self.session,
             _design(profile),
             clock,
+            self._limits,
             period_ns=_period_ns(profile),
             hold_s=source.hold_s,
             fade_s=source.fade_s,
             trace=trace,
         )
 
+    def collect(self) -> list[dict[str, Any]]:
+        """Keep the changes of state since the last call in `transitions`, and return them."""
+        new = self.emitter.transitions()
+        self.transitions.extend(new)
+        return new
+
     def stats(self) -> dict[str, Any]:
         """Return what has happened so far; the keys are those of ``motioncue run --json``."""
+        self.collect()
+        began = self.emitter.counts()["first_ns"]
         counts = self.emitter.counts()
         return {
             "frames_received": self.session.accepted,
@@ -186,6 +219,13 @@ class Pipeline:
             "replies_sent": self.session.replies,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
+            "state": self.emitter.state,
+            "transitions": [
+                {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
+                for move in self.transitions
+            ],
+            "events": self.session.discontinuities,
+            "limited": self._limits.shares(),
         }
 
 
@@ -275,6 +315,19 @@ class Engine:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
             log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
+        for move in self._pipeline.collect():
+            calm = move["reason"] in CALM
+            because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
+            level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
+            log.log(level, "%s to %s: %s%s", move["from"].lower(), move["to"].lower(), move["reason"], because)
+
+    def engage(self) -> None:
+        """Follow the input; after a fault, allow it again."""
+        self._pipeline.emitter.engage()
+
+    def hold(self) -> None:
+        """Keep the motion of this moment until told to engage or park."""
+        self._pipeline.emitter.hold()
 
     def park(self) -> None:
         """Fade to neutral and stay there, still sending."""
@@ -316,6 +369,12 @@ class Engine:
         """The first ticks, as many as asked for: ndarray of TICK_DTYPE."""
         return self._pipeline.emitter.trace
 
+
+CALM = (
+    *("input_overdue", "input_back"),
+    *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park"),
+)
+"""Reasons that are nothing to worry about; the first two are not even worth a line."""
 
 MESSAGES = {
     "session_began": (logging.INFO, "a simulator connected (session {})"),

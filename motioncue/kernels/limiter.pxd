@@ -1,0 +1,164 @@
+"""One channel held within bounds on value, rate, acceleration and jerk, for any input whatsoever.
+
+The signal is treated as a point that is pushed: per tick, jerk changes acceleration, acceleration changes rate, rate
+changes value, so the bounds are on the first three differences of what is sent.  Whatever the input, the next push is
+chosen such that the point can still stop short of its bounds (viability: from every state reached, braking within the
+bounds ends at rest inside them).  Within that freedom it follows the input, and returns to it without overshoot.
+An input that keeps the bounds by itself passes bit for bit.
+"""
+
+from libc.math cimport sqrt
+from libc.stdint cimport int64_t
+
+from motioncue.kernels.slot cimport mc_count
+
+
+ctypedef struct Bounds:         # per tick: value, value/tick, value/tick^2, value/tick^3
+    double value
+    double rate
+    double acceleration
+    double jerk
+    bint stops_at_once       # neither acceleration nor jerk is bounded: one tick is enough to come to rest
+
+
+ctypedef struct LimiterState:
+    double x
+    double v
+    double a
+    double target           # input of the tick before
+    bint limiting           # the value sent is not the input
+
+
+ctypedef struct Limit:
+    Bounds hard             # never exceeded
+    Bounds plan             # a little inside: room for the time steps
+    LimiterState state
+
+
+cdef inline double stop_above(double x, double v, double a, double A, double J) noexcept nogil:
+    """Return the highest value reached when braking from here, acceleration within `A`, jerk within `J`.
+
+    Braking ramps the acceleration down, holds it at -A if there is time, and ramps it back to zero as the rate vanishes
+    (time-optimal stop of a double integrator with bounded acceleration and jerk; own derivation).
+    """
+    cdef double t, p, release
+    if a > 0.0:                 # first the push has to end
+        t = a / J
+        x += t * (v + t * (0.5 * a - J * t / 6.0))
+        v += 0.5 * a * t
+        a = 0.0
+    if v <= 0.0:
+        return x
+    release = 0.5 * a * a / J   # rate lost while the brake is released
+    if v <= release:            # braking hard enough already: the top comes while releasing
+        t = (-a - sqrt(a * a - 2.0 * J * v)) / J
+        return x + t * (v + t * (0.5 * a + J * t / 6.0))
+    p = sqrt(J * v + 0.5 * a * a)
+    if p == 0.0:                # the rate is too small for its brake to be a number
+        return x + v
+    if p <= A:
+        t = (p + a) / J
+    else:
+        p = A
+        t = (p + a) / J         # ramp from a to -p, then hold
+    x += t * (v + t * (0.5 * a - J * t / 6.0))
+    v += t * (a - 0.5 * J * t)
+    release = 0.5 * p * p / J
+    if v > release:
+        t = (v - release) / p
+        x += t * (v - 0.5 * p * t)
+        v = release
+    t = p / J
+    return x + t * (v + t * (-0.5 * p + J * t / 6.0))
+
+
+cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noexcept nogil:
+    """Say whether the state can be braked below the upper bounds."""
+    if b.stops_at_once:
+        return x <= b.value and v <= b.rate
+    cdef double peak = v + (0.5 * a * (a + b.jerk) / b.jerk if a > 0.0 else 0.0)
+    return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
+
+
+cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
+    """Say whether push `j` leaves a state that can be braked below the bounds."""
+    cdef double a = sign * (s.a + j)
+    cdef double v = sign * s.v + a
+    return viable_above(b, sign * s.x + v, v, a)
+
+
+cdef inline bint meets(const Bounds* b, const LimiterState* s, double sign, double goal, double speed, double j) noexcept nogil:
+    """Say whether push `j` leaves a state that can be braked to the input's speed before it passes the input."""
+    cdef double a = sign * (s.a + j)
+    cdef double v = sign * s.v + a
+    if b.stops_at_once:
+        return sign * (s.x - goal) + v <= 0.0
+    return stop_above(sign * (s.x - goal) + v, v - sign * speed, a, b.acceleration, b.jerk) <= 0.0
+
+
+cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, double speed) noexcept nogil
+
+
+cdef enum:
+    LIMITS = 12             # the channels of a cue that move the platform
+
+
+ctypedef struct LimitSet:
+    Limit limits[LIMITS]
+    int channels[LIMITS]    # places among the doubles of a cue
+    int64_t acted[LIMITS]   # ticks
+    int64_t ticks
+    int count
+
+
+cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
+    """Limit `value` in place; say whether it had to be."""
+    cdef LimiterState* s = &l.state
+    cdef const Bounds* b = &l.plan
+    cdef double goal = value[0]
+    cdef double v = goal - s.x
+    cdef double a = v - s.v
+    cdef double j = a - s.a
+    cdef double speed = goal - s.target
+    s.target = goal
+    if (
+        -l.hard.jerk <= j <= l.hard.jerk
+        and viable_above(b, goal, v, a)
+        and viable_above(b, -goal, -v, -a)
+        # Back from limiting only when it has caught up, so that it does not let go again at once.
+        and (not s.limiting or (-b.jerk <= 2.0 * (v - speed) <= b.jerk and -b.jerk <= a <= b.jerk))
+    ):
+        s.x, s.v, s.a = goal, v, a
+        s.limiting = False
+        return False
+    s.a += limiter_push(b, s, goal, speed)
+    s.v += s.a
+    s.x += s.v
+    value[0] = s.x
+    s.limiting = True
+    return True
+
+
+cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
+    """Limit every bounded channel of a cue in place."""
+    cdef int i
+    for i in range(s.count):
+        if limiter_step(&s.limits[i], &channels[s.channels[i]]):
+            mc_count(&s.acted[i], 1)
+    mc_count(&s.ticks, 1)
+
+
+cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
+    """Say whether every bounded channel is at rest at exactly 0."""
+    cdef int i
+    for i in range(s.count):
+        if s.limits[i].state.x != 0.0 or s.limits[i].state.v != 0.0:
+            return False
+    return True
+
+
+cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt)
+
+
+cdef class CueLimits:
+    cdef LimitSet set

@@ -1,0 +1,133 @@
+"""The supervisor's table, and the tick that reads it."""
+
+from libc.string cimport memset
+
+from motioncue.kernels.fade cimport fade_step
+from motioncue.kernels.reasons cimport (
+    CUE_REACHED, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE, OPERATOR_ENGAGE,
+    OPERATOR_HOLD, OPERATOR_PARK,
+)
+
+from motioncue.kernels.reasons import NAMES
+
+__all__ = ["TABLE", "State"]
+
+cdef enum:
+    OF_INPUT = -1       # the reason that the input gives: which discontinuity, or why it was lost
+    RULES = 24
+
+# In a state, the first rule whose conditions all hold moves to another one.
+cdef Rule[RULES] rules = [
+    Rule(OFFLINE, ENGAGED | FRESH, ENGAGING, INPUT),
+
+    Rule(ENGAGING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(ENGAGING, PARKED, PARKING, OPERATOR_PARK),
+    Rule(ENGAGING, BROKEN, PARKING, OF_INPUT),
+    Rule(ENGAGING, LOST, PARKING, OF_INPUT),
+    Rule(ENGAGING, HELD, HOLDING, OPERATOR_HOLD),
+    Rule(ENGAGING, OVERDUE, HOLDING, INPUT_OVERDUE),
+    Rule(ENGAGING, AT_CUE, RUNNING, CUE_REACHED),
+
+    Rule(RUNNING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(RUNNING, PARKED, PARKING, OPERATOR_PARK),
+    Rule(RUNNING, BROKEN, PARKING, OF_INPUT),
+    Rule(RUNNING, LOST, PARKING, OF_INPUT),
+    Rule(RUNNING, HELD, HOLDING, OPERATOR_HOLD),
+    Rule(RUNNING, OVERDUE, HOLDING, INPUT_OVERDUE),
+
+    Rule(HOLDING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(HOLDING, PARKED, PARKING, OPERATOR_PARK),
+    Rule(HOLDING, BROKEN, PARKING, OF_INPUT),
+    Rule(HOLDING, ENGAGED | LOST, PARKING, OF_INPUT),
+    Rule(HOLDING, ENGAGED | FRESH | AT_CUE, RUNNING, INPUT_BACK),
+    Rule(HOLDING, ENGAGED | FRESH, ENGAGING, INPUT_BACK),
+
+    Rule(PARKING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(PARKING, AT_NEUTRAL, OFFLINE, NEUTRAL_REACHED),
+    Rule(PARKING, ENGAGED | FRESH, ENGAGING, INPUT_BACK),
+
+    Rule(FAULT, RESET | AT_NEUTRAL, OFFLINE, OPERATOR_ENGAGE),
+]
+
+_CONDITIONS = {
+    "faulted": FAULTED, "reset": RESET, "parked": PARKED, "held": HELD, "engaged": ENGAGED, "broken": BROKEN,
+    "lost": LOST, "overdue": OVERDUE, "fresh": FRESH, "at_neutral": AT_NEUTRAL, "at_cue": AT_CUE,
+}
+
+TABLE = [
+    (
+        State(rules[i].state).name,
+        tuple(name for name, bit in _CONDITIONS.items() if rules[i].conditions & bit),
+        State(rules[i].to).name,
+        "(the input's)" if rules[i].reason == OF_INPUT else NAMES[rules[i].reason],
+    )
+    for i in range(RULES)
+]
+"""The rules as (state, conditions, next state, reason), in the order in which they are tried."""
+
+
+cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
+    """Return which conditions hold at this tick."""
+    cdef int64_t age = deadline - s.input.motion.time
+    cdef bint broken = s.have_input and s.state != OFFLINE and s.input.epoch != s.epoch
+    cdef int c = 0
+    if s.faulted:
+        c |= FAULTED
+    if s.reset:
+        c |= RESET
+    c |= PARKED if s.wanted == OPERATOR_WANTS_PARK else (HELD if s.wanted == OPERATOR_WANTS_HOLD else ENGAGED)
+    if broken:
+        c |= BROKEN
+    if not s.have_input or s.input.frozen or age > s.hold:
+        c |= LOST
+    elif 2 * age > s.hold:
+        c |= OVERDUE
+    elif not broken:
+        c |= FRESH
+    if s.fade.position == 0.0 and s.still:
+        c |= AT_NEUTRAL
+    if s.fade.position == 1.0:
+        c |= AT_CUE
+    return c
+
+
+cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) noexcept nogil:
+    """Go to another state and say why."""
+    step.moved = True
+    step.before = s.state
+    step.reason = rule.reason
+    step.value = (deadline - s.input.motion.time) * 1e-9    # age of the input, unless it says better
+    step.limit = s.hold * 1e-9
+    if rule.reason == OF_INPUT:
+        step.reason = INPUT_LOST
+        if s.input.frozen or s.input.epoch != s.epoch:
+            step.reason = s.input.reason
+            step.value = s.input.value
+            step.limit = s.input.limit
+    step.begin = s.state == OFFLINE
+    s.state = <State>rule.to
+    if s.state == OFFLINE:
+        s.faulted = False
+    if s.state == FAULT:
+        s.reset = False         # whoever engaged before the fault has not seen it
+    if s.state == ENGAGING:
+        s.epoch = s.input.epoch
+
+
+cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
+    """Do one tick: find the state, choose the motion to use, move the fade."""
+    cdef int c = conditions(s, deadline)
+    cdef int i
+    memset(step, 0, sizeof(Step))
+    for i in range(RULES):
+        if rules[i].state == s.state and rules[i].conditions & c == rules[i].conditions:
+            move(s, &rules[i], deadline, step)
+            break
+    if s.state != FAULT:
+        s.reset = False
+    if s.state == ENGAGING or s.state == RUNNING:
+        # Back after a gap, after repeats, or after an operator's hold: the car has gone on meanwhile.
+        step.splice = not step.begin and s.input.changed - s.changed > s.hold
+        s.motion = s.input.motion
+        s.changed = s.input.changed
+    step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)

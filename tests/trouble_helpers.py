@@ -1,0 +1,180 @@
+"""What the tests of trouble share: a whole pipeline on a clock that takes no time, and cars that make trouble."""
+
+import numpy as np
+import quaternion as npq
+
+import motioncue
+from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.session import Session
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.recording.read import read_packages, sample_recording
+from motioncue.runtime.engine import Pipeline
+from motioncue.virtual.car import STATE_DTYPE, drive
+from motioncue.virtual.city_car_driving import INIT_PACKAGE, encode_states
+
+START = 1_000_000_000
+MOVERS = [name for name in motioncue.CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
+"""The channels that move the platform."""
+
+BOUNDED = (
+    "limits.surge={ value_m_s2 = 9.0, rate_m_s3 = 300.0, acceleration_m_s4 = 2e4, jerk_m_s5 = 4e6 }",
+    "limits.sway={ value_m_s2 = 6.0, rate_m_s3 = 100.0, acceleration_m_s4 = 3e3, jerk_m_s5 = 3e5 }",
+    "limits.heave={ value_m_s2 = 5.0, jerk_m_s5 = 1e7 }",
+    "limits.roll={ value_deg = 12.0, rate_deg_s = 30.0, acceleration_deg_s2 = 150.0, jerk_deg_s3 = 4000.0 }",
+    "limits.pitch={ value_deg = 15.0, rate_deg_s = 40.0, acceleration_deg_s2 = 400.0, jerk_deg_s3 = 20000.0 }",
+    "limits.yaw_rate={ value_deg_s = 40.0, rate_deg_s2 = 900.0 }",
+    "limits.surge_displacement={ value_m = 0.2, rate_m_s = 0.6, acceleration_m_s2 = 6.0, jerk_m_s3 = 200.0 }",
+    "limits.heave_displacement={ value_m = 0.15, rate_m_s = 0.5, acceleration_m_s2 = 8.0 }",
+)
+"""Overrides that bound channels of every kind, some tightly, some with bounds left out."""
+
+REAL = np.frombuffer(b"".join(read_packages(sample_recording())[1:]), FRAME.dtype)
+"""The frames of the real drive, 60 Hz."""
+
+
+class Bench:
+    """A pipeline on a fake clock, and the simulator's side of its session.
+
+    Parameters
+    ----------
+    *overrides : str
+        As `motioncue.load_profile` takes them.
+    profile : str
+        What they override.
+    stalls : sequence of int
+        For the clock [ns].
+    trace : int
+        How many ticks to keep.
+    """
+
+    def __init__(self, *overrides, profile="ccd-dk", stalls=(), trace=40_000):
+        self.profile = motioncue.load_profile(profile, *overrides)
+        self.clock = FakeClock(START, stalls=stalls)
+        self.pipeline = Pipeline(self.profile, self.clock, trace)
+        self.session, self.emitter = self.pipeline.session, self.pipeline.emitter
+        self.now = START
+        self.fed = 0
+
+    def connect(self):
+        """Begin a session, as a simulator that connects does."""
+        self.session.begin(self.now)
+        self.session.feed(INIT_PACKAGE, self.now)
+        return self
+
+    def feed(self, package):
+        """Let a package arrive now."""
+        self.fed += 1
+        self.session.feed(package if isinstance(package, bytes) else package.tobytes(), self.now)
+
+    def run(self, seconds):
+        """Let time pass without packages."""
+        return self.run_to(self.now + round(seconds * 1e9))
+
+    def run_to(self, time_ns):
+        """Let time pass until then."""
+        self.emitter.run(until_ns=time_ns)
+        self.now = time_ns
+        return self
+
+    def play(self, frames, times):
+        """Let frame i arrive `times[i]` seconds from now."""
+        began = self.now
+        for time, frame in zip(times, frames, strict=True):
+            self.run_to(max(self.now, began + round(float(time) * 1e9)))
+            self.feed(frame)
+        return self
+
+    def moves(self):
+        """Return the transitions since the last call as (from, to, reason)."""
+        return [(move["from"], move["to"], move["reason"]) for move in self.pipeline.collect()]
+
+    @property
+    def trace(self):
+        """Every tick so far."""
+        return self.emitter.trace
+
+    @property
+    def state(self):
+        """The supervisor's state."""
+        return self.emitter.state
+
+
+def driven(name, rate_hz):
+    """Return the frames of a virtual drive."""
+    frames = encode_states(drive(name, rate_hz))
+    frames["frame_time"] = 1.0 / rate_hz
+    return frames
+
+
+def real(rate_hz):
+    """Return the real drive as a simulator at that rate would have sent it: the newest of its states each time."""
+    if rate_hz == 60:
+        return REAL
+    places = np.minimum((np.arange(0, len(REAL) / 60, 1 / rate_hz) * 60).astype(int), len(REAL) - 1)
+    frames = REAL[places].copy()
+    frames["frame_time"] = 1.0 / rate_hz
+    return frames
+
+
+def pulse(time, start, end, size, ramp=0.1):
+    """Return `size` from `start` to `end`, with smooth ramps [s]."""
+
+    def smooth(x):
+        x = np.clip(x, 0.0, 1.0)
+        return x**3 * (10 - 15 * x + 6 * x * x)
+
+    return size * smooth((time - start) / ramp) * smooth((end - time) / ramp)
+
+
+def hard_states(rate_hz):
+    """Return a drive at the edge of what a car can do, every channel the derivative of the others.
+
+    35 m/s, braking at 8 m/s^2, bends at 10 m/s^2 either way, a bump of 3 g, a spin at 3 rad/s, a rollover at 4 rad/s.
+
+    Returns
+    -------
+    ndarray of STATE_DTYPE
+        Integrated at 4 kHz: the integrals of what is prescribed, acceleration and body rates.
+    """
+    step = 2.5e-4
+    time = np.arange(0.0, 20.0, step)
+    along = pulse(time, 1.0, 6.0, 7.0, 0.3) + pulse(time, 7.0, 9.0, -8.0) + pulse(time, 13.0, 15.5, -5.0)
+    across = pulse(time, 9.5, 11.0, 10.0) + pulse(time, 11.2, 12.7, -10.0)
+    down = np.zeros_like(time)
+    for start, size in ((4.0, -30.0), (4.06, 30.0), (6.5, -30.0), (6.56, 30.0)):
+        inside = (time >= start) & (time < start + 0.06)
+        down += np.where(inside, size * np.sin(np.pi * (time - start) / 0.06), 0.0)
+    speed = 35.0 + np.cumsum(along) * step
+    yaw_rate = across / np.maximum(speed, 5.0) + pulse(time, 13.0, 15.5, 3.0, 0.2)
+    roll_rate = pulse(time, 16.5, 16.5 + 2 * np.pi / 4.0 + 0.2, 4.0, 0.2)
+    pitch_rate = pulse(time, 7.0, 7.3, -0.3) + pulse(time, 9.0, 9.3, 0.3)
+
+    rates = np.stack([roll_rate, pitch_rate, yaw_rate], axis=1)
+    attitude = np.empty((len(time), 4))
+    q = npq.one
+    for i, turn in enumerate(npq.from_rotation_vector(rates * step)):
+        attitude[i] = npq.as_float_array(q)
+        q = q * turn
+    heading = np.cumsum(yaw_rate) * step
+    c, s = np.cos(heading), np.sin(heading)
+    acceleration = np.stack([along * c - across * s, along * s + across * c, down], axis=1)
+    velocity = np.array([35.0, 0.0, 0.0]) + np.cumsum(acceleration, axis=0) * step
+    world_rates = npq.rotate_vectors(npq.as_quat_array(attitude), rates, axis=-1) if False else np.stack(
+        [npq.as_float_array(a * npq.quaternion(0, *w) * a.conjugate())[1:] for a, w in zip(npq.as_quat_array(attitude), rates)]
+    )
+    states = np.zeros(len(time), STATE_DTYPE)
+    states["time"] = time
+    states["position"] = np.cumsum(velocity, axis=0) * step
+    states["velocity"] = velocity
+    states["acceleration"] = acceleration
+    states["orientation"] = attitude
+    states["angular_velocity"] = world_rates
+    states["angular_acceleration"] = np.gradient(world_rates, step, axis=0)
+    return states[np.round(np.arange(0.0, 19.9, 1.0 / rate_hz) / step).astype(int)]
+
+
+def hard(rate_hz):
+    """Return the frames of `hard_states`."""
+    frames = encode_states(hard_states(rate_hz))
+    frames["frame_time"] = 1.0 / rate_hz
+    return frames

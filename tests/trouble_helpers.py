@@ -1,5 +1,7 @@
 """What the tests of trouble share: a whole pipeline on a clock that takes no time, and cars that make trouble."""
 
+from functools import cache
+
 import numpy as np
 import quaternion as npq
 
@@ -99,13 +101,15 @@ class Bench:
         return self.emitter.state
 
 
+@cache
 def driven(name, rate_hz):
-    """Return the frames of a virtual drive."""
+    """Return the frames of a virtual drive; do not change them."""
     frames = encode_states(drive(name, rate_hz))
     frames["frame_time"] = 1.0 / rate_hz
     return frames
 
 
+@cache
 def real(rate_hz):
     """Return the real drive as a simulator at that rate would have sent it: the newest of its states each time."""
     if rate_hz == 60:
@@ -126,7 +130,8 @@ def pulse(time, start, end, size, ramp=0.1):
     return size * smooth((time - start) / ramp) * smooth((end - time) / ramp)
 
 
-def hard_states(rate_hz):
+@cache
+def _hard_states():
     """Return a drive at the edge of what a car can do, every channel the derivative of the others.
 
     35 m/s, braking at 8 m/s^2, bends at 10 m/s^2 either way, a bump of 3 g, a spin at 3 rad/s, a rollover at 4 rad/s.
@@ -159,9 +164,8 @@ def hard_states(rate_hz):
     c, s = np.cos(heading), np.sin(heading)
     acceleration = np.stack([along * c - across * s, along * s + across * c, down], axis=1)
     velocity = np.array([35.0, 0.0, 0.0]) + np.cumsum(acceleration, axis=0) * step
-    world_rates = npq.rotate_vectors(npq.as_quat_array(attitude), rates, axis=-1) if False else np.stack(
-        [npq.as_float_array(a * npq.quaternion(0, *w) * a.conjugate())[1:] for a, w in zip(npq.as_quat_array(attitude), rates)]
-    )
+    to_world = npq.as_rotation_matrix(npq.as_quat_array(attitude))
+    world_rates = np.einsum("nij,nj->ni", to_world, rates)
     states = np.zeros(len(time), STATE_DTYPE)
     states["time"] = time
     states["position"] = np.cumsum(velocity, axis=0) * step
@@ -170,11 +174,18 @@ def hard_states(rate_hz):
     states["orientation"] = attitude
     states["angular_velocity"] = world_rates
     states["angular_acceleration"] = np.gradient(world_rates, step, axis=0)
-    return states[np.round(np.arange(0.0, 19.9, 1.0 / rate_hz) / step).astype(int)]
+    return states
 
 
+def hard_states(rate_hz):
+    """Return the states of the hard drive at that rate."""
+    states = _hard_states()
+    return states[np.round(np.arange(0.0, 19.9, 1.0 / rate_hz) / states["time"][1]).astype(int)]
+
+
+@cache
 def hard(rate_hz):
-    """Return the frames of `hard_states`."""
+    """Return the frames of `hard_states`; do not change them."""
     frames = encode_states(hard_states(rate_hz))
     frames["frame_time"] = 1.0 / rate_hz
     return frames

@@ -1,0 +1,427 @@
+"""The supervisor's table: every rule reached through the emitter, every combination defined, no way round a fault."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from trouble_helpers import MOVERS, START
+
+import motioncue
+from motioncue.cueing import design
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.session import Session
+from motioncue.kernels.supervisor import TABLE, State
+from motioncue.protocols.layout import Field, Packet, Take, vector
+from motioncue.runtime.emitter import Emitter
+
+PERIOD = 3_000_030
+HOLD_S, FADE_S = 0.1, 1.0
+FRAME_S = 1 / 60
+
+# A simulator whose document states no limits: what it says may be too large for a sum to be a number.
+LOOSE = Packet(
+    "loose",
+    3 + 17 * 8,
+    [
+        Field("size", 0, "<u2"),
+        Field("type", 2, "|u1"),
+        Field("frame_time", 3, "<f8"),
+        Field("position", 11, "3<f8"),
+        Field("orientation", 35, "4<f8"),
+        Field("velocity", 67, "3<f8"),
+        Field("acceleration", 91, "3<f8"),
+        Field("angular_velocity", 115, "3<f8"),
+    ],
+    {"size": 3 + 17 * 8, "type": 2},
+)
+AXES = Packet("axes", 3, [Field("size", 0, "<u2"), Field("type", 2, "|u1")], {"size": 3, "type": 1})
+
+# Direct: three accelerations whose sum overflows at once.
+TOO_LARGE = (1.7e308, 1.7e308, 1.7e308)
+# A washout that returns so slowly that displacement grows as a t^2/2: with a = 1.4e308 m/s^2 the sum of the channels
+# passes the largest double, 1.8e308, 0.75 s after a step, whatever comes in meanwhile.
+LATE_LARGE, LATE_S = (0.0, 0.0, 1.4e308), 0.75
+SLOW = [
+    *(f"cueing.{axis}.{key}" for axis in ("surge", "sway", "heave") for key in ("cutoff_hz=0.01", "order=2", "gain=1.0")),
+    *(f"cueing.{axis}.limit_m_s2=1.79e308" for axis in ("surge", "sway", "heave")),
+]  # fmt: skip
+
+
+class Rig:
+    """An emitter on a fake clock, fed by a simulator without limits."""
+
+    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S):
+        settings = motioncue.load_profile(profile, *overrides)
+        takes = [
+            Take("frame_duration", 0, "frame_time"),
+            *vector("orientation", "orientation", (3, 0, 1, 2)),
+            *(take for name in ("position", "velocity", "acceleration", "angular_velocity") for take in vector(name, name)),
+        ]  # fmt: skip
+        axes = AXES.taking([])
+        self.session = Session([(axes, 1, "axes", b"\0"), (LOOSE.taking(takes), 2, "motion", b"\0")], b"\0", BodyStage())
+        self.session.watch(acceleration=math.inf, rate=math.inf)
+        self.clock = FakeClock(START)
+        self.emitter = Emitter(
+            self.session, design(settings.cueing, 1e9 / PERIOD), self.clock, CueLimits(),
+            period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s, trace=20_000,
+        )  # fmt: skip
+        self.now = START
+        self.place = 0.0
+        self.log = []
+        self.session.begin(START)
+        self.session.feed(AXES.encode(), START)
+
+    def feed(self, place=None, acceleration=(0.0, 0.0, 1.0)):
+        """Let a frame of a car at 20 m/s arrive now."""
+        place = self.place if place is None else place
+        fields = {"frame_time": FRAME_S, "orientation": (0.0, 0.05, 0.0, 0.99875), "velocity": (0.0, 0.0, 20.0)}
+        self.session.feed(LOOSE.encode({**fields, "position": (0.0, 0.0, place), "acceleration": acceleration}), self.now)
+        return self
+
+    def run(self, seconds):
+        """Run without frames."""
+        self.now += round(seconds * 1e9)
+        self.emitter.run(until_ns=self.now)
+        self.log += self.emitter.transitions()
+        return self
+
+    def ticks(self, n=2):
+        """Run a few ticks without frames."""
+        return self.run(n * PERIOD * 1e-9)
+
+    def drive(self, seconds, acceleration=(0.0, 0.0, 1.0)):
+        """Run with frames at 60 Hz."""
+        for _ in range(round(seconds / FRAME_S)):
+            self.run(FRAME_S)
+            self.place += 20.0 * FRAME_S
+            self.feed(acceleration=acceleration)
+        return self
+
+    def jump(self):
+        """Let a frame arrive that is somewhere else."""
+        self.place += 500.0
+        return self.feed()
+
+    def repeat(self, seconds):
+        """Run with the same frame again and again."""
+        for _ in range(round(seconds / FRAME_S)):
+            self.run(FRAME_S).feed()
+        return self
+
+    def operate(self, what):
+        """Do what an operator does."""
+        getattr(self.emitter, what)()
+        return self
+
+    @property
+    def state(self):
+        return self.emitter.state
+
+    @property
+    def last(self):
+        """The newest change of state."""
+        return self.log[-1]
+
+
+def engaging(**options):
+    return Rig(**options).drive(0.5)
+
+
+def running(**options):
+    return Rig(**options).drive(1.5)
+
+
+def holding(**options):
+    return running(**options).operate("hold").ticks()
+
+
+def parking(**options):
+    return running(**options).operate("park").run(0.3)
+
+
+def slow(seconds):
+    """Return a rig with a slow washout that has had the large step for so long."""
+    return Rig(*SLOW, profile="ccd-dk-washout", fade_s=0.3).drive(seconds, LATE_LARGE)
+
+
+def faulted():
+    return running().feed(acceleration=TOO_LARGE).ticks(3)
+
+
+# How each rule is reached, by its state and conditions, and the reason it gives.
+ROUTES = {
+    ("OFFLINE", "engaged fresh"): (lambda: Rig().feed().ticks(), "input"),
+    ("ENGAGING", "faulted"): (lambda: engaging().feed(acceleration=TOO_LARGE).ticks(3), "not_finite_cue"),
+    ("ENGAGING", "parked"): (lambda: engaging().operate("park").ticks(), "operator_park"),
+    ("ENGAGING", "broken"): (lambda: engaging().jump().ticks(), "teleport"),
+    # From fresh to lost without being overdue: the whole machine slept, or the simulator repeats itself.
+    ("ENGAGING", "lost"): (lambda: engaging(fade_s=3.0).repeat(1.1), "frozen"),
+    ("ENGAGING", "held"): (lambda: engaging().operate("hold").ticks(), "operator_hold"),
+    ("ENGAGING", "overdue"): (lambda: engaging().run(0.06), "input_overdue"),
+    ("ENGAGING", "at_cue"): (running, "cue_reached"),
+    ("RUNNING", "faulted"): (faulted, "not_finite_cue"),
+    ("RUNNING", "parked"): (lambda: running().operate("park").ticks(), "operator_park"),
+    ("RUNNING", "broken"): (lambda: running().jump().ticks(), "teleport"),
+    ("RUNNING", "lost"): (lambda: asleep(running()), "input_lost"),
+    ("RUNNING", "held"): (lambda: running().operate("hold").ticks(), "operator_hold"),
+    ("RUNNING", "overdue"): (lambda: running().run(0.06), "input_overdue"),
+    ("HOLDING", "faulted"): (lambda: slow(0.6).operate("hold").run(0.3), "not_finite_cue"),
+    ("HOLDING", "parked"): (lambda: holding().operate("park").ticks(), "operator_park"),
+    ("HOLDING", "broken"): (lambda: holding().jump().ticks(), "teleport"),
+    ("HOLDING", "engaged lost"): (lambda: running().run(0.12), "input_lost"),
+    ("HOLDING", "engaged fresh at_cue"): (lambda: running().run(0.06).drive(0.02).ticks(), "input_back"),
+    ("HOLDING", "engaged fresh"): (lambda: engaging().run(0.06).drive(0.02).ticks(), "input_back"),
+    ("PARKING", "faulted"): (lambda: slow(0.6).operate("park").run(0.25), "not_finite_cue"),
+    ("PARKING", "at_neutral"): (lambda: parking().run(1.0), "neutral_reached"),
+    ("PARKING", "engaged fresh"): (lambda: parking().operate("engage").drive(0.02).ticks(), "input_back"),
+    ("FAULT", "reset at_neutral"): (lambda: faulted().operate("engage").run(1.1), "operator_engage"),
+}
+
+
+def asleep(rig):
+    """Let the machine sleep for half a second."""
+    rig.clock.advance(500_000_000)
+    rig.now += 500_000_000
+    return rig.ticks(3)
+
+
+def key(rule):
+    state, conditions, _, _ = rule
+    return state, " ".join(sorted(conditions, key=ORDER.index))
+
+
+ORDER = ("faulted", "reset", "parked", "held", "engaged", "broken", "lost", "overdue", "fresh", "at_neutral", "at_cue")
+
+
+@pytest.mark.parametrize("rule", TABLE, ids=lambda rule: f"{rule[0]}-{'-'.join(rule[1])}")
+def test_every_rule_is_reached_and_gives_its_reason(rule):
+    state, _, to, reason = rule
+    route, expected = ROUTES[key(rule)]
+    rig = route()
+    assert (rig.last["from"], rig.last["to"]) == (state, to)
+    assert rig.last["reason"] == expected
+    if not reason.startswith("("):
+        assert reason == expected
+    assert rig.state == to
+    # The tick that says so is the one it happened at, and the output stayed finite.
+    trace = rig.emitter.trace
+    (place,) = np.flatnonzero(trace["deadline"] == rig.last["time"])
+    assert State(int(trace["state"][place])).name == to
+    assert State(int(trace["state"][place - 1])).name == state or place == 0
+    assert all(np.isfinite(trace["cue"][name]).all() for name in MOVERS)
+
+
+def test_every_route_belongs_to_a_rule():
+    assert sorted(map(key, TABLE)) == sorted(ROUTES)
+
+
+@pytest.mark.parametrize("begin", [engaging, running])
+def test_a_machine_that_slept_finds_its_input_lost(begin):
+    rig = asleep(begin())
+    assert (rig.last["to"], rig.last["reason"]) == ("PARKING", "input_lost")
+    assert rig.last["value"] > rig.last["limit"] == HOLD_S
+
+
+# ---- the table by itself ---------------------------------------------------------------------------------------------
+
+MOVING = ("ENGAGING", "RUNNING", "HOLDING")
+
+
+def combinations():
+    """Yield every set of conditions that can hold together."""
+    operator = ("parked", "held", "engaged")
+    given = ({"lost"}, {"overdue"}, {"fresh"}, {"broken", "lost"}, {"broken", "overdue"}, {"broken"})
+    place = ({"at_neutral"}, set(), {"at_cue"})
+    for wanted, motion, fade, faulted, reset in itertools.product(operator, given, place, (False, True), (False, True)):
+        yield {wanted, *motion, *fade, *(["faulted"] if faulted else []), *(["reset"] if reset else [])}
+
+
+def matching(state, conditions):
+    """Return the first rule that fits, or None: the state stays."""
+    return next((rule for rule in TABLE if rule[0] == state and set(rule[1]) <= conditions), None)
+
+
+def after(state, conditions):
+    rule = matching(state, conditions)
+    return rule[2] if rule else state
+
+
+def test_every_state_is_entered_and_left():
+    names = {state.name for state in State if state.name != "STATES"}
+    assert {rule[0] for rule in TABLE} == {rule[2] for rule in TABLE} == names
+    assert all(rule[0] != rule[2] for rule in TABLE)
+
+
+def test_no_rule_hides_behind_another():
+    used = {id(matching(state, conditions)) for state in {rule[0] for rule in TABLE} for conditions in combinations()}
+    assert {id(rule) for rule in TABLE} <= used
+
+
+def test_whoever_parks_is_never_kept_moving():
+    for state, conditions in itertools.product(MOVING, combinations()):
+        if "parked" in conditions:
+            assert after(state, conditions) in ("PARKING", "FAULT")
+    for state, conditions in itertools.product(("OFFLINE", "PARKING", "FAULT"), combinations()):
+        if "parked" in conditions:
+            assert after(state, conditions) in ("OFFLINE", "PARKING", "FAULT")
+
+
+def test_a_cue_that_is_not_a_number_is_a_fault_wherever_there_is_a_cue():
+    for state, conditions in itertools.product((*MOVING, "PARKING"), combinations()):
+        if "faulted" in conditions:
+            assert after(state, conditions) == "FAULT"
+
+
+def test_a_fault_ends_only_at_neutral_by_an_operator_and_only_in_offline():
+    for conditions in combinations():
+        expected = "OFFLINE" if {"reset", "at_neutral"} <= conditions else "FAULT"
+        assert after("FAULT", conditions) == expected
+
+
+def test_motion_that_does_not_continue_is_never_followed():
+    for state, conditions in itertools.product(MOVING, combinations()):
+        if "broken" in conditions or {"lost", "engaged"} <= conditions:
+            assert after(state, conditions) in ("PARKING", "FAULT")
+    for conditions in combinations():
+        if "broken" in conditions:
+            assert after("PARKING", conditions) in ("PARKING", "OFFLINE", "FAULT")
+
+
+def test_neutral_is_left_only_for_motion_that_an_operator_allows():
+    for conditions in combinations():
+        assert after("OFFLINE", conditions) == ("ENGAGING" if {"engaged", "fresh"} <= conditions else "OFFLINE")
+
+
+def test_while_nothing_changes_the_state_settles():
+    # One rule a tick; with the same operator and the same input the fade moves and the state comes to rest.
+    for state, conditions in itertools.product({rule[0] for rule in TABLE}, combinations()):
+        steady = conditions - {"at_neutral", "at_cue", "faulted", "reset"}
+        place = 0 if "at_neutral" in conditions else 2 if "at_cue" in conditions else 1
+        faulted, reset = "faulted" in conditions, "reset" in conditions
+        seen, moves = [], 0
+        for _ in range(12):
+            now = steady | {("at_neutral", "between", "at_cue")[place]}
+            if state == "OFFLINE":
+                now = (now - {"broken"}) | ({"fresh"} if not now & {"lost", "overdue"} else set())
+            now |= ({"faulted"} if faulted else set()) | ({"reset"} if reset else set())
+            before, state = state, after(state, now)
+            moves += state != before
+            if state == "ENGAGING":
+                steady = (steady - {"broken"}) | ({"fresh"} if not steady & {"lost", "overdue"} else set())
+            faulted = faulted and state != "OFFLINE"
+            reset = reset and state == "FAULT"
+            place = min(2, place + 1) if state in MOVING else max(0, place - 1)
+            seen.append(state)
+        assert len(set(seen[-4:])) == 1
+        assert moves <= 5
+
+
+# ---- through the emitter ---------------------------------------------------------------------------------------------
+
+
+def test_there_is_at_most_one_transition_a_tick():
+    rig = running().jump().drive(1.5).operate("hold").run(0.2).operate("engage").drive(2.0)
+    times = [move["time"] for move in rig.log]
+    assert len(times) > 5
+    assert len(set(times)) == len(times)
+    for one, two in itertools.pairwise(rig.log):
+        assert one["to"] == two["from"]
+
+
+@pytest.mark.parametrize("operators", [["park"], ["hold"], ["park", "hold"], []])
+def test_nothing_but_engage_ends_a_fault(operators):
+    rig = faulted()
+    assert rig.state == "FAULT"
+    for operator in operators:
+        rig.operate(operator)
+        rig.drive(1.0)
+    rig.drive(5.0)
+    rig.session.begin(rig.now)  # nor a new session
+    rig.session.feed(AXES.encode(), rig.now)
+    rig.drive(2.0)
+    assert rig.state == "FAULT"
+    assert not any(rig.emitter.trace["cue"][name][-300:].any() for name in MOVERS)
+    rig.operate("engage").drive(2.0)
+    assert rig.state == "RUNNING"
+    assert rig.emitter.counts()["not_finite"] == 1
+
+
+def test_engaging_before_the_fault_is_seen_does_not_end_it():
+    rig = running().feed(acceleration=TOO_LARGE).ticks(1)
+    assert rig.emitter.counts()["not_finite"] == 1
+    assert rig.state == "RUNNING"
+    rig.operate("engage").drive(3.0)
+    assert rig.state == "FAULT"
+
+
+def test_a_fault_fades_from_the_last_good_cue():
+    rig = running()
+    before = rig.emitter.newest()["cue"][0]
+    rig.feed(acceleration=TOO_LARGE).run(1.2)
+    trace = rig.emitter.trace
+    fading = trace[trace["state"] == State.FAULT]
+    assert fading["cue"]["surge"] == pytest.approx(fading["weight"] * before["surge"], abs=1e-15)
+    assert fading["cue"]["pitch"] == pytest.approx(fading["weight"] * before["pitch"], abs=1e-15)
+    assert fading["weight"][-1] == 0.0
+
+
+def test_whoever_engages_and_parks_during_a_fault_stays_parked():
+    rig = faulted().operate("engage").operate("park").drive(3.0)
+    assert rig.state == "OFFLINE"
+    assert rig.operate("engage").drive(1.5).state == "RUNNING"
+
+
+@pytest.mark.parametrize("begin", [Rig, engaging, running, holding, parking, faulted])
+@pytest.mark.parametrize("operators", [[], ["engage"], ["hold"], ["engage", "hold", "engage"]])
+def test_stop_ends_at_neutral_from_anywhere_whatever_the_operator_does_then(begin, operators):
+    rig = begin()
+    rig.operate("stop")
+    for operator in operators:
+        rig.ticks(10)
+        rig.operate(operator).feed()
+    before = rig.emitter.counts()["ticks"]
+    rig.emitter.run(ticks=10_000)
+    ticks = rig.emitter.counts()["ticks"] - before
+    assert ticks * PERIOD * 1e-9 <= 1.2 * FADE_S + PERIOD * 1e-9
+    assert not any(rig.emitter.newest()["cue"][name][0] for name in MOVERS)
+
+
+@pytest.mark.parametrize("begin", [engaging, running, holding])
+def test_a_park_reaches_neutral_within_the_fade(begin):
+    # Turning round takes a few lags of a twentieth of a fade: the way is never longer than 1.2 fades.
+    rig = begin().operate("park").drive(1.25)
+    parked = next(move["time"] for move in rig.log if move["reason"] == "operator_park")
+    trace = rig.emitter.trace
+    neutral = trace["deadline"][(trace["deadline"] > parked) & (trace["weight"] == 0.0)][0]
+    assert (neutral - parked) * 1e-9 <= 1.2 * FADE_S
+    assert rig.state == "OFFLINE"
+
+
+def test_a_hold_keeps_the_motion_of_its_moment_and_survives_the_input():
+    rig = running().operate("hold").ticks()
+    held = rig.emitter.newest()["cue"][0]
+    rig.drive(0.5, acceleration=(0.0, 0.0, -5.0)).run(2.0)
+    assert rig.state == "HOLDING"
+    trace = rig.emitter.trace
+    late = trace["cue"][trace["state"] == State.HOLDING]
+    assert (late["surge"] == held["surge"]).all()
+    assert (late["pitch"] == held["pitch"]).all()
+
+
+def test_coming_back_from_a_hold_makes_no_step():
+    rig = running().operate("hold").drive(0.5, acceleration=(0.0, 0.0, -5.0))
+    rig.operate("engage").drive(0.5, acceleration=(0.0, 0.0, -5.0))
+    assert rig.state == "RUNNING"
+    surge = rig.emitter.trace["cue"]["surge"][-330:]
+    # From 1 to -5 along the fade: 15/8 of the difference a fade at the steepest.
+    assert np.abs(np.diff(surge)).max() <= 15 / 8 * 6.0 * PERIOD * 1e-9 / FADE_S * 1.01
+    assert surge.min() < -1.0
+
+
+def test_wishes_before_the_first_frame_count():
+    assert Rig().operate("hold").drive(1.0).state == "OFFLINE"
+    assert Rig().operate("park").drive(1.0).state == "OFFLINE"
+    assert Rig().operate("park").drive(0.2).operate("engage").drive(1.5).state == "RUNNING"

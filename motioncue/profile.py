@@ -234,7 +234,7 @@ def profile_text(name: str) -> str:
     if name in builtin_profiles():
         return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
     try:
-        return Path(name).read_text(encoding="utf-8")
+        return Path(name).read_text(encoding="utf-8-sig")  # some editors on Windows begin with a mark
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
         missing = isinstance(error, FileNotFoundError)
         what = "is neither a built-in profile nor a file" if missing else "cannot be read as text"
@@ -281,7 +281,7 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
 def _override(tables: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     path = key.strip().split(".")
-    if not equals or not all(path):
+    if not equals or not all(path) or "\n" in text:
         raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as source.hold_s=0.2")
     try:
         override.encode()

@@ -43,7 +43,7 @@ def stage_of(axes):
         car_forward=axes.car_forward,
         car_up=axes.car_up,
         head_m=axes.head,
-        orientation="world_to_car" if axes.conjugated else "car_to_world",
+        rotation="world_to_car" if axes.conjugated else "car_to_world",
         rates="car" if axes.rates_in_car else "world",
         gravity="included" if axes.gravity_included else "excluded",
     )
@@ -472,5 +472,5 @@ def test_another_length_of_output_is_refused(rng):
 def test_the_function_takes_every_option_of_the_stage(rng):
     arguments = state(rng, 20)
     axes = Axes(conjugated=True, rates_in_car=True, gravity_included=True)
-    motion = body_motion(*arguments, rates="car", gravity="included", orientation="world_to_car")
+    motion = body_motion(*arguments, rates="car", gravity="included", rotation="world_to_car")
     assert_same(motion, by_matrices(*arguments, axes))

@@ -386,7 +386,7 @@ def test_quaternion_order_sense_rates_and_gravity_can_be_set():
     plain = began(frame(orientation=(x, y, z, w), acceleration=acceleration, angular_velocity=omega)).newest()
     others = [
         ({"quaternion": "wxyz"}, {"orientation": (w, x, y, z)}),
-        ({"orientation": "world_to_car"}, {"orientation": turn.inv().as_quat()}),
+        ({"rotation": "world_to_car"}, {"orientation": turn.inv().as_quat()}),
         ({"rates": "car"}, {"angular_velocity": turn.inv().apply(omega)}),
         ({"gravity": "included"}, {"acceleration": acceleration + np.array([0, 9.80665, 0])}),
     ]

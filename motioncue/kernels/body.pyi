@@ -17,7 +17,7 @@ class BodyStage:
         car_forward: Sequence[float] = (0.0, 0.0, 1.0),
         car_up: Sequence[float] = (0.0, 1.0, 0.0),
         head_m: Sequence[float] = (0.0, 0.0, 0.0),
-        orientation: Literal["car_to_world", "world_to_car"] = "car_to_world",
+        rotation: Literal["car_to_world", "world_to_car"] = "car_to_world",
         rates: Literal["world", "car"] = "world",
         gravity: Literal["excluded", "included"] = "excluded",
     ) -> None: ...
@@ -25,7 +25,6 @@ class BodyStage:
 
 def body_motion(
     orientation: ArrayLike,
-    /,
     velocity: ArrayLike,
     acceleration: ArrayLike,
     angular_velocity: ArrayLike,

@@ -147,7 +147,7 @@ cdef class BodyStage:
         The car's axes in its own right-handed coordinates.
     head_m : sequence of 3 floats
         The occupant's head from the motion reference point: forward, right, up [m].
-    orientation : {"car_to_world", "world_to_car"}
+    rotation : {"car_to_world", "world_to_car"}
         Which way the quaternion rotates.
     rates : {"world", "car"}
         The axes in which angular velocity and acceleration come.
@@ -168,7 +168,7 @@ cdef class BodyStage:
         car_forward=(0.0, 0.0, 1.0),
         car_up=(0.0, 1.0, 0.0),
         head_m=(0.0, 0.0, 0.0),
-        str orientation="car_to_world",
+        str rotation="car_to_world",
         str rates="world",
         str gravity="excluded",
     ):
@@ -186,13 +186,13 @@ cdef class BodyStage:
         vector3(head_m, "head_m", self.frame.head)
         self.frame.head[2] = -self.frame.head[2]
         for name, value, allowed in (
-            ("orientation", orientation, ("car_to_world", "world_to_car")),
+            ("rotation", rotation, ("car_to_world", "world_to_car")),
             ("rates", rates, ("world", "car")),
             ("gravity", gravity, ("excluded", "included")),
         ):
             if value not in allowed:
                 raise ConfigError(f"{name}: found {value!r}, allowed are {' and '.join(map(repr, allowed))}")
-        self.frame.conjugate = orientation == "world_to_car"
+        self.frame.conjugate = rotation == "world_to_car"
         self.frame.rates_in_car = rates == "car"
         self.frame.with_gravity = gravity == "included"
 
@@ -233,7 +233,6 @@ cdef class BodyStage:
 
 def body_motion(
     orientation,
-    /,
     velocity,
     acceleration,
     angular_velocity,
@@ -251,7 +250,7 @@ def body_motion(
     angular_velocity, angular_acceleration : array_like of shape (n, 3)
         World axes [rad/s, rad/s^2], right-handed.  No angular acceleration means zero.
     **axes
-        As `BodyStage`: world_north, world_up, car_forward, car_up, head_m, orientation, rates, gravity.
+        As `BodyStage`: world_north, world_up, car_forward, car_up, head_m, rotation, rates, gravity.
 
     Returns
     -------

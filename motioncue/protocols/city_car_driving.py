@@ -75,7 +75,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """What the document leaves open; the defaults are the likeliest reading."""
 
     quaternion: Literal["xyzw", "wxyz"] = "xyzw"
-    orientation: Literal["car_to_world", "world_to_car"] = "car_to_world"
+    rotation: Literal["car_to_world", "world_to_car"] = "car_to_world"
     rates: Literal["world", "car"] = "world"
     gravity: Literal["excluded", "included"] = "excluded"
 
@@ -107,7 +107,7 @@ def session(options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.
         world_north=(0, 0, -1),
         world_up=(0, 1, 0),
         head_m=head_m,
-        orientation=options.orientation,
+        rotation=options.rotation,
         rates=options.rates,
         gravity=options.gravity,
     )

@@ -77,7 +77,7 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS)) -> Endpoin
         raise EndpointError(f"endpoint: found {url!r}, allowed is {FORMS[scheme]} with a port of 1 to 65535")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    elif any(character in host for character in ":/[]@ "):
+    elif any(character in host for character in ":/[]@ \0"):
         raise EndpointError(f"endpoint: found {url!r}, allowed is {FORMS[scheme]}; IPv6 hosts go in brackets")
     return Endpoint(scheme, host or "127.0.0.1", int(port))
 

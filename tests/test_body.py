@@ -446,7 +446,7 @@ def test_an_orientation_of_another_shape_is_refused(rng, shape):
         ("world_north", (np.inf, 0, 0), "world_north"),
         ("head_m", (0, 0), "head_m"),
         ("head_m", (0, np.nan, 0), "head_m"),
-        ("orientation", "sideways", "orientation"),
+        ("rotation", "sideways", "rotation"),
         ("rates", "wheel", "rates"),
         ("gravity", "maybe", "gravity"),
     ],

@@ -347,7 +347,7 @@ def test_park_fades_to_neutral_in_spite_of_frames_and_back():
     rig.frames_for(1.5)
     assert rig.trace["weight"][-1] == 0.0
     assert bits(rig.trace["cue"]["surge"][-100:]) == bytes(800)
-    rig.emitter.park(False)
+    rig.emitter.engage()
     rig.frames_for(1.5)
     assert rig.trace["weight"][-1] == 1.0
     assert (np.diff(rig.trace["index"]) == 1).all()

@@ -64,7 +64,7 @@ def weights(runs, *, fade_s=1.0, period_ns=PERIOD):
     session, emitter = rig(fade_s=fade_s, period_ns=period_ns, ticks=sum(n for n, _ in runs))
     session.feed(FRAME, START)
     for n, up in runs:
-        emitter.park(not up)
+        (emitter.engage if up else emitter.park)()
         emitter.run(n)
     return emitter.trace["weight"].copy()
 

@@ -11,7 +11,6 @@ import motioncue
 from motioncue.cueing import design
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.session import Session
 from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.layout import Field, Packet, Take, vector
@@ -65,7 +64,7 @@ class Rig:
         self.session.watch(acceleration=math.inf, rate=math.inf)
         self.clock = FakeClock(START)
         self.emitter = Emitter(
-            self.session, design(settings.cueing, 1e9 / PERIOD), self.clock, CueLimits(),
+            self.session, design(settings.cueing, 1e9 / PERIOD), self.clock,
             period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s, trace=20_000,
         )  # fmt: skip
         self.now = START

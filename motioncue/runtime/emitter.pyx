@@ -110,10 +110,10 @@ cdef class Emitter:
         Designed for `period_ns`.
     clock : Clock
         The grid's time.
-    limits : CueLimits
-        What is sent keeps them.
     period_ns : int
         Of the grid [ns].
+    limits : CueLimits, optional
+        What is sent keeps them.
     hold_s, fade_s : float
         How long a motion is held when no newer one comes, and how long the fade takes after that [s].
     trace : int
@@ -169,13 +169,14 @@ cdef class Emitter:
         Session session not None,
         Algorithm algorithm not None,
         Clock clock not None,
-        CueLimits limits not None,
         *,
         int64_t period_ns,
+        CueLimits limits=None,
         double hold_s=0.1,
         double fade_s=1.0,
         Py_ssize_t trace=0,
     ):
+        limits = CueLimits() if limits is None else limits
         self._alive = (session, algorithm, clock, limits)
         self._limits = &limits.set
         self._input = &session.state.newest

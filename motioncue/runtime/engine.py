@@ -32,7 +32,6 @@ __all__ = ["Engine", "cue", "load_profile"]
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
-FADE_TICKS = 40  # a shorter fade has too few ticks to turn round smoothly
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
 
 
@@ -74,11 +73,6 @@ def check(profile: Profile) -> None:
             f"{profile.output.system}, the highest rate its document calls stable"
         )
     cueing.design(profile.cueing, profile.output.rate_hz)
-    if profile.source.fade_s * profile.output.rate_hz < FADE_TICKS:
-        raise ConfigError(
-            f"source.fade_s: found {profile.source.fade_s:g} s, allowed is from "
-            f"{FADE_TICKS / profile.output.rate_hz:.3g} s on: {FADE_TICKS} ticks of output.rate_hz"
-        )
     _check_endpoint("source.endpoint", profile.source.endpoint, STREAMS)
     for name, url in _streams(profile).items():
         _check_endpoint(f"output.{name}", url, ("udp",))
@@ -196,8 +190,8 @@ class Pipeline:
             self.session,
             _design(profile),
             clock,
-            self._limits,
             period_ns=_period_ns(profile),
+            limits=self._limits,
             hold_s=source.hold_s,
             fade_s=source.fade_s,
             trace=trace,

@@ -128,7 +128,8 @@ cdef class Queue:
         self.done = 0
 
     def write(self, int64_t time, int64_t code, int64_t detail):
-        event_write(&self.events, time, code, detail)
+        cdef Event event = Event(time, code, detail, 0, 0, 0.0, 0.0)
+        event_write(&self.events, &event)
 
     def read(self):
         cdef Event event
@@ -142,9 +143,11 @@ cdef class Queue:
 
     def write_many(self, int64_t n):
         cdef int64_t i
+        cdef Event event
         with nogil:
             for i in range(n):
-                event_write(&self.events, i, 2 * i, 3 * i)
+                event = Event(i, 2 * i, 3 * i, 0, 0, 0.0, 0.0)
+                event_write(&self.events, &event)
             mc_store_release(&self.done, 1)
 
     def read_many(self):

@@ -7,14 +7,10 @@ from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
 DEBUG = os.environ.get("MOTIONCUE_CYTHON_DEBUG") == "1"
 JOBS = os.cpu_count() or 1
-
-# The two builds keep their C files apart, and every extension depends on the name of the build that was made last: to
-# change from one to the other recompiles, to build the same again compiles only what has changed.
-BUILD = "cython-debug" if DEBUG else "cython"
-STAMP = Path("build/variant")
 
 # Contraction off: a replay gives the same bits on every machine and in every build of one architecture.
 if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
@@ -35,23 +31,37 @@ DIRECTIVES = {
 }
 
 
-def stamp() -> str:
-    """Return the file that says which build was made last, changed only if that changes."""
-    STAMP.parent.mkdir(exist_ok=True)
-    if not STAMP.exists() or STAMP.read_text() != BUILD:
-        STAMP.write_text(BUILD)
-    return str(STAMP)
+class Build(build_ext):
+    """Translate when something is built, and only then; all processors at once."""
+
+    def run(self) -> None:
+        """Translate what has changed, then compile it."""
+        variant = "cython-debug" if DEBUG else "cython"
+        translated = cythonize(
+            self.extensions,
+            compiler_directives=DIRECTIVES,
+            build_dir=f"build/{variant}",
+            nthreads=JOBS if JOBS > 1 else 0,
+        )
+        # To change between the debug build and the other compiles everything, to build the same again only changes.
+        stamp = Path("build/variant")
+        if not stamp.exists() or stamp.read_text() != variant:
+            stamp.write_text(variant)
+        for extension, made in zip(self.extensions, translated, strict=True):
+            extension.sources = made.sources
+            extension.depends = [*made.depends, str(stamp)]
+        super().run()
 
 
 def extensions() -> list[Extension]:
     """Return one extension per .pyx file; headers beside it are found through the repository root."""
-    depends = [*(str(path) for path in Path("motioncue").rglob("*.h")), stamp()]
+    headers = [str(path) for path in Path("motioncue").rglob("*.h")]
     return [
         Extension(
             ".".join(path.with_suffix("").parts),
             [str(path)],
             include_dirs=["."],
-            depends=depends,
+            depends=headers,
             extra_compile_args=COMPILE,
             libraries=LIBRARIES,
         )
@@ -59,13 +69,5 @@ def extensions() -> list[Extension]:
     ]
 
 
-if __name__ == "__main__":  # the processes that translate in parallel may import this file again
-    setup(
-        ext_modules=cythonize(
-            extensions(),
-            compiler_directives=DIRECTIVES,
-            build_dir=f"build/{BUILD}",
-            nthreads=JOBS if JOBS > 1 else 0,
-        ),
-        options={"build_ext": {"parallel": JOBS}},
-    )
+if __name__ == "__main__":  # the processes that translate may import this file again
+    setup(ext_modules=extensions(), cmdclass={"build_ext": Build}, options={"build_ext": {"parallel": JOBS}})

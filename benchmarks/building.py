@@ -31,13 +31,14 @@ def package_flags() -> list[str]:
 @cache
 def build() -> tuple[ModuleType, ModuleType]:
     """Return the modules `_floor` and `_loops`, compiled if they are not, or no longer, up to date."""
-    headers = [str(HERE / "floor.h"), *map(str, (PACKAGE / "motioncue").rglob("*.pxd"))]
+    package = PACKAGE / "motioncue"
+    headers = [HERE / "floor.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
     extensions = [
         Extension(
             name,
             [str(HERE / source) for source in sources],
             include_dirs=[str(HERE), str(PACKAGE)],
-            depends=headers,
+            depends=[str(path) for path in headers],
             extra_compile_args=package_flags(),
             libraries=["m"],
         )

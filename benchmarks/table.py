@@ -22,7 +22,7 @@ import motioncue
 
 HERE = Path(__file__).resolve().parent
 COMMAND = "python benchmarks/table.py"
-UNITS = {"ns": "ns", "us": "µs", "s": "s"}
+UNITS = {"ns": "ns", "us": "µs", "ms": "ms"}
 
 
 def run(results: Path) -> None:
@@ -67,8 +67,8 @@ def machine(results: dict[str, Any]) -> str:
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
     return (
         f"{cpu.get('brand_raw', platform.machine())}, {cpu.get('count', '?')} processors, {info['system']} "
-        f"{info['release']}; Python {info['python_version']}, NumPy {numpy.__version__}, SciPy {scipy.__version__}; "
-        f"{compiler}, `{' '.join(package_flags())}`; motioncue {motioncue.__version__}"
+        f"{info['release'].split('-')[0]}; Python {info['python_version']}, NumPy {numpy.__version__}, "
+        f"SciPy {scipy.__version__}; {compiler}, `{' '.join(package_flags())}`; motioncue {motioncue.__version__}"
     )
 
 

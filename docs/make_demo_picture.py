@@ -37,7 +37,7 @@ COLORS = [
 ]
 THEME = TerminalTheme(BLACK, WHITE, COLORS)
 
-RUN = re.compile(r'<text class="([^"]+)" x="([^"]+)" y="([^"]+)" textLength="([^"]+)"[^>]*>([▁-█▉-▏]+)</text>')
+RUN = re.compile(r'<text class="([^"]+)" x="([^"]+)" y="([^"]+)" textLength="([^"]+)"[^>]*>((?:&#160;|[▁-▏])+)</text>')
 
 
 def run_to(moment_s: float) -> View:
@@ -65,11 +65,14 @@ def svg(picture: View) -> str:
 
 def _rectangles(run: re.Match[str]) -> str:
     """Return a run of block characters as rectangles: fonts disagree about where such characters end."""
-    style, left, baseline, length, characters = run.groups()
+    style, left, baseline, length, text = run.groups()
+    characters = text.replace("&#160;", " ")
     cell = float(length) / len(characters)
     top = float(baseline) - FONT_SIZE + 1.5  # where rich puts the background
     found = []
     for index, character in enumerate(characters):
+        if character == " ":
+            continue
         lower = character <= "█"  # lower eighths, then left ones
         share = (ord(character) - ord("▁") + 1 if lower else ord("▏") - ord(character) + 1) / 8
         x, width = float(left) + index * cell, cell if lower else cell * share

@@ -20,7 +20,7 @@
 # **What you will learn.** What *motion* and *cue* are and how their signs go; how the engine fades in and out; what a
 # washout keeps of a drive, what it replaces by tilt, and how much room it needs for that.
 #
-# **What you need.** `pip install "motioncue[notebooks]"`. No simulator, no platform: the drive comes with the package,
+# **What you need.** `pip install ".[notebooks]"`. No simulator, no platform: the drive comes with the package,
 # and the clock is a simulated one, so a minute of driving takes a fraction of a second.
 
 # %%

@@ -135,6 +135,20 @@ def test_the_kernel_refuses_an_array_that_is_not_motion(algorithm, motion):
         algorithm.process(motion)
 
 
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [
+        (np.zeros(5), r"Buffer dtype mismatch, .*'Cue\."),
+        (np.zeros(5, MOTION_DTYPE), "Buffer dtype mismatch, expected"),
+        (np.zeros((5, 1), CUE_DTYPE), "Buffer has wrong number of dimensions"),
+        (np.zeros(10, CUE_DTYPE)[::2], "ndarray is not C-contiguous"),
+    ],
+)
+def test_the_kernel_refuses_an_output_that_is_not_cues(algorithm, out, reason):
+    with pytest.raises(ValueError, match=reason):
+        algorithm.process(np.zeros(5, MOTION_DTYPE), out)
+
+
 def test_time_is_that_of_the_motion(rng, algorithm):
     motion = drive(rng, 30)
     np.testing.assert_array_equal(algorithm.process(motion)["time"], motion["time"])

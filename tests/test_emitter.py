@@ -314,7 +314,7 @@ def test_an_interruption_that_does_not_reach_neutral_keeps_the_state_of_the_wash
     assert_blended(trace[first:], motioncue.cue(WASHOUT, trace["motion"][first:]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(
     gaps=st.lists(st.tuples(st.floats(0.03, 1.2), st.floats(0.05, 1.5)), max_size=6),
     fade_s=st.sampled_from([0.3, 1.0, 2.5]),

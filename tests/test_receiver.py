@@ -289,6 +289,17 @@ def test_a_simulator_that_never_reads_its_replies_is_still_heard(url, session):
         client.close()
 
 
+def test_replies_that_one_simulator_left_unread_are_not_given_to_the_next(session, tmp_path):
+    url = stream_url(SCHEMES[0], tmp_path)
+    with serving(url, session):
+        client = connect(url, timeout_s=60)
+        while "reply_lost" not in session.rejected:
+            client.sendall(frame() * 5000)
+        client.close()
+        simulator(url, INIT_PACKAGE, FRAMES[0]).close()
+    assert session.accepted == 1
+
+
 JUNK = {
     "packages of no known type": struct.pack("<HB", 3, 9) * 20_000,
     "frames of the wrong size": (struct.pack("<HB", 106, 2) + bytes(103)) * 500,

@@ -241,6 +241,14 @@ def test_a_replay_ends_at_neutral_after_hold_and_fade(profile, trace, motion):
     assert not any(trace["cue"][name][-1] for name in motioncue.CUE_DTYPE.names if name not in ("time", "engine_speed"))
 
 
+def test_a_frame_that_comes_with_a_tick_is_replayed_in_that_tick(tmp_path):
+    path = write(tmp_path, init(), *(frame(frame_time=0.04) for _ in range(20)))
+    trace = replay(motioncue.load_profile("ccd-dk", "output.rate_hz=50"), path, tail_s=0.1)
+    # Ticks are 20 ms apart, and every other one meets a frame.
+    age = trace["deadline"] - trace["motion"]["time"]
+    assert age[:38].tolist() == [20_000_000, 0] * 19
+
+
 def test_direct_replays_the_body_frame_of_the_wire(wire):
     trace = replay("ccd-dk", SAMPLE, tail_s=0.05)
     expected = expected_motion(wire)

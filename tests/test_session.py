@@ -591,7 +591,7 @@ def within_limits(motion):
     return vectors and angles and all(math.isfinite(motion[name][0]) for name in CHANNELS)
 
 
-@settings(max_examples=1000)
+@settings(max_examples=500)
 @given(pieces=st.one_of(random_streams(), damaged_streams()))
 def test_any_stream_is_taken_as_the_reference_takes_it(pieces):
     session, reference = new_session(), Reference()
@@ -612,7 +612,7 @@ def test_any_stream_is_taken_as_the_reference_takes_it(pieces):
     assert reference.agrees(session.rejected), (session.rejected, reference.refused)
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(
     connections=st.lists(st.one_of(random_streams(), damaged_streams()), min_size=1, max_size=3),
     profile=st.sampled_from(PROFILES),

@@ -44,19 +44,19 @@ static inline mc_fd mc_accept(mc_fd listener) {
 }
 /* Bytes received; 0 if the peer has gone; -1 if there is nothing now. */
 static inline int mc_receive(mc_fd fd, uint8_t *buffer, int room) {
-    int n = (int)recv(fd, (char *)buffer, (size_t)room, 0);
+    int n = (int)recv(fd, (char *)buffer, room, 0);
     return n >= 0 ? n : (mc_would_block() ? -1 : 0);
 }
 /* Bytes sent; 0 if there is no room now; -1 if the peer has gone. */
 static inline int mc_send(mc_fd fd, const uint8_t *buffer, int size) {
-    int n = (int)send(fd, (const char *)buffer, (size_t)size, MSG_NOSIGNAL);
+    int n = (int)send(fd, (const char *)buffer, size, MSG_NOSIGNAL);
     return n >= 0 ? n : (mc_would_block() ? 0 : -1);
 }
 /* A datagram; 0, or -1 if the system refused it.  `address` is a packed sockaddr. */
 static inline int mc_send_to(mc_fd fd, const uint8_t *buffer, int size, const void *address, int address_size) {
     struct sockaddr_storage to;
     memcpy(&to, address, (size_t)address_size);
-    return sendto(fd, (const char *)buffer, (size_t)size, MSG_NOSIGNAL, (const struct sockaddr *)&to, address_size) == size ? 0 : -1;
+    return sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, (const struct sockaddr *)&to, address_size) == size ? 0 : -1;
 }
 static inline int mc_address_v4(void *out, const uint8_t *ip, int port) {
     struct sockaddr_in a;

@@ -29,7 +29,7 @@ ENGINE_KEYS = {"frames_received", "packets_sent", "rate_hz", "skipped", "rejecte
 class Program:
     """A command that runs in a process of its own."""
 
-    def __init__(self, *arguments, **options):
+    def __init__(self, *arguments, env=os.environ, **options):
         if WINDOWS:
             options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
         self.process = subprocess.Popen(
@@ -38,7 +38,7 @@ class Program:
             stderr=subprocess.PIPE,
             text=True,
             encoding="utf-8",
-            env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+            env={**env, "PYTHONIOENCODING": "utf-8"},
             **options,
         )
 

@@ -1,10 +1,10 @@
 """A run goes to neutral before it ends, whatever ends it."""
 
 import math
+import os
 import signal
 import socket
 import struct
-import time
 
 import numpy as np
 import pytest
@@ -13,6 +13,7 @@ from programs import ENGINE_KEYS, INTERRUPT, NEUTRAL, STREAM, SURGE, WINDOWS, Fe
 
 pytestmark = pytest.mark.rt
 
+FADE_S = 0.5
 ENDINGS = [INTERRUPT] if WINDOWS else [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
 
@@ -33,7 +34,7 @@ def curve(x):
 
 def assert_fades(surge):
     """Show that a run that was whole goes to zero along the fade's curve, a tick a packet, without a step."""
-    pace = round(1e9 / 333.33) * 1e-9 / 1.0  # of the fade of 1 s, in a tick
+    pace = round(1e9 / 333.33) * 1e-9 / FADE_S  # of the fade, in a tick
     tail = surge[np.flatnonzero(surge == SURGE)[-1] :]
     assert np.abs(np.diff(tail)).max() <= SURGE * 15 / 8 * pace * (1 + 1e-6)
     half = int(np.flatnonzero(tail < SURGE / 2)[0])
@@ -49,6 +50,7 @@ def setup(tmp_path):
     with Sink() as motion:
         keys = {
             "source.endpoint": url,
+            "source.fade_s": str(FADE_S),
             "source.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
             "output.motion": motion.url,
             "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
@@ -97,9 +99,12 @@ def test_a_duration_ends_at_neutral(setup):
     assert_fades(surge_of(packets))
 
 
-def test_demo_ends_with_a_fade_when_a_signal_comes():
-    with Program("demo", "--json") as demo:
-        time.sleep(1.0)  # before or after the start of the drive: both must end well
+def test_demo_ends_with_a_fade_when_a_signal_comes(tmp_path):
+    folders = {**os.environ, "TMPDIR": str(tmp_path), "TEMP": str(tmp_path), "TMP": str(tmp_path)}
+    with Program("demo", "--json", env=folders) as demo:
+        eventually(lambda: list(tmp_path.glob("motioncue-*")))  # it makes its private folder when it begins
         demo.signal(INTERRUPT)
         stats = demo.end()
-    assert stats["platform"]["streams"]["motion"]["last"]["surge"] == 0.0
+    assert stats["platform"]["lost"] == 0
+    assert all(stream["last"].get("surge", 0.0) == 0.0 for stream in stats["platform"]["streams"].values())
+    assert list(tmp_path.iterdir()) == []

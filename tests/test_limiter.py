@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from motioncue.kernels.limiter import CueLimits, Limiter
 from trouble_helpers import MOVERS
 
 import motioncue
 from motioncue.errors import ConfigError
-from motioncue.kernels.limiter import CueLimits, Limiter
 
 EPS = np.finfo(np.float64).eps
 DT = 1 / 333.33
@@ -108,25 +108,31 @@ pieces = st.one_of(
 )
 
 
+def piece_of(kind, size, n, last, rng):
+    """Return `n` values of one piece that begins after `last`."""
+    step = np.arange(1, n + 1)
+    if kind in ("hold", "huge"):
+        return np.full(n, size)
+    if kind == "burst":
+        return rng.choice([0.0, size, -size], n)
+    if kind == "square":
+        return size * (-1.0) ** (step // max(1, n // 4))
+    if kind == "ramp":
+        return last + (size - last) * step / n
+    if kind == "walk":
+        return last + np.cumsum(rng.normal(size=n)) * size * 0.05
+    if kind == "noise":
+        return last + rng.normal(size=n) * size * 0.1
+    return size * np.sin(step * rng.uniform(0.005, 1.0))
+
+
 def signal(plan, scale, seed):
     """Return the input that a list of pieces describes."""
     rng = np.random.default_rng(seed)
     out, last = [], 0.0
     for kind, size, n in plan:
-        size = size if kind == "huge" else size * scale
-        step = np.arange(1, n + 1)
-        piece = {
-            "hold": lambda: np.full(n, size),
-            "huge": lambda: np.full(n, size),
-            "burst": lambda: rng.choice([0.0, size, -size], n),
-            "square": lambda: size * (-1.0) ** (step // max(1, n // 4)),
-            "ramp": lambda: last + (size - last) * step / n,
-            "walk": lambda: last + np.cumsum(rng.normal(size=n)) * size * 0.05,
-            "noise": lambda: last + rng.normal(size=n) * size * 0.1,
-            "sine": lambda: size * np.sin(step * rng.uniform(0.005, 1.0)),
-        }[kind]()
-        out.append(piece)
-        last = 0.0 if abs(piece[-1]) > 1e6 * scale else float(piece[-1])
+        out.append(piece_of(kind, size if kind == "huge" else size * scale, n, last, rng))
+        last = 0.0 if abs(out[-1][-1]) > 1e6 * scale else float(out[-1][-1])
     return np.concatenate(out)
 
 

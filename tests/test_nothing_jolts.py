@@ -16,13 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from motioncue.kernels.supervisor import TABLE, State
 from trouble_helpers import BOUNDED, MOVERS, START, Bench, driven
 
-from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.dk import MOTION
 from motioncue.runtime.engine import Engine
-from motioncue.virtual.city_car_driving import INIT_PACKAGE
+from motioncue.virtual.city_car_driving import Simulator
+from motioncue.virtual.city_car_driving import driven as driven_packages
 
 EPS = np.finfo(np.float64).eps
 FRAME_NS = 16_666_667
@@ -37,9 +38,9 @@ OF_INPUT = {
 def turn_of(pace):
     """Return the largest second difference of the weight, in pace^2.
 
-    w = x^3 (10 - 15 x + 6 x^2) has slope at most 15/8 and curvature at most 10/sqrt(3).  The position's velocity follows
-    +-pace through a critically damped lag L = 20 pace, so its acceleration is at most pace 2 L/e whatever the pattern
-    (the integral of |L^2 (1 - L t) exp(-L t)|); explicit steps of the lag overshoot that by up to L.  Beside an end,
+    w = x^3 (10 - 15 x + 6 x^2) has slope at most 15/8 and curvature at most 10/sqrt(3).  The position's velocity
+    follows +-pace through a critically damped lag L = 20 pace, so its acceleration is at most pace 2 L/e whatever the
+    pattern (the integral of |L^2 (1 - L t) exp(-L t)|); explicit steps of the lag overshoot that by up to L.  Beside an end,
     where the velocity jumps, w is 10 x^3: 80 pace more.
     """
     return (15 / 8 * 40 / math.e) * (1 + 20 * pace) + 10 / math.sqrt(3) + 80 * pace
@@ -59,7 +60,7 @@ class Checker:
 
     def __call__(self):
         bench, trace = self.bench, self.bench.trace
-        moves = bench.pipeline.collect()
+        moves = bench.transitions()
         if len(trace) > self.done:
             self.ticks(trace[max(0, self.done - 3) :], fresh=self.done == 0)
         self.done = len(trace)
@@ -205,9 +206,7 @@ class Trouble(RuleBasedStateMachine):
             a = size * ((-1.0) ** i if flip else rng.uniform(-1, 1)) / math.sqrt(3)
             rates = tuple(rng.uniform(-6, 6, 3))
             self.place += 15 * 0.016
-            self.send(
-                package(self.place, velocity=(0.0, 0.0, 15.0), acceleration=(a, a, a), angular_velocity=rates)
-            )
+            self.send(package(self.place, velocity=(0.0, 0.0, 15.0), acceleration=(a, a, a), angular_velocity=rates))
 
     @rule(back=st.integers(1, 4), n=st.integers(1, 90))
     def repeat(self, back, n):
@@ -351,7 +350,9 @@ def troubled(plan, profile, hold_s, fade_s):
     for kind, size in plan:
         if kind in ("jump", "reconnect"):
             rng = np.random.default_rng(size)
-            now.update(place=float(rng.uniform(-1e4, 1e4)), roll=float(rng.uniform(-1, 1)), pitch=float(rng.uniform(-1, 1)))
+            now.update(
+                place=float(rng.uniform(-1e4, 1e4)), roll=float(rng.uniform(-1, 1)), pitch=float(rng.uniform(-1, 1))
+            )
             if kind == "reconnect":
                 bench.connect()
             send()
@@ -456,14 +457,14 @@ def test_after_a_discontinuity_the_cue_is_that_of_a_fresh_start(profile):
     one.run(1 / 60)
     jumped = one.now
     one.play(after, np.arange(len(after)) / 60)
-    moves = one.pipeline.collect()
+    moves = one.transitions()
     assert ("RUNNING", "PARKING", "teleport") in [(move["from"], move["to"], move["reason"]) for move in moves]
     (began,) = [move["time"] for move in moves if move["from"] == "OFFLINE" and move["time"] > jumped]
     # Another one, that waits at neutral until the same tick.
     two = Bench(profile=profile).connect()
     two.emitter.park()
-    for frame, time in zip(after, np.arange(len(after)) / 60, strict=True):
-        arrives = jumped + round(time * 1e9)
+    for frame, after_s in zip(after, np.arange(len(after)) / 60, strict=True):
+        arrives = jumped + round(after_s * 1e9)
         if two.now < began <= arrives:
             two.run_to(began)
             two.emitter.engage()
@@ -581,7 +582,7 @@ def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
 
     def forget():
         hour.bench.session.events()
-        hour.bench.pipeline.collect()
+        hour.bench.transitions()
 
     hour.go(300, forget)
     gc.collect()
@@ -653,6 +654,23 @@ def settings_for(folder, port):
     return load_profile(
         "ccd-dk", f"source.endpoint=unix://{folder}/s", "source.fade_s=0.5", f"output.motion=udp://127.0.0.1:{port}",
     )  # fmt: skip
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
+def test_every_transition_is_logged_once_however_often_statistics_are_asked_for(tmp_path, caplog):
+    caplog.set_level("DEBUG", "motioncue")
+    with Engine(settings_for(tmp_path, free_udp_port())) as engine:
+        simulator = Simulator(f"unix://{tmp_path}/s", driven_packages("turns", 60, 2.0))
+        thread = threading.Thread(target=simulator.run, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            engine.stats()
+        until(lambda: engine.stats()["state"] == "OFFLINE")
+    moves = engine.stats()["transitions"]
+    assert len(moves) >= 4
+    said = [record.getMessage().split(" (")[0] for record in caplog.records if " to " in record.getMessage()]
+    assert said == [f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}" for move in moves]
 
 
 @pytest.mark.rt

@@ -135,7 +135,7 @@ def test_the_supervisor_is_told_the_name_the_measure_and_the_limit(event):
     frames["position"][:, 2] = 20 * DT * np.arange(len(frames))
     name, value, limit = event(frames[150:])
     bench = Bench().connect().play(frames, np.arange(len(frames)) * DT)
-    (move,) = [move for move in bench.pipeline.collect() if move["from"] == "RUNNING" and move["to"] == "PARKING"]
+    (move,) = [move for move in bench.transitions() if move["from"] == "RUNNING" and move["to"] == "PARKING"]
     assert move["reason"] == name
     assert move["value"] == pytest.approx(value, rel=1e-4)
     assert move["limit"] == pytest.approx(limit, rel=1e-4)
@@ -151,7 +151,7 @@ def test_a_moving_car_that_repeats_itself_is_frozen_or_paused(frame_time, name):
     frames["frame_time"][150:] = frame_time
     bench = Bench().connect().play(frames, np.arange(len(frames)) * DT)
     assert bench.session.discontinuities == {name: 1}
-    moves = bench.pipeline.collect()
+    moves = bench.transitions()
     (move,) = [move for move in moves if move["to"] == "PARKING"]
     assert move["reason"] == name
     assert move["limit"] == 1.0
@@ -340,7 +340,7 @@ def test_an_honest_drive_with_loss_and_gaps_holds_and_fades_but_never_faults(nam
     rng = np.random.default_rng(rate_hz)
     frames, times = on_a_bad_line(frames_of(name, rate_hz), rate_hz, rng, **LINES["gaps"])
     bench = Bench(profile=profile).connect().play(frames, times)
-    reasons = {move["reason"] for move in bench.pipeline.collect()}
+    reasons = {move["reason"] for move in bench.transitions()}
     assert reasons <= {"input", "cue_reached", "input_overdue", "input_back", "input_lost", "neutral_reached"}
     assert bench.emitter.counts()["not_finite"] == 0
 

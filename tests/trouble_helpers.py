@@ -7,7 +7,6 @@ import quaternion as npq
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.session import Session
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.engine import Pipeline
@@ -56,6 +55,7 @@ class Bench:
         self.session, self.emitter = self.pipeline.session, self.pipeline.emitter
         self.now = START
         self.fed = 0
+        self._moves = []
 
     def connect(self):
         """Begin a session, as a simulator that connects does."""
@@ -76,6 +76,7 @@ class Bench:
         """Let time pass until then."""
         self.emitter.run(until_ns=time_ns)
         self.now = time_ns
+        self._moves += self.pipeline.collect()
         return self
 
     def play(self, frames, times):
@@ -86,9 +87,15 @@ class Bench:
             self.feed(frame)
         return self
 
+    def transitions(self):
+        """Return the transitions since the last call."""
+        new = self._moves + self.pipeline.collect()
+        self._moves = []
+        return new
+
     def moves(self):
-        """Return the transitions since the last call as (from, to, reason)."""
-        return [(move["from"], move["to"], move["reason"]) for move in self.pipeline.collect()]
+        """Return them as (from, to, reason)."""
+        return [(move["from"], move["to"], move["reason"]) for move in self.transitions()]
 
     @property
     def trace(self):

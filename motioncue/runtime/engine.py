@@ -186,6 +186,8 @@ class Pipeline:
         )
         self._limits = _limits(profile)
         self.transitions: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
+        self._collected = 0
+        self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
         self.emitter = Emitter(
             self.session,
             _design(profile),
@@ -199,9 +201,16 @@ class Pipeline:
 
     def collect(self) -> list[dict[str, Any]]:
         """Keep the changes of state since the last call in `transitions`, and return them."""
-        new = self.emitter.transitions()
-        self.transitions.extend(new)
-        return new
+        return self.collect_after(self._collected)[0]
+
+    def collect_after(self, known: int) -> tuple[list[dict[str, Any]], int]:
+        """Do the same for whoever knows the first `known` changes; return the others, and how many there are in all."""
+        with self._collecting:
+            new = self.emitter.transitions()
+            self.transitions.extend(new)
+            self._collected += len(new)
+            missing = min(self._collected - known, len(self.transitions))
+            return list(self.transitions)[len(self.transitions) - missing :], self._collected
 
     def stats(self) -> dict[str, Any]:
         """Return what has happened so far; the keys are those of ``motioncue run --json``."""
@@ -267,6 +276,7 @@ class Engine:
         self._pipeline = Pipeline(profile, MonotonicClock(), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
+        self._logged = 0  # changes of state
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -315,7 +325,8 @@ class Engine:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
             log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
-        for move in self._pipeline.collect():
+        moves, self._logged = self._pipeline.collect_after(self._logged)
+        for move in moves:
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING

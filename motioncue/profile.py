@@ -191,7 +191,10 @@ class Limits(_Table, frozen=True, kw_only=True):
     heave_displacement: DisplacementBounds | None = None
 
     def bounds(self) -> dict[str, list[float | None]]:
-        """Return value, rate, acceleration and jerk bound of each bounded channel, in SI units; None is no bound."""
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
+
+        None is no bound.
+        """
         tables = {name: getattr(self, name) for name in self.__struct_fields__}
         return {
             name: [

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-import motioncue
-
-PACKAGE = Path(motioncue.__file__).parent
+PACKAGE = Path(__file__).parents[1] / "motioncue"
 
 LINES = (
     {"errors", "motion", "presets", "profile", "profiles", "data", "_version"},

@@ -40,8 +40,8 @@ def turn_of(pace):
 
     w = x^3 (10 - 15 x + 6 x^2) has slope at most 15/8 and curvature at most 10/sqrt(3).  The position's velocity
     follows +-pace through a critically damped lag L = 20 pace, so its acceleration is at most pace 2 L/e whatever the
-    pattern (the integral of |L^2 (1 - L t) exp(-L t)|); explicit steps of the lag overshoot that by up to L.  Beside an end,
-    where the velocity jumps, w is 10 x^3: 80 pace more.
+    pattern (the integral of |L^2 (1 - L t) exp(-L t)|); explicit steps of the lag overshoot that by up to L.  Beside
+    an end, where the velocity jumps, w is 10 x^3: 80 pace more.
     """
     return (15 / 8 * 40 / math.e) * (1 + 20 * pace) + 10 / math.sqrt(3) + 80 * pace
 

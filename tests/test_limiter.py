@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from motioncue.kernels.limiter import CueLimits, Limiter
 from trouble_helpers import MOVERS
 
 import motioncue
 from motioncue.errors import ConfigError
+from motioncue.kernels.limiter import CueLimits, Limiter
 
 EPS = np.finfo(np.float64).eps
 DT = 1 / 333.33

@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from motioncue.kernels.supervisor import TABLE, State
 from trouble_helpers import BOUNDED, MOVERS, START, Bench, driven
 
+from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.dk import MOTION
 from motioncue.runtime.engine import Engine

@@ -5,8 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.supervisor import TABLE, State
 from trouble_helpers import MOVERS, START
 
 import motioncue
@@ -14,6 +12,7 @@ from motioncue.cueing import design
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.session import Session
+from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.layout import Field, Packet, Take, vector
 from motioncue.runtime.emitter import Emitter
 

@@ -52,6 +52,7 @@ class Bench:
         self.profile = motioncue.load_profile(profile, *overrides)
         self.clock = FakeClock(START, stalls=stalls)
         self.pipeline = Pipeline(self.profile, self.clock, trace)
+        self._known = 0
         self.session, self.emitter = self.pipeline.session, self.pipeline.emitter
         self.now = START
         self.fed = 0
@@ -76,7 +77,7 @@ class Bench:
         """Let time pass until then."""
         self.emitter.run(until_ns=time_ns)
         self.now = time_ns
-        self._moves += self.pipeline.collect()
+        self._collect()
         return self
 
     def play(self, frames, times):
@@ -89,9 +90,13 @@ class Bench:
 
     def transitions(self):
         """Return the transitions since the last call."""
-        new = self._moves + self.pipeline.collect()
-        self._moves = []
+        self._collect()
+        new, self._moves = self._moves, []
         return new
+
+    def _collect(self):
+        new, self._known = self.pipeline.transitions(self._known)
+        self._moves += new
 
     def moves(self):
         """Return them as (from, to, reason)."""

@@ -26,7 +26,7 @@ cpdef enum Reason:
     PAUSED          # the same, with a frame time of zero
     RECONNECT       # another session: nothing connects it with the one before
     INPUT           # motion is coming in
-    INPUT_OVERDUE   # no new motion for half the time it is held
+    INPUT_OVERDUE   # no new motion for three quarters of the time it is held
     INPUT_LOST      # no new motion for longer than it is held
     INPUT_BACK      # it returned, and continues what came before
     CUE_REACHED     # faded in

@@ -25,7 +25,7 @@ cdef enum Condition:
     ENGAGED = 16        # neither of the two
     BROKEN = 32         # the newest motion does not continue the one in use
     LOST = 64           # no new motion for longer than it is held
-    OVERDUE = 128       # no new motion for half that time
+    OVERDUE = 128       # no new motion for three quarters of that time
     FRESH = 256         # none of the two
     AT_NEUTRAL = 512
     AT_CUE = 1024

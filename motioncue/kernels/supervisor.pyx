@@ -80,7 +80,7 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
         c |= BROKEN
     if not s.have_input or s.input.frozen or age > s.hold:
         c |= LOST
-    elif 2 * age > s.hold:
+    elif 4 * age > 3 * s.hold:
         c |= OVERDUE
     elif not broken:
         c |= FRESH

@@ -94,7 +94,7 @@ cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt
     """Return the first thing that a car cannot do in `dt` seconds, or ACCEPTED.
 
     What the frames report may have lasted for `dt` and the slack; what they do not report, for `dt` alone: 20 m/s^2 and
-    2 rad/s in between.  Noise: half a metre, half a metre a second, 3 degrees.
+    2 rad/s in between.  Noise: half a metre, half a metre a second, 1 degree.
     """
     cdef double late = dt + w.slack_s
     cdef double speed = m.speed if m.speed > w.motion.speed else w.motion.speed
@@ -111,7 +111,7 @@ cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt
             w, IMPOSSIBLE_ACCELERATION, distance(t.velocity, w.telemetry.velocity), 0.5 + a_sum * late + 20.0 * dt
         )
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_RATE, turned(m, &w.motion), 0.05 + rate_sum * late + 2.0 * dt)
+        reason = exceeded(w, IMPOSSIBLE_RATE, turned(m, &w.motion), 0.02 + rate_sum * late + 2.0 * dt)
     if reason == ACCEPTED:
         reason = judge(w, m)
     if reason == ACCEPTED:
@@ -128,16 +128,20 @@ cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m) noexce
     discontinuity, whose measure and limit are then in `value` and `limit`.
     """
     cdef double dt = (m.time - w.changed) * 1e-9
+    cdef double limit
+    cdef bint paused
     cdef int reason = ACCEPTED
     if w.armed:
         if memcmp(&t.orientation, &w.telemetry.orientation, STATE_BYTES) == 0:
             if not m.speed > 1.0:           # parked: nothing changes, and nothing is wrong
                 w.changed = m.time
                 return ACCEPTED
-            if dt <= w.frozen_s or w.changes < LIVELY:
+            paused = t.frame_duration <= 0.0    # the simulator says so itself: no need to wait for more evidence
+            limit = w.slack_s if paused else w.frozen_s
+            if dt <= limit or w.changes < LIVELY:
                 return ACCEPTED
-            w.value, w.limit = dt, w.frozen_s
-            return PAUSED if t.frame_duration <= 0.0 else FROZEN
+            w.value, w.limit = dt, limit
+            return PAUSED if paused else FROZEN
         w.changes += w.changes < LIVELY
         reason = compare(w, t, m, t.frame_duration if t.frame_duration > dt else dt)
     else:

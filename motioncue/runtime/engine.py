@@ -185,7 +185,7 @@ class Pipeline:
             frame_jump_s=watch.frame_jump_s,
         )
         self._limits = _limits(profile)
-        self.transitions: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
+        self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
         self.emitter = Emitter(
@@ -199,22 +199,18 @@ class Pipeline:
             trace=trace,
         )
 
-    def collect(self) -> list[dict[str, Any]]:
-        """Keep the changes of state since the last call in `transitions`, and return them."""
-        return self.collect_after(self._collected)[0]
-
-    def collect_after(self, known: int) -> tuple[list[dict[str, Any]], int]:
-        """Do the same for whoever knows the first `known` changes; return the others, and how many there are in all."""
+    def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
+        """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
         with self._collecting:
             new = self.emitter.transitions()
-            self.transitions.extend(new)
+            self._moves.extend(new)
             self._collected += len(new)
-            missing = min(self._collected - known, len(self.transitions))
-            return list(self.transitions)[len(self.transitions) - missing :], self._collected
+            missing = min(self._collected - known, len(self._moves))
+            return list(self._moves)[len(self._moves) - missing :], self._collected
 
     def stats(self) -> dict[str, Any]:
         """Return what has happened so far; the keys are those of ``motioncue run --json``."""
-        self.collect()
+        moves, _ = self.transitions()
         began = self.emitter.counts()["first_ns"]
         counts = self.emitter.counts()
         return {
@@ -231,7 +227,7 @@ class Pipeline:
             "state": self.emitter.state,
             "transitions": [
                 {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
-                for move in self.transitions
+                for move in moves
             ],
             "events": self.session.discontinuities,
             "limited": self._limits.shares(),
@@ -325,7 +321,7 @@ class Engine:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
             log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
-        moves, self._logged = self._pipeline.collect_after(self._logged)
+        moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"

@@ -1,4 +1,4 @@
-"""Draw ``docs/demo.svg``: the live view in the middle of a real demo run.
+"""Draw ``docs/demo.svg``: the live view in the middle of a real demo run, `motioncue demo --drive trouble`.
 
 Run it from the repository's root:  python docs/make_demo_picture.py [FILE]
 """
@@ -19,8 +19,9 @@ from motioncue.cli.screen import PERIOD_S
 from motioncue.virtual.rig import Rig
 
 PROFILE = "ccd-dk-washout"
-MOMENT_S = 19.6  # hard braking has just ended, the first corner has begun
-WIDTH, HEIGHT = 92, 24
+DRIVE = "trouble"
+MOMENT_S = 26.3  # a teleport was caught, the cue is whole again, the second corner begins
+WIDTH, HEIGHT = 92, 28
 FONT_SIZE, LINE_HEIGHT = 20.0, 24.4  # of rich's SVG
 SEAM = 0.4
 
@@ -42,11 +43,11 @@ RUN = re.compile(r'<text class="([^"]+)" x="([^"]+)" y="([^"]+)" textLength="([^
 
 def run_to(moment_s: float) -> View:
     """Drive until `moment_s` after the start and return the view then."""
-    with Rig(PROFILE, "tour") as rig:
+    with Rig(PROFILE, DRIVE) as rig:
         view = rig_view(rig)
         start = time.monotonic()
         while (elapsed := time.monotonic() - start) < moment_s:
-            picture = view(elapsed, parked=False)
+            picture = view(elapsed, keys=True)
             time.sleep(PERIOD_S)
     return picture
 

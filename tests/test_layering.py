@@ -21,7 +21,7 @@ LINES = (
 LINE = {unit: number for number, line in enumerate(LINES) for unit in line}
 STRANGERS = LINES[2]  # on the same line, but they never import each other
 
-SYSTEM_CALLS = re.compile(r"motioncue/(transports/.*|kernels/(clock\.\w+|fpu\.h|atomics\.h))")
+SYSTEM_CALLS = re.compile(r"motioncue/(transports/.*|kernels/(clock\.\w+|fpu\.h|atomics\.h)|cli/keys\.py)")
 PORTABLE = {"float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "Python.h"}
 SYSTEM_MODULES = {"_winapi", "fcntl", "grp", "msvcrt", "posix", "pwd", "resource", "termios", "tty", "winreg"}
 

@@ -1,5 +1,6 @@
 """The command line: ``motioncue COMMAND``.  Each command is a module that is imported when it is used."""
 
+import signal
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -45,6 +46,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         command: click.Command = import_module(f"motioncue.cli.{cmd_name}").command
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see main
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -71,4 +74,7 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command line; ends the process."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        # Until the command is imported there is nothing to end well: Ctrl-C ends the process without a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     cli(prog_name="motioncue")

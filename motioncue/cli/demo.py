@@ -40,14 +40,15 @@ def command(duration: float | None, drive: str, profile: str, as_json: bool) -> 
     """Drive a virtual car through the whole engine, live in the terminal.
 
     The car speaks its simulator's protocol through a real endpoint to the engine, which feeds a virtual platform over
-    real UDP.  Nothing else is needed.
+    real UDP.  Nothing else is needed.  Keys and signals are those of `motioncue run`.
 
     \b
-    Drives: tour, turns, brake, still.
+    Drives: tour, turns, brake, still, and
+    trouble: pauses, teleports, broken frames, honest driving in between.
     Example:  motioncue demo --profile ccd-dk-washout --duration 30
     """
     live = wanted()
-    with Interrupts() as interrupts:
+    with Interrupts(operator=True) as interrupts:
         with (
             logged(live=live, level=logging.WARNING) as messages,
             Rig(profile, drive, duration) as rig,

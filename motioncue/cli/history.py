@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from motioncue.cli.live import CHANNELS, Series
 
-__all__ = ["History", "Rate", "state_of"]
+__all__ = ["History", "Rate"]
 
 BUCKET_S = 0.2  # one cell of a trace
 BUCKETS = 200
@@ -70,26 +70,3 @@ class History:
         while math.isfinite(shown) and abs(shown) > self.scales[name]:
             scale = self.scales[name]
             self.scales[name] = scale * (2.5 if f"{scale:e}"[0] == "2" else 2.0)
-
-
-def state_of(weight: float, age_s: float | None, hold_s: float, *, parked: bool) -> str:
-    """Name the engine's state.
-
-    Parameters
-    ----------
-    weight : float
-        Of the fade: 0 neutral, 1 the whole cue.
-    age_s : float or None
-        Of the newest motion [s]; None before the first.
-    hold_s : float
-        How old it may be before the fade to neutral begins [s].
-    parked : bool
-        Whether the engine was told to go to neutral and stay.
-    """
-    if parked:
-        return "fading out" if weight > 0 else "parked"
-    if age_s is None or age_s > hold_s:
-        return "fading out" if weight > 0 else "waiting"
-    if weight < 1:
-        return "fading in"
-    return "holding" if age_s > 0.5 * hold_s else "running"

@@ -11,7 +11,18 @@ from rich.text import Text
 
 from motioncue.cli.bars import Glyphs, bar, trace
 
-__all__ = ["CHANNELS", "Channel", "Series", "View", "clock", "microseconds", "render"]
+__all__ = [
+    "CHANNELS",
+    "STATES",
+    "Channel",
+    "Series",
+    "Transition",
+    "View",
+    "clock",
+    "microseconds",
+    "percent",
+    "render",
+]
 
 
 class Channel(NamedTuple):
@@ -37,19 +48,25 @@ CHANNELS = (
 """What the view shows, top to bottom; yaw as a rate, because a heading has no neutral."""
 
 STATES = {
-    "waiting": "#8b95a3",
-    "fading in": "#e8c547",
+    "offline": "#8b95a3",
+    "engaging": "#e8c547",
     "running": "#5fd068",
-    "receiving": "#5fd068",
     "holding": "#e8c547",
-    "fading out": "#ff8f5a",
-    "parked": "#8b95a3",
+    "parking": "#ff8f5a",
+    "fault": "#ff5f5f",
+    "waiting": "#8b95a3",
+    "receiving": "#5fd068",
 }
-"""Every state, and its colour."""
+"""Every state, and its colour: the supervisor's, then those of who only listens."""
 
 COLORS = {"car": "#4cc2ff", "cue": "#ffb454"}
+CAUGHT = Style(color="#ff8f5a")
 DIM = Style(color="#8b95a3")
 STRONG = Style(bold=True)
+
+MOVES, MESSAGES = 8, 3  # transitions and messages, at most
+USUAL, FEW = 8, 4  # lines below the channels that are worth more than blank lines, and transitions among them
+MIDDLE = 3  # the first channel that is an angle
 
 
 @dataclass(frozen=True)
@@ -60,6 +77,14 @@ class Series:
     label: str  # up to four letters
     values: Mapping[str, float]  # newest, SI, by channel; a missing one is shown as a dash
     traces: Mapping[str, Sequence[float]]  # a few seconds, SI, newest last
+
+
+class Transition(NamedTuple):
+    """A change of state."""
+
+    time_s: float
+    reason: str
+    to: str  # one of `STATES`
 
 
 @dataclass(frozen=True)
@@ -73,6 +98,9 @@ class View:
     facts: Sequence[Sequence[tuple[str, str]]]  # name, value; each group begins a line
     series: Sequence[Series]
     scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, where not the least one
+    caught: Mapping[str, int] = field(default_factory=dict)  # how often, by what
+    limited: Mapping[str, float] = field(default_factory=dict)  # share of ticks, by channel
+    transitions: Sequence[Transition] = ()  # newest last
     messages: Sequence[str] = ()
     hint: str = ""
 
@@ -93,34 +121,41 @@ def microseconds(value: float) -> str:
     return f"{value * 1e-6:#.3g} s"
 
 
+def percent(share: float) -> str:
+    """Return a share above zero so that it never reads as zero."""
+    if share < 0.0005:
+        return "<0.1 %"
+    return f"{100 * share:.1f} %" if share < 0.0095 else f"{100 * share:.0f} %"
+
+
 def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     """Return the picture: at most `height` lines, each at most `width` cells.
 
     Notes
     -----
-    Traces go first when it gets narrow, then bars; blank lines go first when it gets low, then messages, then channels.
+    Traces go first when it gets narrow, then bars.  When it gets low, blank lines go first, then messages, then older
+    transitions, then what was caught and limited, then channels.
     """
     head = [_title(view, width, glyphs), *_facts(view, width, glyphs)]
     rows = [_channel(channel, view, width, glyphs) for channel in CHANNELS]
-    count = sum(map(len, rows))
-    room = height - len(head) - count
-    foot = _foot(view, glyphs)
-    if room >= 1:
+    room = height - len(head) - sum(map(len, rows))
+    needed = len(_foot(view, width, USUAL, glyphs, FEW))
+    if room > needed:
         head.append(Text())
         room -= 1
-    spaced = room >= len(rows) - 1 + bool(foot)
-    if spaced:
-        room -= len(rows) - 1
+    gaps: tuple[int, ...] = tuple(range(1, len(rows)))
+    if room < len(gaps) + needed:
+        gaps = (MIDDLE,) if room > needed else ()
+    room -= len(gaps)
+    foot = _foot(view, width, max(0, room - (room > needed)), glyphs)
     lines = list(head)
     for index, row in enumerate(rows):
-        if spaced and index:
+        if index in gaps:
             lines.append(Text())
         lines += row
-    if foot and room >= 2:
+    if len(foot) < room:
         lines.append(Text())
-        room -= 1
-    lines += foot[-room:] if room > 0 else []
-    return Group(*(_cut(line, width) for line in lines[:height]))
+    return Group(*(_cut(line, width) for line in [*lines, *foot][:height]))
 
 
 def _cut(line: Text, width: int) -> Text:
@@ -144,13 +179,18 @@ def _facts(view: View, width: int, glyphs: Glyphs) -> list[Text]:
     lines = []
     for index, group in enumerate(view.facts):
         items = [Text.assemble((f"{glyphs.text(name)} ", DIM), glyphs.text(value)) for name, value in group]
-        items = items if index else [state, *items]
-        lines.append(Text(" ").append_text(items[0]))
-        for item in items[1:]:
-            if len(lines[-1]) + 2 + len(item) <= width - 1:
-                lines[-1].append("  ").append_text(item)
-            else:
-                lines.append(Text(" ").append_text(item))
+        lines += _flow(items if index else [state, *items], width)
+    return lines
+
+
+def _flow(items: Sequence[Text], width: int) -> list[Text]:
+    """Return items side by side, in as many lines as the width asks for."""
+    lines: list[Text] = []
+    for item in items:
+        if lines and len(lines[-1]) + 2 + len(item) <= width - 1:
+            lines[-1].append("  ").append_text(item)
+        else:
+            lines.append(Text(" ").append_text(item))
     return lines
 
 
@@ -193,8 +233,38 @@ def _split(room: int) -> int:
     return cells if (room - cells) % 2 else cells + 1
 
 
-def _foot(view: View, glyphs: Glyphs) -> list[Text]:
-    lines = [Text(f" {glyphs.text(line)}", DIM) for line in list(view.messages)[-3:]]
-    if view.hint:
-        lines.append(Text(f" {glyphs.text(view.hint)}", DIM))
-    return lines
+def _foot(view: View, width: int, room: int, glyphs: Glyphs, most: int = MOVES) -> list[Text]:
+    """Return what stands below the channels in at most `room` lines, the least important left out.
+
+    Of the transitions there are the newest, `most` of them.
+    """
+    counts = [(f"{_words(name)} ", str(count)) for name, count in view.caught.items()]
+    shares = [(f"{_words(name)} ", f"{percent(share)}") for name, share in view.limited.items()]
+    known = []
+    for title, items, style in (("caught", counts, CAUGHT), ("limited", shares, CAUGHT)):
+        texts = [Text.assemble((glyphs.text(name), style), value) for name, value in items]
+        known += _flow([Text(f"{title:<7}", DIM), *texts], width) if texts else []
+    hint = [Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else []
+    moves = [_transition(transition, glyphs) for transition in view.transitions]
+    messages = [Text(f" {glyphs.text(line)}", DIM) for line in view.messages]
+    hint = hint[:room]
+    room -= len(hint)
+    kept_moves = moves[max(0, len(moves) - min(room, max(1, room - len(known)), most)) :] if room else []
+    room -= len(kept_moves)
+    known = known[:room]
+    room -= len(known)
+    kept_messages = messages[max(0, len(messages) - min(room, MESSAGES)) :]
+    return [*known, *kept_moves, *kept_messages, *hint]
+
+
+def _words(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _transition(transition: Transition, glyphs: Glyphs) -> Text:
+    return Text.assemble(
+        (f" {transition.time_s:6.1f} s  ", DIM),
+        _words(transition.reason),
+        (glyphs.text(" → "), DIM),
+        (transition.to, Style(color=STATES[transition.to])),
+    )

@@ -20,13 +20,20 @@ __all__ = ["command"]
 def command(profile: str, overrides: tuple[str, ...], duration: float | None, as_json: bool) -> None:
     """Wait for the simulator and drive the platform.
 
-    Ctrl-C or SIGTERM fades to neutral and ends with exit status 0.
+    \b
+    On a terminal, keys operate it:
+      e   engage: follow the simulator; after a fault, allow motion again
+      h   hold: keep the motion of this moment
+      p   park: fade to neutral and stay there
+      q   park and quit
+    Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.
+    Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0.
 
     \b
     Example:  motioncue run --profile ccd-dk --set output.rate_hz=250
     """
     live = wanted()
-    with Interrupts() as interrupts:
+    with Interrupts(operator=True) as interrupts:
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
             title = f"motioncue run · {path_of(settings)}"

@@ -1,39 +1,64 @@
-"""Signals that ask a run to end: noted, never raised, so that nothing can break the way to neutral."""
+"""Signals that ask something of a run: noted, never raised, so that none breaks a fade."""
 
 import signal
 import threading
+from collections import deque
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["Interrupts"]
+__all__ = ["ENDINGS", "REQUESTS", "Interrupts"]
 
-NAMES = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last one is Ctrl-Break on Windows
+ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # the last one is Ctrl-Break on Windows
+REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park"}
+"""What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
+
+KEPT = 16  # requests that nobody has looked at yet
 
 
 class Interrupts:
-    """Counts the signals that ask to end, while it is entered.
+    """Counts the signals that ask to end, and keeps what others ask for, while it is entered.
+
+    Parameters
+    ----------
+    operator : bool
+        Whether to take the operator's signals, too.
+
+    Attributes
+    ----------
+    count : int
+        How often a signal has asked to end.
+    requests : deque of str
+        What signals have asked for: "engage", "hold" or "park", oldest first.
 
     Notes
     -----
-    Handlers only count: an event object could dead-lock with the thread that waits for it, and an exception could
-    break off a fade.  Loops look at `count`.  A hang-up that is ignored (``nohup``) stays ignored.
+    Handlers only note: an event object could dead-lock with the thread that waits for it, and an exception could
+    break off a fade.  Loops look here.  A hang-up or a suspension that is ignored (``nohup``) stays ignored.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, operator: bool = False) -> None:
         self.count = 0
+        self.requests: deque[str] = deque(maxlen=KEPT)
+        self._operator = operator
         self._before: dict[int, Any] = {}
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
 
+    def _request(self, number: int, frame: FrameType | None) -> None:
+        self.requests.append(REQUESTS[signal.Signals(number).name])
+
     def __enter__(self) -> "Interrupts":
-        """Begin to count."""
+        """Begin to take signals."""
         if threading.current_thread() is threading.main_thread():  # elsewhere signals never arrive
-            for name in NAMES:
+            handlers = dict.fromkeys(ENDINGS, self._note)
+            if self._operator:
+                handlers |= dict.fromkeys(REQUESTS, self._request)
+            for name, handler in handlers.items():
                 number = getattr(signal, name, None)
-                if number is None or (name == "SIGHUP" and signal.getsignal(number) is signal.SIG_IGN):
-                    continue
-                self._before[number] = signal.signal(number, self._note)
+                ignored = name in ("SIGHUP", "SIGTSTP") and number and signal.getsignal(number) is signal.SIG_IGN
+                if number is not None and not ignored:
+                    self._before[number] = signal.signal(number, handler)
         return self
 
     def __exit__(

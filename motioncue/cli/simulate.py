@@ -19,7 +19,7 @@ __all__ = ["command"]
 @click.argument("system", metavar="SYSTEM")
 @click.option("--to", "endpoint", metavar="ENDPOINT", required=True, help="Where the engine listens.")
 @click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
-@click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (the default), turns, brake, still.")
+@click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
 @click.option(
     "--rate", type=float, callback=positive, metavar="HZ", help="Frames a second; 60, or the recording's own pace."
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
-from motioncue.cli.live import microseconds
+from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
 
 __all__ = ["engine_rows", "lateness", "platform_rows", "print_summary", "reasons"]
@@ -23,8 +23,8 @@ def print_summary(title: str, rows: Sequence[tuple[str, str]]) -> None:
 
 
 def reasons(rejected: Mapping[str, int]) -> str:
-    """Return what was rejected and why."""
-    return ", ".join(f"{count} {reason}" for reason, count in rejected.items()) or "0"
+    """Return what was rejected, or what happened, and how often."""
+    return ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in rejected.items()) or "0"
 
 
 def lateness(quantiles: Mapping[str, float]) -> str:
@@ -33,8 +33,17 @@ def lateness(quantiles: Mapping[str, float]) -> str:
     return ", ".join(f"{names[key]} {microseconds(quantiles[key])}" for key in names if key in quantiles)
 
 
+def changes(stats: Mapping[str, Any]) -> str:
+    """Return the final state, and how many changes led there."""
+    count = len(stats["transitions"])
+    return f"{stats['state'].lower()}, after {count} change{'' if count == 1 else 's'}"
+
+
 def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the rows that say what an engine did."""
+    limited = ", ".join(
+        f"{name.replace('_', ' ')} {percent(share)}" for name, share in stats["limited"].items() if share
+    )
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
         ("frames in", str(stats["frames_received"])),
@@ -42,6 +51,9 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("late by", lateness(stats["lateness_us"])),
         ("skipped", str(stats["skipped"])),
         ("rejected", reasons(stats["rejected"])),
+        ("state", changes(stats)),
+        ("events", reasons(stats["events"])),
+        ("limited", limited or "0"),
     ]
 
 

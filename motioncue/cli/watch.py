@@ -1,19 +1,28 @@
-"""Watch a running engine to its end: show it, and take it to neutral when time is up or a signal asks."""
+"""Watch a running engine to its end: show it, do what its operator asks, take it to neutral."""
 
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from motioncue.cli.history import History, Rate, state_of
-from motioncue.cli.live import CHANNELS, View, microseconds
+from motioncue.cli.history import History, Rate
+from motioncue.cli.keys import Keys
+from motioncue.cli.live import CHANNELS, STATES, Transition, View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen
 from motioncue.cli.signals import Interrupts
 from motioncue.profile import Profile
 from motioncue.runtime.engine import Engine
 
-__all__ = ["EngineView", "path_of", "values_of", "watch"]
+__all__ = ["KEYS", "EngineView", "path_of", "values_of", "watch"]
 
 PATIENCE = 3.0  # fades that the way to neutral may take before the engine is stopped anyway
+SHOWN = 20  # transitions that a view may show
+
+KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit"}
+"""What each key asks for; to quit is to park and end."""
+
+# The log's lines about transitions: the view has its own.
+TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
 def path_of(profile: Profile) -> str:
@@ -66,11 +75,20 @@ class EngineView:
         self._history = History([("car", "car"), ("cue", label)])
         self._in, self._out = Rate(), Rate()
 
-    def __call__(self, elapsed_s: float, *, parked: bool) -> View:
-        """Return the view now."""
+    def __call__(self, elapsed_s: float, *, operator: str = "engage", keys: bool = False) -> View:
+        """Return the view now.
+
+        Parameters
+        ----------
+        elapsed_s : float
+            Since the beginning [s].
+        operator : str
+            What was asked for last: "engage", "hold", "park" or "quit".
+        keys : bool
+            Whether the operator has a keyboard.
+        """
         tick, stats = self._engine.newest(), self._engine.stats()
         cue, packets = self._cue() if self._cue else (values_of(tick["cue"]), stats["packets_sent"])
-        received = tick["motion"]["time"][0]
         weight = float(tick["weight"][0])
         late = stats["lateness_us"]
         facts = [
@@ -78,6 +96,7 @@ class EngineView:
                 ("in", f"{self._in.add(elapsed_s, stats['frames_received']):5.1f} frames/s"),
                 ("out", f"{self._out.add(elapsed_s, packets):5.1f} packets/s"),
                 ("cue", f"{100 * weight:3.0f} %"),
+                *([("operator", operator)] if operator != "engage" else []),
             ],
             [
                 ("late p50", f"{microseconds(late['p50']):>7}"),
@@ -87,55 +106,99 @@ class EngineView:
                 ("rejected", str(sum(stats["rejected"].values()))),
             ],
         ]
-        age_s = float(tick["deadline"][0] - received) * 1e-9 if received else None
-        motion = values_of(tick["motion"]) if received else {}
+        motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}
+        state = stats["state"].lower()
         return View(
             title=self._title,
-            state=state_of(weight, age_s, self._engine.profile.source.hold_s, parked=parked),
+            state=state,
             elapsed_s=elapsed_s,
             total_s=self._total_s,
             facts=facts,
             series=self._history.add(elapsed_s, (motion, cue)),
             scales=self._history.scales,
-            messages=tuple(self._messages),
-            hint="Ctrl-C ends with a fade to neutral",
+            caught={**stats["events"], **stats["rejected"]},
+            limited={name: share for name, share in stats["limited"].items() if share > 0.0},
+            transitions=[
+                Transition(move["t"], move["reason"], move["to"].lower()) for move in stats["transitions"][-SHOWN:]
+            ],
+            messages=[line for line in list(self._messages) if not TRANSITION.search(line)],
+            hint=_hint(state, operator, keys),
         )
+
+
+def _hint(state: str, operator: str, keys: bool) -> str:
+    """Return what the operator can do now."""
+    if operator == "quit":
+        return "ending with a fade to neutral"
+    if not keys:
+        return "Ctrl-C ends with a fade to neutral"
+    what = "  ".join(f"{key} {'park and quit' if word == 'quit' else word}" for key, word in KEYS.items())
+    return f"{what}  ·  after a fault only e goes on" if state == "fault" else what
 
 
 def watch(
     engine: Engine, view: Callable[..., View], screen: Screen, interrupts: Interrupts, duration_s: float | None
 ) -> float:
-    """Wait until time is up or a signal comes, then fade to neutral; return how long it all took [s].
+    """Do what the operator asks until time is up or the end is asked for, then fade to neutral.
 
     Parameters
     ----------
     engine : Engine
         Running; still running afterwards, at neutral or nearly so.
     view : callable
-        Takes the elapsed time [s] and whether the engine is parked; returns what to show.
+        Returns what to show; takes what `EngineView` does.
     screen : Screen
         Where to show it.
     interrupts : Interrupts
         Entered.
     duration_s : float or None
-        The whole time, fade included [s]; None is until a signal.
+        The whole time, fade included [s]; None is until a signal, or the key for it.
+
+    Returns
+    -------
+    float
+        How long it all took [s].
     """
+    with Keys() as keys:
+        return _watch(engine, view, screen, interrupts, keys, duration_s)
+
+
+def _watch(
+    engine: Engine,
+    view: Callable[..., View],
+    screen: Screen,
+    interrupts: Interrupts,
+    keys: Keys,
+    duration_s: float | None,
+) -> float:
     fade_s = engine.profile.source.fade_s
     start = time.monotonic()
     park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
-    parked = hurried = False
+    operator = "engage"
+    hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
-        if interrupts.count and not hurried:
+        asked = _asked(interrupts, keys)
+        if "quit" in asked and not hurried:
             hurried = True
             park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * fade_s)
-        if not parked and elapsed >= park_at:
+        if operator != "quit" and elapsed >= park_at:
             engine.park()
-            parked = True
+            operator = "quit"
         elif hurried and engine.newest()["weight"][0] == 0.0:
             break
+        if operator != "quit":  # on the way to the end nobody turns round
+            for operator in asked:
+                getattr(engine, operator)()
         if screen.live:
-            screen.show(view(elapsed, parked=parked))
+            screen.show(view(elapsed, operator=operator, keys=keys.active))
         elapsed = time.monotonic() - start
-        next_at = min(elapsed + PERIOD_S, end_at if parked else park_at)
+        next_at = min(elapsed + PERIOD_S, end_at if operator == "quit" else park_at)
         time.sleep(max(0.0, next_at - elapsed))
     return time.monotonic() - start
+
+
+def _asked(interrupts: Interrupts, keys: Keys) -> list[str]:
+    """Return what the operator has asked for since the last call, oldest first."""
+    asked = [interrupts.requests.popleft() for _ in range(len(interrupts.requests))]
+    asked += [KEYS[key] for key in keys.pressed() if key in KEYS]
+    return ["quit"] if interrupts.count or "quit" in asked else asked

@@ -15,7 +15,7 @@ from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.recording.read import read_packages
 from motioncue.transports.stream import connect
-from motioncue.virtual.car import drive
+from motioncue.virtual.courses import course
 
 __all__ = ["Frame", "Simulator", "driven", "encode_states", "recorded"]
 
@@ -30,7 +30,10 @@ class Frame(NamedTuple):
     """A package, and how long after the one before it is sent [s]."""
 
     duration: float
-    package: bytes
+    package: bytes  # none: the simulator leaves
+
+
+LEAVE = Frame(0.0, b"")
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
@@ -50,11 +53,18 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Frame]:
     """Yield the packages of a virtual drive; ConfigError for an unknown drive or rate."""
-    frames = encode_states(drive(name, rate_hz, duration_s))
-    frames["frame_time"] = 1.0 / rate_hz
+    driven = course(name, rate_hz, duration_s)
+    frames = encode_states(driven.states)
+    frames["frame_time"] = driven.frame_times
     yield Frame(0.0, INIT_PACKAGE)
-    for frame in frames:
-        yield Frame(1.0 / rate_hz, frame.tobytes())
+    session = 1
+    for frame, wait, number in zip(frames, driven.waits.tolist(), driven.sessions.tolist(), strict=True):
+        if number != session:
+            session = number
+            yield LEAVE
+            yield Frame(wait, INIT_PACKAGE)
+            wait = 0.0
+        yield Frame(wait, frame.tobytes())
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
@@ -82,7 +92,7 @@ class Simulator:
     url : str
         Where the engine listens.
     frames : iterable of Frame
-        An init package first.
+        An init package first, and again after an empty one, which closes the connection.
     timeout_s : float
         How long to wait for a reply before the connection is given up [s].
 
@@ -110,7 +120,9 @@ class Simulator:
                 deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not race after a pause
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break
-                if package[2] == INIT.constants["type"]:
+                if not package:
+                    self._disconnect()
+                elif package[2] == INIT.constants["type"]:
                     self._begin(package)
                 else:
                     self._play(package)

@@ -19,8 +19,8 @@ from motioncue.errors import EndpointError
 from motioncue.profile import Profile
 from motioncue.runtime.engine import Engine, load_profile
 from motioncue.transports.endpoint import UNIX_PATH_MAX
+from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
-from motioncue.virtual.drives import SCRIPTS
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Rig"]
@@ -36,7 +36,7 @@ class Rig:
     profile : str or Path
         What `motioncue.load_profile` takes; its endpoints are replaced by private ones on this machine.
     drive : str
-        One of `motioncue.virtual.car.DRIVES`.
+        One of `motioncue.virtual.courses.COURSES`.
     duration_s : float, optional
         How long the car drives [s]; the whole drive if not given, parked beyond it.
 
@@ -68,7 +68,7 @@ class Rig:
     def __init__(self, profile: str | Path, drive: str = "tour", duration_s: float | None = None) -> None:
         self._profile = load_profile(profile)
         self._packages = drive_packages(self._profile.source.system, drive, duration_s=duration_s)
-        self.duration_s = SCRIPTS[drive].duration if duration_s is None else duration_s
+        self.duration_s = length_s(drive) if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
     def __enter__(self) -> "Rig":

@@ -34,7 +34,7 @@ def drive_packages(system: str, name: str, rate_hz: float | None = None, duratio
     system : str
         The simulator's.
     name : str
-        One of `motioncue.virtual.car.DRIVES`.
+        One of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
         Frames a second [Hz]; 60 if not given.
     duration_s : float, optional

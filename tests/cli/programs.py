@@ -23,7 +23,9 @@ SURGE = 3.0  # [m/s^2], exact in single precision
 FRAME = struct.pack("<HBd24f", 107, 2, 1 / 60, *[0] * 6, 0, 0, 0, 1, 0, 0, 10, 0, 0, SURGE, *[0] * 8)
 NEUTRAL = b"BNG1" + bytes(84)
 
-ENGINE_KEYS = {"frames_received", "packets_sent", "rate_hz", "skipped", "rejected", "lateness_us", "duration_s"}
+ENGINE_KEYS = {"frames_received", "packets_sent", "rate_hz", "skipped", "rejected", "lateness_us", "duration_s"} | {
+    "state", "transitions", "events", "limited"
+}  # fmt: skip
 
 
 class Program:

@@ -8,8 +8,20 @@ import pytest
 from rich.console import Console
 
 from motioncue.cli.bars import ASCII, BLOCKS, LEFT_EIGHTHS, SMOOTH, TRACK, bar, glyphs_for, trace
-from motioncue.cli.history import History, Rate, state_of
-from motioncue.cli.live import CHANNELS, STATES, Series, View, clock, microseconds, render
+from motioncue.cli.history import History, Rate
+from motioncue.cli.live import (
+    CHANNELS,
+    STATES,
+    Series,
+    Transition,
+    View,
+    clock,
+    microseconds,
+    percent,
+    render,
+)
+from motioncue.cli.watch import TRANSITION
+from motioncue.kernels.supervisor import State
 
 CAR = {"surge": -7.08, "sway": 4.0, "heave": -0.14, "roll": math.radians(-2.05), "pitch": 0.0, "yaw_rate": 0.444}
 CUE = {"surge": -1.05, "sway": 0.72, "heave": 0.0, "roll": math.radians(-3.77), "pitch": -0.0745, "yaw_rate": 0.0}
@@ -112,6 +124,85 @@ def test_a_missing_value_is_a_dash():
     assert all(row.rstrip().endswith("-") for row in rows)
 
 
+TROUBLED = {
+    "caught": {"teleport": 2, "impossible_acceleration": 1, "frame_time_jump": 2, "paused": 1, "not_finite": 3},
+    "limited": {"surge": 0.12, "roll_rate": 0.0004},
+    "transitions": [
+        Transition(6.6, "input_lost", "parking"),
+        Transition(6.8, "input_back", "engaging"),
+        Transition(7.2, "cue_reached", "running"),
+        Transition(22.0, "teleport", "parking"),
+        Transition(23.0, "neutral_reached", "offline"),
+        Transition(123.0, "input", "engaging"),
+    ],
+    "hint": "e engage  h hold  p park  q park and quit",
+}
+
+
+@pytest.mark.parametrize("glyphs", [SMOOTH, BLOCKS, ASCII], ids=lambda g: g.name)
+@pytest.mark.parametrize(("width", "height"), [(200, 60), (80, 24), (79, 23), (60, 24), (40, 15), (20, 5), (1, 1)])
+def test_a_picture_of_trouble_fits_the_terminal(width, height, glyphs):
+    lines = lines_of(view(**TROUBLED), width, height, glyphs)
+    assert 0 < len(lines) <= height
+    assert max(map(len, lines)) <= width
+    assert glyphs is not ASCII or "".join(lines).isascii()
+
+
+def test_what_was_caught_is_named_counted_and_told_at_80_by_24():
+    lines = lines_of(view(**TROUBLED), 80, 24, SMOOTH)
+    text = "\n".join(lines)
+    for name in ("teleport 2", "impossible acceleration 1", "frame time jump 2", "paused 1", "not finite 3"):
+        assert name in text
+    assert "surge 12 %" in text
+    assert "roll rate <0.1 %" in text
+    assert " 22.0 s  teleport → parking" in text
+    assert lines[-2].strip() == "123.0 s  input → engaging"  # the newest stands last
+    assert lines[-1].strip() == TROUBLED["hint"]
+    for channel in CHANNELS:
+        assert channel.label in text
+
+
+@pytest.mark.parametrize(
+    ("height", "seen"),
+    [
+        (60, ["caught", "limited", "6.6 s", "123.0 s", "simulator connected", "q park"]),
+        (24, ["caught", "limited", "22.0 s", "123.0 s", "q park"]),
+        (18, ["123.0 s", "q park"]),
+        (16, ["q park"]),
+        (15, ["yaw rate"]),
+    ],
+)
+def test_what_matters_least_goes_first_when_it_gets_low(height, seen):
+    text = "\n".join(lines_of(view(**TROUBLED), 80, height, SMOOTH))
+    for word in seen:
+        assert word in text
+
+
+def test_every_change_of_state_can_be_shown():
+    assert set(STATES) >= {state.name.lower() for state in State if state.name != "STATES"}
+    for state in STATES:
+        text = "\n".join(lines_of(view(transitions=[Transition(1.0, "input", state)]), 80, 24, SMOOTH))
+        assert f"input → {state}" in text
+
+
+def test_without_trouble_there_are_no_empty_headings():
+    text = "\n".join(lines_of(view(), 80, 24, SMOOTH))
+    assert "caught" not in text
+    assert "limited" not in text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"), [(1.0, "100 %"), (0.12, "12 %"), (0.0099, "1 %"), (0.004, "0.4 %"), (1e-9, "<0.1 %")]
+)
+def test_a_share_above_zero_never_reads_as_zero(share, text):
+    assert percent(share) == text
+
+
+def test_the_log_of_a_transition_is_not_shown_twice():
+    assert TRANSITION.search("12:00:00 warning: running to parking: teleport (120.6, allowed 1.553)")
+    assert not TRANSITION.search("12:00:00 city-car-driving: a simulator connected (session 1)")
+
+
 @pytest.mark.parametrize("state", STATES)
 def test_every_state_is_named(state):
     assert f"● {state}" in "\n".join(lines_of(view(state=state), 80, 24, SMOOTH))
@@ -208,25 +299,6 @@ def test_a_rate_is_counted_over_the_last_two_seconds():
     found = [rate.add(k / 15, 60 * k // 15) for k in range(1, 150)]
     assert found[-1] == pytest.approx(60.0)
     assert rate.add(20.0, 60 * 149 // 15) == 0.0  # nothing came since
-
-
-@pytest.mark.parametrize(
-    ("weight", "age_s", "parked", "state"),
-    [
-        (0.0, None, False, "waiting"),
-        (0.0, 5.0, False, "waiting"),
-        (0.3, 0.01, False, "fading in"),
-        (1.0, 0.01, False, "running"),
-        (1.0, 0.08, False, "holding"),
-        (1.0, 0.11, False, "fading out"),
-        (0.3, 0.5, False, "fading out"),
-        (1.0, 0.01, True, "fading out"),
-        (0.0, 0.01, True, "parked"),
-    ],
-)
-def test_state_follows_from_weight_and_age(weight, age_s, parked, state):
-    assert state_of(weight, age_s, 0.1, parked=parked) == state
-    assert state in STATES
 
 
 @pytest.mark.parametrize(

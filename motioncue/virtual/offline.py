@@ -1,0 +1,74 @@
+"""A virtual drive through the whole engine on a clock that takes no time."""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue import protocols
+from motioncue.kernels.clock import FakeClock
+from motioncue.motion import MOTION_DTYPE
+from motioncue.profile import Profile
+from motioncue.runtime.engine import Pipeline, load_profile
+from motioncue.virtual.simulators import drive_packages
+
+__all__ = ["Ride", "ride"]
+
+START_NS = 1_000_000_000
+
+
+class Ride(NamedTuple):
+    """What became of a drive; `ticks`, `motion` and `time` have one row a tick."""
+
+    time: npt.NDArray[np.float64]  # since the first frame [s]
+    ticks: npt.NDArray[np.void]  # TICK_DTYPE: what the engine read and sent
+    motion: npt.NDArray[np.void]  # MOTION_DTYPE: what the simulator said last, whether a car can do it or not
+    stats: dict[str, Any]  # as `motioncue run --json`
+
+
+def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, tail_s: float = 2.0) -> Ride:
+    """Return what the engine makes of a virtual drive.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `motioncue.load_profile` takes.
+    drive : str
+        One of `motioncue.virtual.courses.COURSES`.
+    rate_hz : float, optional
+        Frames a second [Hz].
+    tail_s : float, optional
+        How long to go on after the last frame [s].
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused, there is no such drive, or nobody can play its simulator.
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    packages = drive_packages(profile.source.system, drive, rate_hz)
+    source = protocols.source(profile.source.system)
+    raw = source.session(source.Options(**profile.source.options), profile.source.head_m)
+    endless = 1e18  # nothing is beyond it
+    raw.watch(acceleration=endless, rate=endless, frozen_s=endless, slack_s=endless, frame_jump_s=endless)
+    seconds = sum(package.duration for package in packages) + tail_s
+    pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.output.rate_hz) + 2)
+    said = [np.zeros(1, MOTION_DTYPE)]
+    now, connected = START_NS, False
+    for duration, package in packages:
+        now += round(duration * 1e9)
+        pipeline.emitter.run(until_ns=now)
+        for session in (pipeline.session, raw):
+            if package and not connected:
+                session.begin(now)
+            session.feed(package, now)
+        connected = bool(package)
+        motion = raw.newest()
+        if motion is not None:
+            said.append(motion)
+    pipeline.emitter.run(until_ns=now + round(tail_s * 1e9))
+    ticks = pipeline.emitter.trace
+    motion = np.concatenate(said)
+    newest = np.searchsorted(motion["time"], ticks["deadline"], side="right") - 1
+    return Ride((ticks["deadline"] - motion["time"][1]) * 1e-9, ticks, motion[newest], pipeline.stats())

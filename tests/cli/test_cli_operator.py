@@ -1,0 +1,367 @@
+"""Who operates a run: keys on a terminal, signals, and what `--json` says of it."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import Sink, eventually, free_port, stream_url
+from programs import INTERRUPT, STREAM, SURGE, WINDOWS, Feeder, Program
+from test_cli_signals import neutral, surge_of
+
+from motioncue.cli import watch as watching
+from motioncue.cli.keys import SEQUENCE, Keys
+from motioncue.cli.screen import Screen
+from motioncue.cli.signals import ENDINGS, REQUESTS, Interrupts
+from motioncue.cli.watch import KEYS, EngineView, watch
+from motioncue.motion import TICK_DTYPE
+from motioncue.profile import parse_profile, profile_text
+
+
+class Engine:
+    """What `watch` needs of an engine: notes what it is asked for; at neutral a little after it was parked."""
+
+    def __init__(self):
+        self.profile = parse_profile(profile_text("ccd-dk"), overrides=["source.fade_s=0.1"])
+        self.asked = []
+        self.weight = 1.0
+
+    def engage(self):
+        self.asked.append("engage")
+
+    def hold(self):
+        self.asked.append("hold")
+
+    def park(self):
+        self.asked.append("park")
+        self.weight = 0.0
+
+    def newest(self):
+        return {"weight": np.array([self.weight])}
+
+
+class Typed(Keys):
+    """A keyboard on which somebody has typed before each look."""
+
+    looks = ()
+
+    def __enter__(self):
+        self.left = list(self.looks)
+        self.active = True
+        return self
+
+    def __exit__(self, *error):
+        self.active = False
+
+    def pressed(self):
+        return self.left.pop(0) if self.left else ""
+
+
+@pytest.fixture
+def typed(monkeypatch):
+    """Return a function that watches an engine while somebody types; it returns what the engine was asked for."""
+
+    def run(*looks, duration_s=None, requests=()):
+        monkeypatch.setattr(Typed, "looks", looks)
+        monkeypatch.setattr(watching, "Keys", Typed)
+        engine, interrupts = Engine(), Interrupts()
+        interrupts.requests.extend(requests)
+        watch(engine, lambda *_, **__: None, Screen(live=False), interrupts, duration_s)
+        return engine.asked
+
+    return run
+
+
+def test_each_key_asks_the_engine_for_its_word(typed):
+    assert typed("h", "e", "", "p", "e", "q") == ["hold", "engage", "park", "engage", "park"]
+
+
+def test_several_keys_at_once_count_in_order_and_others_for_nothing(typed):
+    assert typed("xhze", "q") == ["hold", "engage", "park"]
+
+
+def test_quitting_is_final(typed):
+    assert typed("qe", "e", "h") == ["park"]
+
+
+def test_signals_ask_before_keys_do(typed):
+    assert typed("e", "q", requests=["park", "hold"]) == ["park", "hold", "engage", "park"]
+
+
+def test_a_duration_ends_a_run_that_the_operator_holds(typed):
+    assert typed("h", duration_s=0.3) == ["hold", "park"]
+
+
+def test_keys_that_send_sequences_mean_nothing():
+    for sequence in ("\x1b[A", "\x1bOP", "\x1bOH", "\x1b[15~", "\x1b[1;5P", "\x1b[H"):
+        assert SEQUENCE.sub("", f"a{sequence}b") == "ab"
+
+
+def test_without_a_terminal_there_are_no_keys(monkeypatch):
+    for stdin in (None, open(os.devnull)):  # noqa: SIM115
+        monkeypatch.setattr(sys, "stdin", stdin)
+        with Keys() as keys:
+            assert not keys.active
+            assert keys.pressed() == ""
+
+
+def test_every_key_and_signal_is_in_the_help():
+    text = subprocess.run(
+        [sys.executable, "-m", "motioncue", "run", "--help"], capture_output=True, text=True, timeout=60
+    ).stdout
+    for key, word in KEYS.items():
+        assert re.search(rf"^ +{key}   .*{word}", text, re.M)
+    for name in (*REQUESTS, *ENDINGS):
+        assert name in text or name in ("SIGINT", "SIGBREAK")  # which are Ctrl-C, and Ctrl-Break on Windows
+    assert "Ctrl-C" in text
+
+
+@pytest.mark.skipif(WINDOWS, reason="signals of POSIX")
+def test_operators_signals_are_requests_and_go_back_to_what_they_were():
+    numbers = [getattr(signal, name) for name in REQUESTS]
+    before = [signal.getsignal(number) for number in numbers]
+    with Interrupts(operator=True) as interrupts:
+        for number in numbers:
+            os.kill(os.getpid(), number)
+        eventually(lambda: len(interrupts.requests) == len(numbers))
+        assert list(interrupts.requests) == list(REQUESTS.values())
+        assert interrupts.count == 0
+    assert [signal.getsignal(number) for number in numbers] == before
+    with Interrupts():
+        assert [signal.getsignal(number) for number in numbers] == before
+
+
+@pytest.mark.skipif(WINDOWS, reason="signals of POSIX")
+def test_an_ignored_suspension_stays_ignored():
+    before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
+    try:
+        with Interrupts(operator=True):
+            assert signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGTSTP, before)
+
+
+@pytest.mark.skipif(WINDOWS, reason="a process that ends by a signal")
+def test_an_interrupt_while_a_command_is_imported_leaves_no_traceback():
+    text = (
+        "import motioncue.cli, os, signal, sys\n"
+        "motioncue.cli.import_module = lambda name: os.kill(os.getpid(), signal.SIGINT)\n"
+        "sys.argv = ['motioncue', 'run']\n"
+        "motioncue.cli.main()\n"
+    )
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert result.returncode == -signal.SIGINT
+    assert result.stdout == result.stderr == ""
+
+
+def test_commands_get_the_interrupt_as_they_know_it():
+    text = (
+        "import motioncue.cli, signal, sys\n"
+        "sys.argv = ['motioncue', 'profiles']\n"
+        "try: motioncue.cli.main()\n"
+        "finally: assert signal.getsignal(signal.SIGINT) is signal.default_int_handler\n"
+    )
+    result = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stderr
+
+
+# ---- views of an engine ----------------------------------------------------------------------------------------------
+
+
+class Told:
+    """An engine that says what it is told to say."""
+
+    def __init__(self, **stats):
+        tick = np.zeros(1, TICK_DTYPE)
+        self.newest = lambda: tick
+        self.stats = lambda: {
+            "frames_received": 10, "packets_sent": 50, "skipped": 0, "rejected": {"not_finite": 1}, "state": "PARKING",
+            "lateness_us": dict.fromkeys(("p50", "p99", "p999", "max"), 20.0), "events": {"teleport": 2},
+            "limited": {"surge": 0.25, "sway": 0.0},
+            "transitions": [{"t": 12.3, "from": "RUNNING", "to": "PARKING", "reason": "teleport"}], **stats,
+        }  # fmt: skip
+
+
+def test_a_view_says_what_the_engine_says():
+    shown = EngineView(
+        Told(), "title", None, ["12:00:00 warning: running to parking: teleport (9, allowed 1)", "other"]
+    )
+    view = shown(13.0, operator="hold", keys=True)
+    assert view.state == "parking"
+    assert dict(view.caught) == {"teleport": 2, "not_finite": 1}
+    assert dict(view.limited) == {"surge": 0.25}
+    assert list(view.transitions) == [(12.3, "teleport", "parking")]
+    assert list(view.messages) == ["other"]
+    assert ("operator", "hold") in view.facts[0]
+
+
+@pytest.mark.parametrize(
+    ("state", "operator", "keys", "words"),
+    [
+        ("RUNNING", "engage", True, ["e engage", "h hold", "p park", "q park and quit"]),
+        ("RUNNING", "engage", False, ["Ctrl-C"]),
+        ("FAULT", "engage", True, ["after a fault only e"]),
+        ("PARKING", "quit", True, ["ending"]),
+    ],
+)
+def test_the_hint_says_what_can_be_done(state, operator, keys, words):
+    hint = EngineView(Told(state=state), "title", None, [])(1.0, operator=operator, keys=keys).hint
+    assert all(word in hint for word in words)
+
+
+# ---- whole programs --------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def setup(tmp_path):
+    """Return an endpoint, a sink for motion, and the arguments that make a run use them."""
+    url = stream_url(STREAM, tmp_path)
+    with Sink() as motion:
+        keys = {
+            "source.endpoint": url,
+            "source.fade_s": "0.2",
+            "source.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
+            "supervisor.frozen_s": "1000",  # the feeder sends one state for ever
+            "output.motion": motion.url,
+            "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
+        }
+        yield url, motion, ["run", *[item for key, value in keys.items() for item in ("--set", f"{key}={value}")]]
+
+
+def reasons(stats):
+    """Return why the state changed."""
+    return [move["reason"] for move in stats["transitions"]]
+
+
+def settled(motion, surge):
+    """Say whether the newest packets have that surge; a state is reached a tick or two after its value."""
+    newest = motion.packets[-10:]
+    return len(newest) == 10 and (surge_of(newest) == surge).all()
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(WINDOWS, reason="signals of POSIX")
+def test_signals_hold_engage_and_park_a_run(setup):
+    url, motion, arguments = setup
+    with Program(*arguments, "--json") as run, Feeder(url):
+        eventually(lambda: settled(motion, SURGE))
+        run.signal(signal.SIGTSTP)
+        eventually(lambda: settled(motion, 0.0))
+        run.signal(signal.SIGUSR2)
+        eventually(lambda: settled(motion, SURGE))
+        run.signal(signal.SIGUSR1)
+        time.sleep(0.3)
+        run.signal(signal.SIGQUIT)
+        stats = run.end()
+        packets = motion.all(stats["packets_sent"])
+    assert reasons(stats)[:6] == ["input", "cue_reached", "operator_park", "neutral_reached", "input", "cue_reached"]
+    assert reasons(stats)[6:8] == ["operator_hold", "operator_park"]
+    assert neutral(packets[-1])
+    for move in stats["transitions"]:
+        assert set(move) == {"t", "from", "to", "reason"}
+    assert stats["events"] == stats["rejected"] == {}
+    assert set(stats["limited"].values()) == {0.0}
+
+
+if not WINDOWS:
+    import pty
+    import termios
+
+    @pytest.fixture
+    def terminal():
+        master, slave = pty.openpty()
+        yield master, slave
+        for end in (master, slave):
+            os.close(end)
+
+    @pytest.mark.rt
+    def test_keys_hold_engage_and_park_a_run_and_the_terminal_is_given_back(setup, terminal):
+        url, motion, arguments = setup
+        master, slave = terminal
+        before = termios.tcgetattr(slave)
+        with Program(*arguments, "--json", stdin=slave) as run, Feeder(url):
+            eventually(lambda: settled(motion, SURGE))
+            assert not termios.tcgetattr(slave)[3] & termios.ICANON
+            os.write(master, b"p")
+            eventually(lambda: settled(motion, 0.0))
+            os.write(master, b"E")
+            eventually(lambda: settled(motion, SURGE))
+            os.write(master, b"\x1b[Ah")  # cursor up means nothing
+            time.sleep(0.3)
+            os.write(master, b"q")
+            stats = run.end()
+            packets = motion.all(stats["packets_sent"])
+        assert termios.tcgetattr(slave) == before
+        assert reasons(stats)[2:8] == [
+            "operator_park", "neutral_reached", "input", "cue_reached", "operator_hold", "operator_park",
+        ]  # fmt: skip
+        assert neutral(packets[-1])
+
+    @pytest.mark.rt
+    @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT], ids=lambda s: s.name)
+    def test_a_signal_gives_the_terminal_back(setup, terminal, ending):
+        _, motion, arguments = setup
+        slave = terminal[1]
+        before = termios.tcgetattr(slave)
+        with Program(*arguments, "--json", stdin=slave) as run:
+            motion.all(10)
+            eventually(lambda: not termios.tcgetattr(slave)[3] & termios.ICANON)
+            run.signal(ending)
+            run.end()
+        assert termios.tcgetattr(slave) == before
+
+    def test_an_exception_gives_the_terminal_back(terminal, monkeypatch):
+        slave = terminal[1]
+        before = termios.tcgetattr(slave)
+        with open(slave, closefd=False) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            keys = Keys()
+            with keys:
+                assert keys.active
+                assert termios.tcgetattr(slave)[3] & (termios.ICANON | termios.ECHO) == 0
+                assert termios.tcgetattr(slave)[3] & termios.ISIG  # Ctrl-C stays a signal
+            assert not keys.active
+            assert termios.tcgetattr(slave) == before
+            with pytest.raises(ZeroDivisionError), keys:
+                raise ZeroDivisionError
+        assert termios.tcgetattr(slave) == before
+
+    def test_a_terminal_that_goes_away_gives_no_more_keys(monkeypatch):
+        master, slave = pty.openpty()
+        with open(slave) as stdin:
+            monkeypatch.setattr(sys, "stdin", stdin)
+            with Keys() as keys:
+                os.write(master, b"H")
+                eventually(lambda: keys.pressed() == "h")
+                os.close(master)
+                eventually(lambda: (keys.pressed(), keys.active) == ("", False))
+
+    @pytest.mark.rt
+    def test_a_run_in_the_background_leaves_the_terminal_alone(setup, tmp_path):
+        """A job-control shell puts it there: reading, or changing the terminal, would stop it."""
+        url, motion, arguments = setup
+        out = tmp_path / "out"
+        command = " ".join(map(shlex.quote, [sys.executable, "-m", "motioncue", *arguments, "--json"]))
+        script = f"set -m; {command} > {out} 2>&1 & echo $! > {tmp_path / 'pid'}; wait"
+        pid, master = pty.fork()
+        if pid == 0:
+            os.execv("/bin/sh", ["sh", "-c", script])
+        try:
+            with Feeder(url):
+                eventually(lambda: settled(motion, SURGE))
+                os.write(master, b"pq")
+                time.sleep(0.3)
+                assert settled(motion, SURGE)
+                os.kill(int((tmp_path / "pid").read_text()), INTERRUPT)
+                eventually(lambda: '"transitions"' in Path(out).read_text())
+        finally:
+            os.kill(int((tmp_path / "pid").read_text()), signal.SIGCONT)
+            os.close(master)
+            os.waitpid(pid, 0)

@@ -229,7 +229,7 @@ def stream_url(scheme, folder):
 def serving(url, session, clock=None):
     """Run a receiver for `session` at `url`; yield it; stop it, and show that it ended."""
     listener = Listener(url)
-    receiver = StreamReceiver(session, listener.socket, clock or MonotonicClock())
+    receiver = StreamReceiver(session, listener.server, clock or MonotonicClock())
     thread = threading.Thread(target=receiver.run, daemon=True)
     thread.start()
     try:
@@ -238,7 +238,6 @@ def serving(url, session, clock=None):
         receiver.stop()
         thread.join(30)
         assert not thread.is_alive()
-        receiver.close()
         listener.close()
 
 

@@ -240,8 +240,8 @@ def test_tcp_replies_are_not_held_back():
     url = f"tcp://127.0.0.1:{free_port()}"
     listener = Listener(url)
     client = connect(url)
-    listener.socket.settimeout(30)
-    server, _ = listener.socket.accept()
+    listener.server.listener.settimeout(30)
+    server, _ = listener.server.listener.accept()
     for each in (client, server):
         assert each.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         each.close()

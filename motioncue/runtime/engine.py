@@ -294,8 +294,7 @@ class Engine:
                 opened.callback(sender.close)
             listener = Listener(profile.source.endpoint)
             opened.callback(listener.close)
-            self._receiver = StreamReceiver(self._pipeline.session, listener.socket, MonotonicClock())
-            opened.callback(self._receiver.close)
+            self._receiver = StreamReceiver(self._pipeline.session, listener.server, MonotonicClock())
             for name, (sender, address) in senders.items():
                 stream = streams[name]
                 emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))

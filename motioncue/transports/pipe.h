@@ -36,8 +36,8 @@ typedef struct {
 } mc_pipe_server;
 typedef struct {
     HANDLE pipe;
-    mc_pipe_io io;
-    uint8_t buffer[MC_PIPE_BYTES]; /* of the operation under way */
+    mc_pipe_io read, write; /* for one thread each */
+    uint8_t in[MC_PIPE_BYTES], out[MC_PIPE_BYTES];
 } mc_pipe_client;
 
 /* -- one operation ------------------------------------------------------------------------------------------------- */
@@ -65,9 +65,9 @@ static DWORD mc_pipe_cancel(HANDLE pipe, mc_pipe_io *io, DWORD *bytes) {
     }
     return error;
 }
-static int mc_pipe_io_open(mc_pipe_io *io, int set) {
+static int mc_pipe_io_open(mc_pipe_io *io) {
     memset(io, 0, sizeof *io);
-    io->io.hEvent = CreateEventW(NULL, TRUE, set, NULL);
+    io->io.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL);
     return io->io.hEvent != NULL;
 }
 static void mc_pipe_io_close(mc_pipe_io *io) { if (io->io.hEvent) CloseHandle(io->io.hEvent); }
@@ -226,7 +226,7 @@ static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *serve
     s->listener = s->client = INVALID_HANDLE_VALUE;
     wcsncpy(s->name, name, sizeof s->name / sizeof *s->name - 1);
     s->woken = CreateEventW(NULL, FALSE, FALSE, NULL);
-    events = mc_pipe_io_open(&s->connect, 0) & mc_pipe_io_open(&s->read, 0) & mc_pipe_io_open(&s->write, 0);
+    events = mc_pipe_io_open(&s->connect) & mc_pipe_io_open(&s->read) & mc_pipe_io_open(&s->write);
     if (!s->woken || !events) return (int)GetLastError();
     error = mc_pipe_security(&s->security);
     if (error == ERROR_SUCCESS) error = mc_pipe_instance(s, FILE_FLAG_FIRST_PIPE_INSTANCE);
@@ -239,7 +239,8 @@ static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *serve
 /* Connect; 0, or the error of the system.  While all instances are busy it waits, at most `timeout_ms`. */
 static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_ms) {
     ULONGLONG end = GetTickCount64() + (ULONGLONG)timeout_ms;
-    if (!mc_pipe_io_open(&c->io, 0)) return (int)GetLastError();
+    c->pipe = INVALID_HANDLE_VALUE;
+    if (!(mc_pipe_io_open(&c->read) & mc_pipe_io_open(&c->write))) return (int)GetLastError();
     for (;;) {
         ULONGLONG now;
         DWORD error;
@@ -253,14 +254,14 @@ static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_m
     }
 }
 /* 0 and the number of bytes, WAIT_TIMEOUT, or the error of the system. */
-static int mc_pipe_finish(mc_pipe_client *c, DWORD error, int timeout_ms, int *bytes) {
-    DWORD got = 0;
+static int mc_pipe_finish(mc_pipe_client *c, mc_pipe_io *io, BOOL done, int timeout_ms, int *bytes) {
+    DWORD got = 0, error = mc_pipe_started(io, done);
     if (error == ERROR_SUCCESS) {
-        if (WaitForSingleObject(c->io.io.hEvent, timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms) == WAIT_TIMEOUT) {
-            error = mc_pipe_cancel(c->pipe, &c->io, &got);
+        if (WaitForSingleObject(io->io.hEvent, timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms) == WAIT_TIMEOUT) {
+            error = mc_pipe_cancel(c->pipe, io, &got);
             if (error == ERROR_OPERATION_ABORTED) error = WAIT_TIMEOUT;
         } else {
-            error = mc_pipe_ended(c->pipe, &c->io, &got);
+            error = mc_pipe_ended(c->pipe, io, &got);
         }
     }
     *bytes = (int)got;
@@ -268,24 +269,25 @@ static int mc_pipe_finish(mc_pipe_client *c, DWORD error, int timeout_ms, int *b
 }
 static int mc_pipe_client_receive(mc_pipe_client *c, int room, int timeout_ms, int *bytes) {
     DWORD size = room < MC_PIPE_BYTES ? (DWORD)room : MC_PIPE_BYTES;
-    BOOL done = ReadFile(c->pipe, c->buffer, size, NULL, &c->io.io);
-    return mc_pipe_finish(c, mc_pipe_started(&c->io, done), timeout_ms, bytes);
+    BOOL done = ReadFile(c->pipe, c->in, size, NULL, &c->read.io);
+    return mc_pipe_finish(c, &c->read, done, timeout_ms, bytes);
 }
 static int mc_pipe_client_send(mc_pipe_client *c, const uint8_t *data, int size, int timeout_ms, int *bytes) {
     BOOL done;
     if (size > MC_PIPE_BYTES) size = MC_PIPE_BYTES;
-    memcpy(c->buffer, data, (size_t)size);
-    done = WriteFile(c->pipe, c->buffer, (DWORD)size, NULL, &c->io.io);
-    return mc_pipe_finish(c, mc_pipe_started(&c->io, done), timeout_ms, bytes);
+    memcpy(c->out, data, (size_t)size);
+    done = WriteFile(c->pipe, c->out, (DWORD)size, NULL, &c->write.io);
+    return mc_pipe_finish(c, &c->write, done, timeout_ms, bytes);
 }
 static void mc_pipe_client_close(mc_pipe_client *c) {
     if (c->pipe != INVALID_HANDLE_VALUE) CloseHandle(c->pipe);
-    mc_pipe_io_close(&c->io);
+    mc_pipe_io_close(&c->read);
+    mc_pipe_io_close(&c->write);
 }
 #else /* no such thing elsewhere */
 #include <wchar.h>
 typedef struct { int none; } mc_pipe_server;
-typedef struct { uint8_t buffer[1]; } mc_pipe_client;
+typedef struct { uint8_t in[1]; } mc_pipe_client;
 static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) { (void)s; (void)name; (void)server; return -1; }
 static void mc_pipe_close(mc_pipe_server *s) { (void)s; }
 static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_ms) { (void)c; (void)name; (void)timeout_ms; return -1; }

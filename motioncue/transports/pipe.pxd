@@ -10,7 +10,7 @@ cdef extern from "motioncue/transports/pipe.h" nogil:
     ctypedef struct mc_pipe_server:
         pass
     ctypedef struct mc_pipe_client:
-        uint8_t* buffer
+        uint8_t* received "in"
     int mc_pipe_open(mc_pipe_server* s, const wchar_t* name, mc_server* server)
     void mc_pipe_close(mc_pipe_server* s)
     int mc_pipe_connect(mc_pipe_client* c, const wchar_t* name, int timeout_ms)

@@ -67,6 +67,8 @@ cdef class PipeServer(Server):
 cdef class PipeConnection:
     r"""The simulator's end of ``\\.\pipe\NAME``, with the few methods of a socket that a simulator needs.
 
+    One thread may send while another receives.
+
     Parameters
     ----------
     name : str
@@ -130,7 +132,7 @@ cdef class PipeConnection:
             raise TimeoutError("nothing came from the pipe's server")
         if error:
             raise system_error(error)
-        return self.memory.buffer[:bytes]
+        return self.memory.received[:bytes]
 
     def close(self):
         """Close this end."""

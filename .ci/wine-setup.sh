@@ -7,7 +7,7 @@
 #
 # FOLDER/python ...   runs Windows CPython 3.11.9
 # FOLDER/wine ...     runs a Windows program
-# FOLDER/wheel SOURCE DESTINATION   builds a win_amd64 wheel; PYTHON needs build, setuptools and cython
+# FOLDER/cross COMMAND ...   runs a command of this machine, such as a build by setuptools, that builds for Windows
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1" && cd "$1"
@@ -88,13 +88,12 @@ build_time_vars = {
 }
 P
 printf '[build_ext]\nlibraries = python311\n' > target/extra.cfg
-cat > wheel <<W
+cat > cross <<W
 #!/bin/bash
-set -e
 unset CC CXX CFLAGS LDFLAGS LDSHARED
 export PYTHONPATH='$D/target' _PYTHON_SYSCONFIGDATA_NAME=_sysconfigdata_windows _PYTHON_HOST_PLATFORM=win-amd64
 export DIST_EXTRA_CONFIG='$D/target/extra.cfg'
-\${PYTHON:-python3.11} -m build -w -n -x "\$1" -o "\$2"
+exec "\$@"
 W
-chmod +x wheel
+chmod +x cross
 timeout 60 ./python -c "import sys; assert sys.platform == 'win32' and sys.getwindowsversion().major == 10"

@@ -6,6 +6,7 @@ import socket
 import struct
 import threading
 import time
+import uuid
 from collections import Counter
 
 import numpy as np
@@ -222,6 +223,8 @@ def loopbacks():
 
 def stream_url(scheme, folder):
     """Return a free endpoint of a stream scheme."""
+    if scheme == "pipe":
+        return f"pipe://motioncue-test-{uuid.uuid4().hex[:8]}"
     return f"unix://{folder}/s" if scheme == "unix" else f"tcp://127.0.0.1:{free_port()}"
 
 

@@ -36,7 +36,7 @@ from motioncue.transports.stream import connect
 
 pytestmark = pytest.mark.rt
 
-SCHEMES = ["tcp"] if sys.platform == "win32" else ["unix", "tcp"]
+SCHEMES = ["pipe", "tcp"] if sys.platform == "win32" else ["unix", "tcp"]
 
 
 @pytest.fixture(params=SCHEMES)

@@ -28,7 +28,9 @@ def system_error(int code):
 
 
 cdef class PipeServer(Server):
-    r"""Serves ``\\.\pipe\NAME``: duplex, byte mode, up to 10 instances, overlapped, local clients of the same user.
+    r"""Serves ``\\.\pipe\NAME`` to local programs of the same user.
+
+    Duplex, byte mode, up to 10 instances, overlapped.
 
     Parameters
     ----------

@@ -12,6 +12,7 @@ cdef extern from "Python.h":
     wchar_t* PyUnicode_AsWideCharString(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
+    ACCESS_DENIED = 5       # to be the first instance
     WAIT_TIMEOUT = 258
 
 # What a read says when the other end has been closed: ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED.
@@ -52,6 +53,8 @@ cdef class PipeServer(Server):
         PyMem_Free(path)
         if error:
             self.close()
+            if error == ACCESS_DENIED:
+                raise OSError(0, "the name is in use", None, error)
             raise system_error(error)
 
     def __dealloc__(self):

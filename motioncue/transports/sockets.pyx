@@ -8,7 +8,7 @@ __all__ = ["SocketServer", "ignore_unreachable"]
 
 
 def ignore_unreachable(sock):
-    """Let no unreachable port make the calls of a datagram socket fail later; return whether that was granted."""
+    """Let no unreachable port make a datagram socket's later calls fail; return whether granted."""
     return mc_ignore_unreachable(sock.fileno())
 
 

@@ -16,6 +16,8 @@ __all__ = ["STREAMS", "Listener", "connect"]
 
 STREAMS = ("pipe", "unix", "tcp")
 
+WSAEADDRINUSE = 10048
+
 
 class Listener:
     """A stream server at an endpoint, `server`, that leaves nothing behind.
@@ -140,4 +142,6 @@ def connect(url: str, timeout_s: float = 1.0) -> Any:
 
 def reason(error: Exception) -> str:
     """Return an error's text without its number."""
+    if getattr(error, "winerror", None) == WSAEADDRINUSE:
+        return "Address already in use"  # Windows says it in a long sentence
     return getattr(error, "strerror", None) or str(error)

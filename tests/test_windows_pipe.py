@@ -156,11 +156,14 @@ def test_a_simulator_that_came_before_anybody_served_is_served(served):
 @windows
 @pytest.mark.rt
 def test_a_simulator_that_came_and_left_before_anybody_served_is_no_obstacle(served):
-    """Connected and gone before it is asked for: ERROR_NO_DATA."""
-    served.client().close()
+    """Connected and gone before it is asked for: ERROR_NO_DATA; what it wrote counts."""
+    with served.client() as client:
+        client.sendall(b"\x00\x00")
     served.run()
     with served.client() as client:
         drive(client)
+    assert served.session.rejected == {"framing": 1}
+    assert served.session.sessions == 3  # one was begun when it was made
 
 
 @windows

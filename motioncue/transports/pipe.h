@@ -106,14 +106,13 @@ static DWORD mc_pipe_instance(mc_pipe_server *s, DWORD first) {
 }
 /* Have an instance that waits for somebody, or somebody already. */
 static void mc_pipe_listen(mc_pipe_server *s) {
-    int tries;
     if (s->listener == INVALID_HANDLE_VALUE) mc_pipe_instance(s, 0);
-    for (tries = 0; tries < 3 && s->listener != INVALID_HANDLE_VALUE && !s->knocking && !s->connect.pending; tries++) {
-        switch (mc_pipe_started(&s->connect, ConnectNamedPipe(s->listener, &s->connect.io))) {
-        case ERROR_SUCCESS: break;
-        case ERROR_PIPE_CONNECTED: s->knocking = 1; break; /* before we asked */
-        default: DisconnectNamedPipe(s->listener);         /* ERROR_NO_DATA: it came and left before we asked */
-        }
+    if (s->listener == INVALID_HANDLE_VALUE || s->knocking || s->connect.pending) return;
+    switch (mc_pipe_started(&s->connect, ConnectNamedPipe(s->listener, &s->connect.io))) {
+    case ERROR_SUCCESS: break;
+    case ERROR_PIPE_CONNECTED:                  /* before we asked */
+    case ERROR_NO_DATA: s->knocking = 1; break; /* and has left again: what it wrote is still there */
+    default: DisconnectNamedPipe(s->listener);  /* and again at the next wait */
     }
 }
 static int mc_pipe_knocking(mc_pipe_server *s) {
@@ -236,9 +235,9 @@ static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *serve
 
 /* -- the simulator's end ------------------------------------------------------------------------------------------- */
 
-/* Connect; 0, or the error of the system.  While all instances are busy it waits, at most `timeout_ms`. */
+/* Connect; 0, or the error of the system.  While all instances are busy it waits, at most `timeout_ms`; < 0 is for ever. */
 static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_ms) {
-    ULONGLONG end = GetTickCount64() + (ULONGLONG)timeout_ms;
+    ULONGLONG end = timeout_ms < 0 ? ~0ull : GetTickCount64() + (ULONGLONG)timeout_ms;
     c->pipe = INVALID_HANDLE_VALUE;
     if (!(mc_pipe_io_open(&c->read) & mc_pipe_io_open(&c->write))) return (int)GetLastError();
     for (;;) {
@@ -250,7 +249,7 @@ static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_m
         error = GetLastError();
         now = GetTickCount64();
         if (error != ERROR_PIPE_BUSY || now >= end) return (int)error;
-        WaitNamedPipeW(name, (DWORD)(end - now)); /* another may still be faster */
+        WaitNamedPipeW(name, timeout_ms < 0 ? NMPWAIT_WAIT_FOREVER : (DWORD)(end - now)); /* another may be faster */
     }
 }
 /* 0 and the number of bytes, WAIT_TIMEOUT, or the error of the system. */

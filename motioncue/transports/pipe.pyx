@@ -78,8 +78,8 @@ cdef class PipeConnection:
     ----------
     name : str
         Without ``\\.\pipe\``.
-    timeout_s : float
-        How long to wait for an instance that is not busy, and for every later call [s].
+    timeout_s : float or None
+        How long to wait for an instance that is not busy, and for every later call [s]; None is for ever.
 
     Raises
     ------
@@ -87,7 +87,7 @@ cdef class PipeConnection:
         If nobody serves a pipe of that name, all instances are busy, or it is not for this user; off Windows, always.
     """
 
-    def __cinit__(self, str name not None, double timeout_s=1.0):
+    def __cinit__(self, str name not None, timeout_s=1.0):
         self.memory = <mc_pipe_client*>calloc(1, sizeof(mc_pipe_client))
         if self.memory == NULL:
             raise MemoryError

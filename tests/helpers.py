@@ -4,6 +4,8 @@ import contextlib
 import math
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
 import uuid
@@ -310,3 +312,21 @@ def bindable(url):
     except EndpointError:
         return False
     return True
+
+
+# The keys of a console reach all that is attached to it: a helper joins another process's console and presses one.
+PRESS = """
+import ctypes, sys
+kernel = ctypes.windll.kernel32
+kernel.FreeConsole()
+assert kernel.AttachConsole(int(sys.argv[1])), kernel.GetLastError()
+unmoved = ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint)(lambda event: 1)
+assert kernel.SetConsoleCtrlHandler(unmoved, True)
+assert kernel.GenerateConsoleCtrlEvent(int(sys.argv[2]), 0), kernel.GetLastError()
+"""
+
+
+def press(pid, key):
+    """Press Ctrl-C or Ctrl-Break (an event of `signal`) in the console of a Windows process that has its own."""
+    helper = [sys.executable, "-c", PRESS, str(pid), str(int(key))]
+    subprocess.run(helper, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=30)  # the key may end it too

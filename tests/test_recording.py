@@ -103,7 +103,7 @@ def test_a_broken_file_is_refused_with_its_name_and_place(tmp_path, read, case):
     path = write(tmp_path, data)
     with pytest.raises(PacketError, match=message) as refusal:
         read(path)
-    assert repr(str(path)) in str(refusal.value)
+    assert f"'{path}'" in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 

@@ -1,5 +1,6 @@
 """What the tests of the command line share: commands as programs, and a simulator made by hand."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,7 +12,7 @@ import threading
 import time
 
 import pytest
-from helpers import press, receive
+from helpers import eventually, press, receive
 
 STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
 WINDOWS = sys.platform == "win32"
@@ -83,6 +84,19 @@ def connected(url):
         client.close()
         raise
     return client
+
+
+def soon_connected(url):
+    """Return a socket connected to a stream endpoint at which somebody will listen."""
+    found = []
+
+    def attempt():
+        with contextlib.suppress(OSError):
+            found.append(connected(url))
+        return found
+
+    eventually(attempt)
+    return found[0]
 
 
 def listening(url):

@@ -12,12 +12,12 @@ from setuptools.command.build_ext import build_ext
 DEBUG = os.environ.get("MOTIONCUE_CYTHON_DEBUG") == "1"
 JOBS = os.cpu_count() or 1
 
-# Contraction off: a replay gives the same bits on every machine and in every build of one architecture.
+# Contraction off: a replay gives the same bits in every build for one system and architecture.
 if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
 else:
     COMPILE = ["-O2", "-g" if DEBUG else "-g0", "-ffp-contract=off", "-fno-math-errno", "-Wall", "-Wno-unused-function"]
-LIBRARIES = ["ws2_32"] if sysconfig.get_platform().startswith("win") else ["m"]  # the target's, also in a cross build
+LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
 DIRECTIVES = {
     "language_level": 3,

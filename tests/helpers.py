@@ -4,8 +4,11 @@ import contextlib
 import math
 import socket
 import struct
+import subprocess
+import sys
 import threading
 import time
+import uuid
 from collections import Counter
 
 import numpy as np
@@ -222,6 +225,8 @@ def loopbacks():
 
 def stream_url(scheme, folder):
     """Return a free endpoint of a stream scheme."""
+    if scheme == "pipe":
+        return f"pipe://motioncue-test-{uuid.uuid4().hex[:8]}"
     return f"unix://{folder}/s" if scheme == "unix" else f"tcp://127.0.0.1:{free_port()}"
 
 
@@ -229,7 +234,7 @@ def stream_url(scheme, folder):
 def serving(url, session, clock=None):
     """Run a receiver for `session` at `url`; yield it; stop it, and show that it ended."""
     listener = Listener(url)
-    receiver = StreamReceiver(session, listener.socket, clock or MonotonicClock())
+    receiver = StreamReceiver(session, listener.server, clock or MonotonicClock())
     thread = threading.Thread(target=receiver.run, daemon=True)
     thread.start()
     try:
@@ -238,7 +243,6 @@ def serving(url, session, clock=None):
         receiver.stop()
         thread.join(30)
         assert not thread.is_alive()
-        receiver.close()
         listener.close()
 
 
@@ -308,3 +312,21 @@ def bindable(url):
     except EndpointError:
         return False
     return True
+
+
+# The keys of a console reach all that is attached to it: a helper joins another process's console and presses one.
+PRESS = """
+import ctypes, sys
+kernel = ctypes.windll.kernel32
+kernel.FreeConsole()
+assert kernel.AttachConsole(int(sys.argv[1])), kernel.GetLastError()
+unmoved = ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint)(lambda event: 1)
+assert kernel.SetConsoleCtrlHandler(unmoved, True)
+assert kernel.GenerateConsoleCtrlEvent(int(sys.argv[2]), 0), kernel.GetLastError()
+"""
+
+
+def press(pid, key):
+    """Press Ctrl-C or Ctrl-Break (an event of `signal`) in the console of a Windows process that has its own."""
+    helper = [sys.executable, "-c", PRESS, str(pid), str(int(key))]
+    subprocess.run(helper, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=30)  # the key may end it too

@@ -2,6 +2,7 @@
 
 import math
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_a_broken_file_is_refused_with_its_name_and_place(tmp_path, read, case):
     path = write(tmp_path, data)
     with pytest.raises(PacketError, match=message) as refusal:
         read(path)
-    assert repr(str(path)) in str(refusal.value)
+    assert f"'{path}'" in str(refusal.value)
     assert "\n" not in str(refusal.value)
 
 
@@ -130,7 +131,7 @@ def test_a_refused_package_is_named_by_place_and_reason(tmp_path, read, case):
 def test_a_file_that_cannot_be_read_is_refused(tmp_path, read):
     with pytest.raises(PacketError, match="No such file"):
         read(tmp_path / "missing.bin")
-    with pytest.raises(PacketError, match="directory"):
+    with pytest.raises(PacketError, match="Permission denied" if sys.platform == "win32" else "directory"):
         read(tmp_path)
 
 

@@ -3,6 +3,9 @@
 #define MOTIONCUE_ATOMICS_H
 #include <stdint.h>
 #if defined(_MSC_VER) && !defined(__clang__)
+#ifndef _M_X64
+#error "this compiler's volatile accesses are ordered on x86-64 only"
+#endif
 #include <intrin.h>
 static __inline int64_t mc_load(const int64_t *p) { return *(const volatile int64_t *)p; }
 static __inline void mc_store(int64_t *p, int64_t v) { *(volatile int64_t *)p = v; }

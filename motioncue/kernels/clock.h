@@ -2,6 +2,17 @@
 #ifndef MOTIONCUE_CLOCK_H
 #define MOTIONCUE_CLOCK_H
 #include <stdint.h>
+/* What the system was asked for to be on time, and whether it was granted. */
+typedef struct {
+    const char *name[8];
+    int granted[8];
+    int count;
+} mc_attempts;
+static inline void mc_attempt(mc_attempts *tried, const char *name, int granted) {
+    if (tried->count == 8) return;
+    tried->name[tried->count] = name;
+    tried->granted[tried->count++] = granted != 0;
+}
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
@@ -18,39 +29,90 @@ static inline int64_t mc_now(void) {
     return (count.QuadPart / frequency.QuadPart) * 1000000000LL +
            (count.QuadPart % frequency.QuadPart) * 1000000000LL / frequency.QuadPart;
 }
-static inline void *mc_timer_open(void) {
-    HANDLE timer = CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS);
-    return timer ? timer : CreateWaitableTimerExW(NULL, NULL, 0, TIMER_ALL_ACCESS);
+typedef struct {
+    HANDLE handle;
+    int period; /* timeBeginPeriod is in force */
+} mc_timer;
+/* Of a library that need not be there. */
+static inline FARPROC mc_symbol(const char *library, const char *name) {
+    HMODULE module = LoadLibraryA(library);
+    return module ? GetProcAddress(module, name) : NULL;
 }
-static inline void mc_timer_close(void *timer) { if (timer) CloseHandle((HANDLE)timer); }
-static inline void mc_sleep_until(void *timer, int64_t deadline) {
+typedef UINT(WINAPI *mc_period_function)(UINT);
+static inline void mc_timer_open(mc_timer *timer, mc_attempts *tried) {
+    timer->period = 0;
+    timer->handle = CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS);
+    mc_attempt(tried, "high_resolution_timer", timer->handle != NULL);
+    if (!timer->handle) { /* before Windows 10 1803: an ordinary timer, and ticks of the system of 1 ms instead of 15.6 */
+        mc_period_function begin = (mc_period_function)(void *)mc_symbol("winmm.dll", "timeBeginPeriod");
+        timer->handle = CreateWaitableTimerExW(NULL, NULL, 0, TIMER_ALL_ACCESS);
+        timer->period = begin && begin(1) == 0;
+        mc_attempt(tried, "timer_period_1ms", timer->period);
+    }
+}
+static inline void mc_timer_close(mc_timer *timer) {
+    if (timer->handle) CloseHandle(timer->handle);
+    if (timer->period) {
+        mc_period_function end = (mc_period_function)(void *)mc_symbol("winmm.dll", "timeEndPeriod");
+        if (end) end(1);
+    }
+    timer->handle = NULL;
+    timer->period = 0;
+}
+static inline void mc_sleep_until(void *memory, int64_t deadline) {
+    mc_timer *timer = (mc_timer *)memory;
     int64_t left;
     while ((left = deadline - mc_now()) > 0) {
         LARGE_INTEGER due;
         due.QuadPart = -((left + 99) / 100); /* relative, in 100 ns */
-        if (timer && SetWaitableTimer((HANDLE)timer, &due, 0, NULL, NULL, FALSE))
-            WaitForSingleObject((HANDLE)timer, INFINITE);
+        if (timer->handle && SetWaitableTimer(timer->handle, &due, 0, NULL, NULL, FALSE))
+            WaitForSingleObject(timer->handle, INFINITE);
         else
             Sleep((DWORD)((left + 999999) / 1000000));
     }
 }
-static inline void mc_prepare_thread(void) {}
+typedef struct { ULONG version, control, state; } mc_throttling; /* PROCESS_POWER_THROTTLING_STATE */
+typedef BOOL(WINAPI *mc_set_process_function)(HANDLE, int, LPVOID, DWORD);
+static inline int mc_throttling_off(ULONG control) {
+    mc_set_process_function set = (mc_set_process_function)(void *)mc_symbol("kernel32.dll", "SetProcessInformation");
+    mc_throttling off = {1, control, 0};
+    return set && set(GetCurrentProcess(), 4 /* ProcessPowerThrottling */, &off, sizeof off);
+}
+typedef HANDLE(WINAPI *mc_characteristics_function)(LPCWSTR, LPDWORD);
+static inline void mc_prepare_thread(mc_attempts *tried) {
+    mc_characteristics_function mmcss =
+        (mc_characteristics_function)(void *)mc_symbol("avrt.dll", "AvSetMmThreadCharacteristicsW");
+    DWORD task = 0;
+    int granted;
+    /* Not slowed down to save power (1), and timers kept precise while no window shows (4; only Windows 11 knows it).  A
+       call gives back to the system what it does not name. */
+    granted = mc_throttling_off(1 | 4);
+    mc_attempt(tried, "timer_throttling_off", granted);
+    mc_attempt(tried, "power_throttling_off", granted || mc_throttling_off(1));
+    granted = mmcss && mmcss(L"Pro Audio", &task) != NULL; /* ends with the thread */
+    mc_attempt(tried, "mmcss", granted);
+    if (!granted) mc_attempt(tried, "time_critical", SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL));
+}
 #else
 #include <errno.h>
 #include <time.h>
 #ifdef __linux__
+#include <sched.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 static inline int64_t mc_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
-static inline void *mc_timer_open(void) { return 0; }
-static inline void mc_timer_close(void *timer) { (void)timer; }
-static inline void mc_sleep_until(void *timer, int64_t deadline) {
+typedef struct { int none; } mc_timer;
+static inline void mc_timer_open(mc_timer *timer, mc_attempts *tried) { (void)timer; (void)tried; }
+static inline void mc_timer_close(mc_timer *timer) { (void)timer; }
+static inline void mc_sleep_until(void *memory, int64_t deadline) {
     struct timespec t;
-    (void)timer;
+    (void)memory;
 #ifdef __linux__
     t.tv_sec = deadline / 1000000000LL;
     t.tv_nsec = deadline % 1000000000LL;
@@ -64,10 +126,20 @@ static inline void mc_sleep_until(void *timer, int64_t deadline) {
     }
 #endif
 }
-/* The default timer slack of 50 us is 50 us of lateness. */
-static inline void mc_prepare_thread(void) {
+static inline void mc_prepare_thread(mc_attempts *tried) {
 #ifdef __linux__
-    prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0);
+    /* A real-time class is what keeps the rate beside other programs; without the right to it, a short slice helps
+       somewhat (Linux 6.12 on).  Neither is handed to child processes. */
+    struct sched_param priority = {.sched_priority = 10};
+    struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; }
+        fair = {sizeof fair, 0, 1 /* reset on fork */, 0, 0, 100000 /* ns */, 0, 0};
+    int fifo = sched_setscheduler(0, SCHED_FIFO | 0x40000000 /* reset on fork */, &priority) == 0;
+    mc_attempt(tried, "fifo", fifo);
+    if (!fifo) mc_attempt(tried, "short_slice", syscall(SYS_sched_setattr, 0, &fair, 0) == 0);
+    /* The default timer slack of 50 us is 50 us of lateness. */
+    mc_attempt(tried, "timer_slack", prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0) == 0);
+#else
+    (void)tried;
 #endif
 }
 #endif

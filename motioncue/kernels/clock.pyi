@@ -2,14 +2,18 @@ from collections.abc import Sequence
 
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns"]
+__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_thread"]
 
 def now_ns() -> int: ...
+def prepare_thread() -> dict[str, bool]: ...
 
 @disjoint_base
 class Clock:
+    @property
+    def granted(self) -> dict[str, bool]: ...
     def now_ns(self) -> int: ...
 
+@disjoint_base
 class MonotonicClock(Clock): ...
 
 @disjoint_base

@@ -1,8 +1,9 @@
 """Clocks in integer nanoseconds."""
 
 from libc.stdlib cimport calloc, free
+from libc.string cimport memset
 
-__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns"]
+__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_thread"]
 
 
 def now_ns():
@@ -10,8 +11,25 @@ def now_ns():
     return mc_now()
 
 
+cdef dict granted(const mc_attempts* tried):
+    return {tried.name[i].decode(): bool(tried.granted[i]) for i in range(tried.count)}
+
+
+def prepare_thread():
+    """Ask the system for precise wake-ups of the calling thread; return what was granted, each by name."""
+    cdef mc_attempts tried
+    memset(&tried, 0, sizeof(tried))
+    mc_prepare_thread(&tried)
+    return granted(&tried)
+
+
 cdef class Clock:
     """A source of time and a way to wait for it."""
+
+    @property
+    def granted(self):
+        """What the system was asked for to wait precisely, and whether it was granted, each by name."""
+        return {}
 
     def now_ns(self):
         """Return the time [ns]."""
@@ -28,14 +46,23 @@ cdef class MonotonicClock(Clock):
     Notes
     -----
     Linux: clock_nanosleep with an absolute time.  Windows: QueryPerformanceCounter and a waitable timer, high
-    resolution where the system has it.
+    resolution where the system has it.  One thread at a time may wait.
     """
 
+    cdef mc_timer timer
+    cdef mc_attempts tried
+
     def __cinit__(self):
-        self.calls = Time(monotonic_now, mc_sleep_until, mc_timer_open())
+        mc_timer_open(&self.timer, &self.tried)
+        self.calls = Time(monotonic_now, mc_sleep_until, &self.timer)
 
     def __dealloc__(self):
-        mc_timer_close(self.calls.memory)
+        mc_timer_close(&self.timer)
+
+    @property
+    def granted(self):
+        """What the system was asked for to wait precisely, and whether it was granted, each by name."""
+        return granted(&self.tried)
 
 
 cdef int64_t fake_now(void* memory) noexcept nogil:

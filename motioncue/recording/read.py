@@ -15,6 +15,11 @@ from motioncue.motion import MOTION_DTYPE
 __all__ = ["at_ticks", "read_motion", "read_packages", "sample_recording"]
 
 
+def quoted(path: str | Path) -> str:
+    """Return a path in quotes for a message: what cannot be printed is escaped, a backslash stays one."""
+    return repr(str(path)).replace("\\\\", "\\")
+
+
 def sample_recording() -> Path:
     """Return the path of the recording that comes with the package.
 
@@ -45,13 +50,13 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
     try:
         data = Path(path).read_bytes()
     except OSError as error:
-        raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
+        raise PacketError(f"recording {quoted(path)}: {error.strerror}") from error
     try:
         packages: list[bytes] = framed(data)
     except PacketError as error:
-        raise PacketError(f"recording {str(path)!r}: {error}") from error
+        raise PacketError(f"recording {quoted(path)}: {error}") from error
     if not packages:
-        raise PacketError(f"recording {str(path)!r}: found no bytes, allowed is at least one package")
+        raise PacketError(f"recording {quoted(path)}: found no bytes, allowed is at least one package")
     return packages
 
 
@@ -94,7 +99,7 @@ def read_frames(
     for place, package in enumerate(packages):
         session.feed(package, 0)
         if session.rejected:
-            raise PacketError(f"recording {str(path)!r}: package {place} refused: {', '.join(session.rejected)}")
+            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
         row = session.newest()
         if row is None:  # not a frame: the simulator's clock begins again
             began = times[-1] if times else 0.0

@@ -8,7 +8,7 @@ import numpy.typing as npt
 from motioncue.errors import PacketError
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Profile
-from motioncue.recording.read import read_frames
+from motioncue.recording.read import quoted, read_frames
 from motioncue.runtime.engine import Pipeline, load_profile
 
 __all__ = ["replay"]
@@ -42,7 +42,7 @@ def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2
     system = profile.source.system
     motion, packages, places = read_frames(path, system, **profile.source.options)
     if not len(motion):
-        raise PacketError(f"recording {str(path)!r}: found no frame, allowed is at least one")
+        raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
     arrivals = START_NS + motion["time"]
     end = int(arrivals[-1]) + round(tail_s * 1e9)
     ticks = int((end - START_NS) * profile.output.rate_hz * 1e-9) + 2

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.clock cimport Clock, Time, mc_prepare_thread
+from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
@@ -26,6 +26,7 @@ import ipaddress
 
 import numpy as np
 
+from motioncue.kernels.clock import prepare_thread
 from motioncue.kernels.reasons import NAMES
 from motioncue.kernels.supervisor import State
 from motioncue.motion import TICK_DTYPE
@@ -361,8 +362,8 @@ cdef class Emitter:
             self.loop(ticks, until_ns)
 
     def prepare_thread(self):
-        """Ask the system for precise wake-ups of the calling thread."""
-        mc_prepare_thread()
+        """Ask the system for precise wake-ups of the calling thread; return what was granted, each by name."""
+        return {**self._alive[2].granted, **prepare_thread()}
 
     def engage(self):
         """Follow the input; after a fault, allow it again."""

@@ -273,6 +273,7 @@ class Engine:
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._logged = 0  # changes of state
+        self._granted: dict[str, bool] = {}
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -294,8 +295,7 @@ class Engine:
                 opened.callback(sender.close)
             listener = Listener(profile.source.endpoint)
             opened.callback(listener.close)
-            self._receiver = StreamReceiver(self._pipeline.session, listener.socket, MonotonicClock())
-            opened.callback(self._receiver.close)
+            self._receiver = StreamReceiver(self._pipeline.session, listener.server, MonotonicClock())
             for name, (sender, address) in senders.items():
                 stream = streams[name]
                 emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
@@ -309,7 +309,7 @@ class Engine:
 
     def _emit(self) -> None:
         emitter = self._pipeline.emitter
-        emitter.prepare_thread()
+        self._granted = emitter.prepare_thread()
         emitter.run()
 
     def _drain(self) -> None:
@@ -364,8 +364,11 @@ class Engine:
         self.stop()
 
     def stats(self) -> dict[str, Any]:
-        """Return what has happened so far; the keys are those of ``motioncue run --json``."""
-        return self._pipeline.stats()
+        """Return what has happened so far; the keys are those of ``motioncue run --json``.
+
+        ``granted`` tells what the system was asked for to be on time: name to whether it was granted.
+        """
+        return {**self._pipeline.stats(), "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""

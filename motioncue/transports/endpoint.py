@@ -83,17 +83,10 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS)) -> Endpoin
 
 
 def as_socket(endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint to use where there are no Windows pipes.
+    """Return the endpoint to use where there are no Windows pipes; on Windows, the endpoint itself.
 
     ``pipe://NAME`` is then the Unix socket that .NET uses for a pipe of that name, so its clients find it.
-
-    Raises
-    ------
-    EndpointError
-        On Windows, where pipes are not sockets.
     """
-    if endpoint.scheme != "pipe":
+    if endpoint.scheme != "pipe" or sys.platform == "win32":
         return endpoint
-    if sys.platform == "win32":
-        raise EndpointError(f"{endpoint}: Windows named pipes are not supported yet; use tcp://HOST:PORT")
     return Endpoint("unix", path=os.path.join(tempfile.gettempdir(), f"CoreFxPipe_{endpoint.path}"))

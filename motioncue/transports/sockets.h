@@ -1,8 +1,10 @@
-/* The socket calls that the loops make, the same on POSIX and Windows.  Sockets are opened in Python. */
+/* The socket calls that the loops make, the same on POSIX and Windows, and the stream server made of them.  Sockets are
+   opened in Python. */
 #ifndef MOTIONCUE_SOCKETS_H
 #define MOTIONCUE_SOCKETS_H
 #include <stdint.h>
 #include <string.h>
+#include "motioncue/transports/server.h"
 #ifdef _WIN32
 #ifndef WIN32_LEAN_AND_MEAN
 #define WIN32_LEAN_AND_MEAN
@@ -55,8 +57,27 @@ static inline int mc_send(mc_fd fd, const uint8_t *buffer, int size) {
 /* A datagram; 0, or -1 if the system refused it.  `address` is a packed sockaddr. */
 static inline int mc_send_to(mc_fd fd, const uint8_t *buffer, int size, const void *address, int address_size) {
     struct sockaddr_storage to;
+    const struct sockaddr *where = (const struct sockaddr *)&to;
     memcpy(&to, address, (size_t)address_size);
-    return sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, (const struct sockaddr *)&to, address_size) == size ? 0 : -1;
+    int sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
+#ifdef _WIN32
+    /* What became of an earlier datagram, not of this one, which has not been sent: once more. */
+    if (sent < 0 && WSAGetLastError() == WSAECONNRESET)
+        sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
+#endif
+    return sent == size ? 0 : -1;
+}
+/* Windows fails a datagram socket's calls with WSAECONNRESET after a port was unreachable, unless told not to.  True if it
+   was told, or needs not be. */
+static inline int mc_ignore_unreachable(mc_fd fd) {
+#ifdef _WIN32
+    BOOL report = FALSE;
+    DWORD got = 0;
+    return WSAIoctl(fd, _WSAIOW(IOC_VENDOR, 12) /* SIO_UDP_CONNRESET */, &report, sizeof report, NULL, 0, &got, NULL, NULL) == 0;
+#else
+    (void)fd;
+    return 1;
+#endif
 }
 static inline int mc_address_v4(void *out, const uint8_t *ip, int port) {
     struct sockaddr_in a;
@@ -76,5 +97,58 @@ static inline int mc_address_v6(void *out, const uint8_t *ip, int port, uint32_t
     memcpy(&a.sin6_addr, ip, 16);
     memcpy(out, &a, sizeof a);
     return (int)sizeof a;
+}
+/* The stream server of a listening socket. */
+typedef struct {
+    mc_fd listener, client;
+    mc_fd woken, waker; /* two ends of a connection: wakes the wait */
+} mc_socket_server;
+static int mc_socket_wait(void *memory, int timeout_ms) {
+    mc_socket_server *s = (mc_socket_server *)memory;
+    mc_pollfd watched[3];
+    mc_watch(&watched[0], s->woken);
+    mc_watch(&watched[1], s->listener);
+    if (s->client != MC_NO_FD) mc_watch(&watched[2], s->client);
+    mc_poll(watched, s->client == MC_NO_FD ? 2 : 3, timeout_ms);
+    if (mc_ready(&watched[0])) {
+        char used;
+        recv(s->woken, &used, 1, 0);
+    }
+    return mc_ready(&watched[1]);
+}
+static void mc_socket_wake(void *memory) {
+    mc_socket_server *s = (mc_socket_server *)memory;
+    send(s->waker, ".", 1, MSG_NOSIGNAL);
+}
+static int mc_socket_accept(void *memory) {
+    mc_socket_server *s = (mc_socket_server *)memory;
+    s->client = mc_accept(s->listener);
+    return s->client != MC_NO_FD;
+}
+static int mc_socket_refuse(void *memory) {
+    mc_fd fd = mc_accept(((mc_socket_server *)memory)->listener);
+    if (fd == MC_NO_FD) return 0;
+    mc_close(fd);
+    return 1;
+}
+static int mc_socket_receive(void *memory, uint8_t *buffer, int room) {
+    return mc_receive(((mc_socket_server *)memory)->client, buffer, room);
+}
+static int mc_socket_send(void *memory, const uint8_t *buffer, int size) {
+    return mc_send(((mc_socket_server *)memory)->client, buffer, size);
+}
+static void mc_socket_close_client(void *memory) {
+    mc_socket_server *s = (mc_socket_server *)memory;
+    mc_close(s->client);
+    s->client = MC_NO_FD;
+}
+static inline mc_server mc_serve_socket(mc_socket_server *s, mc_fd listener, mc_fd woken, mc_fd waker) {
+    mc_server server = {mc_socket_wait, mc_socket_wake, mc_socket_accept, mc_socket_refuse,
+                        mc_socket_receive, mc_socket_send, mc_socket_close_client, s};
+    s->listener = listener;
+    s->client = MC_NO_FD;
+    s->woken = woken;
+    s->waker = waker;
+    return server;
 }
 #endif

@@ -1,20 +1,26 @@
-"""Stream sockets: ``unix://``, ``tcp://``, and ``pipe://`` where a pipe is a Unix socket."""
+"""Streams: ``pipe://``, ``unix://`` and ``tcp://``, the server's end and the client's."""
 
 import errno
 import os
 import socket
 import stat
+from typing import Any
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import Endpoint, as_socket, parse_endpoint
+from motioncue.transports.pipe import PipeConnection, PipeServer
+from motioncue.transports.server import Server
+from motioncue.transports.sockets import SocketServer
 
 __all__ = ["STREAMS", "Listener", "connect"]
 
 STREAMS = ("pipe", "unix", "tcp")
 
+WSAEADDRINUSE = 10048
+
 
 class Listener:
-    """A listening socket that leaves nothing behind.
+    """A stream server at an endpoint, `server`, that leaves nothing behind.
 
     Parameters
     ----------
@@ -31,14 +37,21 @@ class Listener:
         self.endpoint = parse_endpoint(url, STREAMS)
         where = as_socket(self.endpoint)
         self._path = where.path
+        self._inode = 0
         try:
-            self.socket = self._unix(where.path) if where.scheme == "unix" else self._tcp(where)
+            self.server = self._open(where)
         except (OSError, UnicodeError) as error:
             if isinstance(error, EndpointError):
                 raise
             raise EndpointError(f"{self.endpoint}: cannot listen: {reason(error)}") from error
-        self.socket.listen(8)
-        self.socket.setblocking(False)
+
+    def _open(self, where: Endpoint) -> Server:
+        if where.scheme == "pipe":
+            return PipeServer(where.path)
+        listener = self._unix(where.path) if where.scheme == "unix" else self._tcp(where)
+        listener.listen(8)
+        listener.setblocking(False)
+        return SocketServer(listener)
 
     def _tcp(self, where: Endpoint) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)[0]
@@ -55,7 +68,7 @@ class Listener:
 
     def _unix(self, path: str) -> socket.socket:
         if not hasattr(socket, "AF_UNIX"):
-            raise EndpointError(f"{self.endpoint}: this system has no Unix sockets; use tcp://HOST:PORT")
+            raise EndpointError(f"{self.endpoint}: this Python has no Unix sockets; use pipe://NAME or tcp://HOST:PORT")
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
             _remove_stale(path)
@@ -69,9 +82,9 @@ class Listener:
 
     def close(self) -> None:
         """Stop listening, and remove the Unix socket if it is still ours."""
-        self.socket.close()
+        self.server.close()
         try:
-            if self._path and os.stat(self._path).st_ino == self._inode:
+            if self._inode and os.stat(self._path).st_ino == self._inode:
                 os.unlink(self._path)
         except OSError:
             pass
@@ -94,8 +107,8 @@ def _remove_stale(path: str) -> None:
     raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
 
 
-def connect(url: str, timeout_s: float = 1.0) -> socket.socket:
-    """Return a socket connected to the listener at `url`.
+def connect(url: str, timeout_s: float = 1.0) -> Any:
+    """Return a connection to the listener at `url`: a socket, or a pipe with a socket's methods.
 
     Raises
     ------
@@ -105,12 +118,14 @@ def connect(url: str, timeout_s: float = 1.0) -> socket.socket:
     endpoint = parse_endpoint(url, STREAMS)
     where = as_socket(endpoint)
     try:
+        if where.scheme == "pipe":
+            return PipeConnection(where.path, timeout_s)
         if where.scheme == "tcp":
             client = socket.create_connection((where.host, where.port), timeout_s)
             client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return client
         if not hasattr(socket, "AF_UNIX"):
-            raise EndpointError(f"{endpoint}: this system has no Unix sockets; use tcp://HOST:PORT")
+            raise EndpointError(f"{endpoint}: this Python has no Unix sockets; use pipe://NAME or tcp://HOST:PORT")
         client = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         client.settimeout(timeout_s)
         try:
@@ -127,4 +142,6 @@ def connect(url: str, timeout_s: float = 1.0) -> socket.socket:
 
 def reason(error: Exception) -> str:
     """Return an error's text without its number."""
+    if getattr(error, "winerror", None) == WSAEADDRINUSE:
+        return "Address already in use"  # Windows says it in a long sentence
     return getattr(error, "strerror", None) or str(error)

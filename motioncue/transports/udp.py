@@ -4,6 +4,7 @@ import socket
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
 __all__ = ["open_receiver", "open_sender"]
@@ -26,6 +27,7 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     except (OSError, UnicodeError) as error:
         raise EndpointError(f"{endpoint}: cannot send there: {reason(error)}") from error
     sender.setblocking(False)
+    ignore_unreachable(sender)
     scope = int(address[3]) if len(address) > 3 else 0
     return sender, (str(address[0]), int(address[1]), scope)
 

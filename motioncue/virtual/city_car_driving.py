@@ -13,7 +13,7 @@ import quaternion as npq
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.recording.read import read_packages
+from motioncue.recording.read import quoted, read_packages
 from motioncue.transports.stream import connect
 from motioncue.virtual.courses import course
 
@@ -71,7 +71,7 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
     """Yield the packages of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
     packages = read_packages(path)
     if packages[0][2] != INIT.constants["type"]:
-        raise PacketError(f"recording {str(path)!r}: found a package of type {packages[0][2]} first, allowed is init")
+        raise PacketError(f"recording {quoted(path)}: found a package of type {packages[0][2]} first, allowed is init")
     sent = 0.0
     for package in packages:
         duration = 0.0

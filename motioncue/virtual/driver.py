@@ -46,7 +46,7 @@ class Driver:
     def __enter__(self) -> "Driver":
         """Listen."""
         self._listener = Listener(self.url)
-        self._receiver = StreamReceiver(self._session, self._listener.socket, MonotonicClock())
+        self._receiver = StreamReceiver(self._session, self._listener.server, MonotonicClock())
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
         self._thread.start()
         log.info("waiting for %s at %s", self.system, self.url)
@@ -58,7 +58,6 @@ class Driver:
         """Close everything."""
         self._receiver.stop()
         self._thread.join()
-        self._receiver.close()
         self._listener.close()
         self.poll()
 

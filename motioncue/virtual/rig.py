@@ -128,9 +128,11 @@ def _running(run: Any, stop: Any) -> Iterator[None]:
 
 
 def _private_endpoint(folder: str) -> str:
-    """Return a stream endpoint that nobody else uses: a Unix socket, or a free port where there are none."""
+    """Return a stream endpoint that nobody else uses: a pipe on Windows, else a Unix socket or a free port."""
     path = os.path.join(folder, "engine")
-    if sys.platform != "win32" and len(os.fsencode(path)) <= UNIX_PATH_MAX:
+    if sys.platform == "win32":
+        return f"pipe://{os.path.basename(folder)}"
+    if len(os.fsencode(path)) <= UNIX_PATH_MAX:
         return f"unix://{path}"
     return f"tcp://127.0.0.1:{_free_port(socket.SOCK_STREAM)}"
 

@@ -1,5 +1,6 @@
 """What the tests of the command line share: commands as programs, and a simulator made by hand."""
 
+import contextlib
 import json
 import os
 import signal
@@ -11,11 +12,11 @@ import threading
 import time
 
 import pytest
-from helpers import receive
+from helpers import eventually, press, receive
 
 STREAM = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
 WINDOWS = sys.platform == "win32"
-INTERRUPT = signal.CTRL_BREAK_EVENT if WINDOWS else signal.SIGINT
+INTERRUPT = signal.CTRL_C_EVENT if WINDOWS else signal.SIGINT
 
 INIT = struct.pack("<HB9f", 39, 1, 0, 0, 0, 0, 0, 1, 0, 1, 0)
 SURGE = 3.0  # [m/s^2], exact in single precision
@@ -33,7 +34,7 @@ class Program:
 
     def __init__(self, *arguments, env=os.environ, **options):
         if WINDOWS:
-            options["creationflags"] = subprocess.CREATE_NEW_PROCESS_GROUP
+            options["creationflags"] = subprocess.CREATE_NEW_CONSOLE
         self.process = subprocess.Popen(
             [sys.executable, "-m", "motioncue", *arguments],
             stdout=subprocess.PIPE,
@@ -52,7 +53,10 @@ class Program:
         self.process.communicate()
 
     def signal(self, number):
-        self.process.send_signal(number)
+        if WINDOWS:
+            press(self.process.pid, number)
+        else:
+            self.process.send_signal(number)
 
     def end(self):
         """Wait for the end; return what the last line says."""
@@ -82,6 +86,19 @@ def connected(url):
         client.close()
         raise
     return client
+
+
+def soon_connected(url):
+    """Return a socket connected to a stream endpoint at which somebody will listen."""
+    found = []
+
+    def attempt():
+        with contextlib.suppress(OSError):
+            found.append(connected(url))
+        return found
+
+    eventually(attempt)
+    return found[0]
 
 
 def listening(url):

@@ -1,5 +1,6 @@
 """What the command line refuses: one clear line on stderr, exit status 2; and what its help promises."""
 
+import os
 import shlex
 import socket
 import subprocess
@@ -54,7 +55,7 @@ def refusal(*arguments):
         (["simulate", "city-car-driving", "--to", "udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "unix://PATH"]),
         (["simulate", "city-car-driving", "--to", HERE, "--drive", "fly"], ["'fly'", "tour"]),
         (["simulate", "city-car-driving", "--to", HERE, "--rate", "9000"], ["9000", "2000"]),
-        (["simulate", "city-car-driving", "--to", HERE, "--recording", "no/file"], ["no/file"]),
+        (["simulate", "city-car-driving", "--to", HERE, "--recording", "no/file"], [os.path.join("no", "file")]),
         (["listen", "nothing", "--at", HERE], ["'nothing'", "city-car-driving, dk"]),
         (["listen", "dk", "--at", HERE], [HERE, "udp://HOST:PORT"]),
         (["listen", "city-car-driving", "--at", "udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),

@@ -51,8 +51,9 @@ def view(series=("car", "cue"), **changes):
 def lines_of(picture, width, height, glyphs):
     """Return what a console of that size would print."""
     console = Console(
-        file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None, highlight=False
-    )
+        file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None, highlight=False,
+        legacy_windows=False,
+    )  # fmt: skip
     with console.capture() as capture:
         console.print(render(picture, width, height, glyphs))
     return capture.get().splitlines()

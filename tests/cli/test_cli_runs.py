@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from helpers import bindable, eventually, free_port, receive, stream_url
+from helpers import eventually, free_port, receive, stream_url
 from programs import (
     ENGINE_KEYS,
     FRAME,
@@ -21,8 +21,8 @@ from programs import (
     SURGE,
     WINDOWS,
     Program,
-    connected,
     listening,
+    soon_connected,
 )
 
 from motioncue.recording.read import sample_recording
@@ -118,14 +118,12 @@ def test_listen_to_nothing_says_so_in_strict_json():
 
 def test_listen_to_what_a_simulator_says(tmp_path):
     url = stream_url(STREAM, tmp_path)
-    with Program("listen", "city-car-driving", "--at", url, "--json") as listen:
-        eventually(lambda: not bindable(url))
-        with connected(url) as client:
-            for package, reply in ((INIT, 6), *[(FRAME, 4)] * 5, (FRAME[:11] + b"\xff" * 96, 4)):
-                client.sendall(package)
-                assert len(receive(client, reply)) == reply
-            listen.signal(INTERRUPT)
-            stats = listen.end()
+    with Program("listen", "city-car-driving", "--at", url, "--json") as listen, soon_connected(url) as client:
+        for package, reply in ((INIT, 6), *[(FRAME, 4)] * 5, (FRAME[:11] + b"\xff" * 96, 4)):
+            client.sendall(package)
+            assert len(receive(client, reply)) == reply
+        listen.signal(INTERRUPT)
+        stats = listen.end()
     assert stats["frames_received"] == 5
     assert stats["rejected"] == {"not_finite": 1}
     assert stats["sessions"] >= 1

@@ -1,0 +1,297 @@
+/* Windows named pipes in byte mode with overlapped I/O: the stream server, and the simulator's end.
+
+   Every operation that has been started owns its buffer in here until it has ended: before a handle is closed its
+   operations are cancelled and awaited. */
+#ifndef MOTIONCUE_PIPE_H
+#define MOTIONCUE_PIPE_H
+#include <stdint.h>
+#include <string.h>
+#include "motioncue/transports/server.h"
+#define MC_PIPE_INSTANCES 10
+#define MC_PIPE_BYTES 4096
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <windows.h>
+#include <sddl.h>
+#ifndef PIPE_REJECT_REMOTE_CLIENTS
+#define PIPE_REJECT_REMOTE_CLIENTS 0x00000008
+#endif
+#define MC_PIPE_RETRY_MS 50 /* while no instance could be made to listen with */
+typedef struct {
+    OVERLAPPED io;
+    int pending;
+} mc_pipe_io;
+typedef struct {
+    wchar_t name[300];
+    HANDLE woken;
+    SECURITY_ATTRIBUTES security;
+    HANDLE listener, client; /* instances; INVALID_HANDLE_VALUE if there is none */
+    mc_pipe_io connect, read, write;
+    int knocking; /* somebody is connected to `listener` */
+    int gone;     /* the client has closed its end */
+    uint8_t in[MC_PIPE_BYTES], out[MC_PIPE_BYTES];
+    int in_have, in_taken;
+} mc_pipe_server;
+typedef struct {
+    HANDLE pipe;
+    mc_pipe_io read, write; /* for one thread each */
+    uint8_t in[MC_PIPE_BYTES], out[MC_PIPE_BYTES];
+} mc_pipe_client;
+
+/* -- one operation ------------------------------------------------------------------------------------------------- */
+
+/* Take note of what ReadFile, WriteFile or ConnectNamedPipe returned; 0, or the error that ended it at once. */
+static DWORD mc_pipe_started(mc_pipe_io *io, BOOL done) {
+    DWORD error = done ? ERROR_SUCCESS : GetLastError();
+    io->pending = error == ERROR_SUCCESS || error == ERROR_IO_PENDING;
+    return io->pending ? ERROR_SUCCESS : error;
+}
+/* How it ended: 0 and the number of bytes, ERROR_IO_INCOMPLETE if it has not, or the error. */
+static DWORD mc_pipe_ended(HANDLE pipe, mc_pipe_io *io, DWORD *bytes) {
+    DWORD error = GetOverlappedResult(pipe, &io->io, bytes, FALSE) ? ERROR_SUCCESS : GetLastError();
+    if (error != ERROR_IO_INCOMPLETE) io->pending = 0;
+    return error;
+}
+/* Afterwards it has ended, one way or the other; 0 and the number of bytes if it was done before it could be cancelled. */
+static DWORD mc_pipe_cancel(HANDLE pipe, mc_pipe_io *io, DWORD *bytes) {
+    DWORD error = ERROR_OPERATION_ABORTED;
+    *bytes = 0;
+    if (io->pending) {
+        CancelIoEx(pipe, &io->io);
+        error = GetOverlappedResult(pipe, &io->io, bytes, TRUE) ? ERROR_SUCCESS : GetLastError();
+        io->pending = 0;
+    }
+    return error;
+}
+static int mc_pipe_io_open(mc_pipe_io *io) {
+    memset(io, 0, sizeof *io);
+    io->io.hEvent = CreateEventW(NULL, TRUE, FALSE, NULL);
+    return io->io.hEvent != NULL;
+}
+static void mc_pipe_io_close(mc_pipe_io *io) { if (io->io.hEvent) CloseHandle(io->io.hEvent); }
+
+/* -- server -------------------------------------------------------------------------------------------------------- */
+
+/* This user and the system, nobody else; any program of this user, elevated or not, on either side. */
+static DWORD mc_pipe_security(SECURITY_ATTRIBUTES *security) {
+    union { TOKEN_USER user; BYTE room[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE]; } token;
+    DWORD size = sizeof token, error = ERROR_SUCCESS;
+    HANDLE process = NULL;
+    LPWSTR sid = NULL;
+    wchar_t text[400];
+    if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &process)) return GetLastError();
+    if (GetTokenInformation(process, TokenUser, &token, size, &size) && ConvertSidToStringSidW(token.user.User.Sid, &sid)) {
+        /* D:P nothing inherited; SY system, GA all access; ML NW ME: programs of medium integrity may write. */
+        wcscpy(text, L"D:P(A;;GA;;;SY)(A;;GA;;;");
+        wcsncat(text, sid, 200);
+        wcscat(text, L")S:(ML;;NW;;;ME)");
+        if (!ConvertStringSecurityDescriptorToSecurityDescriptorW(text, SDDL_REVISION_1, &security->lpSecurityDescriptor, NULL))
+            error = GetLastError();
+        LocalFree(sid);
+    } else {
+        error = GetLastError();
+    }
+    CloseHandle(process);
+    security->nLength = sizeof *security;
+    security->bInheritHandle = FALSE;
+    return error;
+}
+static DWORD mc_pipe_instance(mc_pipe_server *s, DWORD first) {
+    s->listener = CreateNamedPipeW(s->name, PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | first,
+                                   PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
+                                   MC_PIPE_INSTANCES, MC_PIPE_BYTES, MC_PIPE_BYTES, 0, &s->security);
+    return s->listener == INVALID_HANDLE_VALUE ? GetLastError() : ERROR_SUCCESS;
+}
+/* Have an instance that waits for somebody, or somebody already. */
+static void mc_pipe_listen(mc_pipe_server *s) {
+    if (s->listener == INVALID_HANDLE_VALUE) mc_pipe_instance(s, 0);
+    if (s->listener == INVALID_HANDLE_VALUE || s->knocking || s->connect.pending) return;
+    switch (mc_pipe_started(&s->connect, ConnectNamedPipe(s->listener, &s->connect.io))) {
+    case ERROR_SUCCESS: break;
+    case ERROR_PIPE_CONNECTED:                  /* before we asked */
+    case ERROR_NO_DATA: s->knocking = 1; break; /* and has left again: what it wrote is still there */
+    default: DisconnectNamedPipe(s->listener);  /* and again at the next wait */
+    }
+}
+static int mc_pipe_knocking(mc_pipe_server *s) {
+    DWORD bytes, error;
+    if (s->connect.pending) {
+        error = mc_pipe_ended(s->listener, &s->connect, &bytes);
+        if (error == ERROR_SUCCESS) s->knocking = 1;
+        else if (error != ERROR_IO_INCOMPLETE) DisconnectNamedPipe(s->listener);
+    }
+    return s->knocking;
+}
+static void mc_pipe_read(mc_pipe_server *s) {
+    s->gone = mc_pipe_started(&s->read, ReadFile(s->client, s->in, sizeof s->in, NULL, &s->read.io)) != ERROR_SUCCESS;
+}
+static int mc_pipe_wait(void *memory, int timeout_ms) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    HANDLE events[3];
+    DWORD n = 0, timeout = timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms;
+    mc_pipe_listen(s);
+    events[n++] = s->woken;
+    if (s->connect.pending) events[n++] = s->connect.io.hEvent;
+    else if (timeout > MC_PIPE_RETRY_MS) timeout = MC_PIPE_RETRY_MS;
+    if (s->client != INVALID_HANDLE_VALUE && s->read.pending) events[n++] = s->read.io.hEvent;
+    if (s->knocking || (s->client != INVALID_HANDLE_VALUE && (s->gone || s->in_taken < s->in_have))) timeout = 0;
+    WaitForMultipleObjects(n, events, FALSE, timeout);
+    return mc_pipe_knocking(s);
+}
+static void mc_pipe_wake(void *memory) { SetEvent(((mc_pipe_server *)memory)->woken); }
+static int mc_pipe_accept(void *memory) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    if (!s->knocking) return 0;
+    s->client = s->listener;
+    s->listener = INVALID_HANDLE_VALUE;
+    s->knocking = 0;
+    s->in_have = s->in_taken = 0;
+    mc_pipe_listen(s); /* at once, or others would find the pipe busy */
+    mc_pipe_read(s);
+    return 1;
+}
+static int mc_pipe_refuse(void *memory) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    if (!s->knocking) return 0;
+    s->knocking = 0;
+    DisconnectNamedPipe(s->listener);
+    mc_pipe_listen(s);
+    return 1;
+}
+static int mc_pipe_receive(void *memory, uint8_t *buffer, int room) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    while (s->in_taken == s->in_have) {
+        DWORD bytes = 0, error;
+        if (s->gone) return 0;
+        error = mc_pipe_ended(s->client, &s->read, &bytes);
+        if (error == ERROR_IO_INCOMPLETE) return -1;
+        if (error != ERROR_SUCCESS) { s->gone = 1; return 0; }
+        s->in_taken = 0;
+        s->in_have = (int)bytes;          /* none after a write of no bytes, which means nothing in a byte stream */
+        if (bytes == 0) mc_pipe_read(s);
+    }
+    if (room > s->in_have - s->in_taken) room = s->in_have - s->in_taken;
+    memcpy(buffer, s->in + s->in_taken, (size_t)room);
+    s->in_taken += room;
+    if (s->in_taken == s->in_have) mc_pipe_read(s);
+    return room;
+}
+static int mc_pipe_send(void *memory, const uint8_t *buffer, int size) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    DWORD bytes, error;
+    if (s->write.pending) {
+        error = mc_pipe_ended(s->client, &s->write, &bytes);
+        if (error == ERROR_IO_INCOMPLETE) return 0;
+        if (error != ERROR_SUCCESS) return -1;
+    }
+    if (size > (int)sizeof s->out) size = (int)sizeof s->out;
+    memcpy(s->out, buffer, (size_t)size);
+    error = mc_pipe_started(&s->write, WriteFile(s->client, s->out, (DWORD)size, NULL, &s->write.io));
+    return error == ERROR_SUCCESS ? size : -1;
+}
+/* Closed, not disconnected: the client can still read what has been written. */
+static void mc_pipe_close_client(void *memory) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    DWORD bytes;
+    if (s->client == INVALID_HANDLE_VALUE) return;
+    mc_pipe_cancel(s->client, &s->read, &bytes);
+    mc_pipe_cancel(s->client, &s->write, &bytes);
+    CloseHandle(s->client);
+    s->client = INVALID_HANDLE_VALUE;
+}
+static void mc_pipe_close(mc_pipe_server *s) {
+    DWORD bytes;
+    mc_pipe_close_client(s);
+    if (s->listener != INVALID_HANDLE_VALUE) {
+        mc_pipe_cancel(s->listener, &s->connect, &bytes);
+        CloseHandle(s->listener);
+    }
+    mc_pipe_io_close(&s->connect);
+    mc_pipe_io_close(&s->read);
+    mc_pipe_io_close(&s->write);
+    if (s->woken) CloseHandle(s->woken);
+    if (s->security.lpSecurityDescriptor) LocalFree(s->security.lpSecurityDescriptor);
+}
+/* Make the first instance of a pipe that nobody else serves; 0, or the error of the system.  `memory` is to be closed in
+   any case.  Operations are started by the thread that waits, since they end with the thread that started them. */
+static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) {
+    mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse,
+                       mc_pipe_receive, mc_pipe_send, mc_pipe_close_client, s};
+    DWORD error;
+    int events;
+    memset(s, 0, sizeof *s);
+    s->listener = s->client = INVALID_HANDLE_VALUE;
+    wcsncpy(s->name, name, sizeof s->name / sizeof *s->name - 1);
+    s->woken = CreateEventW(NULL, FALSE, FALSE, NULL);
+    events = mc_pipe_io_open(&s->connect) & mc_pipe_io_open(&s->read) & mc_pipe_io_open(&s->write);
+    if (!s->woken || !events) return (int)GetLastError();
+    error = mc_pipe_security(&s->security);
+    if (error == ERROR_SUCCESS) error = mc_pipe_instance(s, FILE_FLAG_FIRST_PIPE_INSTANCE);
+    *server = calls;
+    return (int)error;
+}
+
+/* -- the simulator's end ------------------------------------------------------------------------------------------- */
+
+/* Connect; 0, or the error of the system.  While all instances are busy it waits, at most `timeout_ms`; < 0 is for ever. */
+static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_ms) {
+    ULONGLONG end = timeout_ms < 0 ? ~0ull : GetTickCount64() + (ULONGLONG)timeout_ms;
+    c->pipe = INVALID_HANDLE_VALUE;
+    if (!(mc_pipe_io_open(&c->read) & mc_pipe_io_open(&c->write))) return (int)GetLastError();
+    for (;;) {
+        ULONGLONG now;
+        DWORD error;
+        c->pipe = CreateFileW(name, GENERIC_READ | GENERIC_WRITE, 0, NULL, OPEN_EXISTING,
+                              FILE_FLAG_OVERLAPPED | SECURITY_SQOS_PRESENT | SECURITY_IDENTIFICATION, NULL);
+        if (c->pipe != INVALID_HANDLE_VALUE) return 0;
+        error = GetLastError();
+        now = GetTickCount64();
+        if (error != ERROR_PIPE_BUSY || now >= end) return (int)error;
+        WaitNamedPipeW(name, timeout_ms < 0 ? NMPWAIT_WAIT_FOREVER : (DWORD)(end - now)); /* another may be faster */
+    }
+}
+/* 0 and the number of bytes, WAIT_TIMEOUT, or the error of the system. */
+static int mc_pipe_finish(mc_pipe_client *c, mc_pipe_io *io, BOOL done, int timeout_ms, int *bytes) {
+    DWORD got = 0, error = mc_pipe_started(io, done);
+    if (error == ERROR_SUCCESS) {
+        if (WaitForSingleObject(io->io.hEvent, timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms) == WAIT_TIMEOUT) {
+            error = mc_pipe_cancel(c->pipe, io, &got);
+            if (error == ERROR_OPERATION_ABORTED) error = WAIT_TIMEOUT;
+        } else {
+            error = mc_pipe_ended(c->pipe, io, &got);
+        }
+    }
+    *bytes = (int)got;
+    return (int)error;
+}
+static int mc_pipe_client_receive(mc_pipe_client *c, int room, int timeout_ms, int *bytes) {
+    DWORD size = room < MC_PIPE_BYTES ? (DWORD)room : MC_PIPE_BYTES;
+    BOOL done = ReadFile(c->pipe, c->in, size, NULL, &c->read.io);
+    return mc_pipe_finish(c, &c->read, done, timeout_ms, bytes);
+}
+static int mc_pipe_client_send(mc_pipe_client *c, const uint8_t *data, int size, int timeout_ms, int *bytes) {
+    BOOL done;
+    if (size > MC_PIPE_BYTES) size = MC_PIPE_BYTES;
+    memcpy(c->out, data, (size_t)size);
+    done = WriteFile(c->pipe, c->out, (DWORD)size, NULL, &c->write.io);
+    return mc_pipe_finish(c, &c->write, done, timeout_ms, bytes);
+}
+static void mc_pipe_client_close(mc_pipe_client *c) {
+    if (c->pipe != INVALID_HANDLE_VALUE) CloseHandle(c->pipe);
+    mc_pipe_io_close(&c->read);
+    mc_pipe_io_close(&c->write);
+}
+#else /* no such thing elsewhere */
+#include <wchar.h>
+typedef struct { int none; } mc_pipe_server;
+typedef struct { uint8_t in[1]; } mc_pipe_client;
+static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) { (void)s; (void)name; (void)server; return -1; }
+static void mc_pipe_close(mc_pipe_server *s) { (void)s; }
+static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_ms) { (void)c; (void)name; (void)timeout_ms; return -1; }
+static int mc_pipe_client_receive(mc_pipe_client *c, int room, int timeout_ms, int *bytes) { (void)c; (void)room; (void)timeout_ms; *bytes = 0; return -1; }
+static int mc_pipe_client_send(mc_pipe_client *c, const uint8_t *data, int size, int timeout_ms, int *bytes) { (void)c; (void)data; (void)size; (void)timeout_ms; *bytes = 0; return -1; }
+static void mc_pipe_client_close(mc_pipe_client *c) { (void)c; }
+#endif
+#endif

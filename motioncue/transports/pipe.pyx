@@ -1,0 +1,157 @@
+"""Windows named pipes, byte mode, overlapped; `transports.stream` decides when they are used."""
+
+from cpython.mem cimport PyMem_Free
+from libc.stdlib cimport calloc, free
+
+import sys
+
+__all__ = ["PipeConnection", "PipeServer"]
+
+
+cdef extern from "Python.h":
+    wchar_t* PyUnicode_AsWideCharString(object text, Py_ssize_t* size) except NULL
+
+cdef enum:
+    ACCESS_DENIED = 5       # to be the first instance
+    WAIT_TIMEOUT = 258
+
+# What a read says when the other end has been closed: ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED.
+GONE = (109, 232, 233)
+
+
+def system_error(int code):
+    """Return the OSError for an error of the Windows API."""
+    if sys.platform != "win32":
+        return OSError("this system has no Windows named pipes")
+    import ctypes
+
+    return OSError(0, ctypes.FormatError(code), None, code)
+
+
+cdef class PipeServer(Server):
+    r"""Serves ``\\.\pipe\NAME`` to local programs of the same user.
+
+    Duplex, byte mode, up to 10 instances, overlapped.
+
+    Parameters
+    ----------
+    name : str
+        Without ``\\.\pipe\``.
+
+    Raises
+    ------
+    OSError
+        If somebody serves a pipe of that name already, or the system refuses; off Windows, always.
+    """
+
+    def __cinit__(self, str name not None):
+        self.memory = <mc_pipe_server*>calloc(1, sizeof(mc_pipe_server))
+        if self.memory == NULL:
+            raise MemoryError
+        cdef wchar_t* path = PyUnicode_AsWideCharString("\\\\.\\pipe\\" + name, NULL)
+        cdef int error = mc_pipe_open(self.memory, path, &self.calls)
+        PyMem_Free(path)
+        if error:
+            self.close()
+            if error == ACCESS_DENIED:
+                raise OSError(0, "the name is in use", None, error)
+            raise system_error(error)
+
+    def __dealloc__(self):
+        self.close()
+
+    def close(self):
+        """Stop listening and release everything; call it when no loop runs."""
+        self.calls.wake = NULL
+        if self.memory != NULL:
+            mc_pipe_close(self.memory)
+            free(self.memory)
+            self.memory = NULL
+
+
+cdef class PipeConnection:
+    r"""The simulator's end of ``\\.\pipe\NAME``, with the few methods of a socket that a simulator needs.
+
+    One thread may send while another receives.
+
+    Parameters
+    ----------
+    name : str
+        Without ``\\.\pipe\``.
+    timeout_s : float or None
+        How long to wait for an instance that is not busy, and for every later call [s]; None is for ever.
+
+    Raises
+    ------
+    OSError
+        If nobody serves a pipe of that name, all instances are busy, or it is not for this user; off Windows, always.
+    """
+
+    def __cinit__(self, str name not None, timeout_s=1.0):
+        self.memory = <mc_pipe_client*>calloc(1, sizeof(mc_pipe_client))
+        if self.memory == NULL:
+            raise MemoryError
+        self.settimeout(timeout_s)
+        cdef wchar_t* path = PyUnicode_AsWideCharString("\\\\.\\pipe\\" + name, NULL)
+        cdef int error
+        with nogil:
+            error = mc_pipe_connect(self.memory, path, self.timeout_ms)
+        PyMem_Free(path)
+        if error:
+            self.close()
+            raise system_error(error)
+
+    def __dealloc__(self):
+        self.close()
+
+    def settimeout(self, timeout_s):
+        """Let every call take at most `timeout_s` [s]; None: as long as it likes."""
+        self.timeout_ms = -1 if timeout_s is None else int(timeout_s * 1000)
+
+    def sendall(self, data):
+        """Send all of `data`; OSError if the server has gone, TimeoutError if it does not read."""
+        cdef const unsigned char[::1] view = data
+        cdef int start = 0, bytes = 0, error
+        while start < view.shape[0]:
+            self._check_open()
+            with nogil:
+                error = mc_pipe_client_send(
+                    self.memory, &view[start], <int>view.shape[0] - start, self.timeout_ms, &bytes
+                )
+            if error == WAIT_TIMEOUT:
+                raise TimeoutError("the pipe's server does not read")
+            if error:
+                raise system_error(error)
+            start += bytes
+
+    def recv(self, int size):
+        """Return 1 to `size` bytes as they come; none if the server has gone; TimeoutError if nothing comes."""
+        cdef int bytes = 0, error = 0
+        while not error and not bytes:          # a write of no bytes is not an end
+            self._check_open()
+            with nogil:
+                error = mc_pipe_client_receive(self.memory, size, self.timeout_ms, &bytes)
+        if error in GONE:
+            return b""
+        if error == WAIT_TIMEOUT:
+            raise TimeoutError("nothing came from the pipe's server")
+        if error:
+            raise system_error(error)
+        return self.memory.received[:bytes]
+
+    def close(self):
+        """Close this end."""
+        if self.memory != NULL:
+            mc_pipe_client_close(self.memory)
+            free(self.memory)
+            self.memory = NULL
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def _check_open(self):
+        if self.memory == NULL:
+            raise OSError("the pipe has been closed")

@@ -1,0 +1,19 @@
+"""A stream server: what the receiving loop calls, and the object that owns it."""
+
+from libc.stdint cimport uint8_t
+
+
+cdef extern from "motioncue/transports/server.h" nogil:
+    ctypedef struct mc_server:
+        bint (*wait)(void* memory, int timeout_ms) noexcept nogil                   # ms, < 0 for ever; somebody knocks
+        void (*wake)(void* memory) noexcept nogil                                   # from any thread
+        bint (*accept)(void* memory) noexcept nogil
+        bint (*refuse)(void* memory) noexcept nogil
+        int (*receive)(void* memory, uint8_t* buffer, int room) noexcept nogil
+        int (*send)(void* memory, const uint8_t* buffer, int size) noexcept nogil
+        void (*close_client)(void* memory) noexcept nogil
+        void* memory                                                                # owned by the object
+
+
+cdef class Server:
+    cdef mc_server calls

@@ -1,0 +1,248 @@
+"""motioncue on Windows end to end: a simulator that is not Python, the command line, consoles, stand-ins."""
+
+import ctypes
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from pathlib import Path
+
+import pytest
+from helpers import PACKAGES, Sink, eventually, press
+
+from motioncue import Engine, load_profile
+from motioncue.profile import profile_text
+from motioncue.protocols import dk
+from motioncue.virtual.rig import Rig
+
+pytestmark = [
+    pytest.mark.rt,
+    pytest.mark.skipif(sys.platform != "win32", reason="Windows pipes, consoles and programs"),
+]
+programs = pytest.mark.skipif("MOTIONCUE_PROGRAMS" not in os.environ, reason="built by .ci/windows, which says where")
+
+WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
+SURGE = 2.0  # of the simulator that is not Python, along the body's axes [m/s^2]
+PERIOD_NS = round(1e9 / 333.33)
+
+
+class Started:
+    """A process that does not outlive its context."""
+
+    def __init__(self, arguments, **options):
+        self.process = subprocess.Popen(
+            arguments, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        )
+
+    def __enter__(self):
+        return self.process
+
+    def __exit__(self, *error):
+        self.process.kill()
+        self.process.communicate()
+
+
+def program(name, *arguments):
+    """Start a program of tests/windows."""
+    return Started([str(Path(os.environ["MOTIONCUE_PROGRAMS"]) / f"{name}.exe"), *arguments])
+
+
+def command(*arguments, **options):
+    """Start a motioncue command, with pipes for a console."""
+    return Started([sys.executable, "-m", "motioncue", *arguments], **options)
+
+
+def printed(process, status=0, encoding="cp1252"):
+    """Wait for a process; return what it printed on stdout and stderr; it must have ended with `status`."""
+    out, err = (text.decode(encoding, "replace").replace("\r\n", "\n") for text in process.communicate(timeout=30))
+    assert process.returncode == status, out + err
+    assert "Traceback" not in out + err
+    assert "Logging error" not in err
+    return out, err
+
+
+def outcome(process):
+    """Wait for a command; return its JSON."""
+    return json.loads(printed(process)[0].splitlines()[-1])
+
+
+def surges(packets):
+    """Return the surge in every motion packet of DK."""
+    return [float(dk.MOTION.decode(packet)["surge"]) for packet in packets]
+
+
+@pytest.fixture
+def url():
+    """Return a pipe of its own."""
+    return f"pipe://motioncue-test-{uuid.uuid4().hex[:8]}"
+
+
+def profile(url, sink):
+    """Return a profile from a pipe to a UDP port."""
+    return load_profile("ccd-dk", f"source.endpoint={url}", f"output.motion={sink.url}")
+
+
+@programs
+@pytest.mark.parametrize("name", ["timer", "datagrams"])
+def test_calls_to_the_system_are_as_wanted(name):
+    with program(name) as process:
+        assert printed(process)[0] == "all as wanted\n"
+
+
+@programs
+@pytest.mark.parametrize("how", [(), ("pieces",)], ids=["whole", "pieces"])
+def test_a_simulator_that_is_not_python_drives_the_platform(url, how):
+    with Sink() as sink:
+        with (
+            Engine(profile(url, sink)) as engine,
+            program("simulator", url.removeprefix("pipe://"), "120", *how) as process,
+        ):
+            out, _ = printed(process)
+        stats = engine.stats()
+        packets = sink.all(stats["packets_sent"])
+    assert "frames=120 replies=121 connections=1" in out
+    assert (stats["frames_received"], stats["replies_sent"], stats["sessions"]) == (120, 121, 1)
+    assert stats["rejected"] == {}
+    assert max(surges(packets)) == pytest.approx(SURGE, rel=1e-6)
+    assert surges(packets)[-1] == 0.0
+
+
+@programs
+def test_a_simulator_killed_in_mid_drive_fades_and_comes_back(url):
+    with Sink() as sink, Engine(profile(url, sink)) as engine:
+        for drive in range(1, 4):
+            with program("simulator", url.removeprefix("pipe://"), "100000"):
+                eventually(lambda drive=drive: engine.stats()["sessions"] == drive)
+                eventually(lambda: engine.newest()["weight"][0] == 1.0)
+            eventually(lambda: engine.newest()["weight"][0] == 0.0)  # it has been killed
+        sent = engine.stats()["packets_sent"]
+        eventually(lambda: engine.stats()["packets_sent"] > sent + 10)  # packets keep flowing
+        assert engine.stats()["rejected"] == {}
+        assert surges(list(sink.packets))[-1] == 0.0
+
+
+@programs
+def test_the_engine_may_be_restarted_under_a_simulator(url):
+    with Sink() as sink, program("simulator", url.removeprefix("pipe://"), "200") as process:
+        for _ in range(2):
+            with Engine(profile(url, sink)) as engine:
+                eventually(lambda engine=engine: engine.stats()["frames_received"] >= 30)
+        with Engine(profile(url, sink)):
+            out, _ = printed(process)
+    assert "connections=3" in out
+    assert out.count("lost after frame") == 2
+
+
+def test_what_was_asked_for_to_be_on_time_is_reported(url):
+    with Sink() as sink, Engine(profile(url, sink)) as engine:
+        eventually(lambda: engine.stats()["granted"])
+        granted = engine.stats()["granted"]
+    assert set(granted) >= {"high_resolution_timer", "timer_throttling_off", "power_throttling_off", "mmcss"}
+    assert all(isinstance(value, bool) for value in granted.values())
+    assert ("timer_period_1ms" in granted) == (not granted["high_resolution_timer"])
+    assert ("time_critical" in granted) == (not granted["mmcss"])
+
+
+def test_ticks_are_on_the_grid_in_order_and_never_early(url):
+    """How late they are is for real Windows to show."""
+    with Sink() as sink, Engine(profile(url, sink), trace=300) as engine:
+        eventually(lambda: len(engine.trace) == 300)
+        ticks = engine.trace.copy()
+    assert (ticks["lateness"] >= 0).all()
+    assert (ticks["index"][1:] > ticks["index"][:-1]).all()
+    assert (ticks["deadline"] - ticks["deadline"][0] == (ticks["index"] - ticks["index"][0]) * PERIOD_NS).all()
+
+
+def test_the_demo_drives_through_a_pipe():
+    with Rig("ccd-dk", "still", 0.1) as rig:
+        assert rig.profile.source.endpoint.startswith("pipe://")
+    with command("demo", "--duration", "4", "--json") as process:
+        stats = outcome(process)
+    assert stats["frames_received"] > 0
+    assert stats["platform"]["streams"]["motion"]["packets_received"] > 0
+    assert stats["rejected"] == {}
+
+
+def test_run_and_simulate_meet_at_the_pipe(url):
+    with Sink() as sink:
+        to = ("--set", f"source.endpoint={url}", "--set", f"output.motion={sink.url}")
+        with (
+            command("run", *to, "--duration", "12", "--json") as run,
+            command("simulate", "city-car-driving", "--to", url, "--duration", "2", "--json") as simulate,
+        ):
+            played = outcome(simulate)
+            stats = outcome(run)
+        packets = sink.all(stats["packets_sent"])
+    assert played["frames_sent"] == stats["frames_received"] == 120
+    assert played["replies_received"] == stats["replies_sent"] == 121
+    assert (stats["sessions"], stats["rejected"]) == (1, {})
+    assert surges(packets)[-1] == 0.0
+
+
+BREAK = pytest.param(
+    "CTRL_BREAK_EVENT",
+    marks=pytest.mark.skipif(WINE, reason="Wine 8's GenerateConsoleCtrlEvent refuses Ctrl-Break: error 6"),
+)
+
+
+@programs
+@pytest.mark.parametrize("key", ["CTRL_C_EVENT", BREAK])
+def test_a_console_key_ends_a_run_with_a_fade(url, key):
+    with Sink() as sink:
+        to = ("--set", f"source.endpoint={url}", "--set", f"output.motion={sink.url}")
+        with (
+            command("run", *to, "--json", creationflags=subprocess.CREATE_NEW_CONSOLE) as run,
+            program("simulator", url.removeprefix("pipe://"), "100000"),
+        ):
+            eventually(lambda: surges(sink.packets[-1:]) == [pytest.approx(SURGE)])
+            press(run.pid, getattr(signal, key))
+            stats = outcome(run)
+        packets = sink.all(stats["packets_sent"])
+    assert surges(packets)[-1] == 0.0
+    assert any(0.0 < surge < 0.9 * SURGE for surge in surges(packets)[-400:])  # on its way to neutral
+
+
+# The C library calls the handler in a thread of its own; so does this.
+RAISE = """
+import signal, sys, threading
+from motioncue.cli import main
+threading.Timer(1.5, signal.raise_signal, [signal.SIGBREAK]).start()
+main()
+"""
+
+
+def test_the_signal_of_ctrl_break_ends_a_run_with_a_fade(url):
+    with Sink() as sink:
+        to = ("--set", f"source.endpoint={url}", "--set", f"output.motion={sink.url}")
+        with Started([sys.executable, "-c", RAISE, "run", *to, "--json"]) as run:
+            stats = outcome(run)
+    assert stats["packets_sent"] > 0
+    assert surges(sink.packets)[-1] == 0.0
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii"])
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (("--help",), 0), (("run", "--help"), 0), (("profiles",), 0), (("profiles", "show", "ccd-dk-washout"), 0),
+        (("decode", "city-car-driving", "--hex", "04 00 01 00"), 0), (("demo", "--duration", "1.5"), 0),
+        (("run", "--profile", "Größe→.toml"), 2),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else str(value),
+)  # fmt: skip
+def test_every_console_encoding_can_show_what_is_printed(encoding, arguments, status):
+    with command(*arguments, env={**os.environ, "PYTHONIOENCODING": encoding}) as process:
+        out, err = printed(process, status, encoding)
+    assert out if status == 0 else err
+
+
+def test_files_may_have_any_name_and_line_ending(tmp_path):
+    folder = tmp_path / "Fahrt über die Brücke"
+    folder.mkdir()
+    (folder / "größe.toml").write_bytes(profile_text("ccd-dk").replace("\n", "\r\n").encode())
+    assert load_profile(folder / "größe.toml") == load_profile(folder / "größe.toml", "output.rate_hz=333.33")
+    (folder / "straße.bin").write_bytes(b"".join(PACKAGES[:11]))
+    with command("decode", "city-car-driving", "--json", str(folder / "straße.bin")) as process:
+        assert len(printed(process)[0].splitlines()) == 11

@@ -244,7 +244,7 @@ def assert_fades(packets, fade_s):
     surge = np.array([struct.unpack_from("<f", packet, 32)[0] for packet in packets])
     assert surge.max() == 2.0
     assert neutral(packets[-1])
-    assert not neutral(packets[-3])  # the second neutral one shows that the limits are at rest
+    assert not neutral(packets[-4])  # the other neutral ones: limits at rest, supervisor offline
     last_whole = np.flatnonzero(surge == 2.0)[-1]
     end = surge[last_whole:]
     assert (np.diff(end) <= 0).all()

@@ -18,7 +18,7 @@ from motioncue.kernels.slot cimport (
     Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
 )
 from motioncue.kernels.supervisor cimport (
-    FAULT, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, Step, Supervisor, supervise,
+    FAULT, OFFLINE, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, Step, Supervisor, supervise,
 )
 from motioncue.transports.sockets cimport mc_address_v4, mc_address_v6, mc_fd, mc_send_to
 
@@ -74,13 +74,15 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
             channels[i] *= weight
 
 
-cdef inline void join(Splice* s, bint begin, const double* before, double* channels, double pace) noexcept nogil:
-    """Begin where the last tick ended, and let the difference vanish as a fade does."""
+cdef inline void join(
+    Splice* s, bint begin, const double* before, const double* earlier, double* channels, double pace
+) noexcept nogil:
+    """Begin where the last two ticks were heading, and let the difference vanish as a fade does."""
     cdef double left
     cdef int i
     if begin:
         for i in range(CHANNELS):
-            s.offsets[i] = before[i] - channels[i]
+            s.offsets[i] = before[i] + (before[i] - earlier[i]) - channels[i]
             if s.offsets[i] != s.offsets[i]:
                 s.offsets[i] = 0.0          # absent channels have no difference
         s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
@@ -139,6 +141,7 @@ cdef class Emitter:
     cdef Supervisor _supervisor
     cdef Splice _splice
     cdef Cue _good              # the last one that was all numbers, before the fade
+    cdef Cue _earlier           # of the tick before the last
     cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef LimitSet* _limits
     cdef Tick _tick
@@ -282,6 +285,7 @@ cdef class Emitter:
         if step.begin:
             algorithm.reset(algorithm.memory)           # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
+            memset(&self._joined, 0, sizeof(Cue))
             self._splice.position = 1.0
         if s.fade.position > 0.0:
             if s.state != FAULT:
@@ -293,7 +297,10 @@ cdef class Emitter:
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
             # Joined first, so that an unfinished difference fades with the rest.
-            join(&self._splice, step.splice, <double*>&self._joined, channels, s.fade.pace)
+            join(
+                &self._splice, step.splice, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace
+            )
+            self._earlier = self._joined
             self._joined = cue[0]
             blend(channels, step.weight)
         else:
@@ -340,7 +347,10 @@ cdef class Emitter:
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
             ticks -= 1
-            if mc_load(&self._stopping) and self._supervisor.fade.position == 0.0 and at_neutral(self._limits):
+            if mc_load(&self._stopping) and (
+                self._supervisor.state == OFFLINE
+                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and at_neutral(self._limits))
+            ):
                 break
         mc_restore_fpu(fpu)
 

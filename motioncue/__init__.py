@@ -1,13 +1,17 @@
 """Motion cueing for driving simulators: telemetry in, body-frame cues out, on time."""
 
+from importlib import import_module
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from motioncue._version import __version__
 from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketError
-from motioncue.kernels.body import body_motion
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
-from motioncue.profile import Profile
-from motioncue.runtime.engine import Engine, cue, load_profile
+
+if TYPE_CHECKING:
+    from motioncue.kernels.body import body_motion
+    from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
+    from motioncue.profile import Profile
+    from motioncue.runtime.engine import Engine, cue, load_profile
 
 __all__ = [
     "CUE_DTYPE",
@@ -33,3 +37,34 @@ def get_include() -> str:
     The kernels' C headers are included as ``motioncue/kernels/….h`` from there.
     """
     return str(Path(__file__).parent.parent)
+
+
+# Imported when first used, so that the command line answers at once.
+_LATER = {
+    "CUE_DTYPE": "motioncue.motion",
+    "MOTION_DTYPE": "motioncue.motion",
+    "TICK_DTYPE": "motioncue.motion",
+    "Engine": "motioncue.runtime.engine",
+    "Profile": "motioncue.profile",
+    "body_motion": "motioncue.kernels.body",
+    "cue": "motioncue.runtime.engine",
+    "load_profile": "motioncue.runtime.engine",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'motioncue' has no attribute {name!r}")
+    try:
+        return getattr(import_module(_LATER[name]), name)
+    except ModuleNotFoundError as error:
+        if not (error.name or "").startswith("motioncue."):
+            raise
+        raise ImportError(
+            f"{Path(__file__).parent} is the source folder and is not compiled: run Python in another folder, "
+            "or install with pip install -e ."
+        ) from error
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

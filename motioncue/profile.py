@@ -218,6 +218,8 @@ class Profile(_Table, frozen=True, kw_only=True):
     name: str = ""
 
 
+LARGEST = 1_000_000  # characters of a profile
+
 _PACKAGE = resources.files("motioncue.profiles")
 
 
@@ -237,12 +239,16 @@ def profile_text(name: str) -> str:
     if name in builtin_profiles():
         return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
     try:
-        return Path(name).read_text(encoding="utf-8-sig")  # some editors on Windows begin with a mark
+        with Path(name).open(encoding="utf-8-sig") as file:  # some editors on Windows begin with a mark
+            text = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
         missing = isinstance(error, FileNotFoundError)
         what = "is neither a built-in profile nor a file" if missing else "cannot be read as text"
         allowed = ", ".join(builtin_profiles())
         raise ConfigError(f"profile: {name!r} {what} ({error}); built-in profiles are {allowed}") from error
+    if len(text) > LARGEST:
+        raise ConfigError(f"profile: {name!r} has more than {LARGEST} characters; no profile has")
+    return text
 
 
 def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] = ()) -> Profile:

@@ -653,6 +653,7 @@ def settings_for(folder, port):
 
     return load_profile(
         "ccd-dk", f"source.endpoint=unix://{folder}/s", "source.fade_s=0.5", f"output.motion=udp://127.0.0.1:{port}",
+        f"output.gauges=udp://127.0.0.1:{free_udp_port()}",
     )  # fmt: skip
 
 

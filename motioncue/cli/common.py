@@ -75,7 +75,7 @@ def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
     level : int
         Of the least important lines.
     """
-    later = live and sys.stderr.isatty()
+    later = live and sys.stderr is not None and sys.stderr.isatty()
     lines: deque[str] = deque(maxlen=200)
     handlers: list[logging.Handler] = [_Kept(lines)]
     if not later:

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
@@ -10,6 +9,7 @@ import click
 from motioncue import protocols
 from motioncue.cli.common import echo, print_json
 from motioncue.errors import PacketError
+from motioncue.recording.read import LARGEST, read_bytes
 
 __all__ = ["command"]
 
@@ -47,10 +47,9 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
 
 
 def _read(file: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        raise PacketError(f"{file}: {error.strerror}") from error
+    if file != "-":
+        return read_bytes(file, file)
+    return sys.stdin.buffer.read(LARGEST)
 
 
 def _bytes(digits: str) -> bytes:

@@ -34,7 +34,7 @@ def title_of(rig: Rig) -> str:
 @click.command()
 @duration_option("How long it takes, fade included; the drive's length if not given.")
 @click.option("--drive", metavar="NAME", default="tour", show_default=True, help="What the car does.")
-@click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="How to cue.")
+@click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="How to cue.")
 @json_option
 def command(duration: float | None, drive: str, profile: str, as_json: bool) -> None:
     """Drive a virtual car through the whole engine, live in the terminal.
@@ -45,7 +45,7 @@ def command(duration: float | None, drive: str, profile: str, as_json: bool) -> 
     \b
     Drives: tour, turns, brake, still, and
     trouble: pauses, teleports, broken frames, honest driving in between.
-    Example:  motioncue demo --profile ccd-dk-washout --duration 30
+    Example:  motioncue demo --drive trouble --duration 30
     """
     live = wanted()
     with Interrupts(operator=True) as interrupts:

@@ -57,7 +57,12 @@ class Keys:
     if sys.platform == "win32":
 
         def _begin(self) -> None:
-            self.active = True
+            import ctypes
+            import msvcrt
+
+            # The null device calls itself a terminal here; only a console has a mode.
+            mode, handle = ctypes.c_ulong(), ctypes.c_void_p(msvcrt.get_osfhandle(self._fd))
+            self.active = bool(ctypes.windll.kernel32.GetConsoleMode(handle, ctypes.byref(mode)))
 
         def _end(self) -> None:
             pass

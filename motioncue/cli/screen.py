@@ -22,7 +22,7 @@ def console() -> Console:
 
 def wanted() -> bool:
     """Say whether standard output is a terminal that can show moving pictures."""
-    return sys.stdout.isatty() and not console().is_dumb_terminal
+    return sys.stdout is not None and sys.stdout.isatty() and not console().is_dumb_terminal
 
 
 def glyphs_of(output: Console) -> Glyphs:

@@ -128,8 +128,15 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     return ACCEPTED
 
 
+cdef object numbers(str name, object value):
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name}: found {value!r}, allowed are numbers") from error
+
+
 cdef int vector3(object value, str name, double* out) except -1:
-    array = np.asarray(value, dtype=np.float64)
+    array = numbers(name, value)
     if array.shape != (3,) or not np.isfinite(array).all():
         raise ConfigError(f"{name}: found {value!r}, allowed are three finite numbers")
     out[0], out[1], out[2] = array
@@ -271,7 +278,7 @@ def body_motion(
     """
     stage = BodyStage(**axes)
     q = np.asarray(orientation)
-    q = npq.as_float_array(q) if q.dtype == np.quaternion else np.asarray(q, dtype=np.float64)
+    q = npq.as_float_array(q) if q.dtype == np.quaternion else numbers("orientation", q)
     q = np.atleast_2d(q)
     if q.ndim != 2 or q.shape[1] != 4:
         raise ConfigError(f"orientation: found shape {q.shape}, allowed is (n,) of quaternions or (n, 4) of floats")
@@ -286,7 +293,7 @@ def body_motion(
     ):
         if value is None:
             continue
-        vectors = np.atleast_2d(np.asarray(value, dtype=np.float64))
+        vectors = np.atleast_2d(numbers(name, value))
         if vectors.shape != (len(q), 3):
             raise ConfigError(f"{name}: found shape {vectors.shape}, allowed is ({len(q)}, 3)")
         if not np.isfinite(vectors).all():

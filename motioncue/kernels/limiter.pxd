@@ -7,7 +7,7 @@ bounds ends at rest inside them).  Within that freedom it follows the input, and
 An input that keeps the bounds by itself passes bit for bit.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
 from motioncue.kernels.slot cimport mc_count
@@ -106,6 +106,7 @@ cdef enum:
 ctypedef struct LimitSet:
     Limit limits[LIMITS]
     int channels[LIMITS]    # places among the doubles of a cue
+    bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
     int64_t acted[LIMITS]   # ticks
     int64_t ticks
     int count
@@ -141,18 +142,33 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
 
 cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
     """Limit every bounded channel of a cue in place."""
+    cdef double* channel
+    cdef double target
+    cdef double turned
     cdef int i
     for i in range(s.count):
-        if limiter_step(&s.limits[i], &channels[s.channels[i]]):
+        channel = &channels[s.channels[i]]
+        if s.turns[i]:
+            target = s.limits[i].state.target
+            turned = target + remainder(channel[0] - target, 2.0 * M_PI)
+            if limiter_step(&s.limits[i], &turned):
+                channel[0] = remainder(turned, 2.0 * M_PI)
+                mc_count(&s.acted[i], 1)
+        elif limiter_step(&s.limits[i], channel):
             mc_count(&s.acted[i], 1)
     mc_count(&s.ticks, 1)
 
 
 cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
     """Say whether every bounded channel is at rest at exactly 0."""
+    cdef const LimiterState* state
     cdef int i
     for i in range(s.count):
-        if s.limits[i].state.x != 0.0 or s.limits[i].state.v != 0.0:
+        state = &s.limits[i].state
+        if s.turns[i]:
+            if fabs(remainder(state.x, 2.0 * M_PI)) > 1e-9 or fabs(state.v) > 1e-9:
+                return False
+        elif state.x != 0.0 or state.v != 0.0:
             return False
     return True
 

@@ -1,6 +1,6 @@
 """The limiter over arrays, and its cold half."""
 
-from libc.math cimport isfinite
+from libc.math cimport M_PI, isfinite
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
@@ -14,6 +14,8 @@ from motioncue.errors import ConfigError
 from motioncue.motion import CUE_DTYPE
 
 __all__ = ["CueLimits", "Limiter"]
+
+cdef double ANY_ANGLE = 1e9     # [rad], of an axis that goes round
 
 LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
 
@@ -168,7 +170,8 @@ cdef class CueLimits:
         channel : str
             One that moves the platform.
         value : float
-            Largest magnitude, in the channel's unit; must be > 0.
+            Largest magnitude, in the channel's unit; must be > 0.  Pi or more for roll or yaw lets it go all the way
+            round, pi and -pi being one; the bounds of the derivatives hold across that line too.
         rate, acceleration, jerk : float or None
             Largest magnitude of its first three derivatives [per s, s^2, s^3]; must be > 0; None is no bound.
         dt : float
@@ -182,6 +185,10 @@ cdef class CueLimits:
         free = [name for name in LIMITED if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
         if channel not in free:
             raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
+        # No angle is beyond half a turn: such a bound leaves the axis free to go round, and only its motion is bounded.
+        self.set.turns[self.set.count] = channel in ("roll", "yaw") and value >= M_PI * (1.0 - 1e-9)
+        if self.set.turns[self.set.count] and isfinite(value):
+            value = ANY_ANGLE
         self.set.limits[self.set.count] = checked(value, rate, acceleration, jerk, dt)
         self.set.channels[self.set.count] = CUE_DTYPE.names.index(channel)
         self.set.count += 1

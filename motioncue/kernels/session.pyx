@@ -346,6 +346,14 @@ cdef class Session:
         return {name: count for name, count in counts if count}
 
     @property
+    def replies_lost(self):
+        """Answers that a simulator which does not read them left no room for.
+
+        The packages themselves were taken.
+        """
+        return mc_load(&self.state.counters.refused[<int>REPLY_LOST])
+
+    @property
     def accepted(self):
         """Packages that gave a motion."""
         return mc_load(&self.state.counters.accepted)
@@ -369,4 +377,4 @@ cdef class Session:
     def rejected(self):
         """How many packages, or connections, were refused for each reason that did occur."""
         counts = ((name, mc_load(&self.state.counters.refused[code])) for code, name in enumerate(NAMES))
-        return {name: count for name, count in counts if count}
+        return {name: count for name, count in counts if count and name != "reply_lost"}

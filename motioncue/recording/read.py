@@ -20,6 +20,9 @@ def quoted(path: str | Path) -> str:
     return repr(str(path)).replace("\\\\", "\\")
 
 
+LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
+
+
 def sample_recording() -> Path:
     """Return the path of the recording that comes with the package.
 
@@ -27,6 +30,18 @@ def sample_recording() -> Path:
     example segment of comma.ai's comma2k19 data set (MIT licence).
     """
     return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
+
+
+def read_bytes(path: str | Path, name: str) -> bytes:
+    """Return what is in a file; PacketError, which begins with `name`, if it cannot be read or has no end."""
+    try:
+        with Path(path).open("rb") as file:
+            data = file.read(LARGEST + 1)
+    except OSError as error:
+        raise PacketError(f"{name}: {error.strerror}") from error
+    if len(data) > LARGEST:
+        raise PacketError(f"{name}: found more than {LARGEST >> 20} MiB, allowed is up to that")
+    return data
 
 
 def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
@@ -47,10 +62,7 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
         If there is no such system.
     """
     framed = protocols.system(system).framed
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise PacketError(f"recording {quoted(path)}: {error.strerror}") from error
+    data = read_bytes(path, f"recording {quoted(path)}")
     try:
         packages: list[bytes] = framed(data)
     except PacketError as error:

@@ -1,6 +1,6 @@
 """The emitting loop: one tick of the whole engine on one screen, on an absolute grid, without the GIL."""
 
-from libc.math cimport M_PI, isfinite, remainder
+from libc.math cimport M_PI, isfinite, remainder, rint
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -38,6 +38,7 @@ cdef enum:
     PACKET_BYTES = 512
     ADDRESS_BYTES = 64
     CHANNELS = 14           # doubles of a cue, its time left out
+    ROLL = 3
     YAW = 5
 
 
@@ -85,6 +86,7 @@ cdef inline void join(
             s.offsets[i] = before[i] + (before[i] - earlier[i]) - channels[i]
             if s.offsets[i] != s.offsets[i]:
                 s.offsets[i] = 0.0          # absent channels have no difference
+        s.offsets[ROLL] = remainder(s.offsets[ROLL], 2.0 * M_PI)
         s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
         s.position = 0.0
     if s.position < 1.0:
@@ -296,6 +298,10 @@ cdef class Emitter:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
+            if step.weight != 1.0 and not step.begin:
+                # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
+                cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
+                cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
             # Joined first, so that an unfinished difference fades with the rest.
             join(
                 &self._splice, step.splice, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace

@@ -128,6 +128,7 @@ def cue(
     Returns
     -------
     ndarray of CUE_DTYPE, shape (n,)
+        A motion that is not finite leaves the cues not finite from there on; the engine refuses such frames.
         Bit for bit what the engine computes for the same ticks while its fade is at the whole cue; times are those of
         `motion`.
 
@@ -222,6 +223,7 @@ class Pipeline:
             "lateness_us": self.emitter.lateness_us(),
             "sessions": self.session.sessions,
             "replies_sent": self.session.replies,
+            "replies_lost": self.session.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
             "state": self.emitter.state,
@@ -396,6 +398,7 @@ MESSAGES = {
     ),
     "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
+    "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (
         logging.WARNING,
         "the announced car axes are zero or not orthogonal; using forward (0, 0, 1), up (0, 1, 0)",

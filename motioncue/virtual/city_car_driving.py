@@ -1,6 +1,7 @@
 """A simulator that speaks City Car Driving: virtual drives or recordings, to a real endpoint."""
 
 import math
+import socket
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -14,7 +15,8 @@ import quaternion as npq
 from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.recording.read import quoted, read_packages
-from motioncue.transports.stream import connect
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
 
 __all__ = ["Frame", "Simulator", "driven", "encode_states", "recorded"]
@@ -103,6 +105,7 @@ class Simulator:
     """
 
     def __init__(self, url: str, frames: Iterable[Frame], *, timeout_s: float = 2.0) -> None:
+        parse_endpoint(url, STREAMS)
         self.url = url
         self.frames = frames
         self.timeout_s = timeout_s
@@ -162,8 +165,8 @@ class Simulator:
             self._exchange(self._init)
         except (EndpointError, OSError, PacketError) as error:
             self._disconnect()
-            if isinstance(error, EndpointError) and "allowed" in str(error):
-                raise  # a bad URL never gets better
+            if isinstance(error.__cause__, socket.gaierror):
+                raise  # a host without an address gets none by waiting
             return False
         self.connections += 1
         return True

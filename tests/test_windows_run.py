@@ -206,9 +206,16 @@ def test_a_console_key_ends_a_run_with_a_fade(url, key):
 
 # The C library calls the handler in a thread of its own; so does this.
 RAISE = """
-import signal, sys, threading
+import signal, threading, time
 from motioncue.cli import main
-threading.Timer(1.5, signal.raise_signal, [signal.SIGBREAK]).start()
+
+def press():
+    while signal.getsignal(signal.SIGBREAK) is signal.SIG_DFL:  # until the command has been imported and runs
+        time.sleep(0.05)
+    time.sleep(1.0)
+    signal.raise_signal(signal.SIGBREAK)
+
+threading.Thread(target=press, daemon=True).start()
 main()
 """
 

@@ -97,6 +97,7 @@ TICK_DTYPE = np.dtype(
 TELEMETRY_DTYPE = np.dtype(
     [
         ("orientation", "f8", 4),  # quaternion w, x, y, z: rotates the car's axes into the world's
+        ("angles", "f8", 3),  # [rad], roll, pitch, yaw (z-y-x), where a source says those instead
         ("position", "f8", 3),  # [m], world axes
         ("velocity", "f8", 3),  # [m/s], world axes
         ("acceleration", "f8", 3),  # [m/s^2], world axes, gravity excluded
@@ -105,7 +106,9 @@ TELEMETRY_DTYPE = np.dtype(
         ("forward", "f8", 3),  # the car's forward axis in its own coordinates
         ("up", "f8", 3),  # the car's up axis in its own coordinates
         ("engine_speed", "f8"),  # [rpm]
-        ("frame_duration", "f8"),  # [s]
+        ("speed", "f8"),  # [m/s]; NaN: that of the velocity
+        ("frame_duration", "f8"),  # [s]; NaN if unknown
+        ("stamp", "f8"),  # [s], the simulator's own time; NaN if it says none
     ]
 )
 """What a simulator says, in SI units and fixed order but still in its own axes; the body-frame stage reads it."""

@@ -47,7 +47,16 @@ class Source(_Table, frozen=True, kw_only=True):
     """The simulator."""
 
     system: str
-    endpoint: str
+    endpoint: str | tuple[str, ...]
+    """Where it connects or sends to; several for a source that sends to several ports."""
+    allow: tuple[str, ...] = ()
+    """The hosts that are heard at an endpoint that other machines can reach; no others are."""
+    forward: tuple[str, ...] = ()
+    """Where every datagram that comes is passed on to, unchanged."""
+    acceleration: Literal["native", "from_velocity"] = "native"
+    """As the simulator says it, or derived from the velocity."""
+    derivative_delay_s: Annotated[float, msgspec.Meta(ge=0.005, le=0.5)] = 0.04
+    """Delay of what is derived from velocity or attitude [s]."""
     hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
     """How long the last motion is held when no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
@@ -56,6 +65,11 @@ class Source(_Table, frozen=True, kw_only=True):
     """The occupant's head from the car's reference point: forward, right, up [m]."""
     options: dict[str, Any] = {}
     """What the system's own document leaves open; see `motioncue profiles`."""
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """Every endpoint."""
+        return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
 
 
 class Axis(_Table, frozen=True, kw_only=True):
@@ -211,11 +225,21 @@ class Profile(_Table, frozen=True, kw_only=True):
 
     source: Source
     cueing: Direct | Classical
-    output: Output
+    output: Output | tuple[Output, ...]
     supervisor: Supervisor = Supervisor()
     limits: Limits = Limits()
     description: str = ""
     name: str = ""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """Every platform."""
+        return self.output if isinstance(self.output, tuple) else (self.output,)
+
+    @property
+    def rate_hz(self) -> float:
+        """Ticks a second; every platform is sent to at each."""
+        return self.outputs[0].rate_hz
 
 
 LARGEST = 1_000_000  # characters of a profile
@@ -382,7 +406,10 @@ def _kind(root: type, path: str, tables: Mapping[str, Any]) -> Any:
     for step in path.split(".") if path else ():
         if not hasattr(kind, "__struct_fields__"):
             return None
-        kind = {field.name: field.type for field in msgspec.structs.fields(kind)}.get(step)
+        name = step.partition("[")[0]
+        kind = {field.name: field.type for field in msgspec.structs.fields(kind)}.get(name)
+        if kind == Output | tuple[Output, ...]:
+            kind = Output
         if kind == Direct | Classical:
             cueing = tables.get("cueing")
             algorithm = cueing.get("algorithm") if isinstance(cueing, Mapping) else None

@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 import pytest
-from helpers import FRAME_REPLY, INIT_REPLY, bits, engaged, frame, free_port, init, loopbacks, single
+from helpers import bits, engaged, frame, free_port, init, loopbacks, single
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,7 +17,7 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.session import Session
 from motioncue.protocols import dk
 from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.protocols.layout import vector
+from motioncue.protocols.layout import Message, vector
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.engine import Pipeline
 from motioncue.transports.udp import open_sender
@@ -487,12 +487,11 @@ def test_neutral_in_bytes():
 
 @pytest.mark.rt
 def test_a_source_without_speed_and_engine_speed_sends_1_m_s_and_0_rpm_at_every_weight():
-    axes = INIT.taking([*vector("forward", "forward"), *vector("up", "up")])
     fields = (*vector("orientation", "orientation", (3, 0, 1, 2)), *vector("acceleration", "acceleration"))
-    motion = FRAME.taking(fields)
-    messages = [(axes, 1, "axes", INIT_REPLY), (motion, 2, "motion", FRAME_REPLY)]
+    axes = Message(INIT, "axes", [*vector("forward", "forward"), *vector("up", "up")])
+    messages = [axes.compiled(), Message(FRAME, "motion", fields).compiled()]
     rig = Rig()
-    rig.pipeline.session = Session(messages, FRAME_REPLY, BodyStage())
+    rig.pipeline.session = Session(messages, BodyStage())
     rig.emitter = rig.pipeline.emitter = Emitter(
         rig.pipeline.session, design(DIRECT.cueing, 1e9 / PERIOD), FakeClock(START), period_ns=PERIOD, trace=5000
     )

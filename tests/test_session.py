@@ -29,7 +29,7 @@ from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.session import Session
 from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.protocols.layout import Take, vector
+from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.engine import Pipeline
 
 STREAM = b"".join(PACKAGES)
@@ -492,10 +492,10 @@ def test_a_full_event_queue_loses_events_and_counts_them_but_blocks_nothing():
 
 
 def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
-    axes = INIT.taking([*vector("forward", "forward"), *vector("up", "up")])
+    axes = Message(INIT, "axes", [*vector("forward", "forward"), *vector("up", "up")])
     orientation = vector("orientation", "orientation", (3, 0, 1, 2))
-    motion = FRAME.taking([Take("frame_duration", 0, "frame_time"), *orientation])
-    session = Session([(axes, 1, "axes", INIT_REPLY), (motion, 2, "motion", FRAME_REPLY)], FRAME_REPLY, BodyStage())
+    motion = Message(FRAME, "motion", [Take("frame_duration", 0, "frame_time"), *orientation])
+    session = Session([axes.compiled(), motion.compiled()], BodyStage())
     session.begin(0)
     session.feed(init() + frame(velocity=(0, 0, 30)), 0)
     row = session.newest()
@@ -507,14 +507,16 @@ def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
 @pytest.mark.parametrize(
     ("messages", "reply"),
     [
-        ([(FRAME.taking([]), kind, "motion", b"") for kind in range(5)], b""),
-        ([], bytes(17)),
-        ([(FRAME.taking([]), 2, "motion", bytes(17))], b""),
+        ([Message(FRAME, "motion")] * 49, b""),
+        ([], bytes(513)),
+        ([Message(FRAME, "motion", (), bytes(513))], b""),
+        ([Message(FRAME, "motion", (), bytes(8), (0, 4, 8))], b""),
+        ([Message(Packet("long", 30, [Field("text", 0, "S25")], {"text": b"x"}), "motion")], b""),
     ],
 )
 def test_a_session_refuses_more_than_it_has_room_for(messages, reply):
-    with pytest.raises(ValueError, match="allowed are"):
-        Session(messages, reply, BodyStage())
+    with pytest.raises(ValueError, match="allowed"):
+        Session([message.compiled() for message in messages], BodyStage(), unknown_reply=reply)
 
 
 # Fuzz.

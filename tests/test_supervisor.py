@@ -13,7 +13,7 @@ from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.session import Session
 from motioncue.kernels.supervisor import TABLE, State
-from motioncue.protocols.layout import Field, Packet, Take, vector
+from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.emitter import Emitter
 
 PERIOD = 3_000_030
@@ -38,8 +38,8 @@ LOOSE = Packet(
 )
 AXES = Packet("axes", 3, [Field("size", 0, "<u2"), Field("type", 2, "|u1")], {"size": 3, "type": 1})
 
-# Direct: three accelerations whose sum overflows at once.
-TOO_LARGE = (1.7e308, 1.7e308, 1.7e308)
+# Direct: three accelerations, each a number, whose sum overflows at once.
+TOO_LARGE = (-1.2e308, 1.2e308, 1.2e308)
 # A washout that returns so slowly that displacement grows as a t^2/2: with a = 1.4e308 m/s^2 the sum of the channels
 # passes the largest double, 1.8e308, 0.75 s after a step, whatever comes in meanwhile.
 LATE_LARGE = (0.0, 0.0, 1.4e308)
@@ -61,10 +61,8 @@ class Rig:
         ]
         for name in ("position", "velocity", "acceleration", "angular_velocity"):
             takes += vector(name, name)
-        axes = AXES.taking([])
-        self.session = Session(
-            [(axes, 1, "axes", b"\0"), (LOOSE.taking(takes), 2, "motion", b"\0")], b"\0", BodyStage()
-        )
+        messages = Message(AXES, "axes"), Message(LOOSE, "motion", takes)
+        self.session = Session([message.compiled() for message in messages], BodyStage())
         self.session.watch(acceleration=math.inf, rate=math.inf)
         self.clock = FakeClock(START)
         self.emitter = Emitter(

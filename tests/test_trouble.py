@@ -13,8 +13,9 @@ from motioncue.kernels.supervisor import State
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.city_car_driving import INIT_PACKAGE, LEAVE, Frame, Simulator, driven, encode_states
+from motioncue.virtual.city_car_driving import INIT_PACKAGE, LEAVE, Simulator, driven, encode_states
 from motioncue.virtual.courses import COURSES, course, length_s
+from motioncue.virtual.frames import Frame
 from motioncue.virtual.offline import ride
 from motioncue.virtual.trouble import DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, troubled
 

@@ -259,7 +259,7 @@ def _rate_hz(source: Source, rate_hz: float | None) -> float:
         return rate_hz
     if rate_hz is not None:
         raise ConfigError(f"rate_hz: found {rate_hz}, but a profile has its own, output.rate_hz")
-    return 1e9 / round(1e9 / _profile(source).output.rate_hz)  # whole nanoseconds, as the emitter's grid
+    return 1e9 / round(1e9 / _profile(source).rate_hz)  # whole nanoseconds, as the emitter's grid
 
 
 def _run(source: Source, channel_in: str, signal: npt.NDArray[np.float64]) -> Any:

@@ -23,7 +23,8 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
     """Say what is in a packet: every field with its unit.
 
     \b
-    SYSTEM is city-car-driving or dk; FILE holds packets one after the other, - is standard input.
+    SYSTEM is city-car-driving, beamng, beamng-simulink, morai, vehicle-physics-pro or dk.
+    FILE holds packets one after the other, - is standard input.
     Example:  motioncue decode city-car-driving --hex "04 00 01 00"
     """
     module = protocols.system(system)

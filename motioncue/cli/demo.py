@@ -22,7 +22,7 @@ def rig_view(rig: Rig, messages: Sequence[str] = ()) -> EngineView:
     def received() -> tuple[Mapping[str, float], int]:
         return values_of(platform.last("motion")), platform.received["motion"]
 
-    label = rig.profile.output.system.upper()[:4]
+    label = rig.profile.outputs[0].system.upper()[:4]
     return EngineView(rig.engine, title_of(rig), rig.duration_s, messages, label=label, cue=received)
 
 
@@ -58,7 +58,7 @@ def command(duration: float | None, drive: str, profile: str, as_json: bool) -> 
             elapsed_s = watch(rig.engine, view, screen, interrupts, rig.duration_s)
         stats = {"duration_s": elapsed_s, **rig.stats()}
         platform = stats["platform"]
-        name = rig.profile.output.system.upper()
+        name = rig.profile.outputs[0].system.upper()
         rows = [*engine_rows(stats), *platform_rows(name, platform), (f"{name} lost", str(platform["lost"]))]
         print_summary(title_of(rig), rows)
         if as_json:

@@ -15,7 +15,6 @@ from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
-from motioncue.errors import ConfigError
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.driver import Driver
 
@@ -27,14 +26,14 @@ QUIET_S = 0.5  # without a packet: waiting
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")
-@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for dk.")
+@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
 @duration_option("How long to listen; until a signal if not given.")
 @json_option
 def command(system: str, endpoints: tuple[str, ...], duration: float | None, as_json: bool) -> None:
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
     \b
-    SYSTEM is dk (a platform) or city-car-driving (a simulator).
+    SYSTEM is dk (a platform) or a simulator: city-car-driving, beamng, beamng-simulink, morai, vehicle-physics-pro.
     Example:  motioncue listen dk --at udp://127.0.0.1:4445 --at udp://127.0.0.1:4444
     """
     live = wanted()
@@ -118,10 +117,8 @@ def _simulator(
     system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
 ) -> Outcome:
     """Serve the simulator; return its statistics, and the rows of a summary."""
-    if len(endpoints) != 1:
-        raise ConfigError(f"--at: found {len(endpoints)} endpoints, allowed is one for {system}")
-    with logged(live=live) as messages, Driver(system, endpoints[0]) as driver, Screen(live=live) as screen:
-        title = f"motioncue listen · {system} at {endpoints[0]}"
+    with logged(live=live) as messages, Driver(system, *endpoints) as driver, Screen(live=live) as screen:
+        title = f"motioncue listen · {system} at {', '.join(endpoints)}"
         elapsed_s = wait(SimulatorView(driver, title, duration_s, messages), screen, interrupts, duration_s)
     stats = {"duration_s": elapsed_s, **driver.stats()}
     rows = [

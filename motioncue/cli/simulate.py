@@ -17,7 +17,9 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")
-@click.option("--to", "endpoint", metavar="ENDPOINT", required=True, help="Where the engine listens.")
+@click.option(
+    "--to", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where the engine listens; repeatable."
+)
 @click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
 @click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
 @click.option(
@@ -27,7 +29,7 @@ __all__ = ["command"]
 @json_option
 def command(
     system: str,
-    endpoint: str,
+    endpoints: tuple[str, ...],
     recording: str | None,
     drive: str | None,
     rate: float | None,
@@ -37,7 +39,7 @@ def command(
     """Play a simulator: wait for the engine, then send a recording or a virtual drive.
 
     \b
-    SYSTEM is city-car-driving.
+    SYSTEM is city-car-driving, beamng, beamng-simulink, morai or vehicle-physics-pro.
     Example:  motioncue simulate city-car-driving --to pipe://DynamicCabPipe --recording sample
     """
     if recording is not None and drive is not None:
@@ -48,10 +50,10 @@ def command(
     else:
         packages = drive_packages(system, drive or "tour", rate, duration)
         what = f"drive {drive or 'tour'}"
-    simulator = make_simulator(system, endpoint, packages)
+    simulator = make_simulator(system, endpoints, packages)
     with Interrupts() as interrupts:
         with logged(live=False):
-            click.echo(f"playing {what} to {endpoint}, as soon as an engine listens there", err=True)
+            click.echo(f"playing {what} to {', '.join(endpoints)}, as soon as an engine listens there", err=True)
             elapsed_s = play(simulator, interrupts)
         stats = {
             "duration_s": elapsed_s,

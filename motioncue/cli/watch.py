@@ -28,7 +28,8 @@ TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 def path_of(profile: Profile) -> str:
     """Return in one line what is connected with what."""
     algorithm = type(profile.cueing).__name__.lower()
-    return f"{profile.name}: {profile.source.system} → {algorithm} → {profile.output.system}"
+    platforms = " + ".join(output.system for output in profile.outputs)
+    return f"{profile.name}: {profile.source.system} → {algorithm} → {platforms}"
 
 
 def values_of(record: Any) -> dict[str, float]:

@@ -1,6 +1,6 @@
 """Packets to and from arrays of doubles, driven by tables compiled from the layouts of protocols/."""
 
-from libc.math cimport fabs, isfinite
+from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
@@ -26,6 +26,7 @@ ctypedef struct Row:
     double scale        # decoding multiplies by it, encoding divides
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
+    bint optional       # what is beyond the limit or not finite is then absent, and no reason to refuse the packet
 
 
 cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
@@ -74,7 +75,9 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
     for i in range(n):
         x = get(packet + rows[i].offset, rows[i].format)
         if not fabs(x) <= rows[i].limit:
-            return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+            if not rows[i].optional:
+                return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
+            x = NAN
         out[rows[i].slot] = x * rows[i].scale
     return ACCEPTED
 

@@ -7,7 +7,13 @@ __all__ = ["Table"]
 
 @disjoint_base
 class Table:
-    def __new__(cls, size: int, rows: Sequence[tuple[int, DTypeLike, int, float, float, float]]) -> Self: ...
+    def __new__(
+        cls,
+        size: int,
+        rows: Sequence[
+            tuple[int, DTypeLike, int, float, float, float] | tuple[int, DTypeLike, int, float, float, float, bool]
+        ],
+    ) -> Self: ...
     @property
     def n(self) -> int: ...
     @property

@@ -17,7 +17,8 @@ cdef class Table:
     size : int
         Of the packet [bytes].
     rows : sequence of tuple
-        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number.
+        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; a seventh item, true, makes it
+        optional.
 
     Raises
     ------
@@ -31,13 +32,13 @@ cdef class Table:
         self.rows = <Row*>calloc(max(self.n, 1), sizeof(Row))
         if self.rows == NULL:
             raise MemoryError
-        for i, (offset, dtype, slot, scale, limit, absent) in enumerate(rows):
+        for i, (offset, dtype, slot, scale, limit, absent, *optional) in enumerate(rows):
             dtype = np.dtype(dtype)
             if dtype.str not in FORMATS:
                 raise ValueError(f"row {i}: found format {dtype.str}, allowed are {', '.join(FORMATS)}")
             if not 0 <= offset <= size - dtype.itemsize:
                 raise ValueError(f"row {i}: found offset {offset}, allowed is 0 to {size - dtype.itemsize}")
-            self.rows[i] = Row(offset, FORMATS[dtype.str], slot, scale, limit, absent)
+            self.rows[i] = Row(offset, FORMATS[dtype.str], slot, scale, limit, absent, any(optional))
 
     def __dealloc__(self):
         free(self.rows)

@@ -6,6 +6,8 @@ cpdef enum Reason:
     ACCEPTED = 0
     SIZE            # a known type with another size
     TYPE            # no such package
+    ENVELOPE        # a length field or an end mark that does not fit the package
+    NOT_ALLOWED     # from a host that is not allowed
     NOT_FINITE      # NaN or infinity in a used field
     IMPLAUSIBLE     # a value no vehicle reaches
     QUATERNION      # zero, or far from unit length

@@ -66,6 +66,7 @@ ctypedef struct Tick:
 
 ctypedef struct Telemetry:
     double orientation[4]   # w, x, y, z: car axes to world axes
+    double angles[3]        # [rad] roll, pitch, yaw, where a source says those instead
     double position[3]      # [m] world axes
     double velocity[3]      # [m/s] world axes
     double acceleration[3]  # [m/s^2] world axes, gravity excluded
@@ -74,4 +75,6 @@ ctypedef struct Telemetry:
     double forward[3]       # the car's forward axis in its own coordinates
     double up[3]            # the car's up axis in its own coordinates
     double engine_speed     # [rpm]
-    double frame_duration   # [s]
+    double speed            # [m/s] NaN: that of the velocity
+    double frame_duration   # [s] NaN if unknown
+    double stamp            # [s] the simulator's own time, NaN if it says none

@@ -6,7 +6,6 @@ have passed, so that lost, late and bunched frames of an honest drive never coun
 
 from libc.math cimport cos, fabs, sin, sqrt
 from libc.stdint cimport int64_t
-from libc.string cimport memcmp
 
 from motioncue.kernels.reasons cimport (
     ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED, TELEPORT,
@@ -16,7 +15,6 @@ from motioncue.kernels.records cimport Motion, Telemetry
 
 cdef enum:
     LIVELY = 10                 # changes that show a source to be alive; one that never moved cannot freeze
-    STATE_BYTES = 19 * 8        # orientation to angular acceleration: what a frozen simulator repeats
 
 
 ctypedef struct Watch:
@@ -121,8 +119,8 @@ cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt
     return reason
 
 
-cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m) noexcept nogil:
-    """Compare a frame with the one before, and keep it.
+cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m, bint repeats) noexcept nogil:
+    """Compare a frame with the one before, which it `repeats` or not, and keep it.
 
     Returns ACCEPTED if it continues the drive; FROZEN or PAUSED if a moving car has repeated itself for too long; else the
     discontinuity, whose measure and limit are then in `value` and `limit`.
@@ -132,7 +130,7 @@ cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m) noexce
     cdef bint paused
     cdef int reason = ACCEPTED
     if w.armed:
-        if memcmp(&t.orientation, &w.telemetry.orientation, STATE_BYTES) == 0:
+        if repeats:
             if not m.speed > 1.0:           # parked: nothing changes, and nothing is wrong
                 w.changed = m.time
                 return ACCEPTED

@@ -20,9 +20,13 @@ import msgspec
 from motioncue.errors import PacketError
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.session import Session
-from motioncue.protocols.layout import Field, Packet, Take, vector
+from motioncue.kernels.stages import TelemetryStages
+from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
-__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "Options", "framed", "identify", "session"]
+__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "session"]
+
+SCHEMES = ("pipe", "unix", "tcp")
+"""Where the simulator connects to."""
 
 _HEAD = (Field("size", 0, "<u2", "bytes"), Field("type", 2, "|u1"))
 
@@ -35,14 +39,14 @@ INIT = Packet(
         Field("forward", 15, "3<f4"),
         Field("up", 27, "3<f4"),
     ],
-    {"size": 39, "type": 1},
+    {"type": 1, "size": 39},
 )
 
 INIT_REPLY = Packet(
     "init_reply",
     6,
     [*_HEAD, Field("identifier", 3, "<u2"), Field("protocol_version", 5, "|u1")],
-    {"size": 6, "type": 0},
+    {"type": 0, "size": 6},
 )
 
 # Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken package.
@@ -62,10 +66,10 @@ FRAME = Packet(
         Field("force_feedback_frequency", 99, "<f4", "Hz"),
         Field("force_feedback_amplitude", 103, "<f4", "m"),
     ],
-    {"size": 107, "type": 2},
+    {"type": 2, "size": 107},
 )
 
-FRAME_REPLY = Packet("frame_reply", 4, [*_HEAD, Field("code", 3, "|u1")], {"size": 4, "type": 1})
+FRAME_REPLY = Packet("frame_reply", 4, [*_HEAD, Field("code", 3, "|u1")], {"type": 1, "size": 4})
 
 FROM_SIMULATOR = (INIT, FRAME)
 FROM_DRIVER = (INIT_REPLY, FRAME_REPLY)
@@ -80,7 +84,9 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     gravity: Literal["excluded", "included"] = "excluded"
 
 
-def session(options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0)) -> Session:
+def session(
+    options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
+) -> Session:
     """Return the driver's side of the protocol.
 
     Parameters
@@ -89,20 +95,20 @@ def session(options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.
         How to read what the document leaves open.
     head_m : tuple of 3 floats
         The occupant's head from the car's reference point: forward, right, up [m].
+    derivation : Derivation
+        Where the acceleration comes from.
     """
     order = (3, 0, 1, 2) if options.quaternion == "xyzw" else (0, 1, 2, 3)
-    axes = INIT.taking([*vector("forward", "forward"), *vector("up", "up")])
-    motion = FRAME.taking(
-        [
-            Take("frame_duration", 0, "frame_time"),
-            *vector("position", "position"),
-            *vector("orientation", "orientation", order),
-            *vector("velocity", "velocity"),
-            *vector("acceleration", "acceleration"),
-            *vector("angular_velocity", "angular_velocity"),
-            *vector("angular_acceleration", "angular_acceleration"),
-        ]
-    )
+    axes = [*vector("forward", "forward"), *vector("up", "up")]
+    motion = [
+        Take("frame_duration", 0, "frame_time"),
+        *vector("position", "position"),
+        *vector("orientation", "orientation", order),
+        *vector("velocity", "velocity"),
+        *vector("acceleration", "acceleration"),
+        *vector("angular_velocity", "angular_velocity"),
+        *vector("angular_acceleration", "angular_acceleration"),
+    ]
     stage = BodyStage(
         world_north=(0, 0, -1),
         world_up=(0, 1, 0),
@@ -112,10 +118,15 @@ def session(options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.
         gravity=options.gravity,
     )
     frame_reply = FRAME_REPLY.encode()
+    messages = (
+        Message(INIT, "axes", axes, INIT_REPLY.encode({"protocol_version": 1})),
+        Message(FRAME, "motion", motion, frame_reply),
+    )
     return Session(
-        [(axes, 1, "axes", INIT_REPLY.encode({"protocol_version": 1})), (motion, 2, "motion", frame_reply)],
-        frame_reply,
+        [message.compiled() for message in messages],
         stage,
+        TelemetryStages(acceleration=derivation.acceleration, delay_s=derivation.delay_s),
+        unknown_reply=frame_reply,
     )
 
 

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.kernels.codec import Table
+from motioncue.kernels.stages import DELAY_S
 from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
 
-__all__ = ["Field", "Packet", "Send", "Stream", "Take", "vector"]
+__all__ = ["NATIVE", "Derivation", "Field", "Message", "Packet", "Send", "Stream", "Take", "vector"]
 
 
 class Field(NamedTuple):
@@ -21,7 +22,7 @@ class Field(NamedTuple):
 
     name: str
     offset: int
-    format: str  # NumPy format, e.g. "<f4", "3<f4", "S4"
+    format: Any  # NumPy format, e.g. "<f4", "3<f4", "S4"; of a repeated slot, (its packet's dtype, count)
     unit: str = ""
     limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
 
@@ -34,6 +35,7 @@ class Take(NamedTuple):
     field: str
     index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     scale: float = 1.0  # telemetry = wire * scale
+    optional: bool = False  # a value that is not finite, or beyond the field's limit, is absent instead of refused
 
 
 class Send(NamedTuple):
@@ -57,7 +59,7 @@ class Packet:
     fields : iterable of Field
         Little-endian unless the format says otherwise; bytes that no field names are zero when encoding.
     constants : mapping of str to value
-        Fields that have the same value in every packet; they identify it.
+        Fields that have the same value in every packet; the first identifies it, the others must hold.
 
     Raises
     ------
@@ -149,6 +151,14 @@ class Packet:
         base = dtype.base
         return self.fields[field].offset + index * base.itemsize, base
 
+    def fixed(self) -> list[tuple[int, bytes]]:
+        """Return the offset and the bytes of each constant."""
+        data = self.encode()
+        return [
+            (self.fields[name].offset, data[self.fields[name].offset :][: np.dtype(self.fields[name].format).itemsize])
+            for name in self.constants
+        ]
+
     def taking(self, takes: Iterable[Take]) -> Table:
         """Compile the packet for decoding into a telemetry record."""
         rows = []
@@ -156,7 +166,7 @@ class Packet:
             offset, dtype = self.where(take.field, take.index)
             slot = slot_of(TELEMETRY_DTYPE, take.telemetry) + take.element
             limit = min(self.fields[take.field].limit, float(np.finfo(np.float64).max))
-            rows.append((offset, dtype, slot, take.scale, limit, 0.0))
+            rows.append((offset, dtype, slot, take.scale, limit, 0.0, take.optional))
         return Table(self.size, rows)
 
     def sending(self, sends: Iterable[Send]) -> Table:
@@ -167,7 +177,7 @@ class Packet:
             offset, dtype = self.where(send.field)
             if dtype.str != "<f4":
                 raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
-            rows.append((offset, dtype, slot, send.scale, math.inf, send.absent))
+            rows.append((offset, dtype, slot, send.scale, math.inf, send.absent, False))
         return Table(self.size, rows)
 
 
@@ -175,6 +185,34 @@ def slot_of(record: np.dtype[np.void], field: str) -> int:
     """Return the place of a field among the doubles that a record is made of."""
     assert record.fields is not None
     return record.fields[field][1] // 8
+
+
+class Derivation(NamedTuple):
+    """Where a source's acceleration comes from, and the delay of what is derived."""
+
+    acceleration: str = "native"  # or "from_velocity"
+    delay_s: float = DELAY_S  # of an acceleration from velocity and of rates from attitude [s]
+
+
+NATIVE = Derivation()
+"""Acceleration as the source says it."""
+
+
+class Message(NamedTuple):
+    """One of the packets a source sends, and what is to be done with it."""
+
+    packet: Packet
+    role: str  # "axes", "motion", "part" of the next motion, or "other": nothing
+    takes: Iterable[Take] = ()
+    reply: bytes = b""
+    echo: tuple[int, int, int] = (0, 0, 0)  # bytes of the packet that the reply repeats: from, to, how many
+    largest: int = 0  # longest form of the packet [bytes]; its own size if 0
+
+    def compiled(self) -> tuple[Table, tuple[int, int], list[tuple[int, bytes]], str, bytes, tuple[int, int, int]]:
+        """Compile the message for `motioncue.kernels.intake.Intake`."""
+        sizes = (self.packet.size, max(self.packet.size, self.largest))
+        table = self.packet.taking(self.takes)
+        return table, sizes, self.packet.fixed(), self.role, self.reply, self.echo
 
 
 class Stream(NamedTuple):
@@ -190,13 +228,23 @@ class Stream(NamedTuple):
 
 
 def plain(value: npt.ArrayLike) -> Any:
-    """Return `value` as plain Python: numbers, lists, text; non-finite numbers stay as they are."""
+    """Return `value` as plain Python: numbers, text, lists, repeated slots as dicts; non-finite numbers stay."""
     value = np.asarray(value)
+    if value.dtype.names is not None:
+        if value.ndim:
+            return [plain(item) for item in value]
+        return {name: plain(value[name]) for name in value.dtype.names}
     if value.dtype.kind == "S":
         return bytes(value.item()).decode("ascii", "replace")
     return value.tolist()
 
 
-def vector(telemetry: str, field: str, order: tuple[int, ...] = (0, 1, 2)) -> list[Take]:
-    """Return the takes that fill a telemetry vector from a field's elements, in `order`."""
-    return [Take(telemetry, element, field, index) for element, index in enumerate(order)]
+def vector(
+    telemetry: str, field: str, order: tuple[int, ...] = (0, 1, 2), scale: float | tuple[float, ...] = 1.0
+) -> list[Take]:
+    """Return the takes that fill a telemetry vector from a field's elements, in `order`, times `scale`."""
+    scales = scale if isinstance(scale, tuple) else (scale,) * len(order)
+    return [
+        Take(telemetry, element, field, index, factor)
+        for element, (index, factor) in enumerate(zip(order, scales, strict=True))
+    ]

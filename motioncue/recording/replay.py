@@ -45,7 +45,7 @@ def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2
         raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
     arrivals = START_NS + motion["time"]
     end = int(arrivals[-1]) + round(tail_s * 1e9)
-    ticks = int((end - START_NS) * profile.output.rate_hz * 1e-9) + 2
+    ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
     pipeline.session.begin(START_NS)

@@ -8,8 +8,8 @@ from typing_extensions import disjoint_base
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
+from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.session import Session
 
 __all__ = ["Emitter"]
 
@@ -17,7 +17,7 @@ __all__ = ["Emitter"]
 class Emitter:
     def __init__(
         self,
-        session: Session,
+        intake: Intake,
         algorithm: Algorithm,
         clock: Clock,
         *,

@@ -13,16 +13,14 @@ from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
 from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
 from motioncue.kernels.rotation cimport up_vector
-from motioncue.kernels.session cimport Session
+from motioncue.kernels.intake cimport Intake
 from motioncue.kernels.slot cimport (
     Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
 )
 from motioncue.kernels.supervisor cimport (
     FAULT, OFFLINE, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, Step, Supervisor, supervise,
 )
-from motioncue.transports.sockets cimport mc_address_v4, mc_address_v6, mc_fd, mc_send_to
-
-import ipaddress
+from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
 
 import numpy as np
 
@@ -36,7 +34,6 @@ __all__ = ["Emitter"]
 cdef enum:
     OUTPUTS = 8
     PACKET_BYTES = 512
-    ADDRESS_BYTES = 64
     CHANNELS = 14           # doubles of a cue, its time left out
     ROLL = 3
     YAW = 5
@@ -109,7 +106,7 @@ cdef class Emitter:
 
     Parameters
     ----------
-    session : Session
+    intake : Intake
         Where the newest motion comes from.
     algorithm : Algorithm
         Designed for `period_ns`.
@@ -172,7 +169,7 @@ cdef class Emitter:
 
     def __init__(
         self,
-        Session session not None,
+        Intake intake not None,
         Algorithm algorithm not None,
         Clock clock not None,
         *,
@@ -183,9 +180,9 @@ cdef class Emitter:
         Py_ssize_t trace=0,
     ):
         limits = CueLimits() if limits is None else limits
-        self._alive = (session, algorithm, clock, limits)
+        self._alive = (intake, algorithm, clock, limits)
         self._limits = &limits.set
-        self._input = &session.state.newest
+        self._input = &intake.intake.newest
         self._calls = algorithm.calls
         self._time = clock.calls
         self._period = period_ns
@@ -221,11 +218,7 @@ cdef class Emitter:
         cdef Sink* sink = &self._sinks[self._sink_count]
         if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
-        host = ipaddress.ip_address(address[0].partition("%")[0])
-        if host.version == 4:
-            sink.address_size = mc_address_v4(sink.address, <const uint8_t*><bytes>host.packed, address[1])
-        else:
-            sink.address_size = mc_address_v6(sink.address, <const uint8_t*><bytes>host.packed, address[1], address[2])
+        sink.address_size = packed_address(sink.address, address)
         sink.fd = sock.fileno()
         sink.rows = table.rows
         sink.row_count = table.n

@@ -14,17 +14,17 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing, protocols
-from motioncue.errors import ConfigError, EndpointError
+from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
+from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.session import Session
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Profile, parse_profile, profile_text
+from motioncue.profile import Output, Profile, parse_profile, profile_text
+from motioncue.protocols.layout import Derivation
 from motioncue.runtime.emitter import Emitter
-from motioncue.runtime.receiver import StreamReceiver
+from motioncue.runtime.reception import Reception, check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.stream import STREAMS, Listener
 from motioncue.transports.udp import open_sender
 
 __all__ = ["Engine", "cue", "load_profile"]
@@ -66,23 +66,23 @@ def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
 def check(profile: Profile) -> None:
     """Refuse what cannot run, before anything starts; raises as `load_profile` does."""
     _options(profile)
-    platform = protocols.platform(profile.output.system)
-    if profile.output.rate_hz > platform.MAX_RATE_HZ:
-        raise ConfigError(
-            f"output.rate_hz: found {profile.output.rate_hz:g}, allowed is up to {platform.MAX_RATE_HZ:g} Hz for "
-            f"{profile.output.system}, the highest rate its document calls stable"
-        )
-    cueing.design(profile.cueing, profile.output.rate_hz)
-    _check_endpoint("source.endpoint", profile.source.endpoint, STREAMS)
-    for name, url in _streams(profile).items():
-        _check_endpoint(f"output.{name}", url, ("udp",))
-
-
-def _check_endpoint(key: str, url: str, schemes: tuple[str, ...]) -> None:
-    try:
-        parse_endpoint(url, schemes)
-    except EndpointError as error:
-        raise EndpointError(f"{key}: {str(error).removeprefix('endpoint: ')}") from error
+    cueing.design(profile.cueing, profile.rate_hz)
+    check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
+    if not profile.outputs:
+        raise ConfigError("output: found none, allowed is at least one")
+    for output in profile.outputs:
+        platform = protocols.platform(output.system)
+        if output.rate_hz > platform.MAX_RATE_HZ:
+            raise ConfigError(
+                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {platform.MAX_RATE_HZ:g} Hz for "
+                f"{output.system}, the highest rate its document calls stable"
+            )
+        if output.rate_hz != profile.rate_hz:
+            raise ConfigError(
+                f"output.rate_hz: found {output.rate_hz:g} beside {profile.rate_hz:g}, allowed is one rate for all"
+            )
+        for name, url in _streams(output).items():
+            parse_endpoint(url, ("udp",), f"output.{name}")
 
 
 def _options(profile: Profile) -> Any:
@@ -95,15 +95,15 @@ def _options(profile: Profile) -> Any:
         raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
 
 
-def _streams(profile: Profile) -> dict[str, str]:
-    """Return the endpoint of each stream that the profile sends."""
-    streams = protocols.platform(profile.output.system).STREAMS
-    urls = {name: getattr(profile.output, name) for name in streams}
+def _streams(output: Output) -> dict[str, str]:
+    """Return the endpoint of each stream that a platform is sent."""
+    streams = protocols.platform(output.system).STREAMS
+    urls = {name: getattr(output, name) for name in streams}
     return {name: url for name, url in urls.items() if url is not None}
 
 
 def _period_ns(profile: Profile) -> int:
-    return round(1e9 / profile.output.rate_hz)
+    return round(1e9 / profile.rate_hz)
 
 
 def _design(profile: Profile) -> Algorithm:
@@ -176,7 +176,8 @@ class Pipeline:
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         source = profile.source
-        self.session: Session = protocols.source(source.system).session(_options(profile), source.head_m)
+        derivation = Derivation(source.acceleration, source.derivative_delay_s)
+        self.session: Intake = protocols.source(source.system).session(_options(profile), source.head_m, derivation)
         watch = profile.supervisor
         self.session.watch(
             acceleration=watch.max_acceleration_m_s2,
@@ -222,6 +223,8 @@ class Pipeline:
             "rejected": self.session.rejected,
             "lateness_us": self.emitter.lateness_us(),
             "sessions": self.session.sessions,
+            "others_received": self.session.others,
+            "repeats": self.session.repeats,
             "replies_sent": self.session.replies,
             "replies_lost": self.session.replies_lost,
             "datagrams_sent": counts["datagrams"],
@@ -289,20 +292,25 @@ class Engine:
         """
         if self._threads or self._ended.is_set():
             raise RuntimeError("this engine has been started already; make another one")
-        profile, emitter = self.profile, self._pipeline.emitter
-        streams = protocols.platform(profile.output.system).STREAMS
+        source = self.profile.source
         with ExitStack() as opened:
-            senders = {name: open_sender(url) for name, url in _streams(profile).items()}
-            for sender, _ in senders.values():
-                opened.callback(sender.close)
-            listener = Listener(profile.source.endpoint)
-            opened.callback(listener.close)
-            self._receiver = StreamReceiver(self._pipeline.session, listener.server, MonotonicClock())
-            for name, (sender, address) in senders.items():
-                stream = streams[name]
-                emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
+            senders = []
+            for output in self.profile.outputs:
+                for name, url in _streams(output).items():
+                    senders.append((protocols.platform(output.system).STREAMS[name], *open_sender(url)))
+                    opened.callback(senders[-1][1].close)
+            self._receiver = Reception(
+                self._pipeline.session, source.endpoints, allow=source.allow, forward=source.forward
+            )
+            opened.callback(self._receiver.close)
+            for stream, sender, address in senders:
+                self._pipeline.emitter.add_output(
+                    sender, address, stream.table(), stream.packet.encode(stream.defaults)
+                )
             self._opened = opened.pop_all()
-        log.info("waiting for %s at %s", profile.source.system, profile.source.endpoint)
+        log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
+        if self._receiver.deaf:
+            log.warning("source.allow names no host: nothing that comes will be heard")
         for target in (self._receiver.run, self._emit, self._drain):
             thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
             self._threads.append(thread)

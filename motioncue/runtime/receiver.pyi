@@ -1,13 +1,33 @@
+import socket
+from collections.abc import Sequence
+
 from typing_extensions import disjoint_base
 
 from motioncue.kernels.clock import Clock
+from motioncue.kernels.intake import Intake
 from motioncue.kernels.session import Session
 from motioncue.transports.server import Server
 
-__all__ = ["StreamReceiver"]
+__all__ = ["DatagramReceiver", "StreamReceiver"]
 
 @disjoint_base
 class StreamReceiver:
     def __init__(self, session: Session, server: Server, clock: Clock) -> None: ...
+    def run(self) -> None: ...
+    def stop(self) -> None: ...
+
+@disjoint_base
+class DatagramReceiver:
+    @property
+    def forwarded(self) -> int: ...
+    def __init__(
+        self,
+        intake: Intake,
+        sockets: Sequence[socket.socket],
+        clock: Clock,
+        *,
+        hosts: Sequence[bytes] | None = None,
+        forwards: Sequence[tuple[socket.socket, tuple[str, int, int]]] = (),
+    ) -> None: ...
     def run(self) -> None: ...
     def stop(self) -> None: ...

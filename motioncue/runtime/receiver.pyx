@@ -1,16 +1,26 @@
-"""The receiving loop: waits for a simulator, serves one at a time, never touches the GIL."""
+"""The receiving loops: wait for a simulator, serve one at a time, never touch the GIL."""
 
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy
 
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.kernels.reasons cimport SECOND_SIMULATOR
-from motioncue.kernels.session cimport (
-    FEED_BYTES, Session, SessionState, refuse, session_begin, session_end, session_feed, session_sent, session_stalled,
+from motioncue.kernels.intake cimport (
+    REPLY_BYTES, Intake, IntakeState, Reply, intake_begin, intake_take, refuse, reply_write,
 )
-from motioncue.kernels.slot cimport mc_load, mc_store
+from motioncue.kernels.reasons cimport NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR
+from motioncue.kernels.session cimport (
+    FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
+)
+from motioncue.kernels.slot cimport mc_count, mc_load, mc_store
 from motioncue.transports.server cimport Server, mc_server
+from motioncue.transports.sockets cimport (
+    ADDRESS_BYTES, allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to,
+    mc_wait_any, packed_address, sockaddr_storage,
+)
 
-__all__ = ["StreamReceiver"]
+import socket
+
+__all__ = ["DatagramReceiver", "StreamReceiver"]
 
 cdef enum:
     READS = 64              # of one simulator in a row, before whoever else waits has a turn
@@ -82,6 +92,7 @@ cdef class StreamReceiver:
         cdef void* memory = server.memory
         cdef bint serving = False
         cdef bint waiting, knocking
+        cdef int accepted
         while True:
             waiting = serving and (s.have > 0 or s.out_have > 0)
             knocking = server.wait(memory, RETRY_MS if waiting else -1)
@@ -96,10 +107,14 @@ cdef class StreamReceiver:
                     session_end(s, clock.now(clock.memory))
             if knocking and serving:
                 if server.refuse(memory):
-                    refuse(s, SECOND_SIMULATOR, clock.now(clock.memory), 0)
-            elif knocking and server.accept(memory):
-                serving = True
-                session_begin(s, clock.now(clock.memory))
+                    refuse(s.intake, SECOND_SIMULATOR, clock.now(clock.memory), 0)
+            elif knocking:
+                accepted = server.accept(memory)
+                if accepted > 0:
+                    serving = True
+                    session_begin(s, clock.now(clock.memory))
+                elif accepted < 0:
+                    refuse(s.intake, NOT_ALLOWED, clock.now(clock.memory), 0)
         if serving:
             server.close_client(memory)
             session_end(s, clock.now(clock.memory))
@@ -108,3 +123,147 @@ cdef class StreamReceiver:
         """End `run` at once, from any thread."""
         mc_store(&self._stopping, 1)
         self._server.wake()
+
+
+cdef enum:
+    SOURCES = 8             # sockets to listen on
+    FORWARDS = 8            # addresses to pass on to
+    LARGEST = 65536         # bytes of a datagram
+    ALIVE_NS = 1_000_000_000    # after this long without a word from it, another host may drive
+
+
+ctypedef struct Forward:
+    mc_fd fd
+    char address[ADDRESS_BYTES]
+    int address_size
+
+
+cdef class DatagramReceiver:
+    """Receives a datagram source, one simulator at a time.
+
+    Parameters
+    ----------
+    intake : Intake
+        Takes the datagrams, gives the replies and the motion.
+    sockets : sequence of socket.socket
+        Bound and non-blocking; stay the caller's.
+    clock : Clock
+        Stamps what is received.
+    hosts : sequence of bytes, optional
+        Who may be heard, as packed IPv6 addresses (an IPv4 address mapped); anybody if not given.
+    forwards : sequence of (socket.socket, (str, int, int))
+        Where every datagram of an allowed host is passed on to, unchanged: a non-blocking socket, and numeric IP address,
+        port, scope.
+
+    Raises
+    ------
+    ValueError
+        If there are too many sockets, hosts or addresses.
+
+    Notes
+    -----
+    `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host that is heard drives; others are
+    refused and counted until it has been silent for a second.
+    """
+
+    cdef Intake _intake
+    cdef Clock _clock
+    cdef Time _time
+    cdef object _owned
+    cdef object _waker
+    cdef mc_fd _fds[SOURCES + 1]
+    cdef int _n
+    cdef mc_allowed _allowed
+    cdef Forward _forwards[FORWARDS]
+    cdef int _forward_count
+    cdef readonly int64_t forwarded     # datagrams passed on
+    cdef int _reply_port
+    cdef uint8_t _driver[16]            # the host that drives
+    cdef int64_t _heard                 # when it last said something [ns]; 0 before anybody did
+    cdef uint8_t _buffer[LARGEST]
+    cdef int64_t _stopping
+
+    def __init__(
+        self,
+        Intake intake not None,
+        sockets,
+        Clock clock not None,
+        *,
+        hosts=None,
+        forwards=(),
+    ):
+        cdef Forward* f
+        if not 0 < len(sockets) <= SOURCES or len(forwards) > FORWARDS:
+            raise ValueError(f"sockets: allowed are 1 to {SOURCES}, and up to {FORWARDS} addresses to pass on to")
+        woken, self._waker = socket.socketpair()
+        self._owned = (tuple(sockets), tuple(forwards), woken)
+        self._intake, self._clock, self._time = intake, clock, clock.calls
+        for sock in (*sockets, woken):
+            self._fds[self._n] = sock.fileno()
+            self._n += 1
+        self._allowed = allowed_hosts(hosts)
+        for sock, address in forwards:
+            f = &self._forwards[self._forward_count]
+            f.fd = sock.fileno()
+            f.address_size = packed_address(f.address, address)
+            self._forward_count += 1
+        self._reply_port = intake.reply_port
+
+    def run(self):
+        """Receive until `stop` is called."""
+        with nogil:
+            self.loop(self._intake.intake)
+
+    cdef void loop(self, IntakeState* s) noexcept nogil:
+        cdef uint64_t ready
+        cdef int i
+        while True:
+            mc_wait_any(self._fds, self._n, -1, &ready)
+            if mc_load(&self._stopping):
+                break
+            for i in range(self._n - 1):
+                if ready >> i & 1:
+                    self.receive(s, self._fds[i])
+
+    cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
+        """Take the datagram that waits at one socket, pass it on, answer it."""
+        cdef const Time* clock = &self._time
+        cdef uint8_t out[REPLY_BYTES]
+        cdef uint8_t host[16]
+        cdef sockaddr_storage sender
+        cdef const Reply* reply
+        cdef int i
+        cdef int size = mc_receive_from(fd, self._buffer, LARGEST, &sender, host)
+        cdef int64_t now = clock.now(clock.memory)
+        if size < 0:
+            return
+        if not mc_is_allowed(&self._allowed, host):
+            refuse(s, NOT_ALLOWED, now, size)
+            return
+        for i in range(self._forward_count):
+            if mc_send_to(
+                self._forwards[i].fd, self._buffer, size, self._forwards[i].address, self._forwards[i].address_size
+            ) == 0:
+                mc_count(&self.forwarded, 1)
+        if self._heard == 0:
+            memcpy(self._driver, host, 16)
+            intake_begin(s, now)
+        elif memcmp(self._driver, host, 16) != 0:
+            if now - self._heard < ALIVE_NS:
+                refuse(s, SECOND_SIMULATOR, now, size)
+                return
+            memcpy(self._driver, host, 16)
+            intake_begin(s, now)
+        self._heard = now
+        reply = intake_take(s, self._buffer, size, now)
+        if reply.size:
+            i = reply_write(reply, self._buffer, size, out)
+            if mc_send_back(fd, out, i, &sender, self._reply_port) == 0:
+                mc_count(&s.counters.replies, 1)
+            else:
+                refuse(s, REPLY_LOST, now, 0)
+
+    def stop(self):
+        """End `run` at once, from any thread."""
+        mc_store(&self._stopping, 1)
+        self._waker.send(b".")

@@ -45,7 +45,7 @@ class Endpoint(NamedTuple):
             return False
 
 
-def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS)) -> Endpoint:
+def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS), name: str = "endpoint") -> Endpoint:
     """Return the endpoint that `url` names.
 
     Parameters
@@ -54,6 +54,8 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS)) -> Endpoin
         No host means loopback.
     schemes : tuple of str
         What makes sense here.
+    name : str
+        Named in errors.
 
     Raises
     ------
@@ -63,22 +65,22 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS)) -> Endpoin
     scheme, separator, rest = str(url).partition("://")
     allowed = ", ".join(FORMS[known] for known in schemes)
     if not separator or scheme not in schemes:
-        raise EndpointError(f"endpoint: found {url!r}, allowed are {allowed}")
+        raise EndpointError(f"{name}: found {url!r}, allowed are {allowed}")
     if scheme == "pipe":
         if not rest or any(character in rest for character in '/\\"\0'):
-            raise EndpointError(f"endpoint: found {url!r}, a pipe's name has no slash, backslash or quote")
+            raise EndpointError(f"{name}: found {url!r}, a pipe's name has no slash, backslash or quote")
         return Endpoint("pipe", path=rest)
     if scheme == "unix":
         if not rest or "\0" in rest or len(os.fsencode(rest)) > UNIX_PATH_MAX:
-            raise EndpointError(f"endpoint: found {url!r}, allowed is a path of 1 to {UNIX_PATH_MAX} bytes")
+            raise EndpointError(f"{name}: found {url!r}, allowed is a path of 1 to {UNIX_PATH_MAX} bytes")
         return Endpoint("unix", path=rest)
     host, colon, port = rest.rpartition(":")
     if not colon or not (port.isascii() and port.isdigit()) or not 0 < int(port) < 65536:
-        raise EndpointError(f"endpoint: found {url!r}, allowed is {FORMS[scheme]} with a port of 1 to 65535")
+        raise EndpointError(f"{name}: found {url!r}, allowed is {FORMS[scheme]} with a port of 1 to 65535")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
     elif any(character in host for character in ":/[]@ \0"):
-        raise EndpointError(f"endpoint: found {url!r}, allowed is {FORMS[scheme]}; IPv6 hosts go in brackets")
+        raise EndpointError(f"{name}: found {url!r}, allowed is {FORMS[scheme]}; IPv6 hosts go in brackets")
     return Endpoint(scheme, host or "127.0.0.1", int(port))
 
 

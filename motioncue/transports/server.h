@@ -7,7 +7,7 @@ typedef struct {
     /* Until a byte or a client comes, the client goes, or `wake`; < 0 is for ever.  True: somebody knocks. */
     int (*wait)(void *memory, int timeout_ms);
     void (*wake)(void *memory);
-    /* Who knocks becomes the client, or is turned away; false if it has left meanwhile. */
+    /* Who knocks becomes the client, or is turned away; false if it has left meanwhile, -1 if it may not come. */
     int (*accept)(void *memory);
     int (*refuse)(void *memory);
     /* Bytes received; 0 if the client has gone; -1 if there is nothing now. */

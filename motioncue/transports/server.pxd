@@ -7,7 +7,7 @@ cdef extern from "motioncue/transports/server.h" nogil:
     ctypedef struct mc_server:
         bint (*wait)(void* memory, int timeout_ms) noexcept nogil                   # ms, < 0 for ever; somebody knocks
         void (*wake)(void* memory) noexcept nogil                                   # from any thread
-        bint (*accept)(void* memory) noexcept nogil
+        int (*accept)(void* memory) noexcept nogil
         bint (*refuse)(void* memory) noexcept nogil
         int (*receive)(void* memory, uint8_t* buffer, int room) noexcept nogil
         int (*send)(void* memory, const uint8_t* buffer, int size) noexcept nogil

@@ -98,8 +98,70 @@ static inline int mc_address_v6(void *out, const uint8_t *ip, int port, uint32_t
     memcpy(out, &a, sizeof a);
     return (int)sizeof a;
 }
+/* The hosts that may be heard, as packed IPv6 addresses (an IPv4 one mapped); any host if `any`. */
+#define MC_HOSTS 32
+typedef struct {
+    uint8_t hosts[MC_HOSTS][16];
+    int n, any;
+} mc_allowed;
+static inline void mc_host_of(const struct sockaddr_storage *from, uint8_t *host) {
+    static const uint8_t mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+    memset(host, 0, 16);
+    if (from->ss_family == AF_INET) {
+        memcpy(host, mapped, 12);
+        memcpy(host + 12, &((const struct sockaddr_in *)from)->sin_addr, 4);
+    } else if (from->ss_family == AF_INET6)
+        memcpy(host, &((const struct sockaddr_in6 *)from)->sin6_addr, 16);
+}
+static inline int mc_is_allowed(const mc_allowed *a, const uint8_t *host) {
+    for (int i = 0; i < a->n; i++)
+        if (memcmp(a->hosts[i], host, 16) == 0) return 1;
+    return a->any;
+}
+/* A datagram: its size, its sender and the sender's host; -1 if there is none now.  One that does not fit has `room`. */
+static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct sockaddr_storage *from, uint8_t *host) {
+    for (int attempt = 0; attempt < 8; attempt++) {
+        socklen_t size = sizeof *from;
+        int n = (int)recvfrom(fd, (char *)buffer, room, 0, (struct sockaddr *)from, &size);
+        if (n >= 0) {
+            mc_host_of(from, host);
+            return n;
+        }
+#ifdef _WIN32
+        int error = WSAGetLastError();
+        if (error == WSAEMSGSIZE) {
+            mc_host_of(from, host);
+            return room;
+        }
+        if (error == WSAECONNRESET || error == WSAENETRESET) continue; /* what became of a datagram sent before */
+#else
+        if (errno == EINTR || errno == ECONNREFUSED) continue;
+#endif
+        return -1;
+    }
+    return -1;
+}
+/* An answer to whom the datagram came from, at `port`, or at the sender's own if that is 0. */
+static inline int mc_send_back(mc_fd fd, const uint8_t *buffer, int size, struct sockaddr_storage *from, int port) {
+    int n = from->ss_family == AF_INET6 ? (int)sizeof(struct sockaddr_in6) : (int)sizeof(struct sockaddr_in);
+    if (port && from->ss_family == AF_INET6) ((struct sockaddr_in6 *)from)->sin6_port = htons((uint16_t)port);
+    if (port && from->ss_family == AF_INET) ((struct sockaddr_in *)from)->sin_port = htons((uint16_t)port);
+    return mc_send_to(fd, buffer, size, from, n);
+}
+/* Until one of the datagram sockets has something, or somebody wakes; the last of `fds` is the one that wakes. */
+static inline int mc_wait_any(const mc_fd *fds, int n, int timeout_ms, uint64_t *ready) {
+    mc_pollfd watched[16];
+    int i;
+    for (i = 0; i < n; i++) mc_watch(&watched[i], fds[i]);
+    int some = mc_poll(watched, n, timeout_ms);
+    *ready = 0;
+    for (i = 0; i < n && some > 0; i++)
+        if (mc_ready(&watched[i])) *ready |= (uint64_t)1 << i;
+    return some;
+}
 /* The stream server of a listening socket. */
 typedef struct {
+    mc_allowed allowed;
     mc_fd listener, client;
     mc_fd woken, waker; /* two ends of a connection: wakes the wait */
 } mc_socket_server;
@@ -120,10 +182,20 @@ static void mc_socket_wake(void *memory) {
     mc_socket_server *s = (mc_socket_server *)memory;
     send(s->waker, ".", 1, MSG_NOSIGNAL);
 }
+/* True: it is the client; false: it has left meanwhile; -1: its host is not allowed, and it has been turned away. */
 static int mc_socket_accept(void *memory) {
     mc_socket_server *s = (mc_socket_server *)memory;
+    struct sockaddr_storage from;
+    socklen_t size = sizeof from;
+    uint8_t host[16];
     s->client = mc_accept(s->listener);
-    return s->client != MC_NO_FD;
+    if (s->client == MC_NO_FD) return 0;
+    if (s->allowed.any || getpeername(s->client, (struct sockaddr *)&from, &size) != 0) return 1;
+    mc_host_of(&from, host);
+    if (mc_is_allowed(&s->allowed, host)) return 1;
+    mc_close(s->client);
+    s->client = MC_NO_FD;
+    return -1;
 }
 static int mc_socket_refuse(void *memory) {
     mc_fd fd = mc_accept(((mc_socket_server *)memory)->listener);

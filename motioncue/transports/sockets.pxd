@@ -1,23 +1,42 @@
 """The socket calls of the loops, and the stream server made of them; the sockets themselves are opened in Python."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
 from motioncue.transports.server cimport Server, mc_server
 
 
 cdef extern from "motioncue/transports/sockets.h" nogil:
     ctypedef long long mc_fd
+    cdef struct sockaddr_storage:
+        pass
+    ctypedef struct mc_allowed:
+        uint8_t hosts[32][16]
+        int n
+        int any
     ctypedef struct mc_socket_server:
+        mc_allowed allowed
         mc_fd listener
         mc_fd client
         mc_fd woken
         mc_fd waker
     mc_fd MC_NO_FD
     int mc_send_to(mc_fd fd, const uint8_t* buffer, int size, const void* address, int address_size)
+    bint mc_is_allowed(const mc_allowed* allowed, const uint8_t* host)
+    int mc_receive_from(mc_fd fd, uint8_t* buffer, int room, sockaddr_storage* sender, uint8_t* host)
+    int mc_send_back(mc_fd fd, const uint8_t* buffer, int size, sockaddr_storage* sender, int port)
+    int mc_wait_any(const mc_fd* fds, int n, int timeout_ms, uint64_t* ready)
     bint mc_ignore_unreachable(mc_fd fd)
     int mc_address_v4(void* out, const uint8_t* ip, int port)
     int mc_address_v6(void* out, const uint8_t* ip, int port, uint32_t scope)
     mc_server mc_serve_socket(mc_socket_server* memory, mc_fd listener, mc_fd woken, mc_fd waker)
+
+
+cdef enum:
+    ADDRESS_BYTES = 64
+
+
+cdef mc_allowed allowed_hosts(object hosts) except *
+cdef int packed_address(char* out, object address) except -1
 
 
 cdef class SocketServer(Server):

@@ -2,6 +2,10 @@
 
 from motioncue.transports.server cimport Server
 
+from libc.stdint cimport uint8_t, uint32_t
+from libc.string cimport memcpy, memset
+
+import ipaddress
 import socket
 
 __all__ = ["SocketServer", "ignore_unreachable"]
@@ -12,6 +16,27 @@ def ignore_unreachable(sock):
     return mc_ignore_unreachable(sock.fileno())
 
 
+cdef mc_allowed allowed_hosts(object hosts) except *:
+    """Return who may be heard: packed addresses of 16 bytes, or None for anybody."""
+    cdef mc_allowed allowed
+    memset(&allowed, 0, sizeof(mc_allowed))
+    allowed.any = hosts is None
+    for host in hosts or ():
+        if allowed.n == 32 or len(host) != 16:
+            raise ValueError("hosts: allowed are 32 packed addresses of 16 bytes")
+        memcpy(allowed.hosts[allowed.n], <const uint8_t*><bytes>host, 16)
+        allowed.n += 1
+    return allowed
+
+
+cdef int packed_address(char* out, object address) except -1:
+    """Write a numeric address (IP, port, scope) as the system wants it; return its size."""
+    host = ipaddress.ip_address(address[0].partition("%")[0])
+    if host.version == 4:
+        return mc_address_v4(out, <const uint8_t*><bytes>host.packed, address[1])
+    return mc_address_v6(out, <const uint8_t*><bytes>host.packed, address[1], <uint32_t>address[2])
+
+
 cdef class SocketServer(Server):
     """Serves a listening socket.
 
@@ -19,13 +44,16 @@ cdef class SocketServer(Server):
     ----------
     listener : socket.socket
         Listening and non-blocking; closed by `close`.
+    hosts : sequence of bytes, optional
+        Who may connect, as packed IPv6 addresses (an IPv4 address mapped); anybody if not given.
     """
 
-    def __init__(self, listener):
+    def __init__(self, listener, hosts=None):
         woken, waker = socket.socketpair()
         self.listener = listener
         self._ends = (woken, waker)
         self.calls = mc_serve_socket(&self.memory, listener.fileno(), woken.fileno(), waker.fileno())
+        self.memory.allowed = allowed_hosts(hosts)
 
     def close(self):
         """Stop listening and release everything; call it when no loop runs."""

@@ -4,6 +4,7 @@ import errno
 import os
 import socket
 import stat
+from collections.abc import Sequence
 from typing import Any
 
 from motioncue.errors import EndpointError
@@ -26,6 +27,8 @@ class Listener:
     ----------
     url : str
         ``pipe://``, ``unix://`` or ``tcp://``.
+    hosts : sequence of bytes, optional
+        Who may connect by TCP, as packed IPv6 addresses; anybody if not given.
 
     Raises
     ------
@@ -33,8 +36,9 @@ class Listener:
         If the URL is bad, the port or path is in use or not to be had.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, hosts: Sequence[bytes] | None = None) -> None:
         self.endpoint = parse_endpoint(url, STREAMS)
+        self._hosts = hosts
         where = as_socket(self.endpoint)
         self._path = where.path
         self._inode = 0
@@ -51,7 +55,7 @@ class Listener:
         listener = self._unix(where.path) if where.scheme == "unix" else self._tcp(where)
         listener.listen(8)
         listener.setblocking(False)
-        return SocketServer(listener)
+        return SocketServer(listener, self._hosts)
 
     def _tcp(self, where: Endpoint) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)[0]

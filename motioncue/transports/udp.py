@@ -1,13 +1,39 @@
 """Datagram sockets: ``udp://``."""
 
+import ipaddress
 import socket
+from collections.abc import Iterable
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["open_receiver", "open_sender"]
+__all__ = ["open_receiver", "open_sender", "packed_hosts"]
+
+RECEIVE_BYTES = 1 << 20  # or as much as the system grants: a moment without the processor loses nothing
+
+
+def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
+    """Return the addresses of hosts as 16 bytes each, an IPv4 address mapped into IPv6.
+
+    Raises
+    ------
+    EndpointError
+        If a host is unknown, or there are more than 32 addresses.
+    """
+    packed: list[bytes] = []
+    for host in hosts:
+        try:
+            found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
+        except (OSError, UnicodeError) as error:
+            raise EndpointError(f"source.allow: found {host!r}, allowed are hosts ({reason(error)})") from error
+        for address in sorted(found):
+            ip = ipaddress.ip_address(address.partition("%")[0])
+            packed.append(ip.packed if ip.version == 6 else bytes(10) + b"\xff\xff" + ip.packed)
+    if len(packed) > 32:
+        raise EndpointError(f"source.allow: found {len(packed)} addresses, allowed are 32")
+    return packed
 
 
 def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
@@ -45,6 +71,8 @@ def open_receiver(url: str) -> socket.socket:
         family, kind, protocol, _, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
         receiver = socket.socket(family, kind, protocol)
         try:
+            ignore_unreachable(receiver)
+            receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BYTES)
             receiver.bind(address)
         except OSError:
             receiver.close()

@@ -4,9 +4,9 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,9 @@ from motioncue.recording.read import quoted, read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
+from motioncue.virtual.frames import Frame
 
-__all__ = ["Frame", "Simulator", "driven", "encode_states", "recorded"]
+__all__ = ["Simulator", "driven", "encode_states", "recorded"]
 
 # World: X east, Y up, Z south.  Car coordinates: X left, Y up, Z forward.
 WORLD_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])
@@ -28,14 +29,8 @@ CAR_FROM_BODY = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 INIT_PACKAGE = INIT.encode({"forward": (0.0, 0.0, 1.0), "up": (0.0, 1.0, 0.0)})
 
 
-class Frame(NamedTuple):
-    """A package, and how long after the one before it is sent [s]."""
-
-    duration: float
-    package: bytes  # none: the simulator leaves
-
-
 LEAVE = Frame(0.0, b"")
+"""The simulator closes the connection."""
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
@@ -91,7 +86,7 @@ class Simulator:
 
     Parameters
     ----------
-    url : str
+    urls : str or sequence of one str
         Where the engine listens.
     frames : iterable of Frame
         An init package first, and again after an empty one, which closes the connection.
@@ -104,9 +99,9 @@ class Simulator:
     When the engine goes away it tries again, and begins with the init package.
     """
 
-    def __init__(self, url: str, frames: Iterable[Frame], *, timeout_s: float = 2.0) -> None:
-        parse_endpoint(url, STREAMS)
-        self.url = url
+    def __init__(self, urls: str | Sequence[str], frames: Iterable[Frame], *, timeout_s: float = 2.0) -> None:
+        (self.url,) = (urls,) if isinstance(urls, str) else urls
+        parse_endpoint(self.url, STREAMS)
         self.frames = frames
         self.timeout_s = timeout_s
         self.sent = self.replies = self.connections = self.lost = 0
@@ -119,7 +114,7 @@ class Simulator:
         """Play all frames, or until `stop`."""
         deadline = time.monotonic()
         try:
-            for duration, package in self.frames:
+            for duration, package, *_ in self.frames:
                 deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not race after a pause
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break

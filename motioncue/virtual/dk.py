@@ -17,7 +17,6 @@ from motioncue.transports.udp import open_receiver
 __all__ = ["DatagramListener"]
 
 KEPT = 100_000  # arrival times, five minutes at 333 Hz
-BUFFER_BYTES = 1 << 20  # or as much as the system grants: a moment without the processor loses nothing
 LEFT = 1000  # datagrams of each stream that may wait to be read when listening ends
 
 
@@ -50,7 +49,6 @@ class DatagramListener:
         try:
             for url in urls:
                 self._sockets.append(open_receiver(url))
-                self._sockets[-1].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
         except Exception:
             self.close()
             raise

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 
 from motioncue import protocols
-from motioncue.kernels.clock import MonotonicClock
 from motioncue.runtime.engine import MESSAGES
-from motioncue.runtime.receiver import StreamReceiver
-from motioncue.transports.stream import Listener
+from motioncue.runtime.reception import Reception, check_endpoints
 
 __all__ = ["Driver"]
 
@@ -25,31 +23,31 @@ class Driver:
     ----------
     system : str
         The simulator's.
-    url : str
-        Where to listen: ``pipe://``, ``unix://`` or ``tcp://``.
+    *urls : str
+        Where to listen.
 
     Raises
     ------
     ConfigError
         If there is no such source.
     EndpointError
-        When entered: if the URL is bad, or in use.
+        If a URL is bad; when entered, if it is in use.
     """
 
-    def __init__(self, system: str, url: str) -> None:
+    def __init__(self, system: str, *urls: str) -> None:
         module = protocols.source(system)
-        self.system, self.url = system, url
+        check_endpoints(module, urls)
+        self.system, self.urls = system, urls
         self._session = module.session(module.Options())
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
 
     def __enter__(self) -> "Driver":
         """Listen."""
-        self._listener = Listener(self.url)
-        self._receiver = StreamReceiver(self._session, self._listener.server, MonotonicClock())
+        self._receiver = Reception(self._session, self.urls)
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
         self._thread.start()
-        log.info("waiting for %s at %s", self.system, self.url)
+        log.info("waiting for %s at %s", self.system, ", ".join(self.urls))
         return self
 
     def __exit__(
@@ -58,7 +56,7 @@ class Driver:
         """Close everything."""
         self._receiver.stop()
         self._thread.join()
-        self._listener.close()
+        self._receiver.close()
         self.poll()
 
     def poll(self) -> Any:
@@ -91,6 +89,8 @@ class Driver:
             "rate_hz": self.rate_hz(),
             "rejected": self._session.rejected,
             "sessions": self._session.sessions,
+            "others_received": self._session.others,
+            "repeats": self._session.repeats,
             "replies_sent": self._session.replies,
             "motion": {name: np.asarray(motion[name]).item() for name in names} or None,
         }

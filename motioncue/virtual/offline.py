@@ -53,10 +53,10 @@ def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, ta
     endless = 1e18  # nothing is beyond it
     raw.watch(acceleration=endless, rate=endless, frozen_s=endless, slack_s=endless, frame_jump_s=endless)
     seconds = sum(package.duration for package in packages) + tail_s
-    pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.output.rate_hz) + 2)
+    pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
     said = [np.zeros(1, MOTION_DTYPE)]
     now, connected = START_NS, False
-    for duration, package in packages:
+    for duration, package, *_ in packages:
         now += round(duration * 1e9)
         pipeline.emitter.run(until_ns=now)
         for session in (pipeline.session, raw):

@@ -16,7 +16,7 @@ import msgspec
 
 from motioncue import protocols
 from motioncue.errors import EndpointError
-from motioncue.profile import Profile
+from motioncue.profile import Output
 from motioncue.runtime.engine import Engine, load_profile
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
@@ -75,15 +75,17 @@ class Rig:
         """Start the platform, then the engine, then the car."""
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
-            source = msgspec.structs.replace(self._profile.source, endpoint=_private_endpoint(folder))
-            self.platform, urls = _listening(self._profile)
+            module = protocols.source(self._profile.source.system)
+            endpoints = _private_endpoints(module.SCHEMES, len(self._profile.source.endpoints), folder)
+            source = msgspec.structs.replace(self._profile.source, endpoint=endpoints, forward=())
+            self.platform, urls = _listening(self._profile.outputs[0])
             stack.callback(self.platform.close)
-            output = msgspec.structs.replace(self._profile.output, **urls)
+            output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
             stack.callback(self._drain)
             self.engine = stack.enter_context(Engine(self.profile))
-            self.simulator = make_simulator(source.system, source.endpoint, self._packages)
+            self.simulator = make_simulator(source.system, endpoints, self._packages)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order is turned: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)
@@ -127,14 +129,16 @@ def _running(run: Any, stop: Any) -> Iterator[None]:
         thread.join()
 
 
-def _private_endpoint(folder: str) -> str:
-    """Return a stream endpoint that nobody else uses: a pipe on Windows, else a Unix socket or a free port."""
+def _private_endpoints(schemes: tuple[str, ...], count: int, folder: str) -> tuple[str, ...]:
+    """Return endpoints that nobody else uses: ports; for a stream a pipe on Windows, else a Unix socket or a port."""
     path = os.path.join(folder, "engine")
+    if "udp" in schemes:
+        return tuple(f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for _ in range(count))
     if sys.platform == "win32":
-        return f"pipe://{os.path.basename(folder)}"
+        return (f"pipe://{os.path.basename(folder)}",)
     if len(os.fsencode(path)) <= UNIX_PATH_MAX:
-        return f"unix://{path}"
-    return f"tcp://127.0.0.1:{_free_port(socket.SOCK_STREAM)}"
+        return (f"unix://{path}",)
+    return (f"tcp://127.0.0.1:{_free_port(socket.SOCK_STREAM)}",)
 
 
 def _free_port(kind: socket.SocketKind) -> int:
@@ -143,15 +147,15 @@ def _free_port(kind: socket.SocketKind) -> int:
         return int(probe.getsockname()[1])
 
 
-def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
-    """Return a platform that listens at free ports, and the endpoint of each stream that the profile sends."""
-    streams = protocols.platform(profile.output.system).STREAMS
-    names = [name for name in streams if getattr(profile.output, name) is not None]
+def _listening(output: Output) -> tuple[DatagramListener, dict[str, str]]:
+    """Return a platform that listens at free ports, and the endpoint of each stream that it is sent."""
+    streams = protocols.platform(output.system).STREAMS
+    names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0
     while True:
         urls = {name: f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for name in names}
         try:
-            return DatagramListener(profile.output.system, urls.values()), urls
+            return DatagramListener(output.system, urls.values()), urls
         except EndpointError:
             attempts += 1
             if attempts == ATTEMPTS:

@@ -1,14 +1,14 @@
 """The simulators that can be played: one row for each system that sends motion."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from motioncue import protocols
 from motioncue.errors import ConfigError
 from motioncue.recording.read import sample_recording
-from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.stream import STREAMS
+from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual import city_car_driving
 
 __all__ = ["SAMPLE", "SIMULATORS", "drive_packages", "make_simulator", "recorded_packages"]
@@ -75,8 +75,8 @@ def recorded_packages(
     return list(_module(system).recorded(path, rate_hz, duration_s))
 
 
-def make_simulator(system: str, url: str, packages: Iterable[Any]) -> Any:
-    """Return a simulator that will play `packages` to the engine at `url`.
+def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any]) -> Any:
+    """Return a simulator that will play `packages` to the engine at `urls`.
 
     Raises
     ------
@@ -85,5 +85,6 @@ def make_simulator(system: str, url: str, packages: Iterable[Any]) -> Any:
     EndpointError
         If the URL is not one that it can speak to.
     """
-    parse_endpoint(url, STREAMS)
-    return _module(system).Simulator(url, packages)
+    module = _module(system)
+    check_endpoints(protocols.source(system), urls)
+    return module.Simulator(urls, packages)

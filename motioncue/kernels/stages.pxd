@@ -1,0 +1,162 @@
+"""What a source's telemetry needs before it is turned into the body frame, the same steps for every system.
+
+A system that says attitude as angles, velocity or acceleration in the car's axes, or rates as rates of its angles gets
+them turned here; one that says no acceleration or rates gets them from velocity or attitude.  Where the car's own axes
+are meant, they are forward, right, down, and the world's are north, east, down: protocols choose signs to that end.
+
+Derivatives: y += (1 - exp(-dt / d)) (change / dt - y), a first-order lag d/ds = s / (1 + s d) of the line through the
+samples, exact for any spacing of frames.  Its delay is d at low frequency; a steady ramp comes out exactly.
+"""
+
+from libc.math cimport acos, cos, exp, fabs, sin, sqrt
+
+from motioncue.kernels.records cimport Telemetry
+
+
+cdef enum:
+    SHORTEST_US = 100       # frames closer together are taken as this far apart
+
+
+cdef enum Rates:
+    RATES_SAID              # angular velocity as it came, in the axes of the body stage
+    RATES_OF_ANGLES         # rates and accelerations of roll, pitch and yaw
+    RATES_DERIVED           # from the attitude
+
+
+ctypedef struct Stages:
+    bint angles             # attitude is roll, pitch, yaw; otherwise a quaternion
+    bint velocity_in_car
+    bint acceleration_in_car
+    double gravity[3]       # of an acceleration in the car's axes: 1 where it is what an accelerometer reads
+    Rates rates
+    bint from_velocity      # the acceleration
+    double delay            # of what is derived [s]
+    int same_from           # which doubles of the telemetry, identical again, show that the simulator repeats itself
+    int same_count
+    bint running            # there is a frame to compare with
+    double orientation[4]   # of that frame
+    double velocity[3]
+    double rate[3]          # derived so far: car's axes [rad/s]
+    double acceleration[3]  # derived so far: world axes [m/s^2]
+
+
+cdef inline bint derives(const Stages* s) noexcept nogil:
+    return s.from_velocity or s.rates == RATES_DERIVED
+
+
+cdef inline void quaternion_of(const double* angles, double* q) noexcept nogil:
+    """Fill w, x, y, z from roll, pitch, yaw: yaw about down, then pitch about right, then roll about forward."""
+    cdef double sr = sin(0.5 * angles[0])
+    cdef double cr = cos(0.5 * angles[0])
+    cdef double sp = sin(0.5 * angles[1])
+    cdef double cp = cos(0.5 * angles[1])
+    cdef double sy = sin(0.5 * angles[2])
+    cdef double cy = cos(0.5 * angles[2])
+    q[0] = cr * cp * cy + sr * sp * sy
+    q[1] = sr * cp * cy - cr * sp * sy
+    q[2] = cr * sp * cy + sr * cp * sy
+    q[3] = cr * cp * sy - sr * sp * cy
+
+
+cdef inline void rotate(const double* q, const double* v, double* out) noexcept nogil:
+    """Turn `v` by the unit quaternion `q`: v + 2 w (u x v) + 2 u x (u x v)."""
+    cdef double tx = 2.0 * (q[2] * v[2] - q[3] * v[1])
+    cdef double ty = 2.0 * (q[3] * v[0] - q[1] * v[2])
+    cdef double tz = 2.0 * (q[1] * v[1] - q[2] * v[0])
+    cdef double x = v[0] + q[0] * tx + q[2] * tz - q[3] * ty
+    cdef double y = v[1] + q[0] * ty + q[3] * tx - q[1] * tz
+    out[2] = v[2] + q[0] * tz + q[1] * ty - q[2] * tx
+    out[0] = x
+    out[1] = y
+
+
+cdef inline void rates_of_angles(const double* angles, double* rate, double* acceleration) noexcept nogil:
+    """Turn rates and accelerations of roll, pitch, yaw into the car's angular velocity and acceleration, in place."""
+    cdef double sr = sin(angles[0])
+    cdef double cr = cos(angles[0])
+    cdef double sp = sin(angles[1])
+    cdef double cp = cos(angles[1])
+    cdef double r = rate[0]
+    cdef double p = rate[1]
+    cdef double y = rate[2]
+    cdef double rr = acceleration[0]
+    cdef double pp = acceleration[1]
+    cdef double yy = acceleration[2]
+    rate[0] = r - y * sp
+    rate[1] = p * cr + y * sr * cp
+    rate[2] = y * cr * cp - p * sr
+    acceleration[0] = rr - yy * sp - y * p * cp
+    acceleration[1] = pp * cr - p * r * sr + yy * sr * cp + y * r * cr * cp - y * p * sr * sp
+    acceleration[2] = yy * cr * cp - y * r * sr * cp - y * p * cr * sp - pp * sr - p * r * cr
+
+
+cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, double g) noexcept nogil:
+    """Fill `out` with what was said, turned as the body stage wants it, and with what has been derived so far."""
+    cdef double down[3]
+    cdef double back[4]
+    cdef int i
+    out[0] = said[0]
+    if s.angles:
+        quaternion_of(said.angles, out.orientation)
+    if s.velocity_in_car:
+        rotate(out.orientation, said.velocity, out.velocity)
+    if s.from_velocity:
+        for i in range(3):
+            out.acceleration[i] = s.acceleration[i]
+    elif s.acceleration_in_car:
+        back[0] = out.orientation[0]
+        for i in range(3):
+            back[i + 1] = -out.orientation[i + 1]
+            down[i] = 0.0
+        down[2] = 1.0
+        rotate(back, down, down)        # the world's down axis in the car's axes
+        for i in range(3):
+            out.acceleration[i] += g * s.gravity[i] * down[i]
+        rotate(out.orientation, out.acceleration, out.acceleration)
+    if s.rates == RATES_OF_ANGLES:
+        rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
+    elif s.rates == RATES_DERIVED:
+        for i in range(3):
+            out.angular_velocity[i] = s.rate[i]
+
+
+cdef inline void turn_between(const double* a, const double* b, double* out) noexcept nogil:
+    """Fill the rotation vector, in the axes of `a`, that turns attitude `a` into `b` the short way [rad]."""
+    cdef double w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
+    cdef double x = a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2]
+    cdef double y = a[0] * b[2] - a[2] * b[0] - a[3] * b[1] + a[1] * b[3]
+    cdef double z = a[0] * b[3] - a[3] * b[0] - a[1] * b[2] + a[2] * b[1]
+    cdef double n = sqrt(x * x + y * y + z * z)
+    cdef double sign = 1.0 if w >= 0.0 else -1.0
+    cdef double half = acos(fabs(w) if fabs(w) < 1.0 else 1.0) if n > 1e-3 else n
+    cdef double scale = sign * (2.0 * half / n if n > 0.0 else 2.0)
+    out[0] = scale * x
+    out[1] = scale * y
+    out[2] = scale * z
+
+
+cdef inline void derive(Stages* s, const Telemetry* t, double dt) noexcept nogil:
+    """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros."""
+    cdef double turn[3]
+    cdef double share
+    cdef int i
+    if dt < 1e-6 * SHORTEST_US:
+        dt = 1e-6 * SHORTEST_US
+    if s.running:
+        share = 1.0 - exp(-dt / s.delay)
+        turn_between(s.orientation, t.orientation, turn)
+        for i in range(3):
+            s.rate[i] += share * (turn[i] / dt - s.rate[i])
+            s.acceleration[i] += share * ((t.velocity[i] - s.velocity[i]) / dt - s.acceleration[i])
+    else:
+        for i in range(3):
+            s.rate[i] = s.acceleration[i] = 0.0
+    for i in range(3):
+        s.velocity[i] = t.velocity[i]
+    for i in range(4):
+        s.orientation[i] = t.orientation[i]
+    s.running = True
+
+
+cdef class TelemetryStages:
+    cdef Stages stages

@@ -1,0 +1,22 @@
+from collections.abc import Sequence
+
+from typing_extensions import disjoint_base
+
+__all__ = ["DELAY_S", "TelemetryStages"]
+
+DELAY_S: float
+
+@disjoint_base
+class TelemetryStages:
+    def __init__(
+        self,
+        *,
+        attitude: str = "quaternion",
+        velocity: str = "world",
+        acceleration_axes: str = "world",
+        gravity: Sequence[bool] = ...,
+        rates: str = "said",
+        acceleration: str = "native",
+        delay_s: float = ...,
+        same: Sequence[str] = ...,
+    ) -> None: ...

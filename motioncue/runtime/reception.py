@@ -1,0 +1,110 @@
+"""A source's endpoints, opened, and the loop that reads them, whatever carries the bytes."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import ModuleType
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.clock import MonotonicClock
+from motioncue.kernels.intake import Intake
+from motioncue.kernels.session import Session
+from motioncue.runtime.receiver import DatagramReceiver, StreamReceiver
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import Listener
+from motioncue.transports.udp import open_receiver, open_sender, packed_hosts
+
+__all__ = ["Reception", "check_endpoints"]
+
+
+def check_endpoints(module: ModuleType, urls: Sequence[str], forward: Sequence[str] = ()) -> None:
+    """Refuse endpoints that a source cannot be heard at.
+
+    Parameters
+    ----------
+    module : module
+        The system's.
+    urls : sequence of str
+        Where to listen.
+    forward : sequence of str
+        Where to pass datagrams on to.
+
+    Raises
+    ------
+    ConfigError
+        If there are too many or none, or a stream's packages are to be forwarded.
+    EndpointError
+        If one is not a URL of a kind that the system speaks.
+    """
+    datagrams = module.SCHEMES == ("udp",)
+    if not 0 < len(urls) <= (8 if datagrams else 1):
+        raise ConfigError(
+            f"source.endpoint: found {len(urls)} endpoints, allowed is one{' to eight' if datagrams else ''}"
+        )
+    for url in urls:
+        parse_endpoint(url, module.SCHEMES, "source.endpoint")
+    if forward and not datagrams:
+        raise ConfigError("source.forward: allowed for sources that send datagrams, this one connects")
+    if len(forward) > 8:
+        raise ConfigError(f"source.forward: found {len(forward)}, allowed are up to eight")
+    for url in forward:
+        parse_endpoint(url, ("udp",), "source.forward")
+
+
+class Reception:
+    """Hears a source: opens its endpoints, `run` belongs in a thread.
+
+    Parameters
+    ----------
+    intake : Intake
+        Takes what comes; a `Session` is connected to, anything else is sent datagrams.
+    urls : sequence of str
+        Where to listen.
+    allow : sequence of str
+        The hosts that may be heard.  If none is given: this machine while no other can reach the endpoints, else
+        nobody.
+    forward : sequence of str
+        ``udp://`` endpoints that every datagram is passed on to.
+
+    Raises
+    ------
+    EndpointError
+        If an endpoint is in use or not to be had, or a host is unknown.
+    """
+
+    def __init__(
+        self, intake: Intake, urls: Sequence[str], *, allow: Sequence[str] = (), forward: Sequence[str] = ()
+    ) -> None:
+        reachable = not all(parse_endpoint(url).local for url in urls)
+        hosts = packed_hosts(allow) if allow or reachable else None
+        self.deaf = hosts == []
+        """Whether no host at all is allowed."""
+        self._receiver: DatagramReceiver | StreamReceiver
+        with ExitStack() as opened:
+            if isinstance(intake, Session):
+                listener = Listener(urls[0], hosts)
+                opened.callback(listener.close)
+                self._receiver = StreamReceiver(intake, listener.server, MonotonicClock())
+            else:
+                sockets = []
+                for url in urls:
+                    sockets.append(open_receiver(url))
+                    opened.callback(sockets[-1].close)
+                    sockets[-1].setblocking(False)
+                senders = []
+                for url in forward:
+                    senders.append(open_sender(url))
+                    opened.callback(senders[-1][0].close)
+                self._receiver = DatagramReceiver(intake, sockets, MonotonicClock(), hosts=hosts, forwards=senders)
+            self._opened = opened.pop_all()
+
+    def run(self) -> None:
+        """Receive until `stop`."""
+        self._receiver.run()
+
+    def stop(self) -> None:
+        """End `run` at once, from any thread."""
+        self._receiver.stop()
+
+    def close(self) -> None:
+        """Close the endpoints; call it when `run` has ended."""
+        self._opened.close()

@@ -1,0 +1,81 @@
+"""What virtual simulators send, and the one that waits for no answer: datagrams to endpoints."""
+
+import threading
+import time
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from motioncue.transports.udp import open_sender
+
+__all__ = ["DatagramSimulator", "Frame"]
+
+LATE_S = 0.25  # after a longer pause nobody catches up
+
+
+class Frame(NamedTuple):
+    """A package, and how long after the one before it is sent [s]."""
+
+    duration: float
+    package: bytes  # none: the simulator leaves
+    to: int = 0  # which of the endpoints; the last one if there are fewer
+    motion: bool = True  # whether it counts as a frame
+
+
+class DatagramSimulator:
+    """Sends datagrams and waits for nothing.
+
+    Parameters
+    ----------
+    urls : str or sequence of str
+        Where the engine listens, ``udp://``.
+    frames : iterable of Frame
+        What to send.
+
+    Raises
+    ------
+    EndpointError
+        If a URL is bad or a host is unknown.
+    """
+
+    def __init__(self, urls: str | Sequence[str], frames: Iterable[Frame]) -> None:
+        self._frames = frames
+        self._senders = [open_sender(url) for url in ((urls,) if isinstance(urls, str) else urls)]
+        self.sent = self.lost = 0
+        self.replies = self.connections = 0  # there are none
+        self._first = self._last = 0.0  # when frames were sent [s]
+        self._stop = threading.Event()
+
+    def run(self) -> None:
+        """Send all frames, or until `stop`."""
+        deadline = time.monotonic()
+        try:
+            for frame in self._frames:
+                deadline = max(deadline + frame.duration, time.monotonic() - LATE_S)
+                if self._stop.wait(max(0.0, deadline - time.monotonic())):
+                    break
+                if frame.package:
+                    self._send(frame)
+        finally:
+            for sender, _ in self._senders:
+                sender.close()
+
+    def _send(self, frame: Frame) -> None:
+        sender, (host, port, scope) = self._senders[min(frame.to, len(self._senders) - 1)]
+        try:
+            sender.sendto(frame.package, (host, port, 0, scope) if ":" in host else (host, port))
+        except OSError:
+            self.lost += 1
+            return
+        if frame.motion:
+            self.sent += 1
+            self._last = time.monotonic()
+            self._first = self._first or self._last
+
+    def stop(self) -> None:
+        """End `run` soon, from any thread."""
+        self._stop.set()
+
+    def rate_hz(self) -> float:
+        """Return the mean rate of the frames sent [Hz]; 0 if it cannot be told yet."""
+        span = self._last - self._first
+        return (self.sent - 1) / span if span > 0.0 else 0.0

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
 import msgspec
 
 from motioncue.errors import ConfigError
+from motioncue.packets import PacketTable
 from motioncue.presets import CLASSICAL
 
 if sys.version_info >= (3, 11):
@@ -131,10 +132,13 @@ class Classical(_Table, frozen=True, kw_only=True, tag_field="algorithm", tag="c
 class Output(_Table, frozen=True, kw_only=True):
     """The platform."""
 
-    system: str
+    system: str = "custom"
+    """One of the systems; custom if `packet` describes it."""
     motion: str
     gauges: str | None = None
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
+    packet: PacketTable | None = None
+    """What is sent to `motion`, for a platform that is not among the systems."""
 
 
 class Supervisor(_Table, frozen=True, kw_only=True):
@@ -225,7 +229,7 @@ class Profile(_Table, frozen=True, kw_only=True):
 
     source: Source
     cueing: Direct | Classical
-    output: Output | tuple[Output, ...]
+    output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
     supervisor: Supervisor = Supervisor()
     limits: Limits = Limits()
     description: str = ""
@@ -300,7 +304,7 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         tables.setdefault("name", Path(name).stem)
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
-        return msgspec.convert(tables, Profile)
+        profile = msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{name}: {explain(error, tables, Profile)}") from error
     except ConfigError:
@@ -309,6 +313,9 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         raise ConfigError(f"{name}: not TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
+    if any(output.system == "custom" and output.packet is None for output in profile.outputs):
+        raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+    return profile
 
 
 def _override(tables: dict[str, Any], override: str) -> None:
@@ -408,13 +415,20 @@ def _kind(root: type, path: str, tables: Mapping[str, Any]) -> Any:
             return None
         name = step.partition("[")[0]
         kind = {field.name: field.type for field in msgspec.structs.fields(kind)}.get(name)
-        if kind == Output | tuple[Output, ...]:
-            kind = Output
         if kind == Direct | Classical:
             cueing = tables.get("cueing")
             algorithm = cueing.get("algorithm") if isinstance(cueing, Mapping) else None
             kind = Classical if algorithm == "classical" else Direct
+        kind = _table_of(kind)
     return kind
+
+
+def _table_of(kind: Any) -> Any:
+    """Return the table that a key holds, be it optional or one of several; anything else as it is."""
+    if hasattr(kind, "__struct_fields__"):
+        return kind
+    inside = (_table_of(part) for part in get_args(kind))
+    return next((part for part in inside if hasattr(part, "__struct_fields__")), kind)
 
 
 def _keys(kind: Any) -> set[str]:

@@ -473,7 +473,7 @@ def test_a_source_without_speed_sends_one_meter_a_second_and_without_engine_spee
 
 
 def test_the_codec_refuses_a_format_that_it_lacks():
-    for form in (">f4", "<c8", "S4", "<u8"):
+    for form in ("<f2", "<c8", "S4", "<u8"):
         with pytest.raises(ValueError, match=r"row 0: found format .* allowed are <f4"):
             Table(16, [(0, form, 0, 1.0, 1.0, 0.0)])
 

@@ -1,6 +1,6 @@
 """Packets to and from arrays of doubles, driven by tables compiled from the layouts of protocols/."""
 
-from libc.math cimport NAN, fabs, isfinite
+from libc.math cimport NAN, fabs, isfinite, rint
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
 
@@ -21,9 +21,11 @@ cdef enum Format:
 
 ctypedef struct Row:
     int offset          # in the packet [bytes]
-    Format format       # little-endian, as every host this runs on
+    Format format
+    bint big            # most significant byte first; otherwise as every host this runs on
     int slot            # index of the double it comes from or goes to
     double scale        # decoding multiplies by it, encoding divides
+    double bias         # encoding adds it after that
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
     bint optional       # what is beyond the limit or not finite is then absent, and no reason to refuse the packet
@@ -68,12 +70,57 @@ cdef inline void put_f4(uint8_t* p, double value) noexcept nogil:
     memcpy(p, &f4, 4)
 
 
+cdef inline int size_of(Format format) noexcept nogil:
+    return 1 if format == I1 or format == U1 else 2 if format == I2 or format == U2 else 8 if format == F8 or format == I8 else 4
+
+
+cdef inline void reverse(const uint8_t* p, uint8_t* out, int n) noexcept nogil:
+    cdef int i
+    for i in range(n):
+        out[i] = p[n - 1 - i]
+
+
+cdef inline double within(double value, double low, double high) noexcept nogil:
+    """Return the nearest whole number from `low` to `high`."""
+    value = rint(value)
+    return low if value < low else (high if value > high else value)
+
+
+cdef inline void put(uint8_t* p, Format format, bint big, double value) noexcept nogil:
+    """Write any format; integers are rounded and kept in range."""
+    cdef uint8_t bytes[8]
+    cdef int64_t i8
+    cdef int n = size_of(format)
+    if format == F4:
+        put_f4(bytes, value)
+    elif format == F8:
+        memcpy(bytes, &value, 8)
+    else:
+        if format == I1 or format == I2 or format == I4:
+            value = within(value, -<double>(<int64_t>1 << (8 * n - 1)), <double>(<int64_t>1 << (8 * n - 1)) - 1.0)
+        elif format == I8:
+            value = within(value, -9223372036854775808.0, 9223372036854774784.0)    # the largest double below 2^63
+        else:
+            value = within(value, 0.0, <double>(<int64_t>1 << (8 * n)) - 1.0)
+        i8 = <int64_t>value
+        memcpy(bytes, &i8, 8)       # the low bytes are those of any narrower integer
+    if big:
+        reverse(bytes, p, n)
+    else:
+        memcpy(p, bytes, n)
+
+
 cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* out) noexcept nogil:
     """Fill the slots of `out`; NOT_FINITE or IMPLAUSIBLE at the first value that is."""
+    cdef uint8_t bytes[8]
     cdef int i
     cdef double x
     for i in range(n):
-        x = get(packet + rows[i].offset, rows[i].format)
+        if rows[i].big:
+            reverse(packet + rows[i].offset, bytes, size_of(rows[i].format))
+            x = get(bytes, rows[i].format)
+        else:
+            x = get(packet + rows[i].offset, rows[i].format)
         if not fabs(x) <= rows[i].limit:
             if not rows[i].optional:
                 return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
@@ -83,14 +130,18 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
 
 
 cdef inline void encode(const Row* rows, int n, const double* values, uint8_t* packet) noexcept nogil:
-    """Write the slots of `values` into `packet` as 4-byte floats; whatever no row names keeps its bytes."""
+    """Write the slots of `values` into `packet`; whatever no row names keeps its bytes."""
     cdef int i
     cdef double x
     for i in range(n):
         x = values[rows[i].slot]
         if x != x:
             x = rows[i].absent
-        put_f4(packet + rows[i].offset, x / rows[i].scale)
+        x = x / rows[i].scale + rows[i].bias
+        if rows[i].format == F4 and not rows[i].big:
+            put_f4(packet + rows[i].offset, x)
+        else:
+            put(packet + rows[i].offset, rows[i].format, rows[i].big, x)
 
 
 cdef class Table:

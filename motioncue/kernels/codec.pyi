@@ -11,7 +11,9 @@ class Table:
         cls,
         size: int,
         rows: Sequence[
-            tuple[int, DTypeLike, int, float, float, float] | tuple[int, DTypeLike, int, float, float, float, bool]
+            tuple[int, DTypeLike, int, float, float, float]
+            | tuple[int, DTypeLike, int, float, float, float, bool]
+            | tuple[int, DTypeLike, int, float, float, float, bool, float]
         ],
     ) -> Self: ...
     @property

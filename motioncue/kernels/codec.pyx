@@ -17,8 +17,8 @@ cdef class Table:
     size : int
         Of the packet [bytes].
     rows : sequence of tuple
-        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; a seventh item, true, makes it
-        optional.
+        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; if there are more, optional
+        and bias.
 
     Raises
     ------
@@ -32,13 +32,16 @@ cdef class Table:
         self.rows = <Row*>calloc(max(self.n, 1), sizeof(Row))
         if self.rows == NULL:
             raise MemoryError
-        for i, (offset, dtype, slot, scale, limit, absent, *optional) in enumerate(rows):
+        for i, (offset, dtype, slot, scale, limit, absent, *more) in enumerate(rows):
             dtype = np.dtype(dtype)
-            if dtype.str not in FORMATS:
+            optional = bool(more) and more[0]
+            bias = more[1] if len(more) > 1 else 0.0
+            name = dtype.str.replace(">", "<")
+            if name not in FORMATS:
                 raise ValueError(f"row {i}: found format {dtype.str}, allowed are {', '.join(FORMATS)}")
             if not 0 <= offset <= size - dtype.itemsize:
                 raise ValueError(f"row {i}: found offset {offset}, allowed is 0 to {size - dtype.itemsize}")
-            self.rows[i] = Row(offset, FORMATS[dtype.str], slot, scale, limit, absent, any(optional))
+            self.rows[i] = Row(offset, FORMATS[name], dtype.str[0] == ">", slot, scale, bias, limit, absent, optional)
 
     def __dealloc__(self):
         free(self.rows)

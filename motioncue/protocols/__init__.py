@@ -1,7 +1,7 @@
 """The systems that motioncue speaks with: one file a system, one row here.
 
-A source's module has `Options` and `session`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has `framed`
-and `identify`, which name and decode any of its packets.
+A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
+`framed` and `identify`, which name and decode any of its packets.  A platform of one's own is `custom`.
 """
 
 from types import ModuleType

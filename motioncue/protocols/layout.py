@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.kernels.codec import Table
+from motioncue.kernels.seal import Seal
 from motioncue.kernels.stages import DELAY_S
 from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
 
-__all__ = ["NATIVE", "Derivation", "Field", "Message", "Packet", "Send", "Stream", "Take", "vector"]
+__all__ = ["NATIVE", "Derivation", "Encoding", "Field", "Message", "Packet", "Send", "Stream", "Take", "vector"]
 
 
 class Field(NamedTuple):
@@ -215,6 +216,14 @@ class Message(NamedTuple):
         return table, sizes, self.packet.fixed(), self.role, self.reply, self.echo
 
 
+class Encoding(NamedTuple):
+    """How a packet is filled at each tick."""
+
+    table: Table
+    packet: bytes  # what no row of the table fills
+    seal: Seal | None = None  # what comes last
+
+
 class Stream(NamedTuple):
     """One of the packets a platform is sent at every tick."""
 
@@ -225,6 +234,10 @@ class Stream(NamedTuple):
     def table(self) -> Table:
         """Compile the packet for encoding from an actuation."""
         return self.packet.sending(self.sends)
+
+    def encoding(self) -> Encoding:
+        """Return how the packet is filled at each tick."""
+        return Encoding(self.table(), self.packet.encode(self.defaults))
 
 
 def plain(value: npt.ArrayLike) -> Any:

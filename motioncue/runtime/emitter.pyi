@@ -10,6 +10,7 @@ from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.seal import Seal
 
 __all__ = ["Emitter"]
 
@@ -27,7 +28,14 @@ class Emitter:
         fade_s: float = 1.0,
         trace: int = 0,
     ) -> None: ...
-    def add_output(self, sock: socket.socket, address: tuple[str, int, int], table: Table, packet: bytes) -> None: ...
+    def add_output(
+        self,
+        sock: socket.socket,
+        address: tuple[str, int, int],
+        table: Table,
+        packet: bytes,
+        seal_with: Seal | None = None,
+    ) -> None: ...
     def run(self, ticks: int = -1, until_ns: int = 0x7FFFFFFFFFFFFFFF) -> None: ...
     def prepare_thread(self) -> dict[str, bool]: ...
     def engage(self) -> None: ...

@@ -14,6 +14,7 @@ from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cu
 from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.kernels.intake cimport Intake
+from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
     Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
 )
@@ -32,7 +33,7 @@ from motioncue.motion import TICK_DTYPE
 __all__ = ["Emitter"]
 
 cdef enum:
-    OUTPUTS = 8
+    OUTPUTS = 16
     PACKET_BYTES = 512
     CHANNELS = 14           # doubles of a cue, its time left out
     ROLL = 3
@@ -47,6 +48,7 @@ ctypedef struct Sink:
     int row_count
     uint8_t packet[PACKET_BYTES]
     int size
+    SealState* seal         # NULL if the packet has neither count nor checksum
 
 
 ctypedef struct Counts:
@@ -196,7 +198,7 @@ cdef class Emitter:
         self._trace_array = np.zeros(trace, dtype=TICK_DTYPE)
         self._trace = self._trace_array
 
-    def add_output(self, sock, address, Table table not None, bytes packet):
+    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None):
         """Send `packet`, with the fields of `table` filled in, to `address` at every tick.
 
         Parameters
@@ -209,6 +211,8 @@ cdef class Emitter:
             Compiled for encoding from an actuation.
         packet : bytes
             What no row of the table fills.
+        seal_with : Seal, optional
+            The count and the checksum that come last.
 
         Raises
         ------
@@ -224,7 +228,8 @@ cdef class Emitter:
         sink.row_count = table.n
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        self._owned.append((sock, table))
+        sink.seal = NULL if seal_with is None else &seal_with.state
+        self._owned.append((sock, table, seal_with))
         self._sink_count += 1
 
     cdef void tick(self) noexcept nogil:
@@ -255,6 +260,8 @@ cdef class Emitter:
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             encode(sink.rows, sink.row_count, <const double*>&self._actuation, sink.packet)
+            if sink.seal != NULL:
+                seal(sink.seal, sink.packet)
         now = clock.now(clock.memory)
         for i in range(self._sink_count):
             sink = &self._sinks[i]

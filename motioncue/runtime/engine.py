@@ -21,7 +21,8 @@ from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, parse_profile, profile_text
-from motioncue.protocols.layout import Derivation
+from motioncue.protocols import custom
+from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.reception import Reception, check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
@@ -68,20 +69,19 @@ def check(profile: Profile) -> None:
     _options(profile)
     cueing.design(profile.cueing, profile.rate_hz)
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
-    if not profile.outputs:
-        raise ConfigError("output: found none, allowed is at least one")
     for output in profile.outputs:
-        platform = protocols.platform(output.system)
-        if output.rate_hz > platform.MAX_RATE_HZ:
+        streams = _streams(output)
+        highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
+        if output.rate_hz > highest:
             raise ConfigError(
-                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {platform.MAX_RATE_HZ:g} Hz for "
+                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for "
                 f"{output.system}, the highest rate its document calls stable"
             )
         if output.rate_hz != profile.rate_hz:
             raise ConfigError(
                 f"output.rate_hz: found {output.rate_hz:g} beside {profile.rate_hz:g}, allowed is one rate for all"
             )
-        for name, url in _streams(output).items():
+        for name, (url, _) in streams.items():
             parse_endpoint(url, ("udp",), f"output.{name}")
 
 
@@ -95,11 +95,17 @@ def _options(profile: Profile) -> Any:
         raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
 
 
-def _streams(output: Output) -> dict[str, str]:
-    """Return the endpoint of each stream that a platform is sent."""
+def _streams(output: Output) -> dict[str, tuple[str, Encoding]]:
+    """Return the endpoint of each stream that a platform is sent, and how its packet is filled."""
+    if output.packet is not None and output.system != "custom":
+        raise ConfigError(f"output.system: found {output.system!r}, allowed is 'custom' if there is [output.packet]")
+    if output.packet is not None:
+        if output.gauges is not None:
+            raise ConfigError("output.gauges: allowed is none beside [output.packet]")
+        return {"motion": (output.motion, custom.encoding(output.packet))}
     streams = protocols.platform(output.system).STREAMS
     urls = {name: getattr(output, name) for name in streams}
-    return {name: url for name, url in urls.items() if url is not None}
+    return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
 
 
 def _period_ns(profile: Profile) -> int:
@@ -296,17 +302,15 @@ class Engine:
         with ExitStack() as opened:
             senders = []
             for output in self.profile.outputs:
-                for name, url in _streams(output).items():
-                    senders.append((protocols.platform(output.system).STREAMS[name], *open_sender(url)))
-                    opened.callback(senders[-1][1].close)
+                for url, encoding in _streams(output).values():
+                    senders.append((*open_sender(url), *encoding))
+                    opened.callback(senders[-1][0].close)
             self._receiver = Reception(
                 self._pipeline.session, source.endpoints, allow=source.allow, forward=source.forward
             )
             opened.callback(self._receiver.close)
-            for stream, sender, address in senders:
-                self._pipeline.emitter.add_output(
-                    sender, address, stream.table(), stream.packet.encode(stream.defaults)
-                )
+            for sender in senders:
+                self._pipeline.emitter.add_output(*sender)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         if self._receiver.deaf:

@@ -1,0 +1,85 @@
+"""A platform of one's own: the packet that a profile describes in ``[output.packet]``.
+
+It is sent to ``output.motion`` at every tick, like a built-in one.
+"""
+
+import numpy as np
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.codec import Table
+from motioncue.kernels.seal import CHECKSUMS, Seal
+from motioncue.motion import ACTUATION_DTYPE
+from motioncue.packets import PacketTable
+from motioncue.protocols.layout import Encoding, Field, Packet, slot_of
+
+__all__ = ["CHANNELS", "MAX_RATE_HZ", "encoding"]
+
+MAX_RATE_HZ = 2000.0
+"""As much as a profile may ask for [Hz]."""
+
+CHANNELS = tuple(name for name in ACTUATION_DTYPE.names or () if name != "time")
+"""What a field can follow."""
+
+
+def encoding(table: PacketTable) -> Encoding:
+    """Return how the packet that a profile describes is filled.
+
+    Parameters
+    ----------
+    table : PacketTable
+        The profile's.
+
+    Raises
+    ------
+    ConfigError
+        If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal: names the part.
+    """
+    order = "<" if table.byte_order == "little" else ">"
+    parts: list[Field] = []
+    rows = []
+    for index, field in enumerate(table.fields):
+        name = f"fields[{index}]"
+        if field.channel not in CHANNELS:
+            raise ConfigError(
+                f"output.packet.{name}.channel: found {field.channel!r}, allowed are {', '.join(CHANNELS)}"
+            )
+        if not field.scale:
+            raise ConfigError(f"output.packet.{name}.scale: found 0, allowed is any other number")
+        dtype = np.dtype(order + field.type)
+        parts.append(Field(name, field.offset, dtype.str))
+        slot = slot_of(ACTUATION_DTYPE, field.channel)
+        rows.append((field.offset, dtype.str, slot, 1.0 / field.scale, np.inf, field.absent, False, field.bias))
+    constants = {}
+    for index, constant in enumerate(table.constants):
+        name = f"constants[{index}]"
+        try:
+            constants[name] = bytes.fromhex(constant.bytes)
+        except ValueError as error:
+            raise ConfigError(
+                f"output.packet.{name}.bytes: found {constant.bytes!r}, allowed are pairs of hexadecimal digits"
+            ) from error
+        parts.append(Field(name, constant.offset, f"V{len(constants[name]) or 1}"))
+    counter = checksum = None
+    if table.counter is not None:
+        counter = table.counter.offset, int(table.counter.type[1:])
+        parts.append(Field("counter", counter[0], f"V{counter[1]}"))
+    if table.checksum is not None:
+        c = table.checksum
+        end = c.offset if c.end is None else c.end
+        parts.append(Field("checksum", c.offset, f"V{CHECKSUMS[c.kind]}"))
+        over_itself = c.first < c.offset + CHECKSUMS[c.kind] and c.offset < end
+        if not c.first < end <= table.size or over_itself:
+            raise ConfigError(
+                f"output.packet.checksum: found bytes {c.first} to {end}, allowed are one or more of the packet's "
+                f"{table.size}, the checksum's own at {c.offset} not among them"
+            )
+        checksum = c.kind, c.offset, c.first, end
+    try:
+        packet = Packet("output.packet", table.size, parts)
+    except ValueError as error:
+        raise ConfigError(str(error)) from error
+    template = bytearray(table.size)
+    for name, data in constants.items():
+        start = packet.fields[name].offset
+        template[start : start + len(data)] = data
+    return Encoding(Table(table.size, rows), bytes(template), Seal(counter, checksum, order == ">"))

@@ -1,0 +1,152 @@
+"""A platform of one's own: what a profile describes is what is sent, or is refused when it is loaded."""
+
+import binascii
+import math
+import socket
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from helpers import frame, init
+from hypothesis import given
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue.errors import ConfigError
+from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.seal import Seal
+from motioncue.runtime.engine import Pipeline, _streams
+
+PROFILE = """
+[source]
+system = "city-car-driving"
+endpoint = "tcp://127.0.0.1:5100"
+[cueing]
+algorithm = "direct"
+[output]
+motion = "udp://127.0.0.1:9"
+[output.packet]
+size = 40
+byte_order = "{order}"
+fields = [
+    {{ offset = 3, type = "f4", channel = "surge" }},
+    {{ offset = 8, type = "i2", channel = "sway", scale = 1000.0, bias = 5.0 }},
+    {{ offset = 10, type = "u2", channel = "heave", scale = 1000.0, bias = 32768.0 }},
+    {{ offset = 12, type = "f8", channel = "speed", scale = 3.6 }},
+    {{ offset = 20, type = "i1", channel = "surge", scale = 1000.0 }},
+    {{ offset = 21, type = "u1", channel = "engine_speed", absent = 7.0 }},
+    {{ offset = 22, type = "i4", channel = "sway", scale = -1e12 }},
+    {{ offset = 26, type = "i8", channel = "heave", scale = 10.0 }},
+]
+constants = [{{ offset = 0, bytes = "4d 43 01" }}]
+counter = {{ offset = 34, type = "u2" }}
+checksum = {{ offset = 36, kind = "crc32" }}
+"""
+
+
+def loaded(tmp_path, *overrides, order="little"):
+    path = tmp_path / "mine.toml"
+    path.write_text(PROFILE.format(order=order))
+    return motioncue.load_profile(path, *overrides)
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize(("order", "mark"), [("little", "<"), ("big", ">")])
+def test_the_packet_is_the_one_described(tmp_path, order, mark):
+    profile = loaded(tmp_path, order=order)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as platform:
+        platform.bind(("127.0.0.1", 0))
+        platform.settimeout(5.0)
+        pipeline = Pipeline(profile, FakeClock(0))
+        _, encoding = _streams(profile.output)["motion"]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            pipeline.emitter.add_output(sender, (*platform.getsockname(), 0), *encoding)
+            pipeline.session.begin(0)
+            pipeline.session.feed(init(), 0)
+            packets = []
+            now, period = 0, round(1e9 / profile.rate_hz)
+            for _ in range(600):  # long enough to fade in, one frame a tick
+                now += period
+                # Car axes: X left, Y up, Z forward; level and unturned, so the world's are the car's.
+                moving = frame(position=(0, 0, now * 25e-9), velocity=(0, 0, 25), acceleration=(-2, 3, 1))
+                pipeline.session.feed(moving, now)
+                pipeline.emitter.run(until_ns=now + 1)
+                packets.append(platform.recv(100))
+    last = packets[-1]
+    assert len(last) == 40
+    assert last[:3] == b"\x4d\x43\x01"
+    assert struct.unpack_from(f"{mark}f", last, 3) == (1.0,)
+    assert struct.unpack_from(f"{mark}h", last, 8) == (2005,)
+    assert struct.unpack_from(f"{mark}H", last, 10) == (35768,)
+    assert struct.unpack_from(f"{mark}d", last, 12)[0] == pytest.approx(90.0, rel=1e-14)
+    assert struct.unpack_from("b", last, 20) == (127,)  # 1000 does not fit
+    assert struct.unpack_from("B", last, 21) == (7,)  # City Car Driving says no engine speed
+    assert struct.unpack_from(f"{mark}i", last, 22) == (-(2**31),)
+    assert struct.unpack_from(f"{mark}q", last, 26) == (30,)
+    assert last[7] == 0
+    counts = [struct.unpack_from(f"{mark}H", packet, 34)[0] for packet in packets]
+    assert counts == list(range(len(packets)))
+    assert all(struct.unpack_from(f"{mark}I", packet, 36)[0] == zlib.crc32(packet[:36]) for packet in packets)
+
+
+@pytest.mark.parametrize(
+    ("override", "path", "words"),
+    [
+        ("output.packet.size=39", "output.packet", ["'checksum'", "40", "39"]),
+        ("output.packet.size=513", "output.packet.size", ["513", "512"]),
+        ("output.packet.counter={offset=33}", "output.packet", ["overlaps"]),
+        ("output.packet.constants=[{offset=1,bytes='00 00 00'}]", "output.packet", ["overlaps"]),
+        ("output.packet.constants=[{offset=0,bytes='4g'}]", "output.packet.constants[0].bytes", ["'4g'"]),
+        ("output.packet.fields=[{offset=0,type='f4',channel='surg'}]", "output.packet.fields[0]", ["'surg'", "surge"]),
+        ("output.packet.fields=[{offset=0,type='f3',channel='surge'}]", "output.packet.fields[0].type", ["'f3'"]),
+        ("output.packet.fields=[{offset=0,type='f4',channel='surge',scale=0.0}]", "output.packet.fields[0]", ["0"]),
+        ("output.packet.fields=[{offset=0,type='f4',channel='time'}]", "output.packet.fields[0].channel", ["'time'"]),
+        ("output.packet.fields=[{offset=38,type='f4',channel='surge'}]", "output.packet", ["overlaps"]),
+        ("output.packet.fields=[{offset=-1,type='f4',channel='surge'}]", "output.packet.fields[0].offset", ["-1"]),
+        ("output.packet.checksum={offset=36,kind='crc32',first=0,end=37}", "output.packet.checksum", ["37"]),
+        ("output.packet.checksum={offset=36,kind='crc32',first=9,end=9}", "output.packet.checksum", ["9"]),
+        ("output.packet.checksum={offset=36,kind='md5'}", "output.packet.checksum.kind", ["'md5'"]),
+        ("output.packet.fild=1", "output.packet.fild", ["fields"]),
+        ("output.system=dk", "output.system", ["'dk'", "custom"]),
+        ("output.gauges=udp://127.0.0.1:9", "output.gauges", ["packet"]),
+    ],
+)
+def test_a_packet_that_cannot_be_is_refused_when_it_is_loaded(tmp_path, override, path, words):
+    with pytest.raises(ConfigError) as caught:
+        loaded(tmp_path, override)
+    message = str(caught.value)
+    assert path in message
+    for word in words:
+        assert word in message
+
+
+@pytest.mark.parametrize("kind", ["sum8", "xor8", "sum16", "crc16", "crc32"])
+@given(data=st.binary(min_size=1, max_size=60), big=st.booleans())
+def test_checksums_are_those_of_other_programs(kind, data, big):
+    size, value = {
+        "sum8": (1, sum(data) % 256),
+        "xor8": (1, int(np.bitwise_xor.reduce(np.frombuffer(data, np.uint8)))),
+        "sum16": (2, sum(data) % 65536),
+        "crc16": (2, binascii.crc_hqx(data, 0xFFFF)),
+        "crc32": (4, zlib.crc32(data)),
+    }[kind]
+    sealed = Seal(None, (kind, len(data), 0, len(data)), big).sealed(data + bytes(size))
+    assert sealed == data + value.to_bytes(size, "big" if big else "little")
+
+
+def test_a_counter_begins_again_when_it_is_full():
+    seal = Seal((0, 1))
+    counts = [seal.sealed(b"\xff")[0] for _ in range(600)]
+    assert counts == [n % 256 for n in range(600)]
+
+
+def test_several_outputs_have_one_rate(tmp_path):
+    outputs = "[{system='dk',motion='udp://127.0.0.1:1'},{system='dk',motion='udp://127.0.0.1:2',rate_hz=250}]"
+    with pytest.raises(ConfigError, match=r"output\.rate_hz: found 250 beside 333\.33"):
+        motioncue.load_profile("ccd-dk", f"output={outputs}")
+    profile = motioncue.load_profile("ccd-dk", f"output={outputs.replace(',rate_hz=250', '')}")
+    assert [output.motion for output in profile.outputs] == ["udp://127.0.0.1:1", "udp://127.0.0.1:2"]
+    with pytest.raises(ConfigError, match="output"):
+        motioncue.load_profile("ccd-dk", "output=[]")
+    assert math.isclose(profile.rate_hz, 333.33)

@@ -8,7 +8,7 @@ Derivatives: y += (1 - exp(-dt / d)) (change / dt - y), a first-order lag d/ds =
 samples, exact for any spacing of frames.  Its delay is d at low frequency; a steady ramp comes out exactly.
 """
 
-from libc.math cimport acos, cos, exp, fabs, sin, sqrt
+from libc.math cimport atan2, cos, exp, fabs, sin, sqrt
 
 from motioncue.kernels.records cimport Telemetry
 
@@ -128,8 +128,7 @@ cdef inline void turn_between(const double* a, const double* b, double* out) noe
     cdef double z = a[0] * b[3] - a[3] * b[0] - a[1] * b[2] + a[2] * b[1]
     cdef double n = sqrt(x * x + y * y + z * z)
     cdef double sign = 1.0 if w >= 0.0 else -1.0
-    cdef double half = acos(fabs(w) if fabs(w) < 1.0 else 1.0) if n > 1e-3 else n
-    cdef double scale = sign * (2.0 * half / n if n > 0.0 else 2.0)
+    cdef double scale = sign * (2.0 * atan2(n, fabs(w)) / n if n > 0.0 else 2.0)
     out[0] = scale * x
     out[1] = scale * y
     out[2] = scale * z

@@ -12,7 +12,7 @@ Unsigned = Literal["u1", "u2", "u4"]
 
 
 class PacketField(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A number that follows a channel: channel times `scale` plus `bias`, rounded and kept in range for integers."""
+    """A number that follows a channel: channel times `scale` plus `bias`, integers kept in range."""
 
     offset: Offset
     """From the packet's first byte [bytes]."""

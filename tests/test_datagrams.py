@@ -234,7 +234,7 @@ def test_a_stream_is_refused_to_a_host_that_is_not_allowed(hearing):
     with socket.create_connection(("127.0.0.1", port)) as client:
         client.settimeout(10.0)
         assert client.recv(10) == b""
-    assert session.rejected == {"not_allowed": 1}
+    eventually(lambda: session.rejected == {"not_allowed": 1})
     with socket.create_connection(("127.0.0.1", port), source_address=("127.0.0.2", 0)) as client:
         client.settimeout(10.0)
         client.sendall(city_car_driving.INIT.encode())

@@ -9,7 +9,7 @@ import click
 from motioncue import protocols
 from motioncue.cli.common import echo, print_json
 from motioncue.errors import PacketError
-from motioncue.recording.read import LARGEST, read_bytes
+from motioncue.recording.read import LARGEST, parse_recording, quoted, read_bytes
 
 __all__ = ["command"]
 
@@ -24,16 +24,14 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
 
     \b
     SYSTEM is city-car-driving, beamng, beamng-simulink, morai, vehicle-physics-pro or dk.
-    FILE holds packets one after the other, - is standard input.
+    FILE holds packets one after the other, or is a network capture; - is standard input.
     Example:  motioncue decode city-car-driving --hex "04 00 01 00"
     """
     module = protocols.system(system)
     if (file is None) == (digits is None):
         raise click.UsageError("give either FILE or --hex HEX")
     data = _read(file) if file is not None else _bytes(digits or "")
-    packages = module.framed(data) if data else []
-    if not packages:
-        raise PacketError(f"{system}: found no bytes, allowed is at least one packet")
+    packages = parse_recording(data, system if file is None else f"{system}: {quoted(file)}", system).packages
     for index, package in enumerate(packages):
         try:
             packet = module.identify(package)

@@ -2,7 +2,8 @@
 
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -11,8 +12,9 @@ import numpy.typing as npt
 from motioncue import protocols
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
+from motioncue.recording.capture import datagrams, is_capture
 
-__all__ = ["at_ticks", "read_motion", "read_packages", "sample_recording"]
+__all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
 
 def quoted(path: str | Path) -> str:
@@ -20,6 +22,7 @@ def quoted(path: str | Path) -> str:
     return repr(str(path)).replace("\\\\", "\\")
 
 
+START_NS = 1  # a clock begins after 0
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
 
@@ -44,13 +47,21 @@ def read_bytes(path: str | Path, name: str) -> bytes:
     return data
 
 
-def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
-    """Return the packages of a recording.
+class Recording(NamedTuple):
+    """What a simulator sent."""
+
+    packages: list[bytes]
+    times: list[float] | None  # when each came, since the first [s]; None if the file does not say
+    others: int  # datagrams of a capture that are not the system's
+
+
+def read_recording(path: str | Path, system: str) -> Recording:
+    """Return a recording: the bytes that a simulator wrote, one package after the other, or a network capture.
 
     Parameters
     ----------
     path : str or Path
-        The bytes that the simulator wrote.
+        The file; pcap and pcapng captures are known by their first bytes.
     system : str
         Whose bytes they are.
 
@@ -61,55 +72,104 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
     ConfigError
         If there is no such system.
     """
-    framed = protocols.system(system).framed
-    data = read_bytes(path, f"recording {quoted(path)}")
+    return parse_recording(read_bytes(path, f"recording {quoted(path)}"), f"recording {quoted(path)}", system)
+
+
+def parse_recording(data: bytes, name: str, system: str) -> Recording:
+    """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
+    module = protocols.system(system)
+    times, others = None, 0
     try:
-        packages: list[bytes] = framed(data)
+        if is_capture(data):
+            captured = datagrams(data)
+            own = [datagram for datagram in captured if _belongs(module, datagram.payload)]
+            packages = [datagram.payload for datagram in own]
+            times = [datagram.time - own[0].time for datagram in own]
+            others = len(captured) - len(own)
+        else:
+            packages = module.framed(data) if data else []
     except PacketError as error:
-        raise PacketError(f"recording {quoted(path)}: {error}") from error
+        raise PacketError(f"{name}: {error}") from error
     if not packages:
-        raise PacketError(f"recording {quoted(path)}: found no bytes, allowed is at least one package")
-    return packages
+        found = f"{others} datagrams of other kinds" if others else "no bytes"
+        raise PacketError(f"{name}: found {found}, allowed is at least one package of {system}")
+    return Recording(packages, times, others)
 
 
-def read_motion(path: str | Path, system: str = "city-car-driving", **options: Any) -> npt.NDArray[np.void]:
+def _belongs(module: ModuleType, data: bytes) -> bool:
+    try:
+        module.identify(data)
+    except PacketError:
+        return False
+    return True
+
+
+def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
+    """Return the packages of a recording, as `read_recording` does.
+
+    Parameters
+    ----------
+    path : str or Path
+        The bytes that the simulator wrote, or a network capture.
+    system : str
+        Whose bytes they are.
+
+    Raises
+    ------
+    PacketError
+        If the file cannot be read, is empty or is cut short: says where.
+    ConfigError
+        If there is no such system.
+    """
+    return read_recording(path, system).packages
+
+
+def read_motion(
+    path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+) -> npt.NDArray[np.void]:
     """Return the motion in a recording, one row a frame.
 
     Parameters
     ----------
     path : str or Path
-        The bytes that the simulator wrote.
+        The bytes that the simulator wrote, or a network capture.
     system : str
         Whose bytes they are.
+    rate_hz : float, optional
+        Frames a second [Hz], for packages that say no time in a file that says none either.
     **options
         As ``source.options`` of a profile.
 
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
-        `time` counts nanoseconds from the first frame by the simulator's own clock, over all sessions.
+        `time` counts nanoseconds from the first frame: by the simulator's own clock over all sessions, or as captured
+        if it has none.
 
     Raises
     ------
     PacketError
         If the file cannot be read or a package is refused: names the first one and the reason.
     """
-    return read_frames(path, system, **options)[0]
+    return read_frames(path, system, rate_hz=rate_hz, **options)[0]
 
 
 def read_frames(
-    path: str | Path, system: str = "city-car-driving", **options: Any
+    path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
     """Return what `read_motion` does, all packages, and the place of each frame among them."""
     source = protocols.source(system)
     session = source.session(msgspec.convert(options, source.Options))
     session.begin(0)
-    packages = read_packages(path, system)
-    rows, places = [], []
+    packages, arrivals, _ = read_recording(path, system)
+    rows: list[npt.NDArray[np.void]] = []
+    places: list[int] = []
     times: list[float] = []  # [s] of each frame
     began = 0.0  # [s], by the clock of the whole recording
     for place, package in enumerate(packages):
-        session.feed(package, 0)
+        untimed = len(rows) / rate_hz if rate_hz else 0.0
+        now = untimed if arrivals is None else arrivals[place]
+        session.feed(package, START_NS + round(now * 1e9))
         if session.rejected:
             raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
         row = session.newest()
@@ -119,6 +179,10 @@ def read_frames(
         rows.append(row)
         places.append(place)
         times.append(began + float(row["frame_time"][0]))
+    if len(times) > 1 and not any(times):
+        raise PacketError(
+            f"recording {quoted(path)}: neither {system} nor the file says when frames came; give their rate"
+        )
     motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
     if times:
         motion["time"] = np.round((np.array(times) - times[0]) * 1e9)

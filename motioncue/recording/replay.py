@@ -16,7 +16,9 @@ __all__ = ["replay"]
 START_NS = 1_000_000_000
 
 
-def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0) -> npt.NDArray[np.void]:
+def replay(
+    profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0, rate_hz: float | None = None
+) -> npt.NDArray[np.void]:
     """Return every tick that the engine makes of a recording.
 
     Parameters
@@ -27,6 +29,8 @@ def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2
         The bytes that the simulator wrote; frames arrive when its own clock says.
     tail_s : float
         How long to go on after the last frame [s]: hold, then fade.
+    rate_hz : float, optional
+        Frames a second [Hz], for a recording that says no times.
 
     Returns
     -------
@@ -40,7 +44,7 @@ def replay(profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = profile.source.system
-    motion, packages, places = read_frames(path, system, **profile.source.options)
+    motion, packages, places = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
     if not len(motion):
         raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
     arrivals = START_NS + motion["time"]

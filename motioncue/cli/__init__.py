@@ -17,6 +17,7 @@ COMMANDS: Mapping[str, str] = {
     "run": "Drive a platform from a simulator.",
     "simulate": "Play a simulator.",
     "listen": "Play a platform, or watch a simulator.",
+    "check": "Examine a source: rate, jitter, signs, axes, units.",
     "decode": "Say what is in a packet.",
     "profiles": "List the built-in profiles, or show one.",
 }

@@ -84,6 +84,9 @@ ctypedef struct IntakeState:
     Slot newest             # of Publication: receiver to emitter
     Counters counters
     Events events
+    uint8_t* tape           # packages as they came: time, size, bytes; NULL if nobody wants them
+    int64_t tape_room       # [bytes]
+    int64_t tape_used
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil

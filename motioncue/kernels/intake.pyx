@@ -2,7 +2,7 @@
 
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
@@ -13,7 +13,9 @@ from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, ENVELOPE, FROZEN, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
     SESSION_ENDED, SIZE, TYPE,
 )
-from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load, slot_clear, slot_read, slot_write
+from motioncue.kernels.slot cimport (
+    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
+)
 from motioncue.kernels.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.kernels.watch cimport watch_step
 
@@ -190,12 +192,26 @@ cdef inline bint nearer(int reason, int than) noexcept nogil:
     return than == TYPE or (than == SIZE and reason == ENVELOPE)
 
 
+cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
+    """Keep the package if there is room for it."""
+    cdef int64_t used = mc_load(&s.tape_used)
+    cdef int64_t n = size
+    if used + 16 + n > s.tape_room:
+        return
+    memcpy(s.tape + used, &now, 8)
+    memcpy(s.tape + used + 8, &n, 8)
+    memcpy(s.tape + used + 16, package, size)
+    mc_store_release(&s.tape_used, used + 16 + n)
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef int reason = TYPE
     cdef int near = -1      # the message that the package is nearest to
     cdef int i, found
     cdef Message* m
+    if s.tape != NULL:
+        put_on_tape(s, package, size, now)
     for i in range(s.message_count):
         found = match(&s.messages[i], package, size)
         if found == ACCEPTED or (found != TYPE and nearer(found, reason)):
@@ -353,7 +369,61 @@ cdef class Intake:
         self.intake.watch.frame_jump_s = frame_jump_s
 
     def __dealloc__(self):
+        if self.intake != NULL:
+            free(self.intake.tape)
         free(self.intake)
+
+    def record(self, Py_ssize_t room):
+        """Keep the packages that come, until so many bytes are full; call it before anything comes.
+
+        Parameters
+        ----------
+        room : int
+            For packages and 16 bytes more for each [bytes].
+
+        Raises
+        ------
+        RuntimeError
+            If it has been called before.
+        """
+        if self.intake.tape != NULL:
+            raise RuntimeError("packages are being kept already")
+        self.intake.tape = <uint8_t*>malloc(max(room, 1))
+        if self.intake.tape == NULL:
+            raise MemoryError
+        self.intake.tape_room = room
+
+    def recorded(self):
+        """Return the packages kept so far: a list of (time [ns], bytes)."""
+        cdef int64_t end = mc_load_acquire(&self.intake.tape_used)
+        cdef int64_t place = 0
+        cdef int64_t now, size
+        out = []
+        while place < end:
+            memcpy(&now, self.intake.tape + place, 8)
+            memcpy(&size, self.intake.tape + place + 8, 8)
+            out.append((now, self.intake.tape[place + 16 : place + 16 + size]))
+            place += 16 + size
+        return out
+
+    def world(self):
+        """Return position and velocity of the newest frame in world axes: ndarray of shape (2, 3), north, east, down.
+
+        For use when no loop feeds this source.  NaN where the source says neither.
+        """
+        out = np.empty((2, 3))
+        cdef double[:, ::1] view = out
+        cdef const double* vector
+        cdef int i, row
+        for row in range(2):
+            vector = &self.intake.telemetry.velocity[0] if row else &self.intake.telemetry.position[0]
+            for i in range(3):
+                view[row, i] = (
+                    self.intake.frame.world[i][0] * vector[0]
+                    + self.intake.frame.world[i][1] * vector[1]
+                    + self.intake.frame.world[i][2] * vector[2]
+                )
+        return out
 
     def begin(self, int64_t now_ns):
         """Start afresh for a simulator that has just connected.

@@ -71,6 +71,9 @@ FRAME = Packet(
 
 FRAME_REPLY = Packet("frame_reply", 4, [*_HEAD, Field("code", 3, "|u1")], {"type": 1, "size": 4})
 
+SETTLED_BY = {"quaternion": "attitude and course", "rotation": "attitude and course"}
+"""Options that only the answer to that question of `motioncue check` settles: a straight drive fits any of them."""
+
 FROM_SIMULATOR = (INIT, FRAME)
 FROM_DRIVER = (INIT_REPLY, FRAME_REPLY)
 

@@ -1,0 +1,331 @@
+"""Evidence on whether a source's channels agree with each other, and with where the car goes.
+
+Everything is compared over short windows, in which noise and the spacing of frames average out: what a channel sums up
+to, against what position and velocity say it should be.  A slope of 1 is agreement, -1 a wrong sign.  Where the drive
+has not shown enough, the answer is that it cannot be told, with the manoeuvre that would.
+"""
+
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.motion import GRAVITY
+
+__all__ = ["Drive", "Finding", "examine"]
+
+Verdict = Literal["ok", "wrong", "unknown"]
+Array = npt.NDArray[np.float64]
+
+WINDOW_S = 0.5
+WINDOWS = 6  # that show something, for any verdict
+STANDING_M_S = 0.1
+MOVING_M_S = 3.0
+SLOPE = (0.65, 1.35)  # taken as agreement
+CORRELATION = 0.8
+LOUD = 5.0  # so many times the least there is no noise to blame
+
+
+class Drive(NamedTuple):
+    """What a source said, frame by frame."""
+
+    time: Array  # [s], the simulator's own if it has one
+    motion: npt.NDArray[np.void]  # MOTION_DTYPE
+    position: Array  # (n, 3) north, east, down [m]; NaN or constant if there is none
+    velocity: Array  # (n, 3) [m/s]
+    part: npt.NDArray[np.intp]  # another number after each discontinuity
+    velocity_is_independent: bool = True  # of the attitude
+
+
+class Finding(NamedTuple):
+    """The answer to one question."""
+
+    name: str
+    verdict: Verdict
+    evidence: str
+    manoeuvre: str = ""  # that would settle it
+
+
+class _Windows(NamedTuple):
+    """Stretches of the drive without a discontinuity."""
+
+    first: npt.NDArray[np.intp]
+    last: npt.NDArray[np.intp]
+    span: Array  # [s]
+
+
+def examine(drive: Drive) -> list[Finding]:
+    """Return a finding for each question; one that the drive has not answered is there too.
+
+    Parameters
+    ----------
+    drive : Drive
+        At least two frames.
+    """
+    windows = _windows(drive)
+    track = _track(drive, windows)
+    questions: tuple[Callable[[Drive, _Windows, Any], Finding], ...] = (
+        _nose,
+        _upright,
+        _surge,
+        _sway,
+        _gravity,
+        _pitch,
+        _lean,
+        _heading,
+        _rates,
+    )
+    return [question(drive, windows, track) for question in questions]
+
+
+def _windows(drive: Drive) -> _Windows:
+    time = drive.time
+    first: list[int] = []
+    last: list[int] = []
+    start = 0
+    for index in range(1, len(time)):
+        if drive.part[index] != drive.part[start] or time[index] < time[start]:
+            start = index
+        elif time[index] - time[start] >= WINDOW_S:
+            if index - start >= 4 and time[index] - time[start] < 2 * WINDOW_S:
+                first.append(start)
+                last.append(index)
+            start = index
+    a, b = np.array(first, np.intp), np.array(last, np.intp)
+    return _Windows(a, b, time[b] - time[a])
+
+
+def _track(drive: Drive, w: _Windows) -> Array | None:
+    """Return how far the car has gone in each window [m]: by position, or by a velocity that owes attitude nothing."""
+    moved = drive.position[w.last] - drive.position[w.first]
+    if len(moved) and np.isfinite(moved).all() and np.linalg.norm(moved, axis=1).max() > 1.0:
+        return moved
+    if drive.velocity_is_independent and np.isfinite(drive.velocity).all():
+        return np.array([_integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
+    return None
+
+
+def _integral(drive: Drive, w: _Windows, values: Array) -> Array:
+    """Return the integral of a channel over each window, by trapezoids."""
+    steps = np.diff(drive.time) * (values[1:] + values[:-1]) / 2
+    total = np.concatenate([[0.0], np.cumsum(steps)])
+    return np.asarray(total[w.last] - total[w.first])
+
+
+def _mean(drive: Drive, w: _Windows, values: Array) -> Array:
+    return _integral(drive, w, values) / w.span
+
+
+def _compare(name: str, found: Array, expected: Array, least: float, unit: str, manoeuvre: str) -> Finding:
+    """Compare what a channel gave with what it should have, in windows where that is at least `least`."""
+    shown = np.isfinite(found) & np.isfinite(expected)
+    strong = int((np.abs(expected[shown]) > least).sum())
+    if strong < WINDOWS:
+        largest = np.abs(expected[shown]).max(initial=0.0)
+        evidence = f"only {strong} windows of {WINDOW_S} s with more than {least:g} {unit}; the most was {largest:.3g}"
+        return Finding(name, "unknown", evidence, manoeuvre)
+    x, y = expected[shown], found[shown]
+    slope = float(x @ y / (x @ x))
+    correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
+    evidence = (
+        f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {least:g} {unit}"
+    )
+    if SLOPE[0] < slope < SLOPE[1] and correlation > CORRELATION:
+        return Finding(name, "ok", evidence)
+    if correlation < -CORRELATION:
+        return Finding(name, "wrong", f"{evidence}: the sign is turned")
+    if correlation > CORRELATION:
+        return Finding(name, "wrong", f"{evidence}: another unit or scale")
+    if abs(correlation) < 0.7 and int((np.abs(x) > LOUD * least).sum()) >= WINDOWS:
+        return Finding(name, "wrong", f"{evidence}: it follows something else")
+    return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", manoeuvre)
+
+
+def _axes(motion: npt.NDArray[np.void]) -> tuple[Array, Array]:
+    """Return the forward axis and the down axis of the body in north, east, down."""
+    sr, cr = np.sin(motion["roll"]), np.cos(motion["roll"])
+    sp, cp = np.sin(motion["pitch"]), np.cos(motion["pitch"])
+    sy, cy = np.sin(motion["yaw"]), np.cos(motion["yaw"])
+    forward = np.stack([cp * cy, cp * sy, -sp], axis=-1)
+    down = np.stack([cr * sp * cy + sr * sy, cr * sp * sy - sr * cy, cr * cp], axis=-1)
+    return forward, down
+
+
+def _speeds(w: _Windows, track: Array) -> Array:
+    return np.asarray(np.linalg.norm(track, axis=1) / w.span)
+
+
+def _nose(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the nose points where the car goes, whatever the heading."""
+    name, manoeuvre = "attitude and course", "drive forward at more than 3 m/s and turn by 30 degrees or more"
+    if track is None:
+        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
+    forward, _ = _axes(drive.motion)
+    middle = (w.first + w.last) // 2
+    moving = _speeds(w, track) > MOVING_M_S
+    if moving.sum() < WINDOWS:
+        return Finding(name, "unknown", f"{int(moving.sum())} windows above {MOVING_M_S:g} m/s", manoeuvre)
+    going = track[moving] / np.linalg.norm(track[moving], axis=1, keepdims=True)
+    cosine = np.einsum("ij,ij->i", forward[middle][moving], going)
+    course = np.unwrap(np.arctan2(going[:, 1], going[:, 0]))
+    turned = float(np.degrees(np.ptp(course)))
+    low, high = np.quantile(cosine, [0.1, 0.9])
+    evidence = f"cosine between nose and course {low:+.3f} to {high:+.3f}, course turned by {turned:.0f} degrees"
+    if low < 0.9 and turned >= 30.0:
+        backwards = " (or the car was reversing)" if high < -0.9 else ""
+        return Finding(name, "wrong", f"{evidence}: the nose does not follow the course{backwards}")
+    if low < 0.9 or turned < 30.0:
+        return Finding(name, "unknown", evidence, manoeuvre)
+    return Finding(name, "ok", evidence)
+
+
+def _upright(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the car is the right way up most of the time."""
+    _, down = _axes(drive.motion)
+    share = float(np.mean(down[:, 2] > 0.8))
+    evidence = f"upright within 37 degrees for {share:.0%} of the frames"
+    if share < 0.5:
+        return Finding("up", "wrong", evidence)
+    return Finding("up", "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
+
+
+def _surge(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether surge sums up to the change of speed."""
+    speed = np.linalg.norm(drive.velocity, axis=1)
+    change = speed[w.last] - speed[w.first]
+    # On a hill or in a slide the nose's share of the change is what counts; near standstill the sign of speed is open.
+    slow = np.minimum(speed[w.last], speed[w.first]) < 1.0
+    change[slow] = np.nan
+    surge = _integral(drive, w, drive.motion["surge"])
+    return _compare("surge and speed", surge, change, 0.5, "m/s", "accelerate and brake in a straight line")
+
+
+def _sway(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether sway sums up to speed times the turn of the course."""
+    name, manoeuvre = "sway and turning", "drive at more than 5 m/s through curves to both sides"
+    if track is None:
+        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
+    expected = np.full(len(w.span), np.nan)
+    speed = _speeds(w, track)
+    course = np.arctan2(track[:, 1], track[:, 0])
+    follows = w.first[1:] == w.last[:-1]
+    turn = (course[1:] - course[:-1] + np.pi) % (2 * np.pi) - np.pi
+    good = follows & (speed[1:] > MOVING_M_S) & (speed[:-1] > MOVING_M_S) & (np.abs(turn) < 1.5)
+    # The course of a window is that of its middle: from one middle to the next lies half of each.
+    expected[1:][good] = (turn * (speed[1:] + speed[:-1]) / 2)[good]
+    sway = _integral(drive, w, drive.motion["sway"])
+    found = np.full(len(w.span), np.nan)
+    found[1:] = (sway[1:] + sway[:-1]) / 2
+    return _compare(name, found, expected, 0.5, "m/s", manoeuvre)
+
+
+def _standing(drive: Drive) -> npt.NDArray[np.bool_]:
+    """Return which frames belong to at least a second at rest."""
+    speed = np.linalg.norm(drive.velocity, axis=1)
+    still = speed < STANDING_M_S
+    out = np.zeros(len(still), bool)
+    edges = np.diff(np.concatenate([[0], still, [0]]))
+    for start, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+        if drive.time[end - 1] - drive.time[start] >= 1.0:
+            out[start:end] = True
+    return out
+
+
+def _gravity(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the acceleration is zero at rest."""
+    name, still = "gravity at rest", _standing(drive)
+    if not still.any():
+        return Finding(name, "unknown", "the car never stood still for a second", "stand still for two seconds")
+    rest = np.array([np.median(drive.motion[channel][still]) for channel in ("surge", "sway", "heave")])
+    size = float(np.linalg.norm(rest))
+    evidence = f"surge, sway, heave at rest {rest[0]:+.2f}, {rest[1]:+.2f}, {rest[2]:+.2f} m/s^2"
+    if size < 0.5:
+        return Finding(name, "ok", evidence)
+    if abs(size - GRAVITY) < 1.0:
+        return Finding(name, "wrong", f"{evidence}: gravity is in it, or was taken out of what had none")
+    return Finding(name, "wrong" if size > 2.0 else "unknown", evidence, "stand still on a flat road")
+
+
+def _pitch(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the nose is up where the road climbs."""
+    name, manoeuvre = "pitch and climb", "drive up a hill and down again at more than 3 m/s"
+    if track is None:
+        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
+    length = np.linalg.norm(track, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        climb = np.where(length / w.span > MOVING_M_S, -track[:, 2] / length, np.nan)
+    pitch = _mean(drive, w, np.sin(drive.motion["pitch"]))
+    return _compare(name, pitch, climb, 0.02, "of slope", manoeuvre)
+
+
+def _lean(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the body leans outwards in turns, as one on springs does."""
+    name, manoeuvre = "roll and leaning", "drive fast through flat curves to both sides"
+    sway = _mean(drive, w, drive.motion["sway"])
+    roll = _mean(drive, w, drive.motion["roll"])
+    strong = np.abs(sway) > 2.0
+    if strong.sum() < WINDOWS or not ((sway[strong] > 0).any() and (sway[strong] < 0).any()):
+        return Finding(name, "unknown", f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", manoeuvre)
+    x, y = sway[strong], roll[strong] - np.median(roll)
+    slope = float(x @ y / (x @ x))
+    correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
+    evidence = f"{np.degrees(slope):+.2f} degrees of roll per m/s^2 of sway, correlation {correlation:+.2f}"
+    if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
+        return Finding(name, "unknown", evidence, manoeuvre)
+    if slope > 0:
+        return Finding(name, "wrong", f"{evidence}: it leans into the turn, which a car does only in banked curves")
+    return Finding(name, "ok", evidence)
+
+
+def _turns(drive: Drive, w: _Windows) -> tuple[Array, Array]:
+    """Return how far attitude turned between neighbouring frames about body axes [rad], and how long they took [s]."""
+    forward, down = _axes(drive.motion)
+    right = np.cross(down, forward)
+    body = np.stack([forward, right, down], axis=1)
+    relative = np.einsum("nij,nkj->nik", body[:-1], body[1:])  # the next frame's axes in this one's
+    turn = np.stack(
+        [
+            relative[:, 1, 2] * -1 + relative[:, 2, 1],
+            relative[:, 0, 2] - relative[:, 2, 0],
+            relative[:, 1, 0] - relative[:, 0, 1],
+        ],
+        axis=-1,
+    )
+    return turn / 2, np.diff(drive.time)
+
+
+def _rates(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the rates sum up to the turns of the attitude, about each axis."""
+    name = "rates and attitude"
+    turn, _ = _turns(drive, w)
+    total = np.concatenate([np.zeros((1, 3)), np.cumsum(turn, axis=0)])
+    manoeuvre = "turn, drive over bumps and brake hard, also while heading in other directions"
+    findings = []
+    for axis, channel in enumerate(("roll_rate", "pitch_rate", "yaw_rate")):
+        expected = total[w.last, axis] - total[w.first, axis]
+        found = _integral(drive, w, drive.motion[channel])
+        findings.append(_compare(channel, found, expected, 0.02, "rad", manoeuvre))
+    evidence = "; ".join(f"{finding.name.replace('_', ' ')}: {finding.evidence}" for finding in findings)
+    verdicts = {finding.verdict for finding in findings}
+    if "wrong" in verdicts:
+        return Finding(name, "wrong", evidence)
+    return Finding(
+        name, "unknown" if "unknown" in verdicts else "ok", evidence, manoeuvre if "unknown" in verdicts else ""
+    )
+
+
+def _heading(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether yaw turns the way the course does."""
+    name, manoeuvre = "yaw and course", "drive forward at more than 3 m/s and turn by 30 degrees or more"
+    if track is None:
+        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
+    course = np.arctan2(track[:, 1], track[:, 0])
+    middle = (w.first + w.last) // 2
+    yaw = drive.motion["yaw"][middle]
+    moving = _speeds(w, track) > MOVING_M_S
+    good = (w.first[1:] == w.last[:-1]) & moving[1:] & moving[:-1]
+    wrapped = [
+        np.where(good, (angle[1:] - angle[:-1] + np.pi) % (2 * np.pi) - np.pi, np.nan) for angle in (yaw, course)
+    ]
+    return _compare(name, wrapped[0], wrapped[1], 0.03, "rad", manoeuvre)

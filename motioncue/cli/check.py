@@ -1,0 +1,238 @@
+"""``motioncue check``: what a source says, examined."""
+
+import threading
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+from motioncue import protocols
+from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
+from motioncue.cli.signals import Interrupts
+from motioncue.cli.summary import print_summary, reasons
+from motioncue.errors import ConfigError, PacketError
+from motioncue.profile import builtin_profiles
+from motioncue.recording.read import parse_recording, quoted, read_bytes
+
+__all__ = ["command"]
+
+TAPE_BYTES = 256 << 20  # ten minutes of the largest packets at 400 Hz
+MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
+
+
+class Heard(NamedTuple):
+    """What there is to examine."""
+
+    system: str
+    packages: list[bytes]
+    times: list[float] | None
+    options: dict[str, Any]
+    acceleration: str
+    what: str
+
+
+@click.command()
+@click.argument("target", metavar="SOURCE|FILE")
+@click.option("--system", metavar="SYSTEM", help="Whose packets they are; told by their content if not given.")
+@click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames a second of a file without times.")
+@duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
+@json_option
+def command(
+    target: str,
+    system: str | None,
+    endpoints: tuple[str, ...],
+    overrides: tuple[str, ...],
+    rate: float | None,
+    duration: float | None,
+    as_json: bool,
+) -> None:
+    """Examine a source: rate, jitter, gaps, and whether its signs, axes and units hold.
+
+    \b
+    SOURCE is a profile, a system (with --at) or an endpoint; FILE a recording or a network capture.
+    Exit status 1: something is wrong.  Nothing is sent but the answers that a simulator waits for.
+    Examples:  motioncue check ccd-dk --duration 60
+               motioncue check drive.pcap
+    """
+    from motioncue.analysis.check import check
+
+    heard = _heard(target, system, endpoints, overrides, rate, duration)
+    report = check(heard.system, heard.packages, heard.times, heard.options, acceleration=heard.acceleration)
+    _print(heard, report)
+    if as_json:
+        print_json(
+            {
+                "system": heard.system,
+                "verdict": report.verdict,
+                "timing": report.timing._asdict(),
+                "findings": [finding._asdict() for finding in report.findings],
+                "options": [option._asdict() for option in report.options],
+                "changes": report.changes,
+            }
+        )
+    if report.verdict == "wrong":
+        raise click.exceptions.Exit(1)
+
+
+def _heard(
+    target: str,
+    system: str | None,
+    endpoints: tuple[str, ...],
+    overrides: tuple[str, ...],
+    rate: float | None,
+    duration: float | None,
+) -> Heard:
+    if "://" in target:
+        return _live(system, (target, *endpoints), {}, "native", (), duration)
+    if target in builtin_profiles() or target.endswith(".toml"):
+        from motioncue.runtime.engine import load_profile
+
+        source = load_profile(target, *overrides).source
+        return _live(
+            source.system, endpoints or source.endpoints, source.options, source.acceleration, source.allow, duration
+        )
+    if target in protocols.SYSTEMS and not Path(target).exists():
+        if not endpoints:
+            raise ConfigError(f"--at: missing, where to listen for {target}")
+        return _live(target, endpoints, {}, "native", (), duration)
+    return _file(target, system, rate)
+
+
+def _file(file: str, system: str | None, rate: float | None) -> Heard:
+    data = read_bytes(file, quoted(file))
+    name = system or _told_by_file(data, file)
+    packages, times, _ = parse_recording(data, quoted(file), name)
+    if times is None and rate is not None:
+        times = [index / rate for index in range(len(packages))]
+    return Heard(name, packages, times, {}, "native", file)
+
+
+def _sources() -> list[str]:
+    return [name for name, module in protocols.SYSTEMS.items() if hasattr(module, "session")]
+
+
+def _told_by_file(data: bytes, file: str) -> str:
+    """Return the only system whose packets fill a file, or most of a capture."""
+    sizes = {}
+    for name in _sources():
+        try:
+            packages = parse_recording(data, file, name).packages
+            for package in packages:
+                protocols.system(name).identify(package)
+        except PacketError:
+            continue
+        sizes[name] = sum(map(len, packages))
+    return _only(sizes, quoted(file))
+
+
+def _only(sizes: dict[str, int], where: str) -> str:
+    best = [name for name, size in sizes.items() if size == max(sizes.values())]
+    if len(best) != 1:
+        found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
+        raise ConfigError(f"{where}: found {found}; name one with --system: {', '.join(_sources())}")
+    return best[0]
+
+
+def _live(
+    system: str | None,
+    endpoints: tuple[str, ...],
+    options: dict[str, Any],
+    acceleration: str,
+    allow: tuple[str, ...],
+    duration: float | None,
+) -> Heard:
+    import msgspec
+
+    from motioncue.protocols.layout import Derivation
+    from motioncue.runtime.reception import Reception, check_endpoints
+
+    duration = 60.0 if duration is None else duration
+    end = time.monotonic() + duration
+    with Interrupts() as interrupts, logged(live=False):
+        if system is None:
+            system = _told_by_sound(endpoints[0], end, interrupts)
+        module = protocols.source(system)
+        check_endpoints(module, endpoints)
+        intake = module.session(msgspec.convert(options, module.Options), derivation=Derivation(acceleration))
+        intake.record(TAPE_BYTES)
+        reception = Reception(intake, endpoints, allow=allow)
+        thread = threading.Thread(target=reception.run, name="motioncue check", daemon=True)
+        thread.start()
+        try:
+            click.echo(f"watching {system} at {', '.join(endpoints)} for {duration:g} s, Ctrl-C ends it", err=True)
+            shown = time.monotonic() + 5.0
+            while not interrupts.count and time.monotonic() < end:
+                time.sleep(max(0.0, min(0.1, end - time.monotonic())))
+                if time.monotonic() > shown:
+                    shown += 5.0
+                    click.echo(f"  {intake.accepted} frames, {end - time.monotonic():.0f} s to go", err=True)
+        finally:
+            reception.stop()
+            thread.join()
+            reception.close()
+    tape = intake.recorded()
+    if not tape:
+        raise PacketError(f"{', '.join(endpoints)}: nothing came in {duration:g} s")
+    times = [(now - tape[0][0]) * 1e-9 for now, _ in tape]
+    return Heard(system, [package for _, package in tape], times, dict(options), acceleration, ", ".join(endpoints))
+
+
+def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
+    """Return the system whose datagrams come at an endpoint; a stream is City Car Driving's."""
+    from motioncue.transports.endpoint import parse_endpoint
+    from motioncue.transports.udp import open_receiver
+
+    if parse_endpoint(url).scheme != "udp":
+        return "city-car-driving"
+    sizes: dict[str, int] = {}
+    with open_receiver(url) as listening:
+        listening.settimeout(0.1)
+        heard = 0
+        while heard < 20 and not interrupts.count and time.monotonic() < end:
+            try:
+                data = listening.recv(65536)
+            except TimeoutError:
+                continue
+            heard += 1
+            for name in _sources():
+                try:
+                    protocols.system(name).identify(data)
+                except PacketError:
+                    continue
+                sizes[name] = sizes.get(name, 0) + len(data)
+    return _only(sizes, url)
+
+
+def _print(heard: Heard, report: Any) -> None:
+    timing = report.timing
+    steadily = ", ".join(f"{key} {value:.2f}" for key, value in timing.interval_ms.items())
+    rows = [
+        ("frames", f"{timing.frames}, {timing.rate_hz or 0.0:.2f} a second by {timing.clock} time"),
+        ("intervals", f"{steadily} ms; 99 % within {timing.jitter_ms or 0.0:.2f} ms of the median"),
+        ("repeats", str(timing.repeats)),
+        ("gaps", f"{timing.gaps}" + (f", the longest {timing.longest_gap_s:.2f} s" if timing.longest_gap_s else "")),
+        ("rejected", reasons(timing.rejected)),
+    ]
+    print_summary(f"motioncue check · {heard.system}, {heard.what}", rows)
+    for finding in report.findings:
+        echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}")
+    for option in report.options:
+        echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}")
+    for key, value in report.changes.items():
+        echo(f"change the profile: {key} = {value!r}")
+    if report.verdict == "wrong" and not report.changes:
+        echo("no option explains what is wrong: look at the simulator's settings, or report it")
+    manoeuvres = dict.fromkeys(
+        finding.manoeuvre for finding in report.findings if finding.verdict == "unknown" and finding.manoeuvre
+    )
+    for manoeuvre in manoeuvres:
+        echo(f"to settle more: {manoeuvre}")
+    words = {
+        "ok": "every sign holds",
+        "wrong": "something is wrong",
+        "unknown": "nothing is wrong, not everything is shown",
+    }
+    echo(words[report.verdict])

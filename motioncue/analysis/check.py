@@ -1,4 +1,4 @@
-"""What a source says, examined: how steadily it comes, whether its signs hold, what to change in the profile.
+"""What a source says, examined: how steadily it comes, whether its signs hold, what to change.
 
 The packages are fed once with the profile's options, and once more with each other reading that the options allow.  An
 option is settled when the drive refutes every other value of it; where another value explains the drive as well, it

@@ -407,9 +407,14 @@ cdef class Intake:
         return out
 
     def world(self):
-        """Return position and velocity of the newest frame in world axes: ndarray of shape (2, 3), north, east, down.
+        """Return position and velocity of the newest frame in world axes.
 
-        For use when no loop feeds this source.  NaN where the source says neither.
+        For use when no loop feeds this source.
+
+        Returns
+        -------
+        ndarray of shape (2, 3)
+            North, east, down [m, m/s]; NaN where the source does not say it.
         """
         out = np.empty((2, 3))
         cdef double[:, ::1] view = out

@@ -1,4 +1,4 @@
-"""Network captures (pcap, pcapng): the UDP datagrams in them, with the times at which they were captured."""
+"""Network captures (pcap, pcapng): the UDP datagrams in them, with their times."""
 
 import io
 import struct
@@ -25,7 +25,13 @@ class Datagram(NamedTuple):
 
 
 def is_capture(data: bytes) -> bool:
-    """Say whether bytes are those of a capture file."""
+    """Say whether bytes are those of a capture file.
+
+    Parameters
+    ----------
+    data : bytes
+        The file's first four or more.
+    """
     return data[:4] in MAGIC
 
 

@@ -56,7 +56,7 @@ class Recording(NamedTuple):
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
-    """Return a recording: the bytes that a simulator wrote, one package after the other, or a network capture.
+    """Return a recording: the packages of a simulator one after the other, or a network capture.
 
     Parameters
     ----------

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,25 @@ settings.register_profile(
     "motioncue", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 settings.load_profile("motioncue")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--thin", action="store_true", help="run every seventh point of each test that is marked grid")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Thin the grids out where that is asked for; seven is prime, so that every value of every parameter stays."""
+    if not config.getoption("thin"):
+        return
+    seen = Counter()
+    kept, thinned = [], []
+    for item in items:
+        test = item.nodeid.partition("[")[0]
+        (thinned if item.get_closest_marker("grid") and seen[test] % 7 else kept).append(item)
+        seen[test] += 1
+    config.hook.pytest_deselected(items=thinned)
+    items[:] = kept
+
 
 PROBE = Path(__file__).parent / "reference" / "probe.pyx"
 

@@ -53,6 +53,7 @@ def washout(preset, *overrides):
     return load_profile("ccd-dk-washout", f"cueing.preset={preset}", *overrides)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(("preset", "channel"), SPECIFIC_FORCE)
 def test_kernel_has_the_frequency_response_of_the_equations(preset, channel):
     expected = signal.freqresp(SPECIFIC_FORCE[preset, channel], OMCT)[1]
@@ -67,6 +68,7 @@ def test_closed_form_is_that_of_the_equations(preset, channel):
     np.testing.assert_allclose(transfer_function(washout(preset), channel, channel, OMCT), expected, rtol=1e-12)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("preset", ["simona", "utias"])
 @pytest.mark.parametrize("channel_in", INPUTS)
 def test_closed_form_names_every_output_that_follows_an_input(preset, channel_in):

@@ -121,6 +121,7 @@ def test_the_opposite_quaternion_is_the_same_attitude(rng):
     assert_same(motion_of((-q, *rest), Axes()), motion_of((q, *rest), Axes()))
 
 
+@pytest.mark.grid
 @ORACLES
 @pytest.mark.filterwarnings("ignore:Gimbal lock")
 @pytest.mark.parametrize("off", [1e-3, 1e-5, 1e-7, 0.0])

@@ -1,5 +1,6 @@
 """The whole path on real threads, clocks and sockets: a simulator's bytes in, what DK receives out."""
 
+import ctypes
 import gc
 import logging
 import math
@@ -452,13 +453,21 @@ def test_a_busy_interpreter_loses_no_package(rig):
     assert_offline_gives_the_same(engine.profile, engine.trace)
 
 
+def stand_still(seconds):
+    """Keep the GIL for so long, in one call into C, and leave the processor to others."""
+    if sys.platform == "win32":
+        ctypes.PyDLL("kernel32").Sleep(round(seconds * 1e3))
+    else:
+        ctypes.PyDLL(None).usleep(round(seconds * 1e6))
+
+
 @pytest.mark.rt
 def test_both_loops_go_on_while_the_interpreter_stands_still(rig):
     with rig.engine() as engine:
         process = player(rig.url, 500.0)
         eventually(lambda: engine.stats()["frames_received"] > 10, timeout_s=60)
         before = engine.stats()
-        sum(range(30_000_000))  # one call into C that keeps the GIL for some tenths of a second
+        stand_still(1.0)
         after = engine.stats()
         process.kill()
         process.communicate()

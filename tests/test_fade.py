@@ -131,6 +131,7 @@ def test_a_whole_fade_rises_and_falls_without_turning_back():
 # ---- turned round half-way -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("fade_s", [0.2, 0.5, 1.0, 5.0])
 @pytest.mark.parametrize("share", [0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98])
 def test_a_fade_that_turns_round_stays_smooth(fade_s, share):
@@ -187,6 +188,7 @@ def test_interruptions_in_step_with_the_lag_do_not_build_up(every):
     assert np.abs(second).max() <= largest_turn(pace) * pace**2
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("short", np.geomspace(1e-9, 1e-4, 21))
 def test_weights_beside_the_ends_are_never_beyond_them(short):
     # The last tick but one is this share of a fade away from its end.

@@ -23,7 +23,7 @@ EVERY = [pytest.mark.parametrize("order", ORDERS), pytest.mark.parametrize("rate
 
 
 def every(test):
-    for mark in (*EVERY, pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"{d[0]}Hz")):
+    for mark in (pytest.mark.grid, *EVERY, pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"{d[0]}Hz")):
         test = mark(test)
     return test
 
@@ -117,6 +117,7 @@ def test_the_first_sample_passes_whole_and_its_integrals_begin_at_zero(order, ra
     assert (v, x) == pytest.approx((0.0, 0.0), abs=1e-15)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("cutoff", [0.1, 1.0, 12.0, 0.45])
 @pytest.mark.parametrize("zeta", [0.5, 1 / np.sqrt(2), 1.0])
@@ -126,6 +127,7 @@ def test_gain_of_second_order_at_its_natural_frequency_is_exact(rate, cutoff, ze
     assert gain == pytest.approx(1j / (2 * zeta), rel=1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("cutoff", [0.1, 1.0, 12.0, 0.45])
 def test_gain_of_first_order_at_its_break_frequency_is_3_db_down(rate, cutoff):
@@ -145,6 +147,7 @@ def test_each_section_of_third_order_is_exact_at_its_own_frequency(rate):
     assert found == pytest.approx(right, rel=(omega / rate) ** 2 / 6)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("rate", RATES)
 def test_slope_below_the_cutoff_is_6_db_per_octave_and_order(order, rate):
@@ -154,6 +157,7 @@ def test_slope_below_the_cutoff_is_6_db_per_octave_and_order(order, rate):
     assert 20 * np.log10(high / low) == pytest.approx(order * 20 * np.log10(2), abs=0.02)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("rate", RATES)
 def test_high_frequencies_pass(order, rate):
@@ -161,6 +165,7 @@ def test_high_frequencies_pass(order, rate):
     assert gain == pytest.approx(1.0, abs=1e-9)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("omega", [0.8, 4.0])
 @pytest.mark.parametrize("zeta", [0.5, 1.0])

@@ -148,6 +148,7 @@ def test_motion_carries_the_time_its_last_byte_came():
     assert session.newest()["time"][0] == 2000
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("kind", range(256))
 def test_the_smallest_packages_are_each_answered_however_many_come_at_once(kind):
     session = new_session()
@@ -209,6 +210,7 @@ def test_a_refused_package_publishes_nothing(case):
     assert session.newest() is None
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
 @pytest.mark.parametrize(("field", "index"), components(USED))
 def test_a_number_that_is_not_finite_is_refused_in_every_used_field(field, index, value):
@@ -236,6 +238,7 @@ def test_the_driver_position_of_an_init_package_may_hold_anything():
     assert session.accepted == 1
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize(("field", "index"), [c for c in components(USED) if c[0] != "orientation"])
 def test_a_value_is_plausible_up_to_its_limit_and_not_beyond(field, index, sign):

@@ -52,6 +52,7 @@ def speed(states):
     return np.hypot(states["velocity"][:, 0], states["velocity"][:, 1])
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(
     ("integral", "derivative"),

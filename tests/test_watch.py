@@ -313,6 +313,7 @@ LINES = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("line", LINES)
 @pytest.mark.parametrize("rate_hz", RATES)
 @pytest.mark.parametrize("name", ["real", "hard", *SCRIPTS])
@@ -334,6 +335,7 @@ def test_no_bad_line_makes_an_honest_drive_trip(seed, name, rate_hz, line):
     assert arriving(*on_a_bad_line(frames, rate_hz, np.random.default_rng(seed), **LINES[line])).discontinuities == {}
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("rate_hz", [30, 60, 100])
 @pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
 @pytest.mark.parametrize("name", ["real", "hard", "tour"])

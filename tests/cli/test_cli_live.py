@@ -83,6 +83,7 @@ def filled(text, color):
     return amounts
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("glyphs", [SMOOTH, BLOCKS, ASCII], ids=lambda g: g.name)
 @pytest.mark.parametrize(("width", "height"), [(200, 60), (80, 24), (79, 23), (60, 24), (40, 15), (20, 5), (1, 1)])
 @pytest.mark.parametrize("series", [("car", "cue"), ("cue",)])

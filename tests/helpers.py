@@ -12,7 +12,7 @@ import uuid
 from collections import Counter
 
 import numpy as np
-from scipy.spatial.transform import Rotation
+from reference.rigid_body import Axes, by_matrices
 
 from motioncue.errors import EndpointError
 from motioncue.kernels.clock import MonotonicClock
@@ -31,6 +31,38 @@ INIT_REPLY = struct.pack("<HBHB", 6, 0, 0, 1)
 FRAME_REPLY = struct.pack("<HBB", 4, 1, 0)
 
 DEFAULT_AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
+CHANNELS = [
+    "surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed", "frame_time",
+]  # fmt: skip
+"""What a session of City Car Driving fills of a motion."""
+
+AXES = {
+    "default": DEFAULT_AXES,
+    "right-handed Y-up": ((0, 0, -1), (0, 1, 0)),
+    "X forward, Z up": ((1, 0, 0), (0, 0, 1)),
+    "Y forward, Z up": ((0, 1, 0), (0, 0, 1)),
+    "oblique": ((2 / 3, -1 / 3, 2 / 3), (2 / 3, 2 / 3, -1 / 3)),
+    "not of unit length": ((0, 0, 7.5), (0, 0.02, 0)),
+}
+BAD_AXES = {
+    "zero forward": ((0, 0, 0), (0, 1, 0)),
+    "zero up": ((0, 0, 1), (0, 0, 0)),
+    "parallel": ((0, 1, 0), (0, 1, 0)),
+    "opposite": ((0, 1, 0), (0, -1, 0)),
+    "at 45 degrees": ((0, 1, 1), (0, 1, 0)),
+}
+BASE = """
+[source]
+system = "city-car-driving"
+endpoint = "tcp://127.0.0.1:9000"
+[cueing]
+algorithm = "direct"
+[output]
+system = "dk"
+motion = "udp://127.0.0.1:4445"
+"""
+"""A profile of nothing but what must be there."""
+
 GOOD = {"frame_time": 1 / 60, "orientation": (0.0, 0.0, 0.0, 1.0)}
 """A frame of a car at rest, heading along +Z."""
 
@@ -49,6 +81,14 @@ def new_session(**options):
     """Return a session of City Car Driving that has begun at time 0."""
     session = city_car_driving.session(city_car_driving.Options(**options))
     session.begin(0)
+    return session
+
+
+def began(*packages, **options):
+    """Return a session that has taken an init package, then `packages`."""
+    session = new_session(**options)
+    session.feed(b"".join((init(), *packages)), 0)
+    session.events()
     return session
 
 
@@ -176,26 +216,10 @@ def expected_motion(frames, axes=DEFAULT_AXES):
     -------
     dict of str to ndarray of float64, shape (n,)
     """
-    rotation = Rotation.from_quat(np.asarray(frames["orientation"], dtype=np.float64))
-    forward, up = (rotation.apply(np.array(axis, dtype=np.float64)) for axis in axes)
-    right = np.cross(forward, up)
-    acceleration, omega = (np.asarray(frames[name], np.float64) for name in ("acceleration", "angular_velocity"))
-
-    def along(axis, vectors):
-        return np.sum(axis * vectors, axis=1)
-
-    return {
-        "surge": along(forward, acceleration),
-        "sway": along(right, acceleration),
-        "heave": along(up, acceleration),
-        "roll": np.arctan2(-right[:, 1], up[:, 1]),
-        "pitch": np.arcsin(np.clip(forward[:, 1], -1.0, 1.0)),
-        "yaw": np.arctan2(forward[:, 0], -forward[:, 2]),
-        "roll_rate": along(forward, omega),
-        "pitch_rate": along(right, omega),
-        "yaw_rate": -along(up, omega),
-        "speed": np.linalg.norm(np.asarray(frames["velocity"], np.float64), axis=1),
-    }
+    names = ("velocity", "acceleration", "angular_velocity", "angular_acceleration")
+    vectors = [np.asarray(frames[name], np.float64) for name in names]
+    orientation = np.roll(np.asarray(frames["orientation"], np.float64), 1, axis=1)  # x, y, z, w on the wire
+    return by_matrices(orientation, *vectors, Axes(car_forward=axes[0], car_up=axes[1]))
 
 
 def eventually(condition, timeout_s=30.0):

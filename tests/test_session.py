@@ -7,30 +7,25 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from helpers import (
-    DEFAULT_AXES,
     FRAME_REPLY,
     FRAMES,
     INIT_PACKAGE,
     INIT_REPLY,
     PACKAGES,
-    Reference,
+    began,
     bits,
     expected_motion,
     frame,
     init,
     new_session,
 )
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.spatial.transform import Rotation
 
-import motioncue
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.session import Session
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
-from motioncue.runtime.engine import Pipeline
 
 STREAM = b"".join(PACKAGES)
 START = 1_000_000_000
@@ -38,9 +33,6 @@ FRAME_INTERVAL = 1_000_000_000 // 60
 
 USED = ["frame_time", "position", "orientation", "velocity", "acceleration", "angular_velocity", "angular_acceleration"]
 UNUSED = ["unused", "force_feedback_frequency", "force_feedback_amplitude"]
-CHANNELS = [
-    "surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed", "frame_time",
-]  # fmt: skip
 
 
 def components(names):
@@ -54,14 +46,6 @@ def with_value(package, field, index, value):
     data = bytearray(package)
     data[offset : offset + dtype.itemsize] = np.array(value, dtype).tobytes()
     return bytes(data)
-
-
-def began(*packages, **options):
-    """Return a session that has taken an init package, then `packages`."""
-    session = new_session(**options)
-    session.feed(b"".join((init(), *packages)), 0)
-    session.events()
-    return session
 
 
 # Framing.
@@ -284,122 +268,6 @@ def test_no_reason_hides_another():
     assert session.replies == len(REFUSED) + 1
 
 
-# Axes.
-
-AXES = {
-    "default": DEFAULT_AXES,
-    "right-handed Y-up": ((0, 0, -1), (0, 1, 0)),
-    "X forward, Z up": ((1, 0, 0), (0, 0, 1)),
-    "Y forward, Z up": ((0, 1, 0), (0, 0, 1)),
-    "oblique": ((2 / 3, -1 / 3, 2 / 3), (2 / 3, 2 / 3, -1 / 3)),
-    "not of unit length": ((0, 0, 7.5), (0, 0.02, 0)),
-}
-
-
-def in_axes(packages, forward, up):
-    """Return frames of the same drive from a car whose own axes are others."""
-    frames = np.frombuffer(b"".join(packages), FRAME.dtype).copy()
-
-    def base(forward, up):
-        f, u = (np.array(v, float) / np.linalg.norm(v) for v in (forward, up))
-        return np.column_stack([f, u, np.cross(f, u)])
-
-    change = Rotation.from_matrix(base(*DEFAULT_AXES) @ base(forward, up).T)  # new car coordinates to the default ones
-    frames["orientation"] = (Rotation.from_quat(frames["orientation"].astype(float)) * change).as_quat()
-    return [frames[i : i + 1].tobytes() for i in range(len(frames))]
-
-
-def motions_of(session, packages):
-    rows = []
-    for package in packages:
-        session.feed(package, 0)
-        rows.append(session.newest())
-    return np.concatenate(rows)
-
-
-def assert_same_drive(actual, expected):
-    for name in CHANNELS:
-        # The quaternion was rounded to single precision once more.
-        np.testing.assert_allclose(actual[name], expected[name], rtol=0, atol=1e-5, err_msg=name)
-
-
-TURNING = FRAMES[1500:1520]
-
-
-@pytest.fixture(scope="module")
-def drive():
-    return motions_of(began(), TURNING)
-
-
-@pytest.mark.parametrize("name", AXES)
-def test_body_motion_does_not_depend_on_the_axes_a_car_announces(drive, name):
-    session = new_session()
-    session.feed(init(*AXES[name]), 0)
-    assert_same_drive(motions_of(session, in_axes(TURNING, *AXES[name])), drive)
-
-
-def test_a_second_init_package_replaces_the_axes(drive):
-    session = began(frame())
-    session.newest()
-    for name in ("X forward, Z up", "oblique", "default"):
-        assert session.feed(init(*AXES[name]), 0) == (INIT_REPLY, True)
-        assert_same_drive(motions_of(session, in_axes(TURNING, *AXES[name])), drive)
-    assert session.rejected == {}
-    assert session.sessions == 1
-
-
-BAD_AXES = {
-    "zero forward": ((0, 0, 0), (0, 1, 0)),
-    "zero up": ((0, 0, 1), (0, 0, 0)),
-    "parallel": ((0, 1, 0), (0, 1, 0)),
-    "opposite": ((0, 1, 0), (0, -1, 0)),
-    "at 45 degrees": ((0, 1, 1), (0, 1, 0)),
-}
-
-
-@pytest.mark.parametrize("name", BAD_AXES)
-@pytest.mark.parametrize("before", [None, "X forward, Z up"])
-def test_bad_axes_fall_back_to_the_default_ones_with_a_warning(drive, name, before):
-    session = new_session()
-    if before:
-        session.feed(init(*AXES[before]), 0)
-    session.events()
-    assert session.feed(init(*BAD_AXES[name]), 7) == (INIT_REPLY, True)
-    assert session.events() == [(7, "axes", 39)]
-    assert session.rejected == {"axes": 1}
-    assert_same_drive(motions_of(session, TURNING), drive)
-
-
-def test_axes_slightly_off_a_right_angle_are_taken_and_straightened():
-    session = new_session()
-    session.feed(init((0, 0.05, 1), (0, 1, 0)), 0)
-    session.feed(frame(acceleration=(0, 0, 2)), 0)
-    assert session.rejected == {}
-    # Forward is as announced: 0.05 upwards.
-    assert session.newest()["pitch"][0] == pytest.approx(math.atan(0.05), abs=1e-8)
-
-
-# Options: what the document leaves open.
-
-
-def test_quaternion_order_sense_rates_and_gravity_can_be_set():
-    turn = Rotation.from_euler("yxz", [0.7, -0.2, 0.1])
-    x, y, z, w = turn.as_quat()
-    acceleration, omega = np.array([0.3, -0.4, 2.0]), np.array([0.2, -0.5, 0.1])
-    plain = began(frame(orientation=(x, y, z, w), acceleration=acceleration, angular_velocity=omega)).newest()
-    others = [
-        ({"quaternion": "wxyz"}, {"orientation": (w, x, y, z)}),
-        ({"rotation": "world_to_car"}, {"orientation": turn.inv().as_quat()}),
-        ({"rates": "car"}, {"angular_velocity": turn.inv().apply(omega)}),
-        ({"gravity": "included"}, {"acceleration": acceleration + np.array([0, 9.80665, 0])}),
-    ]
-    for options, fields in others:
-        defaults = {"orientation": (x, y, z, w), "acceleration": acceleration, "angular_velocity": omega}
-        motion = began(frame(**{**defaults, **fields}), **options).newest()
-        for name in CHANNELS[:9]:
-            assert motion[name][0] == pytest.approx(plain[name][0], abs=2e-6), (options, name)
-
-
 # What ends a connection.
 
 
@@ -438,14 +306,6 @@ def test_a_frame_cut_short_is_forgotten_by_the_next_session(size):
     assert session.newest()["surge"][0] == 3.0
     assert session.rejected == {"before_init": 1}
     assert session.sessions == 2
-
-
-def test_a_new_session_forgets_the_axes_of_the_one_before(drive):
-    session = new_session()
-    session.feed(init(*AXES["oblique"]), 0)
-    session.begin(0)
-    session.feed(init(*BAD_AXES["parallel"]), 0)
-    assert_same_drive(motions_of(session, TURNING), drive)
 
 
 def test_frame_time_begins_again_with_every_init_package():
@@ -520,127 +380,3 @@ def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
 def test_a_session_refuses_more_than_it_has_room_for(messages, reply):
     with pytest.raises(ValueError, match="allowed"):
         Session([message.compiled() for message in messages], BodyStage(), unknown_reply=reply)
-
-
-# Fuzz.
-
-PROFILES = [motioncue.load_profile(name) for name in ("ccd-dk", "ccd-dk-washout")]
-
-
-def chunked(draw, data):
-    """Cut `data` into pieces at drawn places."""
-    cuts = draw(st.lists(st.integers(0, len(data)), max_size=12))
-    edges = sorted({0, len(data), *cuts})
-    return [data[start:end] for start, end in pairwise(edges)]
-
-
-@st.composite
-def random_streams(draw):
-    """Pieces of nothing in particular, some of it with the size field of a package."""
-    sizes = st.sampled_from([0, 2, 3, 4, 39, 107, 512, 513, 39 << 8, 107 << 8])
-    kinds = st.sampled_from([0, 1, 2, 3, 255])
-    heads = st.builds(lambda size, kind: struct.pack("<HB", size, kind), sizes, kinds)
-    packages = st.builds(bytes.__add__, heads, st.binary(max_size=120))
-    return chunked(draw, b"".join(draw(st.lists(st.one_of(st.binary(max_size=300), packages), max_size=8))))
-
-
-def mutate(draw, data):
-    """Return `data` with one thing wrong."""
-    kind = draw(st.sampled_from(["flip", "byte", "nan", "insert", "delete", "duplicate", "truncate"]))
-    at = draw(st.sampled_from(range(len(data))))
-    end = min(len(data), at + draw(st.integers(1, 250)))
-    if kind == "flip":
-        return data[:at] + bytes([data[at] ^ (1 << draw(st.integers(0, 7)))]) + data[at + 1 :]
-    if kind == "byte":
-        return data[:at] + bytes([draw(st.integers(0, 255))]) + data[at + 1 :]
-    if kind == "nan":
-        return data[:at] + struct.pack("<f", draw(st.sampled_from([math.nan, math.inf, 1e30, -5e3]))) + data[at + 4 :]
-    if kind == "insert":
-        return data[:at] + draw(st.binary(min_size=1, max_size=130)) + data[at:]
-    if kind == "delete":
-        return data[:at] + data[end:]
-    if kind == "duplicate":
-        return data[:end] + data[at:]
-    return data[:at]
-
-
-@st.composite
-def damaged_streams(draw):
-    """Pieces of a real stream that a few things happened to."""
-    first = draw(st.integers(0, len(FRAMES) - 30))
-    packages = FRAMES[first : first + draw(st.integers(4, 25))]
-    if draw(st.booleans()):
-        place = draw(st.sampled_from(range(len(packages))))
-        axes = draw(st.sampled_from([*AXES.values(), *BAD_AXES.values()]))
-        packages = [*packages[:place], init(*axes), *packages[place:]]
-    if draw(st.booleans()):
-        # Framing is kept: what is wrong is inside a package.
-        for place in draw(st.lists(st.sampled_from(range(len(packages))), min_size=1, max_size=5)):
-            head, body = packages[place][:2], packages[place][2:]
-            packages[place] = head + mutate(draw, body)[: len(body)].ljust(len(body), b"\xff")
-        return chunked(draw, b"".join([INIT_PACKAGE, *packages]))
-    data = b"".join([INIT_PACKAGE, *packages])
-    for _ in range(draw(st.integers(1, 5))):
-        data = mutate(draw, data) or INIT_PACKAGE
-    return chunked(draw, data)
-
-
-def within_limits(motion):
-    """Say whether every channel is a number that the accepted fields allow."""
-    limits = {
-        "surge": 2000.0, "sway": 2000.0, "heave": 2000.0, "roll_rate": 100.0, "pitch_rate": 100.0, "yaw_rate": 100.0,
-        "speed": 500.0,
-    }  # fmt: skip
-    vectors = all(abs(motion[name][0]) <= math.sqrt(3) * limit * (1 + 1e-9) for name, limit in limits.items())
-    angles = all(abs(motion[name][0]) <= math.pi for name in ("roll", "pitch", "yaw"))
-    return vectors and angles and all(math.isfinite(motion[name][0]) for name in CHANNELS)
-
-
-@settings(max_examples=500)
-@given(pieces=st.one_of(random_streams(), damaged_streams()))
-def test_any_stream_is_taken_as_the_reference_takes_it(pieces):
-    session, reference = new_session(), Reference()
-    replies, still_open = b"", True
-    for piece in pieces:
-        if not still_open:
-            break
-        answer, still_open = session.feed(piece, 0)
-        replies += answer
-        before = reference.frames
-        reference.feed(piece)
-        row = session.newest()
-        assert (row is not None) == (reference.frames > before)
-        assert row is None or within_limits(row)
-    assert still_open == reference.open
-    assert replies == reference.replies
-    assert session.accepted == reference.frames
-    assert reference.agrees(session.rejected), (session.rejected, reference.refused)
-
-
-@settings(max_examples=250)
-@given(
-    connections=st.lists(st.one_of(random_streams(), damaged_streams()), min_size=1, max_size=3),
-    profile=st.sampled_from(PROFILES),
-)
-def test_only_accepted_frames_move_the_cue(connections, profile):
-    """Two engines on one time: one is fed everything, the other what the reference accepts, package by package."""
-    fuzzed, clean = (Pipeline(profile, FakeClock(START), trace=1000) for _ in range(2))
-    now = START
-    for pieces in connections:
-        reference, still_open = Reference(), True
-        for pipeline in (fuzzed, clean):
-            pipeline.session.begin(now)
-        for piece in pieces:
-            now += FRAME_INTERVAL
-            for pipeline in (fuzzed, clean):
-                pipeline.emitter.run(until_ns=now)
-            if still_open:
-                _, still_open = fuzzed.session.feed(piece, now)
-                for package in reference.feed(piece):
-                    clean.session.feed(package, now)
-    for pipeline in (fuzzed, clean):
-        pipeline.emitter.run(until_ns=now + 3 * FRAME_INTERVAL)
-    assert clean.session.rejected == {}
-    assert clean.session.accepted == fuzzed.session.accepted
-    assert bits(fuzzed.emitter.trace) == bits(clean.emitter.trace)
-    assert fuzzed.emitter.counts()["not_finite"] == 0

@@ -1,5 +1,6 @@
 """What the tests of trouble share: a whole pipeline on a clock that takes no time, and cars that make trouble."""
 
+import math
 from functools import cache
 
 import numpy as np
@@ -7,6 +8,7 @@ import quaternion as npq
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.engine import Pipeline
@@ -201,3 +203,88 @@ def hard(rate_hz):
     frames = encode_states(hard_states(rate_hz))
     frames["frame_time"] = 1.0 / rate_hz
     return frames
+
+
+EPS = np.finfo(np.float64).eps
+MOVES = {(state, to) for state, _, to, _ in TABLE}
+REASONS = {(state, to): {r[3] for r in TABLE if (r[0], r[2]) == (state, to)} for state, to in MOVES}
+OF_INPUT = {
+    "teleport", "impossible_acceleration", "impossible_rate", "frame_time_jump", "frozen", "paused", "reconnect",
+    "input_lost",
+}  # fmt: skip
+
+
+def turn_of(pace):
+    """Return the largest second difference of the weight, in pace^2.
+
+    w = x^3 (10 - 15 x + 6 x^2) has slope at most 15/8 and curvature at most 10/sqrt(3).  The position's velocity
+    follows +-pace through a critically damped lag L = 20 pace, so its acceleration is at most pace 2 L/e whatever the
+    pattern (the integral of |L^2 (1 - L t) exp(-L t)|); explicit steps of the lag overshoot that by up to L.  Beside
+    an end, where the velocity jumps, w is 10 x^3: 80 pace more.
+    """
+    return (15 / 8 * 40 / math.e) * (1 + 20 * pace) + 10 / math.sqrt(3) + 80 * pace
+
+
+class Checker:
+    """What must hold at every tick, over the ticks since the last call."""
+
+    def __init__(self, bench):
+        self.bench = bench
+        self.done = 0
+        profile = bench.profile
+        self.pace = min(1.0, round(1e9 / profile.output.rate_hz) * 1e-9 / profile.source.fade_s)
+        self.dt = round(1e9 / profile.output.rate_hz) * 1e-9
+        self.bounds = profile.limits.bounds()
+        self.at = "OFFLINE"
+
+    def __call__(self):
+        bench, trace = self.bench, self.bench.trace
+        moves = bench.transitions()
+        if len(trace) > self.done:
+            self.ticks(trace[max(0, self.done - 3) :], fresh=self.done == 0)
+        self.done = len(trace)
+        self.transitions(moves)
+        counts = bench.emitter.counts()
+        assert counts["ticks"] == len(trace)
+        assert counts["not_finite"] == 0
+        rejected = sum(bench.session.rejected.values())
+        assert bench.session.accepted + rejected == bench.fed + bench.session.rejected.get("axes", 0)
+
+    def ticks(self, trace, fresh):
+        cue, weight = trace["cue"], trace["weight"]
+        # Packets keep flowing, on the grid.
+        index = trace["index"]
+        assert (np.diff(index) >= 1).all()
+        assert (np.diff(trace["deadline"]) == np.diff(index) * round(1e9 / self.bench.profile.output.rate_hz)).all()
+        # Finite, all of it: what the source lacks is the engine's speed alone.
+        for name in (*MOVERS, "speed"):
+            assert np.isfinite(cue[name]).all()
+        # The weight.
+        assert weight.min() >= 0.0
+        assert weight.max() <= 1.0
+        weight = np.concatenate([np.zeros(3), weight]) if fresh else weight
+        if 20 * self.pace <= 0.5:
+            assert np.abs(np.diff(weight)).max(initial=0.0) <= 15 / 8 * self.pace * (1 + 1e-9)
+            assert np.abs(np.diff(weight, 2)).max(initial=0.0) <= turn_of(self.pace) * self.pace**2
+        # Neutral is neutral.
+        for name in MOVERS:
+            assert not cue[name][trace["state"] == State.OFFLINE].any()
+        # The limits.
+        for name, bounds in self.bounds.items():
+            path = np.concatenate([np.zeros(3), cue[name]] if fresh else [cue[name]]).astype(np.longdouble)
+            for order, bound in enumerate(bounds):
+                if bound is not None:
+                    worst = np.abs(np.diff(path, order)).max(initial=0.0)
+                    assert worst <= bound * self.dt**order * (1 + 4 * EPS) + 2**order * EPS * bounds[0], (name, order)
+
+    def transitions(self, moves):
+        for move in moves:
+            assert move["from"] == self.at
+            assert (move["from"], move["to"]) in MOVES
+            reasons = REASONS[move["from"], move["to"]]
+            assert move["reason"] in reasons or ("(the input's)" in reasons and move["reason"] in OF_INPUT)
+            assert math.isfinite(move["value"])
+            assert math.isfinite(move["limit"])
+            self.at = move["to"]
+        if self.done:
+            assert self.bench.state == self.at

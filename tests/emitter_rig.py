@@ -1,0 +1,60 @@
+"""What the tests of the emitter share: a pipeline on a clock that takes no time, and a simulator of its own."""
+
+from helpers import frame, init
+
+import motioncue
+from motioncue.kernels.clock import FakeClock
+from motioncue.runtime.engine import Pipeline
+
+START = 1_000_000_000
+PERIOD = 3_000_030  # 333.33 Hz in whole nanoseconds
+FRAME_INTERVAL = 16_666_667
+MOVING = {"acceleration": (-0.5, 0.25, 2.0), "velocity": (0.0, 0.0, 12.0), "angular_velocity": (0.1, 0.2, 0.3)}
+
+CHANNELS = [name for name in motioncue.CUE_DTYPE.names if name != "time"]
+PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driving does not send it
+
+
+def profile(name="ccd-dk", **source):
+    return motioncue.load_profile(name, *(f"source.{key}={value}" for key, value in source.items()))
+
+
+DIRECT, WASHOUT = profile(), profile("ccd-dk-washout")
+
+
+class Rig:
+    """A pipeline on a fake clock, and a simulator that sends the same frame again and again."""
+
+    def __init__(self, settings=DIRECT, trace=20_000, clock=None, **fields):
+        self.now = START
+        self.pipeline = Pipeline(settings, clock or FakeClock(START), trace)
+        self.emitter = self.pipeline.emitter
+        self.package = frame(**(fields or MOVING))
+        self.pipeline.session.begin(START)
+        self.pipeline.session.feed(init(), START)
+        self.next_frame = START
+
+    def frames_for(self, seconds):
+        """Run with frames at 60 Hz."""
+        end = self.now + round(seconds * 1e9)
+        while self.next_frame < end:
+            self.emitter.run(until_ns=self.next_frame)
+            self.last_frame = self.next_frame
+            self.pipeline.session.feed(self.package, self.next_frame)
+            self.next_frame += FRAME_INTERVAL
+        return self._run(end)
+
+    def silence_for(self, seconds):
+        """Run without frames."""
+        self._run(self.now + round(seconds * 1e9))
+        self.next_frame = self.now
+        return self
+
+    def _run(self, end):
+        self.emitter.run(until_ns=end)
+        self.now = end
+        return self
+
+    @property
+    def trace(self):
+        return self.emitter.trace

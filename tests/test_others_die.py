@@ -1,0 +1,120 @@
+"""Who talks to the engine may be killed at any time: the stream goes on, the ride ends in a fade, and is told once."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from helpers import Sink, eventually, free_port
+
+from motioncue.protocols.dk import MOTION
+from motioncue.runtime.engine import Engine, load_profile
+from motioncue.virtual.city_car_driving import Simulator
+from motioncue.virtual.city_car_driving import driven as driven_packages
+
+SIMULATOR = """
+import sys
+from motioncue.virtual.city_car_driving import Simulator, driven
+Simulator(sys.argv[1], driven("turns", 60)).run()
+"""
+
+VIEWER = """
+import sys
+from motioncue.virtual.dk import DatagramListener
+listener = DatagramListener("dk", sys.argv[1:])
+print("listening", flush=True)
+listener.run()
+"""
+
+
+def settings_for(folder, motion):
+    """Return a profile from a socket in `folder` to a UDP endpoint."""
+    return load_profile(
+        "ccd-dk", f"source.endpoint=unix://{folder}/s", "source.fade_s=0.5", f"output.motion={motion}",
+        f"output.gauges={somewhere()}",
+    )  # fmt: skip
+
+
+def somewhere():
+    """Return a UDP endpoint of this machine at which nobody listens."""
+    return f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets")
+def test_every_transition_is_logged_once_however_often_statistics_are_asked_for(tmp_path, caplog):
+    caplog.set_level("DEBUG", "motioncue")
+    with Engine(settings_for(tmp_path, somewhere())) as engine:
+        simulator = Simulator(f"unix://{tmp_path}/s", driven_packages("turns", 60, 2.0))
+        thread = threading.Thread(target=simulator.run, daemon=True)
+        thread.start()
+        while thread.is_alive():
+            engine.stats()
+        eventually(lambda: engine.stats()["state"] == "OFFLINE")
+    moves = engine.stats()["transitions"]
+    assert len(moves) >= 4
+    said = [record.getMessage().split(" (")[0] for record in caplog.records if " to " in record.getMessage()]
+    assert said == [f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}" for move in moves]
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets and signals")
+def test_killing_the_simulator_leads_into_the_fade_and_the_stream_goes_on(tmp_path):
+    with Sink() as platform, Engine(settings_for(tmp_path, platform.url)) as engine:
+        simulator = subprocess.Popen([sys.executable, "-c", SIMULATOR, f"unix://{tmp_path}/s"])
+        try:
+            eventually(lambda: engine.stats()["state"] == "RUNNING")
+        finally:
+            os.kill(simulator.pid, signal.SIGKILL)
+            simulator.wait()
+        eventually(lambda: engine.stats()["state"] == "OFFLINE")
+        so_far = len(platform.packets)
+        eventually(lambda: len(platform.packets) > so_far + 100)
+        stats = engine.stats()
+    ways = [(move["from"], move["to"]) for move in stats["transitions"]]
+    assert ways[-2:] == [("HOLDING", "PARKING"), ("PARKING", "OFFLINE")] or ways[-2:] == [
+        ("RUNNING", "PARKING"), ("PARKING", "OFFLINE"),
+    ]  # fmt: skip
+    decoded = np.frombuffer(b"".join(platform.packets), MOTION.dtype)
+    for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
+        assert np.isfinite(decoded[name]).all()
+        assert not decoded[name][-50:].any()
+    assert stats["send_errors"] == 0
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="Unix sockets and signals")
+def test_killing_the_viewer_changes_nothing_for_the_engine(tmp_path):
+    url = somewhere()
+    viewer = subprocess.Popen([sys.executable, "-c", VIEWER, url], stdout=subprocess.PIPE, text=True)
+    assert viewer.stdout is not None
+    assert viewer.stdout.readline().strip() == "listening"
+    with Engine(settings_for(tmp_path, url)) as engine:
+        simulator = subprocess.Popen([sys.executable, "-c", SIMULATOR, f"unix://{tmp_path}/s"])
+        try:
+            eventually(lambda: engine.stats()["state"] == "RUNNING")
+            os.kill(viewer.pid, signal.SIGKILL)
+            viewer.wait()
+            viewer.stdout.close()
+            frames, packets = engine.stats()["frames_received"], engine.stats()["packets_sent"]
+            # The port is closed now: the system may refuse datagrams, the engine counts and goes on.
+            eventually(lambda: engine.stats()["packets_sent"] > packets + 300)
+            eventually(lambda: engine.stats()["frames_received"] > frames + 30)
+            # Another platform at the same port is served again.
+            with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as platform:
+                platform.bind(("127.0.0.1", int(url.rpartition(":")[2])))
+                platform.settimeout(30)
+                assert len(platform.recv(4096)) == MOTION.size
+            os.kill(simulator.pid, signal.SIGKILL)
+            simulator.wait()
+            eventually(lambda: engine.stats()["state"] == "OFFLINE")
+        finally:
+            simulator.kill()
+            simulator.wait()
+    stats = engine.stats()
+    assert stats["datagrams_sent"] + stats["send_errors"] == 2 * stats["packets_sent"]  # motion and gauges
+    assert all(move["to"] != "FAULT" for move in stats["transitions"])

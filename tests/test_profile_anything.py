@@ -1,0 +1,111 @@
+"""Profiles: whatever a file or an override holds, it loads or it is refused."""
+
+import contextlib
+import math
+
+import numpy as np
+import pytest
+from helpers import BASE
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue.errors import ConfigError, EndpointError
+from motioncue.profile import parse_profile, profile_text
+from motioncue.runtime.engine import check, load_profile
+
+WASHOUT = "ccd-dk-washout"
+AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+KEYS = st.sampled_from(
+    [
+        *("source", "system", "endpoint", "hold_s", "fade_s", "head_m", "options", "quaternion", "description", "name"),
+        *("cueing", "algorithm", "preset", "surge", "sway", "heave", "roll", "pitch", "yaw", "tilt"),
+        *("gain", "order", "cutoff_hz", "damping", "break_hz", "limit_m_s2"),
+        *("output", "rate_hz", "motion", "gauges"),
+    ]
+) | st.text("abc_ .`[]0é\"'", min_size=1, max_size=6)
+SCALARS = (
+    st.integers(-(10**20), 10**20)
+    | st.floats()
+    | st.booleans()
+    | st.text(max_size=10)
+    | st.sampled_from(["direct", "classical", "simona", "utias", "dk", "city-car-driving", "udp://127.0.0.1:1", 2, 0.5])
+)
+TREES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
+)
+TABLES = st.fixed_dictionaries({}, optional=dict.fromkeys(("source", "cueing", "output", "name", "x"), TREES))
+
+
+def toml(value):
+    """Return a value as TOML, tables inline."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{quoted(key)} = {toml(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(toml, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if math.isfinite(value) else str(value)
+    return str(value) if isinstance(value, int) else quoted(value)
+
+
+def quoted(text):
+    return '"' + "".join(c if c.isalnum() and c.isascii() else f"\\U{ord(c):08x}" for c in text) + '"'
+
+
+def loads(text, *overrides):
+    """Load a profile as a file would be; only the two errors may come out."""
+    with contextlib.suppress(ConfigError, EndpointError):
+        check(parse_profile(text, overrides=overrides))
+
+
+@settings(max_examples=300)
+@given(tables=TABLES)
+def test_any_tables_load_or_are_refused(tables):
+    loads("\n".join(f"{quoted(key)} = {toml(value)}" for key, value in tables.items()))
+
+
+@settings(max_examples=200)
+@given(text=st.text(max_size=200) | st.text("[]{}=.,\"'# \n01e-+abc_", max_size=60))
+def test_any_text_loads_or_is_refused(text):
+    loads(text)
+    loads(BASE + text)
+
+
+@settings(max_examples=300)
+@given(path=st.lists(KEYS, min_size=1, max_size=4), tree=TREES, profile=st.sampled_from(["ccd-dk", WASHOUT]))
+def test_any_override_loads_or_is_refused(path, tree, profile):
+    text = profile_text(profile)
+    loads(text, f"{'.'.join(path)}={toml(tree)}")
+    loads(text, f"{'.'.join(path)}={tree}")
+
+
+@settings(max_examples=200)
+@given(override=st.text(st.characters(), max_size=40))
+def test_any_text_as_an_override_loads_or_is_refused(override):
+    loads(BASE, override)
+    loads(BASE, f"source.{override}")
+
+
+@settings(max_examples=100)
+@given(
+    gains=st.lists(st.floats(-10, 10), min_size=6, max_size=6),
+    cutoffs=st.lists(st.floats(0.001, 100), min_size=6, max_size=6),
+    orders=st.lists(st.sampled_from([1, 2, 3]), min_size=6, max_size=6),
+    rate_hz=st.floats(10, 400),
+)
+def test_whatever_loads_also_runs(gains, cutoffs, orders, rate_hz):
+    overrides = [f"output.rate_hz={rate_hz!r}"]
+    for axis, gain, cutoff, order in zip(AXES, gains, cutoffs, orders, strict=True):
+        overrides += [f"cueing.{axis}.{key}={value!r}" for key, value in (("gain", gain), ("cutoff_hz", cutoff))]
+        overrides += [f"cueing.{axis}.order={order}", f"cueing.{axis}.break_hz={0.5 * cutoff!r}"]
+    if max(cutoffs) >= 0.5 * rate_hz:
+        with pytest.raises(ConfigError, match="half the output rate"):
+            load_profile(WASHOUT, *overrides)
+        return
+    profile = load_profile(WASHOUT, *overrides)
+    motion = np.zeros(50, motioncue.MOTION_DTYPE)
+    motion["surge"] = 3.0
+    cue = motioncue.cue(profile, motion)
+    assert all(np.isfinite(cue[name]).all() for name in cue.dtype.names)

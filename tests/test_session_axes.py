@@ -1,0 +1,124 @@
+"""The session of City Car Driving: the axes that a car announces, and what its document leaves open."""
+
+import math
+
+import numpy as np
+import pytest
+from helpers import (
+    AXES,
+    BAD_AXES,
+    CHANNELS,
+    DEFAULT_AXES,
+    FRAMES,
+    INIT_REPLY,
+    began,
+    frame,
+    init,
+    new_session,
+)
+from scipy.spatial.transform import Rotation
+
+from motioncue.protocols.city_car_driving import FRAME
+
+
+def in_axes(packages, forward, up):
+    """Return frames of the same drive from a car whose own axes are others."""
+    frames = np.frombuffer(b"".join(packages), FRAME.dtype).copy()
+
+    def base(forward, up):
+        f, u = (np.array(v, float) / np.linalg.norm(v) for v in (forward, up))
+        return np.column_stack([f, u, np.cross(f, u)])
+
+    change = Rotation.from_matrix(base(*DEFAULT_AXES) @ base(forward, up).T)  # new car coordinates to the default ones
+    frames["orientation"] = (Rotation.from_quat(frames["orientation"].astype(float)) * change).as_quat()
+    return [frames[i : i + 1].tobytes() for i in range(len(frames))]
+
+
+def motions_of(session, packages):
+    rows = []
+    for package in packages:
+        session.feed(package, 0)
+        rows.append(session.newest())
+    return np.concatenate(rows)
+
+
+def assert_same_drive(actual, expected):
+    for name in CHANNELS:
+        # The quaternion was rounded to single precision once more.
+        np.testing.assert_allclose(actual[name], expected[name], rtol=0, atol=1e-5, err_msg=name)
+
+
+TURNING = FRAMES[1500:1520]
+
+
+@pytest.fixture(scope="module")
+def drive():
+    return motions_of(began(), TURNING)
+
+
+@pytest.mark.parametrize("name", AXES)
+def test_body_motion_does_not_depend_on_the_axes_a_car_announces(drive, name):
+    session = new_session()
+    session.feed(init(*AXES[name]), 0)
+    assert_same_drive(motions_of(session, in_axes(TURNING, *AXES[name])), drive)
+
+
+def test_a_second_init_package_replaces_the_axes(drive):
+    session = began(frame())
+    session.newest()
+    for name in ("X forward, Z up", "oblique", "default"):
+        assert session.feed(init(*AXES[name]), 0) == (INIT_REPLY, True)
+        assert_same_drive(motions_of(session, in_axes(TURNING, *AXES[name])), drive)
+    assert session.rejected == {}
+    assert session.sessions == 1
+
+
+@pytest.mark.parametrize("name", BAD_AXES)
+@pytest.mark.parametrize("before", [None, "X forward, Z up"])
+def test_bad_axes_fall_back_to_the_default_ones_with_a_warning(drive, name, before):
+    session = new_session()
+    if before:
+        session.feed(init(*AXES[before]), 0)
+    session.events()
+    assert session.feed(init(*BAD_AXES[name]), 7) == (INIT_REPLY, True)
+    assert session.events() == [(7, "axes", 39)]
+    assert session.rejected == {"axes": 1}
+    assert_same_drive(motions_of(session, TURNING), drive)
+
+
+def test_axes_slightly_off_a_right_angle_are_taken_and_straightened():
+    session = new_session()
+    session.feed(init((0, 0.05, 1), (0, 1, 0)), 0)
+    session.feed(frame(acceleration=(0, 0, 2)), 0)
+    assert session.rejected == {}
+    # Forward is as announced: 0.05 upwards.
+    assert session.newest()["pitch"][0] == pytest.approx(math.atan(0.05), abs=1e-8)
+
+
+# Options: what the document leaves open.
+
+
+def test_quaternion_order_sense_rates_and_gravity_can_be_set():
+    turn = Rotation.from_euler("yxz", [0.7, -0.2, 0.1])
+    x, y, z, w = turn.as_quat()
+    acceleration, omega = np.array([0.3, -0.4, 2.0]), np.array([0.2, -0.5, 0.1])
+    plain = began(frame(orientation=(x, y, z, w), acceleration=acceleration, angular_velocity=omega)).newest()
+    others = [
+        ({"quaternion": "wxyz"}, {"orientation": (w, x, y, z)}),
+        ({"rotation": "world_to_car"}, {"orientation": turn.inv().as_quat()}),
+        ({"rates": "car"}, {"angular_velocity": turn.inv().apply(omega)}),
+        ({"gravity": "included"}, {"acceleration": acceleration + np.array([0, 9.80665, 0])}),
+    ]
+    for options, fields in others:
+        defaults = {"orientation": (x, y, z, w), "acceleration": acceleration, "angular_velocity": omega}
+        motion = began(frame(**{**defaults, **fields}), **options).newest()
+        for name in CHANNELS[:9]:
+            assert motion[name][0] == pytest.approx(plain[name][0], abs=2e-6), (options, name)
+
+
+def test_a_new_session_forgets_the_axes_of_the_one_before(drive):
+    session = new_session()
+    session.feed(init(*AXES["oblique"]), 0)
+    session.begin(0)
+    session.feed(init(*BAD_AXES["parallel"]), 0)
+    assert_same_drive(motions_of(session, TURNING), drive)

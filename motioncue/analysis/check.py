@@ -204,14 +204,15 @@ def _options(
     singles = [{name: value} for name, values in choices.items() for value in values if value != base[name]]
     changes: dict[str, Any] = {}
     if cost:
-        pairs = [{**a, **b} for a, b in itertools.combinations(singles, 2) if not a.keys() & b.keys()]
-        for group in (singles, pairs):
+        # An acceleration from the velocity agrees with it by nature: it is the way out when no reading is.
+        readings = [change for change in singles if "source.acceleration" not in change]
+        pairs = [{**a, **b} for a, b in itertools.combinations(readings, 2) if not a.keys() & b.keys()]
+        for group in (readings, pairs, singles):
             best = min(group, key=costs, default=None)
-            if best is not None and costs(best) < cost:
+            if best is not None and costs(best) < cost and (costs(best) == 0 or group is singles):
                 equal = [change for change in group if costs(change) == costs(best)]
                 changes = best if len(equal) == 1 else {}
-                if costs(best) == 0 or group is pairs:
-                    break
+                break
     found = []
     verdicts = {finding.name: finding for finding in findings}
     settling: Mapping[str, str] = getattr(source.module, "SETTLED_BY", {})

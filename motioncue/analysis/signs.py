@@ -137,6 +137,8 @@ def _compare(name: str, found: Array, expected: Array, least: float, unit: str, 
         return Finding(name, "wrong", f"{evidence}: the sign is turned")
     if correlation > CORRELATION:
         return Finding(name, "wrong", f"{evidence}: another unit or scale")
+    if y @ y < 0.04 * (x @ x):
+        return Finding(name, "wrong", f"{evidence}: it hardly moves")
     if abs(correlation) < 0.7 and int((np.abs(x) > LOUD * least).sum()) >= WINDOWS:
         return Finding(name, "wrong", f"{evidence}: it follows something else")
     return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", manoeuvre)

@@ -1,0 +1,87 @@
+"""`motioncue check`: files, captures and live sources, by what they are called and what they hold."""
+
+import json
+import socket
+import threading
+
+import pytest
+from click.testing import CliRunner
+from helpers import stream_url
+
+from motioncue.cli import cli
+from motioncue.recording.read import sample_recording
+from motioncue.virtual.simulators import drive_packages, make_simulator
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["check", *map(str, arguments)])
+
+
+def test_a_file_is_examined_and_its_system_told_by_its_content():
+    result = run(sample_recording(), "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert found["system"] == "city-car-driving"
+    assert found["verdict"] == "unknown"
+    assert found["timing"]["frames"] == 3594
+    names = {finding["name"]: finding["verdict"] for finding in found["findings"]}
+    assert names["surge and speed"] == "ok"
+    assert names["attitude and course"] == "unknown"
+    assert "turn by 30 degrees or more" in result.stdout
+
+
+def test_what_is_wrong_shows_in_the_exit_status(tmp_path):
+    path = tmp_path / "drive.bin"
+    packages = [bytearray(frame.package) for frame in drive_packages("city-car-driving", "tour") if frame.package]
+    for package in packages[1:]:
+        package[35:51] = package[47:51] + package[35:47]  # w, x, y, z
+    path.write_bytes(b"".join(packages))
+    result = run(path)
+    assert result.exit_code == 1
+    assert "change the profile: source.options.quaternion = 'wxyz'" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["no/such/file"], ["no/such/file"]),
+        (["city-car-driving"], ["--at"]),
+        (["nope.toml"], ["nope.toml"]),
+        (["udp://127.0.0.1:1", "--system", "nothing"], ["'nothing'", "city-car-driving"]),
+        (["tcp://127.0.0.1:x"], ["tcp://127.0.0.1:x"]),
+    ],
+)
+def test_what_cannot_be_examined_is_refused(arguments, words):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    for word in words:
+        assert word in result.stderr
+
+
+def test_a_file_of_no_system_is_refused(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"no packets at all")
+    result = run(path)
+    assert result.exit_code == 2
+    assert "no packets of a system that is known" in result.stderr
+    path.write_bytes(b"")
+    assert run(path).exit_code == 2
+
+
+@pytest.mark.rt
+def test_a_live_source_is_examined_and_answered(tmp_path):
+    url = stream_url("unix" if hasattr(socket, "AF_UNIX") else "tcp", tmp_path)
+    simulator = make_simulator("city-car-driving", [url], drive_packages("city-car-driving", "turns"))
+    thread = threading.Thread(target=simulator.run)
+    thread.start()
+    try:
+        result = run(url, "--duration", "4", "--json")
+    finally:
+        simulator.stop()
+        thread.join()
+    assert result.exit_code == 0
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert found["timing"]["frames"] > 100
+    assert found["timing"]["clock"] == "arrival"
+    assert found["verdict"] == "unknown"
+    assert simulator.replies == simulator.sent + simulator.connections

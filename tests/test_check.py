@@ -1,0 +1,250 @@
+"""`motioncue check` never calls a wrong reading right, and finds the one change that mends it.
+
+The virtual car is the truth; what a package says is then turned, as simulators do that have another convention.
+"""
+
+import json
+
+import numpy as np
+import pytest
+
+from motioncue.analysis.check import check
+from motioncue.analysis.signs import MOVING_M_S, Drive, examine
+from motioncue.errors import ConfigError, PacketError
+from motioncue.motion import MOTION_DTYPE
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.recording.read import read_recording, sample_recording
+from motioncue.virtual.simulators import drive_packages
+
+PACKAGES = {
+    name: [frame.package for frame in drive_packages("city-car-driving", name) if frame.package]
+    for name in ("tour", "turns", "brake", "still")
+}
+
+
+def verdicts(report):
+    return {finding.name: finding.verdict for finding in report.findings}
+
+
+def altered(drive, change):
+    """Return a drive's packages with `change` made to every frame."""
+    out = []
+    for package in PACKAGES[drive]:
+        if len(package) == FRAME.size:
+            row = np.frombuffer(bytearray(package), FRAME.dtype)
+            change(row)
+            package = row.tobytes()
+        out.append(package)
+    return out
+
+
+def test_a_drive_of_everything_shows_everything_but_the_lean():
+    report = check("city-car-driving", PACKAGES["tour"])
+    found = verdicts(report)
+    assert found.pop("roll and leaning") == "unknown"  # one of its curves is banked
+    assert set(found.values()) == {"ok"}
+    assert {option.verdict for option in report.options} == {"ok"}
+    assert report.changes == {}
+    assert report.timing.rate_hz == pytest.approx(60.0)
+    assert (report.timing.gaps, report.timing.rejected) == (0, {})
+
+
+def test_a_straight_drive_settles_neither_the_order_nor_the_sense_of_the_quaternion():
+    for packages in (PACKAGES["brake"], read_recording(sample_recording(), "city-car-driving").packages):
+        report = check("city-car-driving", packages)
+        assert report.verdict == "unknown"
+        options = {option.key: option for option in report.options}
+        for name in ("quaternion", "rotation"):
+            option = options[f"source.options.{name}"]
+            assert option.verdict == "unknown"
+            assert "turn by 30 degrees or more" in option.evidence
+        assert verdicts(report)["attitude and course"] == "unknown"
+
+
+def test_a_parked_car_shows_gravity_and_nothing_else():
+    report = check("city-car-driving", PACKAGES["still"])
+    assert {name for name, verdict in verdicts(report).items() if verdict != "unknown"} == {"up", "gravity at rest"}
+    assert report.verdict == "unknown"
+
+
+def turn_quaternion(row):
+    row["orientation"] *= np.array([-1, -1, -1, 1], np.float32)
+
+
+def swap_quaternion(row):
+    row["orientation"] = np.roll(row["orientation"], 1, axis=-1)
+
+
+def add_gravity(row):
+    row["acceleration"] += np.array([0, 9.80665, 0], np.float32)
+
+
+def turn_rates_into_the_car(row):
+    from scipy.spatial.transform import Rotation
+
+    for name in ("angular_velocity", "angular_acceleration"):
+        row[name] = Rotation.from_quat(row["orientation"]).inv().apply(row[name])
+
+
+@pytest.mark.parametrize(
+    ("change", "key", "better"),
+    [
+        (swap_quaternion, "source.options.quaternion", "wxyz"),
+        (turn_quaternion, "source.options.rotation", "world_to_car"),
+        (add_gravity, "source.options.gravity", "included"),
+        (turn_rates_into_the_car, "source.options.rates", "car"),
+    ],
+)
+def test_another_reading_of_the_document_is_found(change, key, better):
+    report = check("city-car-driving", altered("tour", change))
+    assert report.verdict == "wrong"
+    assert report.changes == {key: better}
+    option = next(option for option in report.options if option.key == key)
+    assert (option.verdict, option.better) == ("wrong", better)
+    mended = check("city-car-driving", altered("tour", change), None, {key.rpartition(".")[2]: better})
+    assert mended.verdict != "wrong"
+
+
+@pytest.mark.parametrize(
+    ("field", "factors", "question"),
+    [
+        ("acceleration", (-1, -1, -1), "surge and speed"),
+        ("acceleration", (-1, -1, -1), "sway and turning"),
+        ("acceleration", (0.1, 0.1, 0.1), "surge and speed"),
+        ("angular_velocity", (-1, -1, -1), "rates and attitude"),
+        ("angular_velocity", (180 / np.pi,) * 3, "rates and attitude"),
+    ],
+)
+def test_signs_and_units_that_no_option_explains_are_wrong(field, factors, question):
+    def change(row):
+        row[field] *= np.array(factors, np.float32)
+
+    report = check("city-car-driving", altered("tour", change))
+    assert verdicts(report)[question] == "wrong"
+    assert report.verdict == "wrong"
+
+
+def test_an_acceleration_that_is_not_one_can_be_had_from_the_velocity():
+    def change(row):
+        row["acceleration"] = 0.0
+
+    report = check("city-car-driving", altered("tour", change))
+    assert report.changes == {"source.acceleration": "from_velocity"}
+    mended = check("city-car-driving", altered("tour", change), acceleration="from_velocity")
+    assert mended.verdict != "wrong"
+
+
+# The questions, on drives made of equations.
+
+
+def drive(seconds=30.0, rate_hz=50.0, lean=-0.03, **turned):
+    """Return a car on a flat figure of eight that speeds up and slows down; `turned` flips channels."""
+    time = np.arange(0.0, seconds, 1 / rate_hz)
+    speed = 15.0 + 5.0 * np.sin(0.4 * time)
+    yaw = 1.5 * np.sin(0.3 * time)
+    slope = 0.06 * np.sin(1.2 * time)
+    motion = np.zeros(len(time), MOTION_DTYPE)
+    motion["surge"] = np.gradient(speed, time)
+    turning, climbing = np.gradient(yaw, time), np.gradient(slope, time)
+    motion["sway"] = speed * turning
+    motion["yaw"], motion["pitch"], motion["speed"] = yaw, slope, speed
+    motion["roll"] = roll = lean * motion["sway"]
+    motion["roll_rate"] = np.gradient(roll, time) - turning * np.sin(slope)
+    motion["pitch_rate"] = climbing * np.cos(roll) + turning * np.sin(roll) * np.cos(slope)
+    motion["yaw_rate"] = turning * np.cos(roll) * np.cos(slope) - climbing * np.sin(roll)
+    along = speed * np.cos(slope)
+    velocity = np.stack([along * np.cos(yaw), along * np.sin(yaw), -speed * np.sin(slope)], axis=-1)
+    position = np.cumsum(velocity, axis=0) / rate_hz
+    for channel, factor in turned.items():
+        motion[channel] *= factor
+    return Drive(time, motion, position, velocity, np.zeros(len(time), np.intp))
+
+
+def answers(made):
+    return {finding.name: finding.verdict for finding in examine(made)}
+
+
+QUESTIONS = {
+    "surge": "surge and speed",
+    "sway": "sway and turning",
+    "pitch": "pitch and climb",
+    "yaw": "yaw and course",
+    "roll": "roll and leaning",
+    "roll_rate": "rates and attitude",
+    "pitch_rate": "rates and attitude",
+    "yaw_rate": "rates and attitude",
+}
+
+
+def test_a_good_drive_has_no_wrong_answer():
+    found = answers(drive())
+    assert "wrong" not in found.values()
+    for name in ("attitude and course", "surge and speed", "sway and turning", "pitch and climb", "yaw and course"):
+        assert found[name] == "ok"
+    assert found["roll and leaning"] == "ok"
+
+
+@pytest.mark.parametrize("channel", QUESTIONS)
+def test_every_turned_channel_is_noticed(channel):
+    assert answers(drive(**{channel: -1.0}))[QUESTIONS[channel]] == "wrong"
+
+
+@pytest.mark.parametrize("channel", ["surge", "sway", "pitch"])
+@pytest.mark.parametrize("factor", [3.6, 0.277])
+def test_every_wrong_unit_is_noticed(channel, factor):
+    assert answers(drive(**{channel: factor}))[QUESTIONS[channel]] == "wrong"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_noise_makes_answers_unknown_and_not_wrong(seed):
+    made = drive(seconds=60.0)
+    rng = np.random.default_rng(seed)
+    for channel in ("surge", "sway"):
+        made.motion[channel] += rng.normal(0.0, 1.0, len(made.time))
+    made.motion["pitch"] += rng.normal(0.0, 0.02, len(made.time))
+    assert "wrong" not in answers(made).values()
+
+
+def test_a_teleport_is_no_motion():
+    made = drive()
+    half = len(made.time) // 2
+    made.position[half:] += 500.0
+    made.part[half:] = 1
+    assert "wrong" not in answers(made).values()
+
+
+def test_a_car_without_position_or_velocity_of_its_own_leaves_the_course_open():
+    made = drive()
+    found = answers(made._replace(position=np.full((len(made.time), 3), np.nan), velocity_is_independent=False))
+    assert {found[name] for name in ("attitude and course", "sway and turning", "pitch and climb")} == {"unknown"}
+    assert found["surge and speed"] == "ok"
+
+
+def test_a_slow_car_answers_nothing_about_its_course():
+    made = drive()
+    slow = 0.9 * MOVING_M_S / 20.0
+    found = answers(made._replace(position=made.position * slow, velocity=made.velocity * slow))
+    assert found["attitude and course"] == "unknown"
+
+
+# What cannot be examined.
+
+
+def test_less_than_two_frames_are_refused():
+    with pytest.raises(PacketError, match="found 1 frames"):
+        check("city-car-driving", PACKAGES["still"][:2])
+    with pytest.raises(PacketError, match="before_init"):
+        check("city-car-driving", PACKAGES["still"][1:5])
+    with pytest.raises(ConfigError, match=r"source\.system"):
+        check("dk", [])
+
+
+def test_gaps_and_refused_packages_are_counted():
+    packages = [*PACKAGES["tour"][:100], b"\x6b\x00\x02" + bytes(104), *PACKAGES["tour"][100:200]]
+    times = [0.0, *np.arange(99) / 60.0, 1.7, *(2.0 + np.arange(100) / 60.0)]
+    timing = check("city-car-driving", packages, times).timing
+    assert timing.frames == 199
+    assert timing.rejected == {"quaternion": 1}
+    assert timing.gaps == 1
+    assert timing.longest_gap_s == pytest.approx(2.0 - 98 / 60.0)
+    assert json.dumps(timing._asdict())

@@ -308,6 +308,12 @@ def test_a_frame_cut_short_is_forgotten_by_the_next_session(size):
     assert session.sessions == 2
 
 
+def test_a_refused_frame_takes_no_time():
+    session = began(frame(), frame(orientation=(0, 0, 0, 0)), frame())
+    assert session.rejected == {"quaternion": 1}
+    assert session.newest()["frame_time"][0] == pytest.approx(2 / 60)
+
+
 def test_frame_time_begins_again_with_every_init_package():
     session = began(frame(frame_time=0.25), frame(frame_time=0.5))
     assert session.newest()["frame_time"][0] == 0.75

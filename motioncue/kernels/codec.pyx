@@ -35,7 +35,7 @@ cdef class Table:
         for i, (offset, dtype, slot, scale, limit, absent, *more) in enumerate(rows):
             dtype = np.dtype(dtype)
             optional = bool(more) and more[0]
-            bias = more[1] if len(more) > 1 else 0.0
+            bias = more[1] if len(more) > 1 else -0.0     # which added changes nothing, not even the sign of a zero
             name = dtype.str.replace(">", "<")
             if name not in FORMATS:
                 raise ValueError(f"row {i}: found format {dtype.str}, allowed are {', '.join(FORMATS)}")

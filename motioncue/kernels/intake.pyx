@@ -84,10 +84,6 @@ cdef void time_frame(IntakeState* s, int64_t now) noexcept nogil:
             s.said.frame_duration = 0.0
     if s.began == 0:
         s.began = now
-    if isfinite(s.said.frame_duration):
-        s.frame_time += s.said.frame_duration
-    else:
-        s.frame_time = (now - s.began) * 1e-9
 
 
 cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
@@ -106,7 +102,9 @@ cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
             return NOT_FINITE
     if s.said.speed == s.said.speed:
         m.speed = s.said.speed
-    m.frame_time = s.frame_time
+    m.frame_time = s.frame_time + s.said.frame_duration
+    if not isfinite(m.frame_time):
+        m.frame_time = (now - s.began) * 1e-9
     m.time = now
     return ACCEPTED
 
@@ -127,6 +125,7 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     dt = s.said.frame_duration if s.said.frame_duration > 0.0 else (now - s.before_time) * 1e-9
     s.waited += dt if s.watch.armed else 0.0
     publish(s, repeats)
+    s.frame_time = s.motion.frame_time      # a frame that is refused takes no time
     s.before = s.said
     s.before_time = now
     if repeats:

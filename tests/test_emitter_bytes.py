@@ -188,8 +188,8 @@ def test_more_outputs_or_other_packets_than_there_is_room_for_are_refused():
     sender, address = open_sender("udp://127.0.0.1:4445")
     with pytest.raises(ValueError, match="allowed"):
         emitter.add_output(sender, address, stream.table(), bytes(87))
-    for _ in range(8):
+    for _ in range(16):
         emitter.add_output(sender, address, stream.table(), bytes(88))
-    with pytest.raises(ValueError, match="8 outputs"):
+    with pytest.raises(ValueError, match="16 outputs"):
         emitter.add_output(sender, address, stream.table(), bytes(88))
     sender.close()

@@ -99,7 +99,9 @@ def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, acceleratio
     arm = np.array([0.0, 0.0, -1.0])
     expected = np.cross(alpha, arm) + np.cross(omega, np.cross(omega, arm))
     felt = np.array([row["surge"], row["sway"], -row["heave"]])
-    assert felt == pytest.approx(expected, abs=1e-4 * size**4)
+    # What the difference over 1 ms leaves out of alpha: its products in the square of the time.
+    left_out = 1e-6 * np.abs(accelerations).max() ** 2
+    assert felt == pytest.approx(expected, abs=1e-4 * size**4 + left_out)
 
 
 @pytest.mark.parametrize("delay_s", [0.005, 0.04, 0.2])

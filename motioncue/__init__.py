@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
     from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.profile import Profile
-    from motioncue.runtime.engine import Engine, cue, load_profile
+    from motioncue.runtime.engine import Engine, bind, cue, load_profile
 
 __all__ = [
     "CUE_DTYPE",
@@ -24,6 +24,7 @@ __all__ = [
     "PacketError",
     "Profile",
     "__version__",
+    "bind",
     "body_motion",
     "cue",
     "get_include",
@@ -46,6 +47,7 @@ _LATER = {
     "TICK_DTYPE": "motioncue.motion",
     "Engine": "motioncue.runtime.engine",
     "Profile": "motioncue.profile",
+    "bind": "motioncue.runtime.engine",
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.engine",
     "load_profile": "motioncue.runtime.engine",

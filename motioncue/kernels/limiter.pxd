@@ -173,6 +173,13 @@ cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
     return True
 
 
+cdef inline void limits_rest(LimitSet* s) noexcept nogil:
+    """Start again from rest at 0."""
+    cdef int i
+    for i in range(s.count):
+        s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
+
+
 cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt)
 
 

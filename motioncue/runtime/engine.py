@@ -19,8 +19,9 @@ from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.stepper import Stepper
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Output, Profile, parse_profile, profile_text
+from motioncue.profile import Output, Profile, explain, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.emitter import Emitter
@@ -28,7 +29,7 @@ from motioncue.runtime.reception import Reception, check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_sender
 
-__all__ = ["Engine", "cue", "load_profile"]
+__all__ = ["Engine", "bind", "cue", "load_profile"]
 
 log = logging.getLogger("motioncue")
 
@@ -90,8 +91,6 @@ def _options(profile: Profile) -> Any:
     try:
         return msgspec.convert(profile.source.options, source.Options)
     except msgspec.ValidationError as error:
-        from motioncue.profile import explain
-
         raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
 
 
@@ -157,6 +156,62 @@ def cue(
     cues = _design(profile).process(motion, out)
     _limits(profile).process(cues)
     return cues
+
+
+def bind(
+    profile: Profile | str | Path,
+    motion: npt.NDArray[np.void] | None = None,
+    cue: npt.NDArray[np.void] | None = None,
+    *,
+    rate_hz: float | None = None,
+) -> Stepper:
+    """Return the profile's cueing for a loop of one's own: each `step` reads `motion` and fills `cue`.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    motion : ndarray of MOTION_DTYPE, shape (1,), optional
+        What each step reads; a new one if not given.
+    cue : ndarray of CUE_DTYPE, shape (1,), optional
+        What each step fills; a new one if not given.
+    rate_hz : float, optional
+        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
+
+    Raises
+    ------
+    ConfigError
+        If the profile or the rate is refused, or `motion` or `cue` is not an array of its kind.
+
+    Notes
+    -----
+    Bit for bit what `motioncue.cue` computes for the same motion.  What the engine does around it is the controller's:
+    noticing that the input has stopped or jumped, and fading.
+    Real time: a step does not allocate and cannot fail.
+
+    Examples
+    --------
+    >>> stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    >>> stepper.motion["surge"] = 1.0
+    >>> for _ in range(1000):
+    ...     _ = stepper.step()
+    >>> stepper.cue["surge_displacement"].round(3)
+    array([0.179])
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    if rate_hz is not None:
+        profile = _at_rate(profile, rate_hz)
+    return Stepper(_design(profile), _limits(profile), motion, cue, period_ns=_period_ns(profile))
+
+
+def _at_rate(profile: Profile, rate_hz: float) -> Profile:
+    """Return the profile for another rate than its platform's; ConfigError if it cannot be a rate."""
+    tables = {**msgspec.structs.asdict(profile.outputs[0]), "rate_hz": rate_hz}
+    try:
+        output = msgspec.convert(tables, Output)
+    except msgspec.ValidationError as error:
+        raise ConfigError(explain(error, tables, Output)) from error
+    return msgspec.structs.replace(profile, output=output)
 
 
 def _limits(profile: Profile) -> CueLimits:

@@ -1,0 +1,53 @@
+"""A profile's whole cueing as one call: the algorithm, then the limits of what it asks for.
+
+Controllers with a loop of their own step it: from Python through `Stepper`, from Cython through `cueing_step` on a
+stepper's `cueing`, from C through ``motioncue/motioncue.h``.
+"""
+
+from libc.stdint cimport int64_t, uint64_t
+
+from motioncue.kernels.algorithm cimport Calls, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.limiter cimport LimitSet, limit_cue, limits_rest
+from motioncue.kernels.records cimport Cue, Motion
+
+
+ctypedef struct Cueing:
+    Calls algorithm
+    LimitSet* limits
+
+
+cdef inline bint possible(const Motion* m) noexcept nogil:
+    """Say whether the motion is finite, and no channel far beyond any vehicle: what no algorithm makes infinite."""
+    return (
+        m.surge * m.surge + m.sway * m.sway + m.heave * m.heave + m.roll * m.roll + m.pitch * m.pitch + m.yaw * m.yaw
+        + m.roll_rate * m.roll_rate + m.pitch_rate * m.pitch_rate + m.yaw_rate * m.yaw_rate
+    ) <= 1e12       # false for NaN
+
+
+cdef inline bint cueing_step(const Cueing* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Do one tick; False, and nothing is changed, if the motion is refused."""
+    cdef uint64_t fpu
+    if not possible(motion):
+        return False
+    fpu = mc_flush_denormals()
+    c.algorithm.step(c.algorithm.memory, motion, cue)
+    limit_cue(c.limits, <double*>cue)
+    mc_restore_fpu(fpu)
+    cue.time = motion.time
+    return True
+
+
+cdef inline void cueing_reset(const Cueing* c) noexcept nogil:
+    """Forget the past; the next step starts from rest, and its limits at neutral."""
+    c.algorithm.reset(c.algorithm.memory)
+    limits_rest(c.limits)
+
+
+cdef class Stepper:
+    cdef Cueing cueing
+    cdef const Motion* _in      # of the arrays bound
+    cdef Cue* _out
+    cdef readonly object motion
+    cdef readonly object cue
+    cdef readonly int64_t period_ns
+    cdef tuple _alive           # owns what the pointers point to

@@ -1,0 +1,30 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from motioncue.kernels.algorithm import Algorithm
+from motioncue.kernels.limiter import CueLimits
+
+__all__ = ["Stepper"]
+
+@final
+class Stepper:
+    def __new__(
+        cls,
+        algorithm: Algorithm,
+        limits: CueLimits,
+        motion: NDArray[np.void] | None = None,
+        cue: NDArray[np.void] | None = None,
+        *,
+        period_ns: int,
+    ) -> Self: ...
+    @property
+    def motion(self) -> NDArray[np.void]: ...
+    @property
+    def cue(self) -> NDArray[np.void]: ...
+    @property
+    def period_ns(self) -> int: ...
+    def step(self) -> bool: ...
+    def reset(self) -> None: ...

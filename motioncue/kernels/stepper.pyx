@@ -1,0 +1,103 @@
+"""The step as a Python controller calls it: arrays bound once, then nothing but the step."""
+
+cimport cython
+
+import numpy as np
+
+from motioncue.kernels.algorithm cimport Algorithm
+from motioncue.kernels.limiter cimport CueLimits
+from motioncue.kernels.records cimport Cue, Motion
+
+from motioncue.errors import ConfigError
+from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+
+__all__ = ["Stepper"]
+
+
+cdef checked(str name, array, str kind, dtype, bint writeable):
+    """Return `array`, or a new one if there is none; ConfigError unless it is one row of `dtype` to point at."""
+    if array is None:
+        return np.zeros(1, dtype)
+    found = type(array).__name__
+    if isinstance(array, np.ndarray):
+        flags = array.flags
+        if (
+            array.dtype == dtype
+            and array.shape == (1,)
+            and array.ctypes.data % 8 == 0
+            and (flags.writeable or not writeable)
+        ):
+            return array
+        found = f"{array.dtype} of shape {array.shape}" + ("" if flags.writeable else ", read-only")
+        found += "" if array.ctypes.data % 8 == 0 else ", not aligned to 8 bytes"
+    raise ConfigError(
+        f"{name}: found {found}, allowed is {kind}, shape (1,), aligned{' and writeable' if writeable else ''}"
+    )
+
+
+@cython.final
+cdef class Stepper:
+    """A profile's cueing with its arrays bound: what a controller calls in a loop of its own.
+
+    Made by `motioncue.bind`.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Designed for `period_ns`.
+    limits : CueLimits
+        What is asked for keeps them.
+    motion : ndarray of MOTION_DTYPE, shape (1,), optional
+        What each step reads; a new one if not given.  Any memory will do, such as one row of a larger array, or a shared one.
+    cue : ndarray of CUE_DTYPE, shape (1,), optional
+        What each step fills; a new one if not given.
+    period_ns : int
+        From one step to the next [ns].
+
+    Raises
+    ------
+    ConfigError
+        If `motion` or `cue` is not an array of its kind.
+
+    Attributes
+    ----------
+    motion, cue : ndarray
+        The bound arrays.
+    period_ns : int
+        From one step to the next [ns].
+
+    Notes
+    -----
+    Real time: `step` and `reset` do not allocate and cannot fail.  The bound arrays stay where they are as long as the
+    stepper lives.  One thread at a time.
+    """
+
+    def __cinit__(
+        self, Algorithm algorithm not None, CueLimits limits not None, motion=None, cue=None, *, int64_t period_ns
+    ):
+        self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
+        self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
+        cdef const Motion[::1] source = self.motion
+        cdef Cue[::1] target = self.cue
+        self._in = &source[0]
+        self._out = &target[0]
+        self.cueing = Cueing(algorithm.calls, &limits.set)
+        self.period_ns = period_ns
+        # An array that lends its memory cannot be resized.
+        self._alive = (algorithm, limits, memoryview(self.motion), memoryview(self.cue))
+
+    @cython.binding(False)
+    def step(self):
+        """Do one tick: read `motion`, fill `cue`, whose time is that of the motion.
+
+        Returns
+        -------
+        bool
+            False if the motion was refused, because it is not finite or beyond a million of any unit: then nothing
+            has changed, and `cue` is still that of the tick before.
+        """
+        return cueing_step(&self.cueing, self._in, self._out)
+
+    def reset(self):
+        """Forget the past: the next step starts from rest at neutral, so only call it while the platform is there."""
+        cueing_reset(&self.cueing)

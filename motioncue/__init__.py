@@ -33,9 +33,10 @@ __all__ = [
 
 
 def get_include() -> str:
-    """Return the directory that an extension which cimports the kernels adds to its include path.
+    """Return the include directory of programs in C and of extensions that cimport the kernels.
 
-    The kernels' C headers are included as ``motioncue/kernels/….h`` from there.
+    From there, ``motioncue/motioncue.h`` is the interface for C and C++, and the kernels' headers are
+    ``motioncue/kernels/….h``.
     """
     return str(Path(__file__).parent.parent)
 
@@ -47,6 +48,7 @@ _LATER = {
     "TICK_DTYPE": "motioncue.motion",
     "Engine": "motioncue.runtime.engine",
     "Profile": "motioncue.profile",
+    "_capi": "motioncue.runtime.capi",  # the capsule that motioncue/motioncue.h looks for
     "bind": "motioncue.runtime.engine",
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.engine",

@@ -99,5 +99,5 @@ cdef class Stepper:
         return cueing_step(&self.cueing, self._in, self._out)
 
     def reset(self):
-        """Forget the past: the next step starts from rest at neutral, so only call it while the platform is there."""
+        """Forget the past: the next step starts from rest at neutral; for a platform that is there."""
         cueing_reset(&self.cueing)

@@ -1,0 +1,5 @@
+from typing import Any
+
+__all__: list[str] = []
+
+_capi: Any

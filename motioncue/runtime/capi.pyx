@@ -1,0 +1,93 @@
+"""The functions behind ``motioncue/motioncue.h``, and the capsule in which C finds them."""
+
+from cpython.pycapsule cimport PyCapsule_New
+from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.stdint cimport int64_t, uint32_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
+
+from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.stepper cimport Cueing, Stepper, cueing_reset, cueing_step
+
+from motioncue.runtime.engine import bind
+
+__all__ = []
+
+
+cdef extern from "motioncue/motioncue.h" nogil:
+    enum:
+        MOTIONCUE_ABI
+    ctypedef struct motioncue_motion:
+        pass
+    ctypedef struct motioncue_cue:
+        pass
+    ctypedef struct motioncue_stepper:
+        pass
+    ctypedef struct motioncue_api:
+        uint32_t abi
+        uint32_t size
+        motioncue_stepper* (*create)(const char*, double, char*, size_t) noexcept nogil
+        int64_t (*period_ns)(const motioncue_stepper*) noexcept nogil
+        int (*step)(motioncue_stepper*, const motioncue_motion*, motioncue_cue*) noexcept nogil
+        void (*reset)(motioncue_stepper*) noexcept nogil
+        void (*destroy)(motioncue_stepper*) noexcept nogil
+
+
+ctypedef struct Handle:     # what a motioncue_stepper* points to
+    Cueing cueing
+    int64_t period_ns
+    PyObject* owner         # of what `cueing` points to
+
+
+cdef Handle* made(const char* profile, double rate_hz) except NULL:
+    cdef Stepper stepper
+    cdef Handle* handle
+    if profile == NULL:
+        raise ValueError("profile: found NULL, allowed is a name or a path")
+    stepper = bind((<bytes>profile).decode(), rate_hz=rate_hz if rate_hz != 0.0 else None)
+    handle = <Handle*>malloc(sizeof(Handle))
+    if handle == NULL:
+        raise MemoryError
+    handle[0] = Handle(stepper.cueing, stepper.period_ns, <PyObject*>stepper)
+    Py_INCREF(stepper)
+    return handle
+
+
+cdef motioncue_stepper* create(const char* profile, double rate_hz, char* error, size_t size) noexcept with gil:
+    cdef bytes text
+    try:
+        return <motioncue_stepper*>made(profile, rate_hz)
+    except BaseException as problem:    # C has nowhere else to put it
+        text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
+    if size > 0:
+        text = text[: size - 1].decode("utf-8", "ignore").encode()      # whole characters
+        memcpy(error, <const char*>text, len(text) + 1)
+    return NULL
+
+
+cdef int64_t period_ns(const motioncue_stepper* stepper) noexcept nogil:
+    return (<const Handle*>stepper).period_ns
+
+
+cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motioncue_cue* cue) noexcept nogil:
+    return cueing_step(&(<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
+
+
+cdef void reset(motioncue_stepper* stepper) noexcept nogil:
+    cueing_reset(&(<const Handle*>stepper).cueing)
+
+
+cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
+    cdef Handle* handle = <Handle*>stepper
+    if handle != NULL:
+        Py_DECREF(<object>handle.owner)
+        free(handle)
+
+
+cdef motioncue_api table = motioncue_api(
+    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy
+)
+
+assert sizeof(motioncue_motion) == sizeof(Motion) and sizeof(motioncue_cue) == sizeof(Cue)
+
+_capi = PyCapsule_New(&table, "motioncue._capi", NULL)

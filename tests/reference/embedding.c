@@ -1,0 +1,151 @@
+/* What motioncue/motioncue.h promises, told as facts: one JSON object on standard output.
+ *
+ * The main thread holds the GIL while another one steps: a step that wanted it would wait for ever.  Allocations of
+ * that thread are counted by standing in for the C library's own (glibc). */
+#include <Python.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include <motioncue/motioncue.h>
+
+#define TICKS 10000
+
+static __thread int counting;
+static long allocations;
+
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void __libc_free(void *);
+void *malloc(size_t n) {
+    allocations += counting;
+    return __libc_malloc(n);
+}
+void *calloc(size_t n, size_t size) {
+    allocations += counting;
+    return __libc_calloc(n, size);
+}
+void *realloc(void *p, size_t n) {
+    allocations += counting;
+    return __libc_realloc(p, n);
+}
+void free(void *p) {
+    allocations += counting;
+    __libc_free(p);
+}
+
+static const motioncue_api *api;
+static motioncue_stepper *stepper;
+static motioncue_motion motion;
+static motioncue_cue cue;
+static motioncue_cue hundredth[2];
+static long steps, faults;
+
+static long touched(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt + usage.ru_majflt;
+}
+
+static void hundred(motioncue_cue *last) {
+    for (int i = 0; i < 100; i++) {
+        motion.time = i;
+        api->step(stepper, &motion, last);
+    }
+}
+
+/* Do the ticks; a round in which the system left this thread's pages alone shows that they touch no new one. */
+static void *run(void *unused) {
+    hundred(&hundredth[0]);
+    counting = 1;
+    for (int round = 0; round < 5; round++) {
+        steps = 0;
+        faults = touched();
+        for (int i = 0; i < TICKS; i++) steps += api->step(stepper, &motion, &cue);
+        faults = touched() - faults;
+        if (faults == 0) break;
+    }
+    api->reset(stepper);
+    counting = 0;
+    hundred(&hundredth[1]);
+    return unused;
+}
+
+/* Create, step once and destroy in a thread that does not hold the GIL. */
+static void *live(void *outcome) {
+    motioncue_stepper *own = api->create("ccd-dk", 0.0, NULL, 0);
+    motioncue_cue out;
+    if (own && api->step(own, &motion, &out) && out.surge == motion.surge) *(int *)outcome = 1;
+    api->destroy(own);
+    return NULL;
+}
+
+static void in_a_thread(void *(*function)(void *), void *argument) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, function, argument);
+    pthread_join(thread, NULL);
+}
+
+static void print_error(const char *name, const char *profile, double rate_hz, size_t size) {
+    char error[1000] = "untouched";
+    const motioncue_stepper *made = api->create(profile, rate_hz, error, size);
+    printf("\"%s\": [%d, \"", name, made != NULL);
+    for (const char *c = error; *c; c++) printf(*c == '"' || *c == '\\' ? "\\%c" : "%c", *c);
+    printf("\"], ");
+}
+
+int main(void) {
+    PyConfig config;
+    PyConfig_InitPythonConfig(&config);
+    PyConfig_SetBytesString(&config, &config.program_name, PYTHON);
+    Py_InitializeFromConfig(&config);
+    PyConfig_Clear(&config);
+    api = motioncue_import();
+    if (!api) {
+        PyErr_Print();
+        return 1;
+    }
+    counting = 1;
+    stepper = api->create("ccd-dk-washout", 1000.0, NULL, 0);
+    counting = 0;
+    const long made = allocations;
+    allocations = 0;
+    motion.surge = 1.0, motion.pitch = 0.1, motion.yaw_rate = 0.2;
+    in_a_thread(run, NULL); /* the GIL is held here all the while */
+
+    printf("{\"abi\": %u, \"table\": %d, ", (unsigned)api->abi, api->size == sizeof *api);
+    printf("\"period_ns\": %lld, ", (long long)api->period_ns(stepper));
+    printf("\"allocations_of_create\": %ld, ", made);
+    printf("\"steps\": %ld, \"allocations\": %ld, \"faults\": %ld, ", steps, allocations, faults);
+
+    motion.surge = 0.0 / 0.0;
+    const motioncue_cue before = cue;
+    const int taken = api->step(stepper, &motion, &cue);
+    printf("\"taken\": %d, \"untouched\": %d, ", taken, memcmp(&before, &cue, sizeof cue) == 0);
+    motion.surge = 1.0;
+
+    int lived = 0;
+    PyThreadState *python = PyEval_SaveThread();
+    in_a_thread(live, &lived);
+    PyEval_RestoreThread(python);
+    printf("\"lived\": %d, ", lived);
+
+    print_error("unknown", "no-such-profile", 0.0, 1000);
+    print_error("too fast", "ccd-dk", 1e6, 1000);
+    print_error("no profile", NULL, 0.0, 1000);
+    print_error("not UTF-8", "\xff", 0.0, 1000);
+    print_error("cut", "no-such-\xc3\xa9", 0.0, 20);
+    print_error("no room", "no-such-profile", 0.0, 0);
+
+    printf("\"hundredth\": [\"");
+    for (size_t i = 0; i < sizeof hundredth; i++)
+        printf(i == sizeof cue ? "\", \"%02x" : "%02x", ((const unsigned char *)hundredth)[i]);
+    printf("\"]}\n");
+    api->destroy(stepper);
+    api->destroy(NULL);
+    return Py_FinalizeEx() < 0;
+}

@@ -1,0 +1,234 @@
+"""Controllers with loops of their own: the examples, and what the C header promises, built outside the tree and run."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+from conftest import loaded
+
+import motioncue
+from motioncue.kernels.clock import FakeClock
+from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+
+HERE = Path(__file__).parent
+EXAMPLES = HERE.parent / "examples"
+ELSEWHERE = "MOTIONCUE_PROGRAMS" in os.environ  # for a system without a compiler
+ROW = np.dtype([("motion", MOTION_DTYPE), ("cue", CUE_DTYPE)])
+
+compiles = pytest.mark.skipif(ELSEWHERE, reason="builds a program, which needs a compiler")
+posix = pytest.mark.skipif(sys.platform != "linux", reason="a program for Linux: its clock, its threads, its C library")
+
+
+def run(command, folder, environment=None):
+    """Return the output of a command that succeeds."""
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def copied(name, folder):
+    """Return a folder of its own with an example in it, without anything that was built."""
+    ignore = shutil.ignore_patterns("build", "*.c", "*.so", "*.pyd") if name == "embed_cython" else None
+    return Path(shutil.copytree(EXAMPLES / name, folder, ignore=ignore, dirs_exist_ok=True))
+
+
+def at(profile, rate_hz):
+    """Return a profile for another rate than its platform's."""
+    profile = motioncue.load_profile(profile)
+    return msgspec.structs.replace(profile, output=msgspec.structs.replace(profile.output, rate_hz=rate_hz))
+
+
+def assert_is_the_cueing(log, profile, ticks, period=1_000_000):
+    """Fail unless a controller's log has all its ticks, on the grid, with the bits of `motioncue.cue`."""
+    assert len(log) == ticks
+    assert set(np.diff(log["motion"]["time"])) == {period}
+    assert log["cue"].tobytes() == motioncue.cue(at(profile, 1000.0), log["motion"]).tobytes()
+    assert np.ptp(log["cue"]["sway"]) > 0.1
+
+
+# --- Python ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+def test_python_controller_gives_the_cueing(profile):
+    namespace = {"__name__": "controller"}
+    exec((EXAMPLES / "embed_python" / "controller.py").read_text(encoding="utf-8"), namespace)
+    clock = FakeClock()
+    time = [clock.now_ns()]
+
+    def sleep(seconds):
+        time[0] += round(seconds * 1e9)
+
+    log, late = namespace["run"](profile, 2000, clock=lambda: time[0], sleep=sleep)
+    assert_is_the_cueing(log, profile, 2000)
+    assert late == 0
+
+
+@pytest.mark.rt
+def test_python_controller_runs_in_real_time(tmp_path):
+    folder = copied("embed_python", tmp_path)
+    said = run([sys.executable, "controller.py", "ccd-dk-washout", "500", "log"], folder)
+    assert_is_the_cueing(np.fromfile(folder / "log", ROW), "ccd-dk-washout", 500)
+    assert said.startswith("500 steps of ccd-dk-washout, at worst ")
+
+
+# --- Cython ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def controller(tmp_path_factory):
+    """The Cython example, built against the installed package in a folder of its own."""
+    if ELSEWHERE:
+        return loaded(next(Path(os.environ["MOTIONCUE_PROGRAMS"]).glob("controller.*.pyd")))
+    folder = copied("embed_cython", tmp_path_factory.mktemp("embed_cython"))
+    said = run([sys.executable, "setup.py", "build_ext", "--inplace"], folder)
+    assert "performance hint" not in said
+    return loaded(folder / f"controller{sysconfig.get_config_var('EXT_SUFFIX')}")
+
+
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+def test_cython_controller_gives_the_cueing(controller, profile):
+    log = np.zeros(5000, ROW)
+    steps, late = controller.run(motioncue.bind(profile, rate_hz=1000), FakeClock(wake_ns=70), log)
+    assert (steps, late) == (5000, 70)
+    assert_is_the_cueing(log, profile, 5000)
+
+
+# --- C and C++ ------------------------------------------------------------------------------------------------------
+
+CC, CXX = os.environ.get("CC", "gcc").split(), os.environ.get("CXX", "g++").split()
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+LANGUAGES = {"C": [*CC, *STRICT], "C++": [*CXX, *STRICT, "-std=c++11", "-x", "c++"]}
+
+
+def embedded(source, folder, compiler, *flags):
+    """Compile a program that embeds Python as the example does; return its path."""
+    shutil.copy(source, folder / "controller.c")
+    shutil.copy(EXAMPLES / "embed_c" / "build.py", folder)
+    run([sys.executable, "build.py"], folder, {**os.environ, "CC": " ".join([*compiler, *flags])})
+    return folder / "controller"
+
+
+@pytest.fixture(scope="module", params=LANGUAGES)
+def program(request, tmp_path_factory):
+    """The C example, compiled as either language."""
+    return embedded(EXAMPLES / "embed_c" / "controller.c", tmp_path_factory.mktemp("c"), LANGUAGES[request.param])
+
+
+@compiles
+@posix
+@pytest.mark.parametrize("language", [[*CC, *STRICT, "-std=c99", "-pedantic"], [*LANGUAGES["C++"], "-pedantic"]])
+def test_header_alone_has_the_layout_of_the_dtypes(tmp_path, language):
+    lines = ["#include <motioncue/motioncue.h>", "#include <stdio.h>", "int main(void) {"]
+    for name, dtype in {"motion": MOTION_DTYPE, "cue": CUE_DTYPE}.items():
+        struct = f"motioncue_{name}"
+        lines.append(f'printf("%d\\n", (int)sizeof({struct}));')
+        lines += [f'printf("%d\\n", (int)offsetof({struct}, {field}));' for field in dtype.names]
+    (tmp_path / "layout.c").write_text("\n".join([*lines, "return 0; }", ""]), encoding="utf-8")
+    run([*language, f"-I{motioncue.get_include()}", "layout.c", "-o", "layout"], tmp_path)
+    found = [int(number) for number in run(["./layout"], tmp_path).split()]
+    expected = []
+    for dtype in (MOTION_DTYPE, CUE_DTYPE):
+        expected += [dtype.itemsize, *(dtype.fields[field][1] for field in dtype.names)]
+    assert found == expected
+
+
+@compiles
+@posix
+@pytest.mark.rt
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+def test_c_controller_gives_the_cueing_without_a_page_fault(program, profile, tmp_path):
+    said = run([str(program), profile, "1000", "log"], tmp_path)
+    assert said.startswith("1000 steps, 0 page faults, at worst ")
+    assert_is_the_cueing(np.fromfile(tmp_path / "log", ROW), profile, 1000)
+
+
+@compiles
+@posix
+def test_c_controller_says_what_is_wrong_with_a_profile(program, tmp_path):
+    (tmp_path / "rig.toml").write_text("[source]\n", encoding="utf-8")
+    done = subprocess.run([str(program), "rig.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2
+    assert "rig.toml: source.system: missing" in done.stderr
+
+
+@compiles
+@posix
+def test_another_version_of_the_header_is_refused(tmp_path):
+    header = (Path(motioncue.get_include()) / "motioncue" / "motioncue.h").read_text(encoding="utf-8")
+    newer = header.replace("define MOTIONCUE_ABI 1u", "define MOTIONCUE_ABI 2u")
+    assert newer != header
+    (tmp_path / "motioncue").mkdir()
+    (tmp_path / "motioncue" / "motioncue.h").write_text(newer, encoding="utf-8")
+    program = embedded(EXAMPLES / "embed_c" / "controller.c", tmp_path, LANGUAGES["C"], f"-I{tmp_path}")
+    done = subprocess.run([str(program)], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 1
+    assert "ImportError: motioncue: found C interface 1 of " in done.stderr
+
+
+@pytest.fixture(scope="module")
+def facts(tmp_path_factory):
+    """What tests/reference/embedding.c found."""
+    folder = tmp_path_factory.mktemp("facts")
+    return json.loads(run([str(embedded(HERE / "reference" / "embedding.c", folder, CC, *STRICT, "-pthread"))], folder))
+
+
+@compiles
+@posix
+def test_steps_in_c_need_no_gil_no_memory_and_no_new_page(facts):
+    assert facts["allocations_of_create"] > 0  # they are counted
+    assert (facts["steps"], facts["allocations"], facts["faults"]) == (10_000, 0, 0)
+
+
+@compiles
+@posix
+def test_table_in_c_is_that_of_the_header(facts):
+    assert (facts["abi"], facts["table"], facts["period_ns"]) == (1, 1, 1_000_000)
+
+
+@compiles
+@posix
+def test_c_steps_give_the_cueing_and_reset_begins_anew(facts):
+    motion = np.zeros(100, MOTION_DTYPE)
+    motion["surge"], motion["pitch"], motion["yaw_rate"], motion["time"] = 1.0, 0.1, 0.2, np.arange(100)
+    expected = motioncue.cue(at("ccd-dk-washout", 1000.0), motion)[-1:].tobytes()
+    assert [bytes.fromhex(last) for last in facts["hundredth"]] == [expected, expected]
+
+
+@compiles
+@posix
+def test_c_step_refuses_a_motion_that_is_not_finite(facts):
+    assert (facts["taken"], facts["untouched"]) == (0, 1)
+
+
+@compiles
+@posix
+def test_steppers_live_and_die_in_threads_without_the_gil(facts):
+    assert facts["lived"] == 1
+
+
+@compiles
+@posix
+@pytest.mark.parametrize(
+    ("case", "text"),
+    [
+        ("unknown", "profile: 'no-such-profile' is neither a built-in profile nor a file"),
+        ("too fast", "rate_hz: found 1000000.0; expected"),
+        ("no profile", "profile: found NULL, allowed is a name or a path"),
+        ("not UTF-8", "'utf-8' codec can't decode"),
+        ("cut", "profile: 'no-such-"),  # before the character that does not fit whole
+        ("no room", "untouched"),
+    ],
+)
+def test_c_create_says_what_was_refused(facts, case, text):
+    made, error = facts[case]
+    assert not made
+    assert error.startswith(text)
+    assert case != "cut" or error == text

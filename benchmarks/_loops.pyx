@@ -1,5 +1,6 @@
 """The package's kernels in loops without Python, put together as the emitter and the receiver put them together."""
 
+from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint8_t, uint64_t
 
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
@@ -53,3 +54,39 @@ def washout_repeat(Algorithm algorithm not None, const Motion[::1] motion, Cue[:
     with nogil:
         for i in range(n):
             algorithm.calls.step(algorithm.calls.memory, &motion[0], &cue[0])
+
+
+cdef extern from "motioncue/motioncue.h" nogil:
+    ctypedef struct motioncue_motion:
+        pass
+    ctypedef struct motioncue_cue:
+        pass
+    ctypedef struct motioncue_stepper:
+        pass
+    ctypedef struct motioncue_api:
+        motioncue_stepper* (*create)(const char*, double, char*, size_t) noexcept nogil
+        int (*step)(motioncue_stepper*, const motioncue_motion*, motioncue_cue*) noexcept nogil
+        void (*destroy)(motioncue_stepper*) noexcept nogil
+
+
+cdef class Embedded:
+    """A stepper made and stepped through the functions of motioncue/motioncue.h."""
+
+    cdef const motioncue_api* api
+    cdef motioncue_stepper* stepper
+
+    def __cinit__(self, capsule, bytes profile):
+        self.api = <const motioncue_api*>PyCapsule_GetPointer(capsule, "motioncue._capi")
+        self.stepper = self.api.create(profile, 0.0, NULL, 0)
+        if self.stepper == NULL:
+            raise ValueError(profile)
+
+    def __dealloc__(self):
+        self.api.destroy(self.stepper)
+
+    def repeat(self, const Motion[::1] motion, Cue[::1] cue, Py_ssize_t n):
+        """Do `n` ticks with the same motion."""
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(n):
+                self.api.step(self.stepper, <const motioncue_motion*>&motion[0], <motioncue_cue*>&cue[0])

@@ -108,65 +108,6 @@ def test_whole_step_in_a_loop_against_pure_python(versus, rig, loops):
     )
 
 
-# --- the step as Python calls it ------------------------------------------------------------------------------------
-
-
-def calls(rig, n):
-    """Return a function that calls `step` n times with the same arrays."""
-    step, motion, cue = rig.algorithm.step, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
-
-    def run():
-        for _ in range(n):
-            step(motion, cue)
-
-    return run
-
-
-@pytest.mark.benchmark(group="step from Python")
-def test_step_from_python_against_c(versus, rig):
-    n, motion, cue = rig.n, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
-    versus(
-        "washout `step` called from Python",
-        "plain C, the same step",
-        calls(rig, n),
-        lambda: rig.floor.washout_repeat(motion, cue, n),
-        items=n,
-        target=1.3,
-    )
-
-
-@pytest.mark.benchmark(group="step from Python")
-def test_step_from_python_against_pure_python(versus, rig):
-    n = 200
-    motion = [rig.motion[name][0].item() for name in MOTION_DTYPE.names[:9]]
-    sample = ([*motion[:2], -motion[2]], motion[3:6], motion[6:9])
-    versus(
-        "washout `step` called from Python",
-        "pure Python",
-        calls(rig, n),
-        lambda: [rig.python.washout(*sample) for _ in range(n)],
-        items=n,
-        target=25.0,
-        faster=True,
-    )
-
-
-@pytest.mark.benchmark(group="step from Python")
-def test_step_from_python_against_scipy_a_sample(versus, rig):
-    # SciPy would also have to carry the filters' state from call to call: this is without.
-    n, motion, cue = 10, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
-    versus(
-        "washout `step` called from Python",
-        "SciPy, a sample at a time",
-        calls(rig, 10 * n),
-        lambda: [rig.scipy.washout(motion, cue) for _ in range(n)],
-        items=10 * n,
-        floor_items=n,
-        target=1000.0,
-        faster=True,
-    )
-
-
 # --- batches, stage by stage ----------------------------------------------------------------------------------------
 
 

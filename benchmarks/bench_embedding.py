@@ -1,0 +1,120 @@
+"""What a controller pays for a step from its own loop: in Python with its arrays bound, in C through the table."""
+
+from itertools import repeat
+
+import numpy as np
+import pytest
+from conftest import RATE_HZ, assert_same
+
+import motioncue
+from motioncue import cueing
+from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.stepper import Stepper
+from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+
+PROFILE = "ccd-dk-washout"
+
+
+@pytest.fixture
+def bound(rig):
+    """The profile's whole cueing, bound to one row of the real drive."""
+    return motioncue.bind(PROFILE, rig.motion[:1].copy())
+
+
+def calls(stepper, n):
+    """Return a function that steps `n` times, in the loop that the standard library's timeit uses."""
+    step = stepper.step
+
+    def run():
+        for _ in repeat(None, n):
+            step()
+
+    return run
+
+
+def test_steps_give_the_floors_numbers(rig, loops, bound):
+    # The profile's limits, which the floor lacks, are beyond anything in the drive.
+    expected, found = np.zeros_like(rig.cue), np.zeros_like(rig.cue)
+    rig.floor.washout(rig.motion, expected)
+    for i in range(rig.n):
+        bound.motion[0] = rig.motion[i]
+        assert bound.step()
+        found[i] = bound.cue[0]
+    assert_same(found, expected)
+    motion, last = rig.motion[:1].copy(), np.zeros((2, 1), CUE_DTYPE)
+    rig.floor.reset()
+    rig.floor.washout_repeat(motion, last[0], 100)
+    loops.Embedded(motioncue._capi, PROFILE.encode()).repeat(motion, last[1], 100)
+    assert_same(last[1], last[0])
+
+
+@pytest.mark.benchmark(group="step from Python")
+def test_step_from_python_against_c(versus, rig, bound):
+    n, motion, cue = rig.n, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
+    versus(
+        "`step` from Python, arrays bound: washout, limits",
+        "plain C: washout",
+        calls(bound, n),
+        lambda: rig.floor.washout_repeat(motion, cue, n),
+        items=n,
+        target=1.3,
+    )
+
+
+@pytest.mark.benchmark(group="step from Python")
+def test_step_without_limits_from_python_against_c(versus, rig):
+    n, motion, cue = rig.n, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
+    stepper = Stepper(cueing.design(rig.cueing, RATE_HZ), CueLimits(), motion, period_ns=round(1e9 / RATE_HZ))
+    versus(
+        "`step` from Python, arrays bound: washout",
+        "plain C: washout",
+        calls(stepper, n),
+        lambda: rig.floor.washout_repeat(motion, cue, n),
+        items=n,
+        target=1.3,
+    )
+
+
+@pytest.mark.benchmark(group="step from Python")
+def test_step_from_python_against_pure_python(versus, rig, bound):
+    n = 200
+    motion = [rig.motion[name][0].item() for name in MOTION_DTYPE.names[:9]]
+    sample = ([*motion[:2], -motion[2]], motion[3:6], motion[6:9])
+    versus(
+        "`step` from Python, arrays bound",
+        "pure Python",
+        calls(bound, n),
+        lambda: [rig.python.washout(*sample) for _ in range(n)],
+        items=n,
+        target=25.0,
+        faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="step from Python")
+def test_step_from_python_against_scipy_a_sample(versus, rig, bound):
+    # SciPy would also have to carry the filters' state from call to call: this is without.
+    n, motion, cue = 10, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
+    versus(
+        "`step` from Python, arrays bound",
+        "SciPy, a sample at a time",
+        calls(bound, 10 * n),
+        lambda: [rig.scipy.washout(motion, cue) for _ in range(n)],
+        items=10 * n,
+        floor_items=n,
+        target=1000.0,
+        faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="step from C")
+def test_step_through_the_table_against_c(versus, rig, loops):
+    n, motion, cue = rig.n, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
+    embedded = loops.Embedded(motioncue._capi, PROFILE.encode())
+    versus(
+        "`step` of motioncue.h in a C loop: washout, limits",
+        "plain C: washout",
+        lambda: embedded.repeat(motion, cue, n),
+        lambda: rig.floor.washout_repeat(motion, cue, n),
+        items=n,
+    )

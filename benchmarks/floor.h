@@ -11,7 +11,8 @@
 enum { FRAME_SIZE = 107, PACKET_SIZE = 88 };
 
 typedef struct { /* the simulator's frame, in SI units and doubles */
-    double q[4], position[3], v[3], a[3], omega[3], alpha[3], forward[3], up[3], engine_speed, frame_duration;
+    double q[4], angles[3], position[3], v[3], a[3], omega[3], alpha[3], forward[3], up[3];
+    double engine_speed, speed, frame_duration, stamp;
 } telemetry_t;
 
 typedef struct { /* the car's motion in body axes: surge, sway, heave; roll, pitch, yaw; their rates */

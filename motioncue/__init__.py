@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
     from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.profile import Profile
-    from motioncue.runtime.engine import Engine, bind, cue, load_profile
+    from motioncue.runtime.engine import Engine, bind, cue, load_profile, relay
 
 __all__ = [
     "CUE_DTYPE",
@@ -29,6 +29,7 @@ __all__ = [
     "cue",
     "get_include",
     "load_profile",
+    "relay",
 ]
 
 
@@ -53,6 +54,7 @@ _LATER = {
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.engine",
     "load_profile": "motioncue.runtime.engine",
+    "relay": "motioncue.runtime.engine",
 }
 
 

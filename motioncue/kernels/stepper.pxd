@@ -24,17 +24,22 @@ cdef inline bint possible(const Motion* m) noexcept nogil:
     ) <= 1e12       # false for NaN
 
 
-cdef inline bint cueing_step(const Cueing* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Do one tick; False, and nothing is changed, if the motion is refused."""
-    cdef uint64_t fpu
+cdef inline bint cueing_tick(const Cueing* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Do one tick on a thread that flushes denormals; False, and nothing is changed, if the motion is refused."""
     if not possible(motion):
         return False
-    fpu = mc_flush_denormals()
     c.algorithm.step(c.algorithm.memory, motion, cue)
     limit_cue(c.limits, <double*>cue)
-    mc_restore_fpu(fpu)
     cue.time = motion.time
     return True
+
+
+cdef inline bint cueing_step(const Cueing* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Do one tick on any thread; False, and nothing is changed, if the motion is refused."""
+    cdef uint64_t fpu = mc_flush_denormals()
+    cdef bint taken = cueing_tick(c, motion, cue)
+    mc_restore_fpu(fpu)
+    return taken
 
 
 cdef inline void cueing_reset(const Cueing* c) noexcept nogil:

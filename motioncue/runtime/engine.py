@@ -19,6 +19,7 @@ from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.relay import Relay
 from motioncue.kernels.stepper import Stepper
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, explain, parse_profile, profile_text
@@ -29,7 +30,7 @@ from motioncue.runtime.reception import Reception, check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_sender
 
-__all__ = ["Engine", "bind", "cue", "load_profile"]
+__all__ = ["Engine", "bind", "cue", "load_profile", "relay"]
 
 log = logging.getLogger("motioncue")
 
@@ -204,6 +205,45 @@ def bind(
     return Stepper(_design(profile), _limits(profile), motion, cue, period_ns=_period_ns(profile))
 
 
+def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
+    """Return the way from a simulator's packages to a platform's packets, for a loop of one's own.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several platforms it is the first.
+    rate_hz : float, optional
+        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
+    clock : Clock, optional
+        Stamps what comes in; the machine's if not given.
+
+    Raises
+    ------
+    ConfigError
+        If the profile or the rate is refused.
+
+    Notes
+    -----
+    Codecs, checks and cueing are the engine's.  What the engine does around them is the controller's: noticing that
+    the input has stopped, and fading, also after a jump (`Relay.source` counts them).
+    Real time: a step does not allocate and cannot fail.
+
+    Examples
+    --------
+    >>> relay = motioncue.relay("ccd-dk-washout")
+    >>> while True:                     # doctest: +SKIP    (sockets; each read is one whole package)
+    ...     if relay.step(simulator.recv_into(relay.package)):
+    ...         platform.send(relay.packets["motion"])
+    ...     simulator.send(relay.reply)
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    if rate_hz is not None:
+        profile = _at_rate(profile, rate_hz)
+    streams = protocols.platform(profile.outputs[0].system).STREAMS
+    packets = {name: (streams[name].table(), streams[name].packet.encode(streams[name].defaults)) for name in streams}
+    return Relay(_session(profile), _design(profile), _limits(profile), packets, clock or MonotonicClock())
+
+
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:
     """Return the profile for another rate than its platform's; ConfigError if it cannot be a rate."""
     tables = {**msgspec.structs.asdict(profile.outputs[0]), "rate_hz": rate_hz}
@@ -222,6 +262,21 @@ def _limits(profile: Profile) -> CueLimits:
     return limits
 
 
+def _session(profile: Profile) -> Intake:
+    """Return the source's side that the profile describes."""
+    source, watch = profile.source, profile.supervisor
+    derivation = Derivation(source.acceleration, source.derivative_delay_s)
+    session: Intake = protocols.source(source.system).session(_options(profile), source.head_m, derivation)
+    session.watch(
+        acceleration=watch.max_acceleration_m_s2,
+        rate=math.radians(watch.max_rate_deg_s),
+        frozen_s=watch.frozen_s,
+        slack_s=watch.jitter_s,
+        frame_jump_s=watch.frame_jump_s,
+    )
+    return session
+
+
 class Pipeline:
     """The parts of an engine, connected, without threads or sockets of their own: what live and simulated runs share.
 
@@ -237,16 +292,7 @@ class Pipeline:
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         source = profile.source
-        derivation = Derivation(source.acceleration, source.derivative_delay_s)
-        self.session: Intake = protocols.source(source.system).session(_options(profile), source.head_m, derivation)
-        watch = profile.supervisor
-        self.session.watch(
-            acceleration=watch.max_acceleration_m_s2,
-            rate=math.radians(watch.max_rate_deg_s),
-            frozen_s=watch.frozen_s,
-            slack_s=watch.jitter_s,
-            frame_jump_s=watch.frame_jump_s,
-        )
+        self.session = _session(profile)
         self._limits = _limits(profile)
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0

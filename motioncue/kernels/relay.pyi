@@ -1,0 +1,34 @@
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from motioncue.kernels.algorithm import Algorithm
+from motioncue.kernels.clock import Clock
+from motioncue.kernels.codec import Table
+from motioncue.kernels.intake import Intake
+from motioncue.kernels.limiter import CueLimits
+
+__all__ = ["Relay"]
+
+@final
+class Relay:
+    def __new__(
+        cls,
+        source: Intake,
+        algorithm: Algorithm,
+        limits: CueLimits,
+        packets: dict[str, tuple[Table, bytes]],
+        clock: Clock,
+    ) -> Self: ...
+    @property
+    def package(self) -> NDArray[np.uint8]: ...
+    @property
+    def packets(self) -> dict[str, NDArray[np.uint8]]: ...
+    @property
+    def source(self) -> Intake: ...
+    @property
+    def reply(self) -> bytes: ...
+    def step(self, size: int) -> bool: ...
+    def reset(self) -> None: ...

@@ -1,0 +1,162 @@
+"""A simulator's package in, a platform's packets out: the codecs' and the cueing's numbers, in one call."""
+
+import itertools
+import sys
+
+import numpy as np
+import pytest
+from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, PACKAGES, SAMPLE, frame, init
+from hypothesis import given
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue.kernels.clock import FakeClock
+from motioncue.protocols.dk import GAUGES, MOTION
+from motioncue.recording.read import read_motion
+
+SAME = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate")
+
+
+def feed(relay, package=b""):
+    """Hand a package to a relay, as a receiving socket would; return what its step says."""
+    relay.package[: len(package)] = np.frombuffer(package, np.uint8)
+    return relay.step(len(package))
+
+
+@pytest.fixture
+def relay():
+    """A relay through the washout, whose simulator has begun."""
+    relay = motioncue.relay("ccd-dk-washout", clock=FakeClock())
+    assert feed(relay, INIT_PACKAGE) is False
+    return relay
+
+
+def sent(relay):
+    """Return the packet of motion and that of the gauges."""
+    return relay.packets["motion"].view(MOTION.dtype)[0].copy(), relay.packets["gauges"].view(GAUGES.dtype)[0].copy()
+
+
+def singles(values):
+    """Return values as the wire has them: 4 bytes each, what is too small for a normal number zero."""
+    values = np.asarray(values).astype(np.float32)
+    return np.where(np.abs(values) < 2.0**-126, np.float32(0.0), values)
+
+
+@pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
+def test_packets_hold_the_cue_of_each_package(profile):
+    relay = motioncue.relay(profile, clock=FakeClock())
+    motions, gauges = [], []
+    for package in PACKAGES:
+        if feed(relay, package):
+            motion, gauge = sent(relay)
+            motions.append(motion)
+            gauges.append(gauge)
+    motions, gauges = np.array(motions), np.array(gauges)
+    cues = motioncue.cue(profile, read_motion(SAMPLE))
+    assert len(motions) == len(cues) == len(FRAMES)
+    for name in SAME:
+        assert (motions[name] == singles(cues[name])).all(), name
+    assert (gauges["speed"] == singles(cues["speed"])).all()
+    sin, cos = np.sin, np.cos
+    np.testing.assert_allclose(motions["up_z"], cos(cues["roll"]) * cos(cues["pitch"]), rtol=0, atol=1e-6)
+    east = sin(cues["roll"]) * cos(cues["yaw"]) - cos(cues["roll"]) * sin(cues["pitch"]) * sin(cues["yaw"])
+    np.testing.assert_allclose(motions["up_x"], east, rtol=0, atol=1e-6)
+    assert set(motions["magic"].tolist()) == {b"BNG1"}
+    assert relay.source.accepted == len(FRAMES)
+    assert not relay.source.rejected
+
+
+def test_every_package_is_answered_as_the_document_says(relay):
+    assert relay.reply == INIT_REPLY
+    feed(relay, FRAMES[0])
+    assert relay.reply == FRAME_REPLY
+    feed(relay)
+    assert relay.reply == b""
+    feed(relay, b"\x05\x00\x09\x00\x00")
+    assert relay.reply == FRAME_REPLY  # a package of no known type is answered too
+    assert relay.source.replies == 3
+    assert relay.source.rejected == {"type": 1}
+
+
+def test_newest_motion_is_held_while_nothing_comes(relay):
+    motion = read_motion(SAMPLE)[:3].repeat(5)
+    pitches = []
+    for package in FRAMES[:3]:
+        assert feed(relay, package) is True
+        pitches.append(sent(relay)[0]["pitch"])
+        for _ in range(4):
+            assert feed(relay) is True
+            pitches.append(sent(relay)[0]["pitch"])
+    assert pitches == singles(motioncue.cue("ccd-dk-washout", motion)["pitch"]).tolist()
+
+
+def test_nothing_is_sent_before_the_first_frame():
+    relay = motioncue.relay("ccd-dk", clock=FakeClock())
+    before = {name: packet.tobytes() for name, packet in relay.packets.items()}
+    assert feed(relay) is False
+    assert feed(relay, FRAMES[0]) is False  # the car's axes have to come first
+    assert {name: packet.tobytes() for name, packet in relay.packets.items()} == before
+    assert relay.source.rejected == {"before_init": 1}
+
+
+def test_refused_package_leaves_the_last_motion(relay):
+    assert feed(relay, FRAMES[0])
+    assert feed(relay, frame(acceleration=(np.nan, 0, 0)))
+    assert feed(relay, FRAMES[1][:50])
+    assert relay.source.rejected == {"not_finite": 1, "size": 1}
+    expected = motioncue.cue("ccd-dk-washout", read_motion(SAMPLE)[:1].repeat(3))
+    assert sent(relay)[0]["roll"] == singles(expected["roll"])[-1]
+
+
+def test_rate_is_that_of_the_caller_and_reset_begins_anew():
+    relay = motioncue.relay("ccd-dk-washout", rate_hz=60, clock=FakeClock())
+    stepper = motioncue.bind("ccd-dk-washout", read_motion(SAMPLE)[:1], rate_hz=60)
+    feed(relay, INIT_PACKAGE)
+    feed(relay, FRAMES[0])
+    stepper.step()
+    for _ in range(2):
+        for _ in range(100):
+            relay.step(0)
+            stepper.step()
+        assert sent(relay)[0]["pitch"] == singles(stepper.cue["pitch"])[0]
+        relay.reset()
+        stepper.reset()
+
+
+@pytest.mark.parametrize("size", [-1, 1_000_000])
+def test_size_beyond_the_buffer_is_refused(relay, size):
+    with pytest.raises(ValueError, match=rf"size: found {size}, allowed is 0 to {len(relay.package)}"):
+        relay.step(size)
+
+
+@given(packages=st.lists(st.binary(max_size=200) | st.sampled_from([init(), *FRAMES[:5]]), max_size=20))
+def test_whatever_bytes_come_packets_stay_numbers(packages):
+    relay = motioncue.relay("ccd-dk-washout", clock=FakeClock())
+    for package in packages:
+        feed(relay, package)
+        assert np.isfinite([sent(relay)[0][name] for name in SAME]).all()
+
+
+def test_steps_allocate_nothing_and_touch_no_new_page(relay):
+    assert feed(relay, FRAMES[0])
+    step, size = relay.step, len(FRAMES[0])
+
+    def cost():
+        turns = itertools.repeat(None, 10_000)
+        before = faults()
+        blocks = sys.getallocatedblocks()
+        for _ in turns:
+            step(size)
+        return sys.getallocatedblocks() - blocks < 10, faults() - before
+
+    assert (True, 0) in [cost() for _ in range(5)]  # a round in which the system did nothing else to this process
+
+
+def faults():
+    """Return how many pages this thread has had to be given; 0 where the system does not say."""
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    usage = resource.getrusage(resource.RUSAGE_THREAD)
+    return usage.ru_minflt + usage.ru_majflt

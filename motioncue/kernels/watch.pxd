@@ -6,6 +6,7 @@ have passed, so that lost, late and bunched frames of an honest drive never coun
 
 from libc.math cimport cos, fabs, sin, sqrt
 from libc.stdint cimport int64_t
+from libc.string cimport memcpy
 
 from motioncue.kernels.reasons cimport (
     ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED, TELEPORT,
@@ -29,6 +30,7 @@ ctypedef struct Watch:
     bint believable             # that frame by itself: its acceleration and rate
     Telemetry telemetry         # of that frame
     Motion motion
+    double axes[6]              # its forward and right axis in the world's axes
     double value                # what the last discontinuity measured,
     double limit                # and what was allowed
 
@@ -44,14 +46,10 @@ cdef inline double length3(double x, double y, double z) noexcept nogil:
     return sqrt(x * x + y * y + z * z)
 
 
-cdef inline double turned(const Motion* a, const Motion* b) noexcept nogil:
+cdef inline double turned(const double* a, const double* b) noexcept nogil:
     """Return how far the forward and the right axis have turned, the larger chord [about rad]."""
-    cdef double ax[6]
-    cdef double bx[6]
-    axes_of(a, ax)
-    axes_of(b, bx)
-    cdef double forward = distance(ax, bx)
-    cdef double right = distance(ax + 3, bx + 3)
+    cdef double forward = distance(a, b)
+    cdef double right = distance(a + 3, b + 3)
     return forward if forward > right else right
 
 
@@ -88,7 +86,7 @@ cdef inline int judge(Watch* w, const Motion* m) noexcept nogil:
     return reason
 
 
-cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt) noexcept nogil:
+cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, const double* axes, double dt) noexcept nogil:
     """Return the first thing that a car cannot do in `dt` seconds, or ACCEPTED.
 
     What the frames report may have lasted for `dt` and the slack; what they do not report, for `dt` alone: 20 m/s^2 and
@@ -109,7 +107,7 @@ cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, double dt
             w, IMPOSSIBLE_ACCELERATION, distance(t.velocity, w.telemetry.velocity), 0.5 + a_sum * late + 20.0 * dt
         )
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_RATE, turned(m, &w.motion), 0.02 + rate_sum * late + 2.0 * dt)
+        reason = exceeded(w, IMPOSSIBLE_RATE, turned(axes, w.axes), 0.02 + rate_sum * late + 2.0 * dt)
     if reason == ACCEPTED:
         reason = judge(w, m)
     if reason == ACCEPTED:
@@ -126,22 +124,24 @@ cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m, bint r
     discontinuity, whose measure and limit are then in `value` and `limit`.
     """
     cdef double dt = (m.time - w.changed) * 1e-9
+    cdef double axes[6]
     cdef double limit
     cdef bint paused
-    cdef int reason = ACCEPTED
+    cdef int reason
+    if w.armed and repeats:
+        if not m.speed > 1.0:               # parked: nothing changes, and nothing is wrong
+            w.changed = m.time
+            return ACCEPTED
+        paused = t.frame_duration <= 0.0    # the simulator says so itself: no need to wait for more evidence
+        limit = w.slack_s if paused else w.frozen_s
+        if dt <= limit or w.changes < LIVELY:
+            return ACCEPTED
+        w.value, w.limit = dt, limit
+        return PAUSED if paused else FROZEN
+    axes_of(m, axes)
     if w.armed:
-        if repeats:
-            if not m.speed > 1.0:           # parked: nothing changes, and nothing is wrong
-                w.changed = m.time
-                return ACCEPTED
-            paused = t.frame_duration <= 0.0    # the simulator says so itself: no need to wait for more evidence
-            limit = w.slack_s if paused else w.frozen_s
-            if dt <= limit or w.changes < LIVELY:
-                return ACCEPTED
-            w.value, w.limit = dt, limit
-            return PAUSED if paused else FROZEN
         w.changes += w.changes < LIVELY
-        reason = compare(w, t, m, t.frame_duration if t.frame_duration > dt else dt)
+        reason = compare(w, t, m, axes, t.frame_duration if t.frame_duration > dt else dt)
     else:
         reason = judge(w, m)
     w.believable = (
@@ -152,4 +152,5 @@ cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m, bint r
     w.changed = m.time
     w.telemetry = t[0]
     w.motion = m[0]
+    memcpy(w.axes, axes, sizeof(axes))
     return reason

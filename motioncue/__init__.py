@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
     from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.profile import Profile
-    from motioncue.runtime.engine import Engine, bind, cue, load_profile, relay
+    from motioncue.runtime.embedding import bind, relay
+    from motioncue.runtime.engine import Engine, cue, load_profile
 
 __all__ = [
     "CUE_DTYPE",
@@ -50,11 +51,11 @@ _LATER = {
     "Engine": "motioncue.runtime.engine",
     "Profile": "motioncue.profile",
     "_capi": "motioncue.runtime.capi",  # the capsule that motioncue/motioncue.h looks for
-    "bind": "motioncue.runtime.engine",
+    "bind": "motioncue.runtime.embedding",
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.engine",
     "load_profile": "motioncue.runtime.engine",
-    "relay": "motioncue.runtime.engine",
+    "relay": "motioncue.runtime.embedding",
 }
 
 

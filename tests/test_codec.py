@@ -429,6 +429,12 @@ def test_a_frame_is_taken_number_by_number_into_telemetry(probe):
     assert telemetry["position"].tolist() == [-1.0] * 3
 
 
+def test_the_sign_of_a_zero_is_encoded(probe):
+    packet = np.zeros(8, np.uint8)
+    probe.encoded(Table(8, [(0, "<f4", 0, 1.0, 1e9, 0.0), (4, "<f4", 1, 1.0, 1e9, 0.0)]), np.array([-0.0, 0.0]), packet)
+    assert packet.tobytes() == struct.pack("<2f", -0.0, 0.0)
+
+
 def test_scales_and_absent_values_are_encoded(probe):
     values = np.array([3.0, math.nan, 7.0])
     table = Table(12, [(0, "<f4", 0, 0.5, 0.0, 9.0), (8, "<f4", 1, 2.0, 0.0, 9.0)])

@@ -1,3 +1,4 @@
+from collections.abc import Mapping
 from typing import final
 
 import numpy as np
@@ -9,6 +10,7 @@ from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.seal import Seal
 
 __all__ = ["Relay"]
 
@@ -19,7 +21,7 @@ class Relay:
         source: Intake,
         algorithm: Algorithm,
         limits: CueLimits,
-        packets: dict[str, tuple[Table, bytes]],
+        packets: Mapping[str, tuple[Table, bytes, Seal | None]],
         clock: Clock,
     ) -> Self: ...
     @property

@@ -14,6 +14,7 @@ from motioncue.kernels.intake cimport (
 from motioncue.kernels.limiter cimport CueLimits
 from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.rotation cimport up_vector
+from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport mc_count
 from motioncue.kernels.stepper cimport Cueing, cueing_reset, cueing_tick
 
@@ -28,6 +29,7 @@ ctypedef struct Packet:
     const Row* rows
     int row_count
     uint8_t* bytes
+    SealState* seal
 
 
 @cython.final
@@ -44,8 +46,9 @@ cdef class Relay:
         Designed for the rate of the steps.
     limits : CueLimits
         What is asked for keeps them.
-    packets : dict of str to (Table, bytes)
-        For each packet: its table, compiled for encoding from an actuation, and what no row of it fills.
+    packets : mapping of str to (Table, bytes, Seal or None)
+        For each packet: its table, compiled for encoding from an actuation, what no row of it fills, and the count and
+        the checksum that come last.
     clock : Clock
         Stamps what comes in.
 
@@ -83,7 +86,7 @@ cdef class Relay:
     cdef readonly Intake source
 
     def __cinit__(
-        self, Intake source not None, Algorithm algorithm not None, CueLimits limits not None, dict packets not None,
+        self, Intake source not None, Algorithm algorithm not None, CueLimits limits not None, packets,
         Clock clock not None,
     ):
         cdef Table table
@@ -96,14 +99,15 @@ cdef class Relay:
         self._package = &view[0]
         self.packets = {}
         alive = [view]
-        for name, (table, data) in packets.items():
+        for name, (table, data, last) in packets.items():
             if len(data) != table.size:
                 raise ValueError(f"packet {name}: found {len(data)} bytes, allowed are {table.size}")
             self.packets[name] = np.array(bytearray(data))
             view = self.packets[name]
-            alive += [view, table]
+            alive += [view, table, last]
             packet = &self._packets[self._packet_count]
             packet.rows, packet.row_count, packet.bytes = table.rows, table.n, &view[0]
+            packet.seal = NULL if last is None else &(<Seal?>last).state
             self._packet_count += 1
         self._alive = (algorithm, limits, clock, *alive)
         self._cueing = Cueing(algorithm.calls, &limits.set)
@@ -131,6 +135,8 @@ cdef class Relay:
         for i in range(self._packet_count):
             packet = &self._packets[i]
             encode(packet.rows, packet.row_count, <const double*>a, packet.bytes)
+            if packet.seal != NULL:
+                seal(packet.seal, packet.bytes)
         return True
 
     @cython.binding(False)

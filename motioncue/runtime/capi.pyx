@@ -9,7 +9,7 @@ from libc.string cimport memcpy
 from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.stepper cimport Cueing, Stepper, cueing_reset, cueing_step
 
-from motioncue.runtime.engine import bind
+from motioncue.runtime.embedding import bind
 
 __all__ = []
 

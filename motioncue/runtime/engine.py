@@ -19,8 +19,6 @@ from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.relay import Relay
-from motioncue.kernels.stepper import Stepper
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, explain, parse_profile, profile_text
 from motioncue.protocols import custom
@@ -30,7 +28,7 @@ from motioncue.runtime.reception import Reception, check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_sender
 
-__all__ = ["Engine", "bind", "cue", "load_profile", "relay"]
+__all__ = ["Engine", "cue", "load_profile"]
 
 log = logging.getLogger("motioncue")
 
@@ -72,7 +70,7 @@ def check(profile: Profile) -> None:
     cueing.design(profile.cueing, profile.rate_hz)
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
     for output in profile.outputs:
-        streams = _streams(output)
+        streams = streams_of(output)
         highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
         if output.rate_hz > highest:
             raise ConfigError(
@@ -95,7 +93,7 @@ def _options(profile: Profile) -> Any:
         raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
 
 
-def _streams(output: Output) -> dict[str, tuple[str, Encoding]]:
+def streams_of(output: Output) -> dict[str, tuple[str, Encoding]]:
     """Return the endpoint of each stream that a platform is sent, and how its packet is filled."""
     if output.packet is not None and output.system != "custom":
         raise ConfigError(f"output.system: found {output.system!r}, allowed is 'custom' if there is [output.packet]")
@@ -108,13 +106,13 @@ def _streams(output: Output) -> dict[str, tuple[str, Encoding]]:
     return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
 
 
-def _period_ns(profile: Profile) -> int:
+def period_ns_of(profile: Profile) -> int:
     return round(1e9 / profile.rate_hz)
 
 
-def _design(profile: Profile) -> Algorithm:
+def algorithm_of(profile: Profile) -> Algorithm:
     """Return the algorithm for the rate that the emitter's grid really has."""
-    return cueing.design(profile.cueing, 1e9 / _period_ns(profile))
+    return cueing.design(profile.cueing, 1e9 / period_ns_of(profile))
 
 
 def cue(
@@ -154,115 +152,20 @@ def cue(
                 f"out: found {type(out).__name__} of {array.dtype}, shape {array.shape}, "
                 f"allowed is CUE_DTYPE, shape {motion.shape}, contiguous and writeable"
             )
-    cues = _design(profile).process(motion, out)
-    _limits(profile).process(cues)
+    cues = algorithm_of(profile).process(motion, out)
+    limits_of(profile).process(cues)
     return cues
 
 
-def bind(
-    profile: Profile | str | Path,
-    motion: npt.NDArray[np.void] | None = None,
-    cue: npt.NDArray[np.void] | None = None,
-    *,
-    rate_hz: float | None = None,
-) -> Stepper:
-    """Return the profile's cueing for a loop of one's own: each `step` reads `motion` and fills `cue`.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `load_profile` takes.
-    motion : ndarray of MOTION_DTYPE, shape (1,), optional
-        What each step reads; a new one if not given.
-    cue : ndarray of CUE_DTYPE, shape (1,), optional
-        What each step fills; a new one if not given.
-    rate_hz : float, optional
-        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
-
-    Raises
-    ------
-    ConfigError
-        If the profile or the rate is refused, or `motion` or `cue` is not an array of its kind.
-
-    Notes
-    -----
-    Bit for bit what `motioncue.cue` computes for the same motion.  What the engine does around it is the controller's:
-    noticing that the input has stopped or jumped, and fading.
-    Real time: a step does not allocate and cannot fail.
-
-    Examples
-    --------
-    >>> stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
-    >>> stepper.motion["surge"] = 1.0
-    >>> for _ in range(1000):
-    ...     _ = stepper.step()
-    >>> stepper.cue["surge_displacement"].round(3)
-    array([0.179])
-    """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    if rate_hz is not None:
-        profile = _at_rate(profile, rate_hz)
-    return Stepper(_design(profile), _limits(profile), motion, cue, period_ns=_period_ns(profile))
-
-
-def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
-    """Return the way from a simulator's packages to a platform's packets, for a loop of one's own.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several platforms it is the first.
-    rate_hz : float, optional
-        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
-    clock : Clock, optional
-        Stamps what comes in; the machine's if not given.
-
-    Raises
-    ------
-    ConfigError
-        If the profile or the rate is refused.
-
-    Notes
-    -----
-    Codecs, checks and cueing are the engine's.  What the engine does around them is the controller's: noticing that
-    the input has stopped, and fading, also after a jump (`Relay.source` counts them).
-    Real time: a step does not allocate and cannot fail.
-
-    Examples
-    --------
-    >>> relay = motioncue.relay("ccd-dk-washout")
-    >>> while True:                     # doctest: +SKIP    (sockets; each read is one whole package)
-    ...     if relay.step(simulator.recv_into(relay.package)):
-    ...         platform.send(relay.packets["motion"])
-    ...     simulator.send(relay.reply)
-    """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    if rate_hz is not None:
-        profile = _at_rate(profile, rate_hz)
-    streams = protocols.platform(profile.outputs[0].system).STREAMS
-    packets = {name: (streams[name].table(), streams[name].packet.encode(streams[name].defaults)) for name in streams}
-    return Relay(_session(profile), _design(profile), _limits(profile), packets, clock or MonotonicClock())
-
-
-def _at_rate(profile: Profile, rate_hz: float) -> Profile:
-    """Return the profile for another rate than its platform's; ConfigError if it cannot be a rate."""
-    tables = {**msgspec.structs.asdict(profile.outputs[0]), "rate_hz": rate_hz}
-    try:
-        output = msgspec.convert(tables, Output)
-    except msgspec.ValidationError as error:
-        raise ConfigError(explain(error, tables, Output)) from error
-    return msgspec.structs.replace(profile, output=output)
-
-
-def _limits(profile: Profile) -> CueLimits:
+def limits_of(profile: Profile) -> CueLimits:
     limits = CueLimits()
     for channel, (value, rate, acceleration, jerk) in profile.limits.bounds().items():
         assert value is not None
-        limits.add(channel, value, rate, acceleration, jerk, dt=_period_ns(profile) * 1e-9)
+        limits.add(channel, value, rate, acceleration, jerk, dt=period_ns_of(profile) * 1e-9)
     return limits
 
 
-def _session(profile: Profile) -> Intake:
+def session_of(profile: Profile) -> Intake:
     """Return the source's side that the profile describes."""
     source, watch = profile.source, profile.supervisor
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
@@ -292,16 +195,16 @@ class Pipeline:
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         source = profile.source
-        self.session = _session(profile)
-        self._limits = _limits(profile)
+        self.session = session_of(profile)
+        self._limits = limits_of(profile)
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
         self.emitter = Emitter(
             self.session,
-            _design(profile),
+            algorithm_of(profile),
             clock,
-            period_ns=_period_ns(profile),
+            period_ns=period_ns_of(profile),
             limits=self._limits,
             hold_s=source.hold_s,
             fade_s=source.fade_s,
@@ -403,7 +306,7 @@ class Engine:
         with ExitStack() as opened:
             senders = []
             for output in self.profile.outputs:
-                for url, encoding in _streams(output).values():
+                for url, encoding in streams_of(output).values():
                     senders.append((*open_sender(url), *encoding))
                     opened.callback(senders[-1][0].close)
             self._receiver = Reception(

@@ -1,0 +1,110 @@
+"""The engine's kernels for a loop of one's own; in C they are in ``motioncue/motioncue.h``."""
+
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.clock import Clock, MonotonicClock
+from motioncue.kernels.relay import Relay
+from motioncue.kernels.stepper import Stepper
+from motioncue.profile import Output, Profile, explain
+from motioncue.runtime.engine import algorithm_of, limits_of, load_profile, period_ns_of, session_of, streams_of
+
+__all__ = ["bind", "relay"]
+
+
+def bind(
+    profile: Profile | str | Path,
+    motion: npt.NDArray[np.void] | None = None,
+    cue: npt.NDArray[np.void] | None = None,
+    *,
+    rate_hz: float | None = None,
+) -> Stepper:
+    """Return the profile's cueing for a loop of one's own: each `step` reads `motion` and fills `cue`.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    motion : ndarray of MOTION_DTYPE, shape (1,), optional
+        What each step reads; a new one if not given.
+    cue : ndarray of CUE_DTYPE, shape (1,), optional
+        What each step fills; a new one if not given.
+    rate_hz : float, optional
+        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
+
+    Raises
+    ------
+    ConfigError
+        If the profile or the rate is refused, or `motion` or `cue` is not an array of its kind.
+
+    Notes
+    -----
+    Bit for bit what `motioncue.cue` computes for the same motion.  What the engine does around it is the controller's:
+    noticing that the input has stopped or jumped, and fading.
+    Real time: a step does not allocate and cannot fail.
+
+    Examples
+    --------
+    >>> stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    >>> stepper.motion["surge"] = 1.0
+    >>> for _ in range(1000):
+    ...     _ = stepper.step()
+    >>> stepper.cue["surge_displacement"].round(3)
+    array([0.179])
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    if rate_hz is not None:
+        profile = _at_rate(profile, rate_hz)
+    return Stepper(algorithm_of(profile), limits_of(profile), motion, cue, period_ns=period_ns_of(profile))
+
+
+def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
+    """Return the way from a simulator's packages to a platform's packets, for a loop of one's own.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several platforms it is the first.
+    rate_hz : float, optional
+        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
+    clock : Clock, optional
+        Stamps what comes in; the machine's if not given.
+
+    Raises
+    ------
+    ConfigError
+        If the profile or the rate is refused.
+
+    Notes
+    -----
+    Codecs, checks and cueing are the engine's.  What the engine does around them is the controller's: noticing that
+    the input has stopped, and fading, also after a jump (`Relay.source` counts them).
+    Real time: a step does not allocate and cannot fail.
+
+    Examples
+    --------
+    >>> relay = motioncue.relay("ccd-dk-washout")
+    >>> while True:                     # doctest: +SKIP    (sockets; each read is one whole package)
+    ...     if relay.step(simulator.recv_into(relay.package)):
+    ...         platform.send(relay.packets["motion"])
+    ...     simulator.send(relay.reply)
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    if rate_hz is not None:
+        profile = _at_rate(profile, rate_hz)
+    packets = {name: encoding for name, (_, encoding) in streams_of(profile.outputs[0]).items()}
+    return Relay(session_of(profile), algorithm_of(profile), limits_of(profile), packets, clock or MonotonicClock())
+
+
+def _at_rate(profile: Profile, rate_hz: float) -> Profile:
+    """Return the profile for another rate than its platform's; ConfigError if it cannot be a rate."""
+    tables = {**msgspec.structs.asdict(profile.outputs[0]), "rate_hz": rate_hz}
+    try:
+        output = msgspec.convert(tables, Output)
+    except msgspec.ValidationError as error:
+        raise ConfigError(explain(error, tables, Output)) from error
+    return msgspec.structs.replace(profile, output=output)

@@ -1,7 +1,9 @@
 """A simulator's package in, a platform's packets out: the codecs' and the cueing's numbers, in one call."""
 
 import itertools
+import struct
 import sys
+import zlib
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
+from motioncue.profile import parse_profile, profile_text
 from motioncue.protocols.dk import GAUGES, MOTION
 from motioncue.recording.read import read_motion
 
@@ -121,6 +124,26 @@ def test_rate_is_that_of_the_caller_and_reset_begins_anew():
         assert sent(relay)[0]["pitch"] == singles(stepper.cue["pitch"])[0]
         relay.reset()
         stepper.reset()
+
+
+def test_a_packet_of_the_profile_is_counted_and_has_its_checksum():
+    packet = (
+        "{ size = 10, fields = [{ offset = 0, type = 'f4', channel = 'roll' }], counter = { offset = 4, type = 'u2' },"
+        " checksum = { offset = 6, kind = 'crc32' } }"
+    )
+    profile = parse_profile(
+        profile_text("ccd-dk").replace('gauges = "udp://127.0.0.1:4444"', ""),
+        overrides=["output.system=custom", f"output.packet={packet}"],
+    )
+    relay = motioncue.relay(profile, rate_hz=1000, clock=FakeClock())
+    feed(relay, INIT_PACKAGE)
+    feed(relay, FRAMES[0])
+    for count in range(1, 4):
+        assert relay.step(0)
+        roll, counted, checksum = struct.unpack("<fHI", relay.packets["motion"].tobytes())
+        assert roll == np.float32(read_motion(SAMPLE)["roll"][0])
+        assert counted == count
+        assert checksum == zlib.crc32(relay.packets["motion"].tobytes()[:6])
 
 
 @pytest.mark.parametrize("size", [-1, 1_000_000])

@@ -102,9 +102,10 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
 
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:
     """Return the profile for another rate than its platform's; ConfigError if it cannot be a rate."""
-    tables = {**msgspec.structs.asdict(profile.outputs[0]), "rate_hz": rate_hz}
+    output = profile.outputs[0]
+    tables = {"system": output.system, "motion": output.motion, "rate_hz": rate_hz}
     try:
-        output = msgspec.convert(tables, Output)
+        rate_hz = msgspec.convert(tables, Output).rate_hz
     except msgspec.ValidationError as error:
         raise ConfigError(explain(error, tables, Output)) from error
-    return msgspec.structs.replace(profile, output=output)
+    return msgspec.structs.replace(profile, output=msgspec.structs.replace(output, rate_hz=rate_hz))

@@ -16,7 +16,7 @@ import motioncue
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.seal import Seal
-from motioncue.runtime.engine import Pipeline, _streams
+from motioncue.runtime.engine import Pipeline, streams_of
 
 PROFILE = """
 [source]
@@ -59,7 +59,7 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
         platform.bind(("127.0.0.1", 0))
         platform.settimeout(5.0)
         pipeline = Pipeline(profile, FakeClock(0))
-        _, encoding = _streams(profile.output)["motion"]
+        _, encoding = streams_of(profile.output)["motion"]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
             pipeline.emitter.add_output(sender, (*platform.getsockname(), 0), *encoding)
             pipeline.session.begin(0)

@@ -106,7 +106,7 @@ TELEMETRY_DTYPE = np.dtype(
         ("forward", "f8", 3),  # the car's forward axis in its own coordinates
         ("up", "f8", 3),  # the car's up axis in its own coordinates
         ("engine_speed", "f8"),  # [rpm]
-        ("speed", "f8"),  # [m/s]; NaN: that of the velocity
+        ("speed", "f8"),  # [m/s], where there is no velocity; NaN if unknown
         ("frame_duration", "f8"),  # [s]; NaN if unknown
         ("stamp", "f8"),  # [s], the simulator's own time; NaN if it says none
     ]

@@ -17,7 +17,7 @@ from motioncue.protocols import city_car_driving as ccd
 from motioncue.protocols import dk
 from motioncue.protocols.layout import Field, Packet, Send, Stream, Take, vector
 
-CAPTURED = Path(__file__).parent / "data" / "packets" / "dk"
+CAPTURED = Path(__file__).parent / "data" / "packets" / "beamng"
 
 # Each packet as its document lists it: struct string, and the name of every field with how many numbers it holds.
 LAYOUTS = {

@@ -48,6 +48,7 @@ ctypedef struct Message:
     int largest
     Constant constants[CONSTANTS]
     int constant_count      # the first identifies the message, the others must hold
+    bint marked             # the first is not all zeros
     Role role
     Reply reply
 

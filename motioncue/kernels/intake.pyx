@@ -100,7 +100,7 @@ cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
     for i in range(MOVING):
         if not isfinite((<double*>m)[i]):
             return NOT_FINITE
-    if s.said.speed == s.said.speed:
+    if m.speed != m.speed:      # no velocity: what else is known of the speed
         m.speed = s.said.speed
     m.frame_time = s.frame_time + s.said.frame_duration
     if not isfinite(m.frame_time):
@@ -113,6 +113,7 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef const double* state = <const double*>&s.said + s.stages.same_from
     cdef const double* last = <const double*>&s.before + s.stages.same_from
     cdef bint repeats
+    cdef double frame_time = s.frame_time
     cdef double dt
     cdef int reason
     if s.needs_axes and not s.initialised:
@@ -121,6 +122,7 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     reason = turn(s, now)
     if reason != ACCEPTED:
+        s.frame_time = frame_time       # as if it had not come
         return reason
     dt = s.said.frame_duration if s.said.frame_duration > 0.0 else (now - s.before_time) * 1e-9
     s.waited += dt if s.watch.armed else 0.0
@@ -143,7 +145,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
     cdef bint standing = reason == FROZEN or reason == PAUSED
     cdef bint again = standing and p.frozen and p.reason == reason
-    if derives(&s.stages) and not repeats:
+    if derives(&s.stages, &s.said) and not repeats:
         # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.
         s.stages.running = s.stages.running and reason == ACCEPTED
         derive(&s.stages, &s.telemetry, s.waited)
@@ -212,6 +214,8 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if s.tape != NULL:
         put_on_tape(s, package, size, now)
     for i in range(s.message_count):
+        if near >= 0 and s.messages[near].marked and not s.messages[i].marked:
+            break
         found = match(&s.messages[i], package, size)
         if found == ACCEPTED or (found != TYPE and nearer(found, reason)):
             reason, near = found, i
@@ -266,6 +270,8 @@ cdef int set_constants(Message* m, constants) except -1:
             raise ValueError(f"constant: found {len(data)} bytes, allowed are 1 to {CONSTANT_BYTES}")
         memcpy(c.bytes, <const uint8_t*><bytes>data, len(data))
         c.offset, c.size = offset, len(data)
+        if m.constant_count == 0:
+            m.marked = any(data)
         m.constant_count += 1
     return 0
 
@@ -278,7 +284,8 @@ cdef class Intake:
     messages : sequence of tuple
         For each package, the most particular first: its compiled Table, smallest and largest size [bytes], constants as
         (offset, bytes) of which the first identifies it, role ("axes", "motion", "part", "other"), reply, and which bytes
-        of the package the reply echoes (from, to, size).
+        of the package the reply echoes (from, to, size).  Those that nothing but zeros or their size identifies come
+        last: they are not looked at for a package that bears another's mark.
     stage : BodyStage
         The source's axes; the car's are replaced by those an "axes" package announces.
     stages : TelemetryStages, optional
@@ -335,7 +342,7 @@ cdef class Intake:
         # What no package fills, the source does not have.
         s.said.engine_speed = s.said.speed = s.said.stamp = s.said.frame_duration = NAN
         for i in range(3):
-            s.said.velocity[i] = NAN
+            s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         slot_clear(&s.newest)
         self.watch()
 

@@ -75,6 +75,6 @@ ctypedef struct Telemetry:
     double forward[3]       # the car's forward axis in its own coordinates
     double up[3]            # the car's up axis in its own coordinates
     double engine_speed     # [rpm]
-    double speed            # [m/s] NaN: that of the velocity
+    double speed            # [m/s] where there is no velocity; NaN if unknown
     double frame_duration   # [s] NaN if unknown
     double stamp            # [s] the simulator's own time, NaN if it says none

@@ -20,14 +20,14 @@ cdef enum:
 cdef enum Rates:
     RATES_SAID              # angular velocity as it came, in the axes of the body stage
     RATES_OF_ANGLES         # rates and accelerations of roll, pitch and yaw
-    RATES_DERIVED           # from the attitude
+    RATES_DERIVED           # from the attitude; also where nothing is said
 
 
 ctypedef struct Stages:
     bint angles             # attitude is roll, pitch, yaw; otherwise a quaternion
     bint velocity_in_car
     bint acceleration_in_car
-    double gravity[3]       # of an acceleration in the car's axes: 1 where it is what an accelerometer reads
+    double gravity[3]       # in an acceleration in the car's axes: 1 where it is what an accelerometer reads, else 0
     Rates rates
     bint from_velocity      # the acceleration
     double delay            # of what is derived [s]
@@ -40,8 +40,12 @@ ctypedef struct Stages:
     double acceleration[3]  # derived so far: world axes [m/s^2]
 
 
-cdef inline bint derives(const Stages* s) noexcept nogil:
-    return s.from_velocity or s.rates == RATES_DERIVED
+cdef inline bint derives_rates(const Stages* s, const Telemetry* said) noexcept nogil:
+    return s.rates == RATES_DERIVED or said.angular_velocity[0] != said.angular_velocity[0]
+
+
+cdef inline bint derives(const Stages* s, const Telemetry* said) noexcept nogil:
+    return s.from_velocity or derives_rates(s, said)
 
 
 cdef inline void quaternion_of(const double* angles, double* q) noexcept nogil:
@@ -113,11 +117,11 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
         for i in range(3):
             out.acceleration[i] += g * s.gravity[i] * down[i]
         rotate(out.orientation, out.acceleration, out.acceleration)
-    if s.rates == RATES_OF_ANGLES:
-        rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
-    elif s.rates == RATES_DERIVED:
+    if derives_rates(s, said):
         for i in range(3):
             out.angular_velocity[i] = s.rate[i]
+    elif s.rates == RATES_OF_ANGLES:
+        rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
 
 
 cdef inline void turn_between(const double* a, const double* b, double* out) noexcept nogil:

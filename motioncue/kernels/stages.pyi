@@ -14,7 +14,7 @@ class TelemetryStages:
         attitude: str = "quaternion",
         velocity: str = "world",
         acceleration_axes: str = "world",
-        gravity: Sequence[bool] = ...,
+        gravity: Sequence[float] = ...,
         rates: str = "said",
         acceleration: str = "native",
         delay_s: float = ...,

@@ -29,11 +29,12 @@ cdef class TelemetryStages:
         Which field holds it.
     velocity, acceleration_axes : {"world", "car"}
         The axes they come in.
-    gravity : sequence of 3 bools
-        Of an acceleration in the car's axes, forward, right, down: whether it is what an accelerometer reads there.
+    gravity : sequence of 3 numbers
+        Of an acceleration in the car's axes, forward, right, down: 1 where it is what an accelerometer reads, else 0; in
+        a world with another gravity, that in units of standard gravity.
     rates : {"said", "angles", "derived"}
-        Angular velocity as it comes; rates of roll, pitch, yaw; or nothing, to be derived from the attitude.  The last
-        two give the car's axes, so the body stage has ``rates="car"``.
+        Angular velocity as it comes; rates of roll, pitch, yaw; or derived from the attitude, as they are where no
+        package has said any.  The last two give the car's axes, so the body stage has ``rates="car"``.
     acceleration : {"native", "from_velocity"}
         As it comes, or derived from the velocity.
     delay_s : float
@@ -53,7 +54,7 @@ cdef class TelemetryStages:
         str attitude="quaternion",
         str velocity="world",
         str acceleration_axes="world",
-        gravity=(False, False, False),
+        gravity=(0.0, 0.0, 0.0),
         str rates="said",
         str acceleration="native",
         double delay_s=DELAY_S,
@@ -76,7 +77,7 @@ cdef class TelemetryStages:
         s.velocity_in_car = velocity == "car"
         s.acceleration_in_car = acceleration_axes == "car"
         for i in range(3):
-            s.gravity[i] = bool(gravity[i])
+            s.gravity[i] = float(gravity[i])
         s.rates = RATES[rates]
         s.from_velocity = acceleration == "from_velocity"
         s.delay = delay_s

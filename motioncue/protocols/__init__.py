@@ -7,11 +7,12 @@ A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STRE
 from types import ModuleType
 
 from motioncue.errors import ConfigError
-from motioncue.protocols import city_car_driving, dk
+from motioncue.protocols import beamng, city_car_driving, dk
 
 __all__ = ["SYSTEMS", "platform", "source", "system"]
 
 SYSTEMS: dict[str, ModuleType] = {
+    "beamng": beamng,
     "city-car-driving": city_car_driving,
     "dk": dk,
 }

@@ -26,6 +26,8 @@ class Field(NamedTuple):
     format: Any  # NumPy format, e.g. "<f4", "3<f4", "S4"; of a repeated slot, (its packet's dtype, count)
     unit: str = ""
     limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
+    low: float = -math.inf  # smallest and largest value that may be sent
+    high: float = math.inf
 
 
 class Take(NamedTuple):

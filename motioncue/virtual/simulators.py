@@ -9,11 +9,14 @@ from motioncue import protocols
 from motioncue.errors import ConfigError
 from motioncue.recording.read import sample_recording
 from motioncue.runtime.reception import check_endpoints
-from motioncue.virtual import city_car_driving
+from motioncue.virtual import beamng, city_car_driving
 
 __all__ = ["SAMPLE", "SIMULATORS", "drive_packages", "make_simulator", "recorded_packages"]
 
-SIMULATORS: dict[str, ModuleType] = {"city-car-driving": city_car_driving}
+SIMULATORS: dict[str, ModuleType] = {
+    "beamng": beamng,
+    "city-car-driving": city_car_driving,
+}
 """Every module has `Simulator`, `driven` and `recorded`."""
 
 SAMPLE = "sample"
@@ -36,7 +39,7 @@ def drive_packages(system: str, name: str, rate_hz: float | None = None, duratio
     name : str
         One of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
-        Frames a second [Hz]; 60 if not given.
+        Frames a second [Hz]; what the simulator sends by itself if not given.
     duration_s : float, optional
         How long to drive [s]; the whole drive if not given, parked beyond it.
 
@@ -45,7 +48,8 @@ def drive_packages(system: str, name: str, rate_hz: float | None = None, duratio
     ConfigError
         If there is no such system or drive, or the rate is not possible.
     """
-    return list(_module(system).driven(name, 60.0 if rate_hz is None else rate_hz, duration_s))
+    rate = {} if rate_hz is None else {"rate_hz": rate_hz}
+    return list(_module(system).driven(name, duration_s=duration_s, **rate))
 
 
 def recorded_packages(

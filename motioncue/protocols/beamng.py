@@ -1,0 +1,275 @@
+"""BeamNG.drive: MotionSim and OutGauge by UDP, to one port or two, and DK's short forms of them.
+
+Layout: BeamNG's ``lua/vehicle/protocols/motionSim.lua`` and ``outgauge.lua`` (0.32) and documentation.beamng.com
+(modding/protocols); "BeamNG Telemetry Scheme", DK's document, for the short forms; SpaceMonkey's BeamNG mod for BNG2.
+DK's table and its C# sample disagree about offsets 28 and 32; captured packets show that the table is right: in a
+braking car offset 32 holds the deceleration.  Checked against captured 88-byte packets (tests/data/packets).
+
+| form | mark | bytes |
+|---|---|---|
+| MotionSim | ``BNG1`` at 0 | 88; 60 (what DK reads) |
+| MotionSim with engine, suspension and wheels | ``BNG2`` at 0 | 176; the additional fields are not used |
+| MotionSim of a DK emitter | zeros at 0 | 60 to 88 |
+| OutGauge | ``beam`` at 4 | 96; 92 (no id); 20 (what DK reads) |
+| OutGauge of a DK emitter | zeros at 4 | 96; 92; 20 to 59 |
+
+A packet with a mark has exactly its sizes; only one without is taken by its size.  Signs are those of `Motion`:
+
+* World: X east, Y north, Z up; position and velocity.  Acceleration: car axes right, forward, up, gravity excluded.
+* Roll right side down, pitch nose up, yaw as a compass: the car's axes are turned about down, right, forward.
+* Rates and angular accelerations: of those angles, unless told otherwise.
+* The short forms and those without a mark say acceleration, roll and pitch only: rates are derived from the attitude,
+  the speed is OutGauge's, or unknown.  Otherwise it is that of the velocity: OutGauge's is that of the wheels.
+* No packet says when it was made: frames are timed as they arrive.  Nothing comes while the game is paused.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import msgspec
+
+from motioncue.errors import PacketError
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.intake import Intake
+from motioncue.kernels.stages import TelemetryStages
+from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
+
+__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "session"]
+
+SCHEMES = ("udp",)
+"""How the simulator sends."""
+
+# Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken packet.
+MOTION = Packet(
+    "motion",
+    88,
+    [
+        Field("magic", 0, "S4"),
+        Field("position_x", 4, "<f4", "m", 1e7),
+        Field("position_y", 8, "<f4", "m", 1e7),
+        Field("position_z", 12, "<f4", "m", 1e7),
+        Field("velocity_x", 16, "<f4", "m/s", 500.0),
+        Field("velocity_y", 20, "<f4", "m/s", 500.0),
+        Field("velocity_z", 24, "<f4", "m/s", 500.0),
+        Field("sway", 28, "<f4", "m/s^2", 2000.0),
+        Field("surge", 32, "<f4", "m/s^2", 2000.0),
+        Field("heave", 36, "<f4", "m/s^2", 2000.0),
+        Field("up_x", 40, "<f4"),
+        Field("up_y", 44, "<f4"),
+        Field("up_z", 48, "<f4"),
+        Field("roll", 52, "<f4", "rad", 10.0),
+        Field("pitch", 56, "<f4", "rad", 10.0),
+        Field("yaw", 60, "<f4", "rad", 10.0),
+        Field("roll_rate", 64, "<f4", "rad/s", 100.0),
+        Field("pitch_rate", 68, "<f4", "rad/s", 100.0),
+        Field("yaw_rate", 72, "<f4", "rad/s", 100.0),
+        Field("roll_acceleration", 76, "<f4", "rad/s^2", 20000.0),
+        Field("pitch_acceleration", 80, "<f4", "rad/s^2", 20000.0),
+        Field("yaw_acceleration", 84, "<f4", "rad/s^2", 20000.0),
+    ],
+    {"magic": b"BNG1"},
+)
+
+_CORNERS = ("rear_left", "rear_right", "front_left", "front_right")
+_EVERY_CORNER = [
+    (f"{name}_{corner}", unit)
+    for name, unit in (
+        ("suspension_position", "m"),
+        ("suspension_velocity", "m/s"),
+        ("suspension_acceleration", "m/s^2"),
+        ("wheel_speed", "m/s"),
+    )
+    for corner in _CORNERS
+]
+
+MOTION_2 = Packet(
+    "motion_2",
+    176,
+    [
+        *MOTION.fields.values(),
+        Field("engine_speed", 88, "<f4", "rpm"),
+        Field("idle_speed", 92, "<f4", "rpm"),
+        Field("engine_speed_limit", 96, "<f4", "rpm"),
+        Field("gear", 100, "<i4"),
+        Field("gears", 104, "<i4"),
+        *(Field(name, 108 + 4 * place, "<f4", unit) for place, (name, unit) in enumerate(_EVERY_CORNER)),
+        Field("time", 172, "<f4", "s"),
+    ],
+    {"magic": b"BNG2"},
+)
+
+GAUGES = Packet(
+    "gauges",
+    96,
+    [
+        Field("time", 0, "<u4", "ms"),
+        Field("car", 4, "S4"),
+        Field("flags", 8, "<u2"),
+        Field("gear", 10, "|u1"),  # 0 reverse, 1 neutral, 2 first
+        Field("player", 11, "|u1"),
+        Field("speed", 12, "<f4", "m/s", 500.0),
+        Field("engine_speed", 16, "<f4", "rpm", 1e5),
+        Field("turbo", 20, "<f4", "bar"),
+        Field("engine_temperature", 24, "<f4", "degC"),
+        Field("fuel", 28, "<f4"),
+        Field("oil_pressure", 32, "<f4", "bar"),
+        Field("oil_temperature", 36, "<f4", "degC"),
+        Field("dash_lights", 40, "<u4"),
+        Field("show_lights", 44, "<u4"),
+        Field("throttle", 48, "<f4"),
+        Field("brake", 52, "<f4"),
+        Field("clutch", 56, "<f4"),
+        Field("display_1", 60, "S16"),
+        Field("display_2", 76, "S16"),
+        Field("id", 92, "<i4"),
+    ],
+    {"car": b"beam"},
+)
+
+
+class _Form(NamedTuple):
+    packet: Packet
+    largest: int  # [bytes]; the smallest is the packet's size
+    kind: str
+    offset: int
+    mark: bytes  # or zeros
+
+    def fits(self, data: bytes, start: int = 0) -> bool:
+        """Say whether the datagram at `start` has the mark, whatever its size."""
+        return data.startswith(self.mark, start + self.offset)
+
+
+def _form(whole: Packet, size: int, kind: str, *, marked: bool = True, largest: int = 0) -> _Form:
+    """Return the form that has a packet's first `size` bytes, and its mark or zeros in the mark's place."""
+    ((name, mark),) = whole.constants.items()
+    packet = whole
+    if not marked or size < whole.size:
+        packet = Packet(whole.name, size, whole.cut(size).fields.values(), {name: mark if marked else b""})
+    return _Form(packet, max(size, largest), kind, *packet.fixed()[0])
+
+
+_FORMS = (
+    _form(MOTION, 88, "whole"),
+    _form(MOTION_2, 176, "whole"),
+    _form(MOTION, 60, "short"),
+    _form(GAUGES, 96, "gauges"),
+    _form(GAUGES, 92, "gauges"),
+    _form(GAUGES, 20, "gauges"),
+    # What bears no mark comes last: it is not looked for where there is one.
+    _form(MOTION, 60, "short", marked=False, largest=88),
+    _form(GAUGES, 96, "gauges", marked=False),
+    _form(GAUGES, 92, "gauges", marked=False),
+    _form(GAUGES, 20, "gauges", marked=False, largest=59),
+)
+_MARKED = tuple(form for form in _FORMS if any(form.mark))
+
+# The telemetry's world is north, east, down, and its car forward, right, down.
+_SHORT = [
+    Take("acceleration", 0, "surge"),
+    Take("acceleration", 1, "sway"),
+    Take("acceleration", 2, "heave", scale=-1.0),
+    Take("angles", 0, "roll"),
+    Take("angles", 1, "pitch"),
+]
+_WHOLE = [
+    *_SHORT,
+    Take("angles", 2, "yaw"),
+    Take("position", 0, "position_y"),
+    Take("position", 1, "position_x"),
+    Take("position", 2, "position_z", scale=-1.0),
+    Take("velocity", 0, "velocity_y"),
+    Take("velocity", 1, "velocity_x"),
+    Take("velocity", 2, "velocity_z", scale=-1.0),
+]
+_RATES = [
+    Take("angular_velocity", 0, "roll_rate"),
+    Take("angular_velocity", 1, "pitch_rate"),
+    Take("angular_velocity", 2, "yaw_rate"),
+    Take("angular_acceleration", 0, "roll_acceleration"),
+    Take("angular_acceleration", 1, "pitch_acceleration"),
+    Take("angular_acceleration", 2, "yaw_acceleration"),
+]
+_GAUGES = [
+    Take("speed", 0, "speed", optional=True),
+    Take("engine_speed", 0, "engine_speed", optional=True),
+]
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What the documents leave open."""
+
+    rates: Literal["angles", "car", "derived"] = "angles"
+    """What is published as angular velocity: rates of roll, pitch and yaw, those about the car's axes, or nothing to
+    rely on."""
+
+
+def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
+    """Return what takes BeamNG's datagrams.
+
+    Parameters
+    ----------
+    options : Options
+        How to read what the documents leave open.
+    head_m : sequence of 3 floats
+        The occupant's head from the car's reference point: forward, right, up [m].
+    derivation : Derivation
+        Where the acceleration comes from, and the delay of what is derived.
+    """
+    takes = {
+        "whole": _WHOLE if options.rates == "derived" else _WHOLE + _RATES,
+        "short": _SHORT,
+        "gauges": _GAUGES,
+    }
+    messages = [
+        Message(form.packet, "part" if form.kind == "gauges" else "motion", takes[form.kind], largest=form.largest)
+        for form in _FORMS
+    ]
+    stage = BodyStage(
+        world_north=(1, 0, 0), world_up=(0, 0, -1), car_forward=(1, 0, 0), car_up=(0, 0, -1), head_m=head_m, rates="car"
+    )
+    stages = TelemetryStages(
+        attitude="angles",
+        acceleration_axes="car",
+        rates="said" if options.rates == "car" else options.rates,
+        acceleration=derivation.acceleration,
+        delay_s=derivation.delay_s,
+    )
+    return Intake([message.compiled() for message in messages], stage, stages)
+
+
+def framed(data: bytes) -> list[bytes]:
+    """Split datagrams that were written one after the other.
+
+    Each ends where the next mark stands, or the data.  What has no mark, or cannot end so, is one datagram with all
+    that follows.
+    """
+    packages, start = [], 0
+    while start < len(data):
+        ends = sorted((start + form.largest for form in _MARKED if form.fits(data, start)), reverse=True)
+        end = next((end for end in ends if end == len(data) or _begins(data, end)), len(data))
+        packages.append(data[start:end])
+        start = end
+    return packages
+
+
+def _begins(data: bytes, start: int) -> bool:
+    return any(form.fits(data, start) for form in _MARKED)
+
+
+def identify(data: bytes) -> Packet:
+    """Return the layout of one datagram.
+
+    Raises
+    ------
+    PacketError
+        If it is none of the forms.
+    """
+    for form in _MARKED if _begins(data, 0) else _FORMS:
+        if form.fits(data) and form.packet.size <= len(data) <= form.largest:
+            whole = MOTION if form.packet.name == MOTION.name else GAUGES
+            return form.packet if form.packet.size == len(data) else whole.cut(len(data))
+    raise PacketError(
+        f"beamng: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are motion ('BNG1' at "
+        f"offset 0 and 88 or 60 bytes, 'BNG2' and 176, zeros and 60 to 88) and gauges ('beam' at offset 4 and 96, 92 "
+        f"or 20 bytes, zeros and 96, 92 or 20 to 59)"
+    )

@@ -1,0 +1,118 @@
+"""A simulator that speaks BeamNG's MotionSim and OutGauge: virtual drives or recordings."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import quaternion as npq
+
+from motioncue.protocols.beamng import GAUGES, MOTION, identify
+from motioncue.recording.read import read_packages
+from motioncue.virtual.courses import course
+from motioncue.virtual.frames import DatagramSimulator, Frame
+
+__all__ = ["RATE_HZ", "Simulator", "angles_and_rates", "body_axes", "driven", "encode_states", "recorded"]
+
+RATE_HZ = 60.0
+"""What BeamNG sends at unless its options say otherwise [Hz]."""
+
+Simulator = DatagramSimulator
+
+
+def body_axes(states: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
+    """Return a vector of `states`, ndarray of STATE_DTYPE, along the car's forward, right, down axes."""
+    # numpy-quaternion's rotation matrices turn car axes into the world's: the transpose goes back.
+    rotation = npq.as_rotation_matrix(npq.as_quat_array(states["orientation"]))
+    turned: npt.NDArray[np.float64] = np.einsum("nji,nj->ni", rotation, states[name])
+    return turned
+
+
+def angles_and_rates(states: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
+    """Return roll, pitch, yaw (z-y-x) with their first and second derivatives.
+
+    Parameters
+    ----------
+    states : ndarray of STATE_DTYPE, shape (n,)
+        What the car does.
+
+    Returns
+    -------
+    ndarray of float64, shape (3, 3, n)
+        By order of derivative [rad, rad/s, rad/s^2], then roll, pitch, yaw; yaw in (-pi, pi].
+    """
+    w, x, y, z = states["orientation"].T
+    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    pitch = np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0))
+    yaw = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    p, q, r = body_axes(states, "angular_velocity").T
+    pp, qq, rr = body_axes(states, "angular_acceleration").T
+    sin, cos, slope = np.sin(roll), np.cos(roll), np.tan(pitch)
+    level = q * sin + r * cos  # the turn about the world's down axis, as far as it lies across the car
+    pitch_rate = q * cos - r * sin
+    yaw_rate = level / np.cos(pitch)
+    roll_rate = p + level * slope
+    pitch_change = qq * cos - rr * sin - roll_rate * level
+    level_change = qq * sin + rr * cos + roll_rate * pitch_rate
+    yaw_change = (level_change + yaw_rate * pitch_rate * np.sin(pitch)) / np.cos(pitch)
+    roll_change = pp + level_change * slope + level * pitch_rate / np.cos(pitch) ** 2
+    return np.array([[roll, pitch, yaw], [roll_rate, pitch_rate, yaw_rate], [roll_change, pitch_change, yaw_change]])
+
+
+def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
+    """Return what both streams say of `states`, ndarray of STATE_DTYPE: two arrays of their dtypes."""
+    motion, gauges = (np.zeros(len(states), packet.dtype) for packet in (MOTION, GAUGES))
+    for packet, rows in ((MOTION, motion), (GAUGES, gauges)):
+        for name, value in packet.constants.items():
+            rows[name] = value
+    for name in ("position", "velocity"):
+        north, east, down = states[name].T
+        motion[f"{name}_x"], motion[f"{name}_y"], motion[f"{name}_z"] = east, north, -down
+    motion["surge"], motion["sway"], down = body_axes(states, "acceleration").T
+    motion["heave"] = -down
+    for suffix, values in zip(("", "_rate", "_acceleration"), angles_and_rates(states), strict=True):
+        motion[f"roll{suffix}"], motion[f"pitch{suffix}"], motion[f"yaw{suffix}"] = values
+    w, x, y, z = states["orientation"].T
+    # The body's up axis is minus the third column of its rotation matrix; east, north, up.
+    motion["up_x"] = -2.0 * (y * z - w * x)
+    motion["up_y"] = -2.0 * (x * z + w * y)
+    motion["up_z"] = 1.0 - 2.0 * (x * x + y * y)
+    gauges["gear"] = 2
+    gauges["speed"] = np.linalg.norm(states["velocity"], axis=1)
+    gauges["engine_speed"] = states["engine_speed"]
+    return motion, gauges
+
+
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the datagrams of a virtual drive; ConfigError for an unknown drive or rate.
+
+    BeamNG sends nothing while it is paused.
+    """
+    driven = course(name, rate_hz, duration_s)
+    wait = 0.0
+    for motion, gauges, pause, duration in zip(
+        *encode_states(driven.states), driven.waits.tolist(), driven.frame_times.tolist(), strict=True
+    ):
+        wait += pause
+        if duration > 0.0:
+            yield from _pair(wait, motion.tobytes(), gauges.tobytes())
+            wait = 0.0
+
+
+def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Frame, Frame]:
+    return Frame(wait, gauges, to=1, motion=False), Frame(0.0, motion)
+
+
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the datagrams of a recording, motion at `rate_hz`; PacketError if there is something else in it.
+
+    Datagrams say nothing of time: without a rate they are played as BeamNG sends them.
+    """
+    period = 1.0 / (rate_hz or RATE_HZ)
+    sent = 0.0
+    for package in read_packages(path, "beamng"):
+        motion = identify(package).name != GAUGES.name
+        sent += period if motion else 0.0
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
+            return
+        yield Frame(period if motion else 0.0, package, to=0 if motion else 1, motion=motion)

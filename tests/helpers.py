@@ -222,6 +222,25 @@ def expected_motion(frames, axes=DEFAULT_AXES):
     return by_matrices(orientation, *vectors, Axes(car_forward=axes[0], car_up=axes[1]))
 
 
+def truth(states):
+    """Return the body-frame channels of states in world axes north, east, down, by rotations of SciPy."""
+    rotation = Rotation.from_quat(np.roll(states["orientation"], -1, axis=1))
+    acceleration, omega = (rotation.inv().apply(states[name]) for name in ("acceleration", "angular_velocity"))
+    yaw, pitch, roll = rotation.as_euler("ZYX").T
+    return {
+        "surge": acceleration[:, 0],
+        "sway": acceleration[:, 1],
+        "heave": -acceleration[:, 2],
+        "roll": roll,
+        "pitch": pitch,
+        "yaw": yaw,
+        "roll_rate": omega[:, 0],
+        "pitch_rate": omega[:, 1],
+        "yaw_rate": omega[:, 2],
+        "speed": np.linalg.norm(states["velocity"], axis=1),
+    }
+
+
 def eventually(condition, timeout_s=30.0):
     """Wait until `condition()` holds; fail if it does not within a generous time."""
     end = time.monotonic() + timeout_s

@@ -18,6 +18,7 @@ from helpers import (
     new_session,
     serving,
     stream_url,
+    truth,
 )
 from scipy.spatial.transform import Rotation
 
@@ -33,25 +34,6 @@ from motioncue.virtual.dk import DatagramListener
 
 SINGLE = 2.0**-24  # relative rounding of a 4-byte float
 SOURCES = {"surge": "acceleration", "sway": "acceleration", "heave": "acceleration", "speed": "velocity"}
-
-
-def truth(states):
-    """Return the body-frame channels of states in world axes north, east, down, by rotations of SciPy."""
-    rotation = Rotation.from_quat(np.roll(states["orientation"], -1, axis=1))
-    acceleration, omega = (rotation.inv().apply(states[name]) for name in ("acceleration", "angular_velocity"))
-    yaw, pitch, roll = rotation.as_euler("ZYX").T
-    return {
-        "surge": acceleration[:, 0],
-        "sway": acceleration[:, 1],
-        "heave": -acceleration[:, 2],
-        "roll": roll,
-        "pitch": pitch,
-        "yaw": yaw,
-        "roll_rate": omega[:, 0],
-        "pitch_rate": omega[:, 1],
-        "yaw_rate": omega[:, 2],
-        "speed": np.linalg.norm(states["velocity"], axis=1),
-    }
 
 
 def through_session(frames, **options):

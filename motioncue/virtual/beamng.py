@@ -104,7 +104,7 @@ def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Frame, Frame]:
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
-    """Yield the datagrams of a recording, motion at `rate_hz`; PacketError if there is something else in it.
+    """Yield the datagrams of a recording, motion at `rate_hz`; PacketError if it is not one.
 
     Datagrams say nothing of time: without a rate they are played as BeamNG sends them.
     """

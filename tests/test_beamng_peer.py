@@ -1,0 +1,170 @@
+"""BeamNG as a program: what it sends on drives and of recordings, and an engine that it drives."""
+
+import socket
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import Sink, eventually, free_port
+
+from motioncue.errors import ConfigError, PacketError
+from motioncue.protocols.beamng import GAUGES, MOTION
+from motioncue.recording.read import read_motion
+from motioncue.runtime.engine import Engine, load_profile
+from motioncue.virtual.beamng import Simulator, angles_and_rates, driven, encode_states, recorded
+from motioncue.virtual.car import drive
+from motioncue.virtual.courses import course
+from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.offline import ride
+from motioncue.virtual.rig import Rig
+from motioncue.virtual.simulators import drive_packages
+
+PACKETS = Path(__file__).parent / "data" / "packets" / "beamng"
+
+
+def test_a_drive_is_a_pair_of_datagrams_for_each_state():
+    frames = list(driven("brake", 2000.0, 0.25))
+    motion, gauges = encode_states(drive("brake", 2000.0, 0.25))
+    assert [frame.package for frame in frames[::2]] == [row.tobytes() for row in gauges]
+    assert [frame.package for frame in frames[1::2]] == [row.tobytes() for row in motion]
+    assert {(frame.duration, frame.to, frame.motion) for frame in frames[::2]} == {(1 / 2000, 1, False)}
+    assert {(frame.duration, frame.to, frame.motion) for frame in frames[1::2]} == {(0.0, 0, True)}
+    assert len(drive_packages("beamng", "brake", duration_s=1.0)) == 2 * 60  # BeamNG's own rate
+
+
+def test_nothing_is_sent_while_the_car_is_paused():
+    driven_course = course("trouble", 60.0)
+    paused = int((driven_course.frame_times == 0.0).sum())
+    assert paused > 60
+    frames = list(driven("trouble", 60.0))
+    assert sum(frame.motion for frame in frames) == len(driven_course.states) - paused
+    assert sum(frame.duration for frame in frames) == pytest.approx(driven_course.waits.sum())
+
+
+def test_published_rates_are_the_derivatives_of_the_published_angles():
+    rate_hz = 2000.0
+    angles, rates, accelerations = angles_and_rates(drive("tour", rate_hz))
+    # Central differences: wrong by a sixth of the third derivative times the square of the step.
+    slopes = np.gradient(np.unwrap(angles, axis=1), 1 / rate_hz, axis=1)[:, 1:-1]
+    np.testing.assert_allclose(slopes, rates[:, 1:-1], rtol=0, atol=1e-5)
+    slopes = np.gradient(rates, 1 / rate_hz, axis=1)[:, 1:-1]
+    np.testing.assert_allclose(slopes, accelerations[:, 1:-1], rtol=0, atol=2e-4)
+    assert np.abs(accelerations).max(axis=1).min() > 0.5
+
+
+@pytest.mark.parametrize(("arguments", "message"), [(("nowhere",), "drive"), (("tour", 2001.0), "rate_hz")])
+def test_an_impossible_drive_is_refused(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        list(driven(*arguments))
+
+
+@pytest.fixture
+def recording(tmp_path):
+    """Return the path of half a second at 100 Hz, both streams."""
+    path = tmp_path / "drive.bin"
+    path.write_bytes(b"".join(frame.package for frame in driven("tour", 100.0, 0.5)))
+    return path
+
+
+def test_a_recording_is_played_datagram_by_datagram_at_a_rate(recording):
+    own = list(driven("tour", 100.0, 0.5))
+    played = list(recorded(recording, 250.0))
+    assert [(frame.package, frame.to, frame.motion) for frame in played] == [
+        (frame.package, frame.to, frame.motion) for frame in own
+    ]
+    assert sum(frame.duration for frame in played) == pytest.approx(50 / 250)
+    assert sum(frame.duration for frame in recorded(recording)) == pytest.approx(50 / 60)
+    assert sum(frame.motion for frame in recorded(recording, 250.0, 0.1)) == 25
+
+
+def test_a_recording_is_read_as_motion(recording):
+    motion = read_motion(recording, "beamng")
+    states = drive("tour", 100.0, 0.5)
+    assert len(motion) == 50
+    np.testing.assert_allclose(motion["engine_speed"], states["engine_speed"], rtol=1e-6)
+
+
+def test_what_is_no_recording_is_refused(tmp_path):
+    path = tmp_path / "text"
+    path.write_bytes(b"no recording")
+    with pytest.raises(PacketError, match="beamng: found 12 bytes"):
+        list(recorded(path))
+
+
+@pytest.mark.parametrize("drive_name", ["tour", "trouble"])
+def test_the_engine_follows_a_drive(drive_name):
+    """Every frame is honest on the tour; the trouble shows as what it is, but for what BeamNG does not send."""
+    ridden = ride("beamng-dk", drive_name, 100.0)
+    stats = ridden.stats
+    assert stats["others_received"] > 0
+    if drive_name == "tour":
+        assert (stats["rejected"], stats["events"]) == ({}, {})
+        assert np.abs(ridden.ticks["cue"]["surge"]).max() > 5.0
+    else:
+        assert set(stats["rejected"]) == {"not_finite"}
+        assert {"teleport", "impossible_acceleration", "impossible_rate", "frozen"} <= set(stats["events"])
+        assert "paused" not in stats["events"]  # it has no clock of its own
+    assert np.isfinite(ridden.ticks["cue"]["surge"]).all()
+
+
+# Over real sockets.
+
+
+@pytest.mark.rt
+def test_both_streams_reach_one_endpoint_in_order_at_the_highest_rate():
+    frames = list(driven("tour", 2000.0, 0.2))
+    with Sink() as sink:
+        simulator = Simulator(sink.url, frames)
+        simulator.run()
+        packets = sink.all(len(frames))
+    assert packets == [frame.package for frame in frames]
+    assert (simulator.sent, simulator.lost) == (400, 0)
+
+
+@pytest.mark.rt
+def test_each_stream_reaches_its_own_endpoint():
+    with Sink() as motion, Sink() as gauges:
+        Simulator([motion.url, gauges.url], driven("tour", 1000.0, 0.1)).run()
+        assert {packet[:4] for packet in motion.all(100)} == {MOTION.constants["magic"]}
+        assert {packet[4:8] for packet in gauges.all(100)} == {GAUGES.constants["car"]}
+
+
+@pytest.mark.rt
+def test_the_whole_installation_runs_from_the_built_in_profile():
+    with Rig("beamng-dk", "turns", 20.0) as rig:
+        eventually(lambda: rig.engine.stats()["frames_received"] > 100)
+        eventually(lambda: rig.platform.received["motion"] > 100)
+        eventually(lambda: rig.platform.last("gauges")["engine_speed"] > 0.0)
+    stats = rig.stats()
+    assert stats["rejected"] == {}
+    assert stats["events"] == {}
+    assert stats["sessions"] == 1
+    assert stats["others_received"] >= stats["frames_received"]
+    assert stats["platform"]["rejected"] == {}
+
+
+@pytest.mark.rt
+def test_a_dk_emitter_without_speed_leaves_dk_its_one_meter_per_second():
+    """The packets of DK's own C# sample: 60 bytes, no magic, no gauges."""
+    sample = (PACKETS / "short_without_magic.bin").read_bytes()
+    source, *outputs = (free_port(socket.SOCK_DGRAM) for _ in range(3))
+    motion, gauges = (f"udp://127.0.0.1:{port}" for port in outputs)
+    platform = DatagramListener("dk", [motion, gauges])
+    thread = threading.Thread(target=platform.run)
+    thread.start()
+    profile = load_profile(
+        "beamng-dk", f"source.endpoint=udp://127.0.0.1:{source}", f"output.motion={motion}", f"output.gauges={gauges}"
+    )
+    with Engine(profile), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+
+        def moves():
+            sender.sendto(sample, ("127.0.0.1", source))
+            return platform.last("motion").get("roll", 0.0) == pytest.approx(-0.05)
+
+        eventually(moves)
+        assert platform.last("motion")["surge"] == pytest.approx(5.62)
+        assert platform.last("gauges")["speed"] == 1.0
+    platform.stop()
+    thread.join()
+    platform.close()

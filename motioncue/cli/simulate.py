@@ -23,7 +23,11 @@ __all__ = ["command"]
 @click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
 @click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
 @click.option(
-    "--rate", type=float, callback=positive, metavar="HZ", help="Frames a second; 60, or the recording's own pace."
+    "--rate",
+    type=float,
+    callback=positive,
+    metavar="HZ",
+    help="Frames a second; the simulator's, or the recording's, if not given.",
 )
 @duration_option("How long to play; all of it if not given.")
 @json_option
@@ -63,6 +67,8 @@ def command(
             "connections": simulator.connections,
             "lost": simulator.lost,
         }
+        if hasattr(simulator, "stalls"):
+            stats["stalls"] = simulator.stalls
         print_summary(
             f"motioncue simulate · {system}, {what}",
             [
@@ -71,6 +77,7 @@ def command(
                 ("replies in", str(simulator.replies)),
                 ("connections", str(simulator.connections)),
                 ("lost", str(simulator.lost)),
+                *([("stalls", str(simulator.stalls))] if hasattr(simulator, "stalls") else []),
             ],
         )
         if as_json:

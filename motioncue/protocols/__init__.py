@@ -7,12 +7,13 @@ A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STRE
 from types import ModuleType
 
 from motioncue.errors import ConfigError
-from motioncue.protocols import beamng, city_car_driving, dk
+from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk
 
 __all__ = ["SYSTEMS", "platform", "source", "system"]
 
 SYSTEMS: dict[str, ModuleType] = {
     "beamng": beamng,
+    "beamng-simulink": beamng_simulink,
     "city-car-driving": city_car_driving,
     "dk": dk,
 }

@@ -63,6 +63,8 @@ class Packet:
         Little-endian unless the format says otherwise; bytes that no field names are zero when encoding.
     constants : mapping of str to value
         Fields that have the same value in every packet; the first identifies it, the others must hold.
+    absent : float
+        What a number that is not given is when encoding, where the packet's numbers are floats; else 0.
 
     Raises
     ------
@@ -71,10 +73,17 @@ class Packet:
     """
 
     def __init__(
-        self, name: str, size: int, fields: Iterable[Field], constants: Mapping[str, Any] | None = None
+        self,
+        name: str,
+        size: int,
+        fields: Iterable[Field],
+        constants: Mapping[str, Any] | None = None,
+        *,
+        absent: float = 0.0,
     ) -> None:
         self.name = name
         self.size = size
+        self.absent = absent
         self.fields: dict[str, Field] = {}
         for field in fields:
             if field.name in self.fields:
@@ -134,7 +143,7 @@ class Packet:
         return {name: plain(row[name]) for name in self.fields}
 
     def encode(self, values: Mapping[str, Any] | None = None) -> bytes:
-        """Return the packet with `values`; constants are filled in, everything else is zero.
+        """Return the packet with `values` and its constants; what is not given is absent or zero.
 
         Raises
         ------
@@ -142,6 +151,9 @@ class Packet:
             If a name is not a field of this packet.
         """
         row = np.zeros(1, self.dtype)
+        for name in self.fields if self.absent != 0.0 else ():
+            if self.dtype[name].base.kind == "f":
+                row[name] = self.absent
         for name, value in {**(values or {}), **self.constants}.items():
             if name not in self.fields:
                 raise PacketError(f"{self.name}: found field {name!r}, allowed are {', '.join(self.fields)}")

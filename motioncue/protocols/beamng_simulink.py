@@ -1,0 +1,234 @@
+"""BeamNG.tech's coupling with Simulink: each message is answered, and the answer leaves the car alone.
+
+Layout: "BeamNG Simulink generic interface" (Bank A to H), its leading message id and the loop from BeamNG's
+``lua/vehicle/controller/tech/vehicleSystemsCoupling.lua`` (0.33).  The document's banks leave the id out, and bank G's
+names say rear left where they mean rear right.  No captured packets are public.
+
+Messages are arrays of doubles, little-endian, without a mark; their size tells them apart:
+
+* state, 111 doubles, to port 64890: id and banks A to H.  Ids begin at 0; one a message, 200 a simulated second.
+* control, 64 doubles, to port 64891: the id of the message that is answered, and banks A and B.  NaN leaves a field as
+  it is, so id and NaN is no control at all; 0.0 would let the pedals go and center the wheel.
+
+BeamNG waits up to 2 s for the answer before it sends the next message, and takes an answer only if its id is larger
+than those before: the answer to message 0 is discarded, so that a simulator that is answered faithfully stalls once,
+when it begins.  Messages that are refused as motion are answered too.  A control that is sent by somebody else takes
+effect only with an id that BeamNG has not been answered yet.
+
+Signs, here turned into those of `Motion` (forward, right, down; world north, east, down):
+
+* Position and velocity: world X east, Y north, Z up.
+* Acceleration: the sensors' values, which are the negated acceleration to the right, forward and up; the last one alone
+  with gravity, about -9.81 m/s^2 at rest on the flat.
+* Roll: left side down.  Pitch: nose up.  Yaw: nose left, from north.
+* No rates: they are derived from the attitude.  The simulator's time is the id times the length of a step.
+"""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+import msgspec
+import numpy as np
+
+from motioncue.errors import PacketError
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.intake import Intake
+from motioncue.kernels.stages import TelemetryStages
+from motioncue.motion import GRAVITY
+from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
+
+__all__ = [
+    "COMMANDS",
+    "CONTROL",
+    "COUNTER",
+    "REPLY_PORT",
+    "SCHEMES",
+    "STATE",
+    "WHEELS",
+    "Options",
+    "framed",
+    "identify",
+    "session",
+]
+
+SCHEMES = ("udp",)
+"""How the simulator sends."""
+
+REPLY_PORT = 64891
+"""Where BeamNG expects the answers, unless told otherwise."""
+
+WHEELS = ("wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr")
+"""In the order of the banks D to G."""
+
+LARGEST_ID = 2.0**53  # above it doubles do not count any more
+FREE_RUN_ID = 1e15
+
+# Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken message.
+_ID = Field("id", 0, "<f8", "", LARGEST_ID, 0.0, LARGEST_ID)
+_BANKS_A_TO_C: list[str | tuple[Any, ...]] = [
+    *("throttle", "throttle_input", "brake", "brake_input", "clutch", "clutch_input"),
+    *("parkingbrake", "parkingbrake_input", "steering", "steering_input"),
+    *((f"pos_{axis}", "m", 1e7) for axis in "xyz"),
+    *((f"vel_{axis}", "m/s", 500.0) for axis in "xyz"),
+    ("groundspeed", "m/s"),
+    *((f"acc_{axis}", "m/s^2", 2000.0) for axis in "xyz"),
+    *((angle, "rad", 10.0) for angle in ("roll", "pitch", "yaw")),
+    ("altitude", "m"),
+    *("ignition_level", "gear", "fuel", "engine_load", "highbeam", "lowbeam"),
+    ("maxrpm", "rpm"),
+    "reverse",
+    ("rpm", "rpm", 1e5),
+    *("signal_l", "signal_r"),
+    ("wheelspeed", "m/s"),
+]
+_WHEEL = [
+    ("angular_velocity", "rad/s"),
+    ("wheel_speed", "m/s"),
+    ("braking_torque", "N m"),
+    ("propulsion_torque", "N m"),
+    ("friction_torque", "N m"),
+    ("down_force", "N"),
+]
+_BANKS_D_TO_G = [(f"{wheel}_{name}", unit) for wheel in WHEELS for name, unit in _WHEEL]
+
+
+def _doubles(first: int, rows: Iterable[str | tuple[Any, ...]]) -> list[Field]:
+    """Return fields from the `first` double on: names, with unit and limit if there are any."""
+    named = ((row,) if isinstance(row, str) else row for row in rows)
+    return [Field(name, 8 * place, "<f8", *more) for place, (name, *more) in enumerate(named, start=first)]
+
+
+STATE = Packet(
+    "state",
+    888,
+    [
+        _ID,
+        *_doubles(1, [*_BANKS_A_TO_C, *_BANKS_D_TO_G]),
+        Field("custom", 488, "50<f8"),
+    ],
+)
+
+CONTROL = Packet(
+    "control",
+    512,
+    [
+        _ID,
+        Field("engine_throttle", 8, "<f8", low=0.0, high=1.0),
+        Field("brake_pedal", 16, "<f8", low=0.0, high=1.0),
+        Field("steering", 24, "<f8", low=-1.0, high=1.0),
+        Field("reserved", 32, "<f8"),
+        *_doubles(5, [(f"{wheel}_braking_torque", "N m") for wheel in WHEELS]),
+        *_doubles(9, [(f"{wheel}_propulsion_torque", "N m") for wheel in WHEELS]),
+        Field("drive_mode", 104, "<f8", low=0.0, high=1.0),  # 0 pedals, 1 torques
+        Field("custom", 112, "50<f8"),
+    ],
+    absent=math.nan,
+)
+
+COMMANDS: Mapping[str, Packet] = {"control": CONTROL}
+"""What can be sent to the simulator; it never is by itself."""
+
+COUNTER = "id"
+"""The field that numbers the commands: it must be given, and counts up from one to the next."""
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """How BeamNG is answered and set up."""
+
+    reply: Literal["echo", "free_run", "none"] = "echo"
+    """The id and NaN; or NaN with an id so large that BeamNG never waits again, even if nobody listens any more, and
+    ignores all control; or nothing, where something else answers."""
+    reply_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = REPLY_PORT
+    """Where BeamNG listens, `udpReceivePort` of its controller; 0: where the message came from."""
+    simulink_time_s: Annotated[float, msgspec.Meta(ge=0.0005, le=1.0)] = 0.005
+    """Simulated time from one message to the next [s], `simulinkTime` of its controller."""
+    gravity_m_s2: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 9.81
+    """Of the world that is driven in [m/s^2]."""
+
+
+# The telemetry's world is north, east, down, and its car forward, right, down.
+_TAKES = [
+    Take("position", 0, "pos_y"),
+    Take("position", 1, "pos_x"),
+    Take("position", 2, "pos_z", scale=-1.0),
+    Take("velocity", 0, "vel_y"),
+    Take("velocity", 1, "vel_x"),
+    Take("velocity", 2, "vel_z", scale=-1.0),
+    Take("acceleration", 0, "acc_y", scale=-1.0),
+    Take("acceleration", 1, "acc_x", scale=-1.0),
+    Take("acceleration", 2, "acc_z"),  # negated up is down
+    Take("angles", 0, "roll", scale=-1.0),
+    Take("angles", 1, "pitch"),
+    Take("angles", 2, "yaw", scale=-1.0),
+    Take("engine_speed", 0, "rpm", optional=True),
+]
+
+
+def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
+    """Return what takes BeamNG's messages, and answers them.
+
+    Parameters
+    ----------
+    options : Options
+        How to answer, and how BeamNG is set up.
+    head_m : sequence of 3 floats
+        The occupant's head from the car's reference point: forward, right, up [m].
+    derivation : Derivation
+        Where the acceleration comes from, and the delay of what is derived.
+    """
+    takes = [Take("stamp", 0, "id", scale=options.simulink_time_s), *_TAKES]
+    reply, echo = b"", (0, 0, 0)
+    if options.reply == "echo":
+        reply, echo = CONTROL.encode({"id": 0.0}), (0, 0, 8)
+    elif options.reply == "free_run":
+        reply = CONTROL.encode({"id": FREE_RUN_ID})
+    stage = BodyStage(
+        world_north=(1, 0, 0), world_up=(0, 0, -1), car_forward=(1, 0, 0), car_up=(0, 0, -1), head_m=head_m, rates="car"
+    )
+    stages = TelemetryStages(
+        attitude="angles",
+        acceleration_axes="car",
+        gravity=(0.0, 0.0, options.gravity_m_s2 / GRAVITY),
+        rates="derived",
+        acceleration=derivation.acceleration,
+        delay_s=derivation.delay_s,
+    )
+    message = Message(STATE, "motion", takes, reply, echo)
+    return Intake([message.compiled()], stage, stages, reply_port=options.reply_port)
+
+
+def framed(data: bytes) -> list[bytes]:
+    """Split messages of one kind written one after the other; what cannot be split is one datagram."""
+    for size in (STATE.size, CONTROL.size):
+        packages = [data[start : start + size] for start in range(0, len(data), size)]
+        if all(len(package) == size and _is_id(package) for package in packages):
+            return packages
+    return [data]
+
+
+def _is_id(data: bytes) -> bool:
+    number = float(np.frombuffer(data, "<f8", count=1)[0])
+    return 0.0 <= number <= LARGEST_ID and number.is_integer()
+
+
+def identify(data: bytes) -> Packet:
+    """Return the layout of one message.
+
+    Raises
+    ------
+    PacketError
+        If it has neither's size, or does not begin with an id.
+    """
+    for packet in (STATE, CONTROL):
+        if len(data) == packet.size:
+            if _is_id(data):
+                return packet
+            number = float(np.frombuffer(data, "<f8", count=1)[0])
+            raise PacketError(
+                f"beamng-simulink: found id {number!r} at offset 0, allowed are whole numbers from 0 to 2^53"
+            )
+    raise PacketError(
+        f"beamng-simulink: found {len(data)} bytes, allowed are state (888 bytes, 111 doubles) and control (512 bytes, "
+        f"64 doubles)"
+    )

@@ -1,0 +1,287 @@
+"""A simulator that speaks BeamNG's Simulink coupling: its own loop, stalls included."""
+
+import contextlib
+import select
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.errors import PacketError
+from motioncue.protocols.beamng_simulink import CONTROL, REPLY_PORT, STATE, WHEELS, Options
+from motioncue.recording.read import quoted, read_packages
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.udp import open_receiver, open_sender
+from motioncue.virtual.beamng import angles_and_rates, body_axes
+from motioncue.virtual.courses import course
+from motioncue.virtual.frames import LATE_S, Frame
+
+__all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
+
+RATE_HZ = 200.0
+"""Messages a simulated second, unless its controller is told otherwise [Hz]."""
+
+PHYSICS_STEPS = 10  # from one message to the next
+TIMEOUT_S = 2.0  # how long BeamNG waits for an answer
+TIRE_RADIUS = 0.3  # [m]
+
+_DOUBLES = struct.Struct("<64d")
+
+
+class Coupling:
+    """BeamNG's own loop, one call a physics step.
+
+    Parameters
+    ----------
+    send : callable
+        Takes a message.
+    receive : callable
+        Takes how long to wait [s]; returns an answer, or None if none comes.
+    steps : int
+        Physics steps from one message to the next.
+    window : int
+        How many messages may be unanswered.
+
+    Attributes
+    ----------
+    stalls : int
+        How often nothing came for as long as BeamNG waits.
+    ignored : int
+        Answers that came to nothing: their id is not above all before it, or they are none.
+    controls : dict of str to float
+        What the answers have changed, by field: every value that was not NaN.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        receive: Callable[[float], bytes | None],
+        *,
+        steps: int = PHYSICS_STEPS,
+        window: int = 1,
+    ) -> None:
+        self._send, self._receive = send, receive
+        self._skips, self._window = steps - 1, window
+        self._sent = 0  # since the last time that nothing came
+        self._newest = 0.0  # the largest id that came back
+        self._skipped = 0  # steps since the last message
+        self.stalls = self.ignored = 0
+        self.controls: dict[str, float] = {}
+
+    def step(self, message: bytes) -> bool:
+        """Do a physics step; say whether it sent the message that is next."""
+        if self._skipped < self._skips:
+            self._take(self._receive(0.0))
+            self._skipped += 1
+            return False
+        if self._sent - self._newest < self._window:
+            self._take(self._receive(0.0))
+        else:
+            answer = self._receive(TIMEOUT_S)
+            if answer is None:
+                self.stalls += 1
+                self._sent, self._newest = 0, 0.0
+                return False
+            if not self._take(answer) and self._newest != 0.0:
+                return False
+        self._send(message)
+        self._sent += 1
+        self._skipped = 0
+        return True
+
+    def _take(self, answer: bytes | None) -> bool:
+        """Take an answer; say whether it was a new one."""
+        if answer is None:
+            return False
+        values = _DOUBLES.unpack(answer) if len(answer) == CONTROL.size else (0.0,)
+        if values[0] <= self._newest:
+            self.ignored += 1
+            return False
+        self._newest = values[0]
+        for name, field in CONTROL.fields.items():
+            if name not in ("id", "custom") and (value := values[field.offset // 8]) == value:
+                self.controls[name] = value
+        return True
+
+
+class _Stopped(Exception):
+    """Ends a wait for an answer."""
+
+
+class Simulator:
+    """Plays BeamNG with its coupling loaded.
+
+    Parameters
+    ----------
+    urls : str or sequence of one str
+        Where the engine listens, ``udp://``.
+    frames : iterable of Frame
+        Messages; an empty one loads the controller afresh.
+    reply_port : int
+        Where the answers come to; 0 for any free port, from which the messages are then sent too.
+    timeout_s : float
+        How long to wait for an answer before it is a stall [s].
+    clock : callable
+        Returns the time [s].
+    pace : callable, optional
+        Takes how long to wait until the next physics step [s]; returns True to end.
+
+    Raises
+    ------
+    EndpointError
+        If the URL is bad, its host unknown, or the reply port in use.
+
+    Notes
+    -----
+    Simulated time stands still while it waits for an answer, so a stalled engine loses no frame.
+    """
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        frames: Iterable[Frame],
+        *,
+        reply_port: int = REPLY_PORT,
+        timeout_s: float = TIMEOUT_S,
+        clock: Callable[[], float] = time.monotonic,
+        pace: Callable[[float], bool] | None = None,
+    ) -> None:
+        (url,) = (urls,) if isinstance(urls, str) else urls
+        self._frames, self._timeout_s, self._clock = frames, timeout_s, clock
+        self._stop = threading.Event()
+        self._pace = pace or self._stop.wait
+        sender, (host, port, scope) = open_sender(url)
+        sender.close()
+        self._address = (host, port, 0, scope) if ":" in host else (host, port)
+        loopback, anybody = ("[::1]", "[::]") if ":" in host else ("127.0.0.1", "0.0.0.0")
+        listen = loopback if parse_endpoint(url).local else anybody
+        self._socket = open_receiver(f"udp://{listen}:{reply_port}")
+        self._socket.setblocking(False)
+        self.sent = self.replies = self.lost = self.connections = 0
+        self._first = self._last = 0.0  # when messages were sent [s]
+        self._past = [0, 0]  # stalls and ignored answers of earlier controllers
+        self.coupling = self._loaded()
+
+    def _loaded(self) -> Coupling:
+        return Coupling(self._transmit, self._receive)
+
+    @property
+    def stalls(self) -> int:
+        """How often nothing came for as long as BeamNG waits."""
+        return self._past[0] + self.coupling.stalls
+
+    @property
+    def ignored(self) -> int:
+        """Answers that came to nothing."""
+        return self._past[1] + self.coupling.ignored
+
+    def run(self) -> None:
+        """Play all frames, or until `stop`."""
+        deadline = self._clock()
+        with self._socket, contextlib.suppress(_Stopped):
+            for duration, message, *_ in self._frames:
+                if not message:
+                    self._past = [self.stalls, self.ignored]
+                    self.coupling = self._loaded()
+                    continue
+                sent = False
+                while not sent:
+                    deadline = max(deadline + duration / PHYSICS_STEPS, self._clock() - LATE_S)
+                    if self._pace(max(0.0, deadline - self._clock())) or self._stop.is_set():
+                        return
+                    sent = self.coupling.step(message)
+
+    def _transmit(self, message: bytes) -> None:
+        try:
+            self._socket.sendto(message, self._address)
+        except OSError:
+            self.lost += 1
+        self.sent += 1
+        self._last = self._clock()
+        self._first = self._first or self._last
+
+    def _receive(self, timeout_s: float) -> bytes | None:
+        """Return the next answer, waiting for it if there is a time to wait; None if there is none."""
+        end = time.monotonic() + self._timeout_s if timeout_s else 0.0
+        while True:
+            try:
+                answer = self._socket.recv(4096)
+            except OSError:
+                if self._stop.is_set():
+                    raise _Stopped from None
+                left = end - time.monotonic()
+                if left <= 0.0:
+                    return None
+                select.select([self._socket], [], [], min(left, 0.05))
+            else:
+                self.replies += 1
+                return answer
+
+    def stop(self) -> None:
+        """End `run` soon, from any thread."""
+        self._stop.set()
+
+    def rate_hz(self) -> float:
+        """Return the mean rate of the messages sent [Hz]; 0 if it cannot be told yet."""
+        span = self._last - self._first
+        return (self.sent - 1) / span if span > 0.0 else 0.0
+
+
+def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the messages of `states`, ndarray of STATE_DTYPE: an array of their dtype, ids from 0."""
+    rows = np.zeros(len(states), STATE.dtype)
+    rows["id"] = np.arange(len(states))
+    for short, name in (("pos", "position"), ("vel", "velocity")):
+        north, east, down = states[name].T
+        rows[f"{short}_x"], rows[f"{short}_y"], rows[f"{short}_z"] = east, north, -down
+    roll, pitch, yaw = angles_and_rates(states)[0]
+    rows["roll"], rows["pitch"], rows["yaw"] = -roll, pitch, -yaw
+    forward, right, down = body_axes(states, "acceleration").T
+    rows["acc_x"], rows["acc_y"] = -right, -forward
+    rows["acc_z"] = down - Options().gravity_m_s2 * np.cos(pitch) * np.cos(roll)
+    speed = np.linalg.norm(states["velocity"], axis=1)
+    rows["groundspeed"] = rows["wheelspeed"] = speed
+    rows["altitude"] = rows["pos_z"]
+    rows["ignition_level"], rows["gear"], rows["fuel"], rows["maxrpm"] = 2.0, 1.0, 0.75, 6500.0
+    rows["rpm"] = states["engine_speed"]
+    for wheel in WHEELS:
+        rows[f"{wheel}_wheel_speed"] = speed
+        rows[f"{wheel}_angular_velocity"] = speed / TIRE_RADIUS
+    return rows
+
+
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the messages of a virtual drive; ConfigError for an unknown drive or rate.
+
+    At another rate than 200 Hz it is a BeamNG whose controller has a `simulinkTime` of 1 / rate_hz.  Simulated time
+    stands still while it is paused; another session is the controller loaded afresh, so ids begin again.
+    """
+    driven = course(name, rate_hz, duration_s)
+    running = driven.frame_times > 0.0
+    numbers, session, wait = 0, 1, 0.0
+    for row, pause, runs, number in zip(
+        encode_states(driven.states), driven.waits.tolist(), running.tolist(), driven.sessions.tolist(), strict=True
+    ):
+        wait += pause
+        if number != session:
+            session, numbers = number, 0
+            yield Frame(0.0, b"")
+        if runs:
+            row["id"] = numbers
+            yield Frame(wait, row.tobytes())
+            numbers, wait = numbers + 1, 0.0
+
+
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the messages of a recording, with their own ids; PacketError if it is not one."""
+    period = 1.0 / (rate_hz or RATE_HZ)
+    for number, package in enumerate(read_packages(path, "beamng-simulink"), start=1):
+        if len(package) != STATE.size:
+            raise PacketError(f"recording {quoted(path)}: found a message of {len(package)} bytes, allowed is state")
+        if duration_s is not None and number * period > duration_s * (1.0 + 1e-9):
+            return
+        yield Frame(period, package)

@@ -122,7 +122,7 @@ class Simulator:
     frames : iterable of Frame
         Messages; an empty one loads the controller afresh.
     reply_port : int
-        Where the answers come to; 0 for any free port, from which the messages are then sent too.
+        Where the answers come to.
     timeout_s : float
         How long to wait for an answer before it is a stall [s].
     clock : callable

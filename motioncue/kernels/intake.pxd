@@ -24,6 +24,7 @@ cdef enum Role:
     ROLE_AXES       # announces the car's axes, begins or renews the session
     ROLE_MOTION     # carries the vehicle's state
     ROLE_PART       # carries some of it, for the next motion to use
+    ROLE_NEEDED     # the same, and what there is no motion without
     ROLE_OTHER      # belongs to the system, says nothing about motion
 
 
@@ -68,6 +69,8 @@ ctypedef struct IntakeState:
     int message_count
     Reply unknown           # answer to a package of no known type
     bint needs_axes         # no motion before a package has announced the car's axes
+    bint needs_part         # no motion before a package that it needs, or long after one
+    int64_t part_time       # when the newest of those came [ns]; 0 before any has
     BodyFrame frame         # as configured; axes as announced
     BodyFrame fallback      # as configured
     Stages stages

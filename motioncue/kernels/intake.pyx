@@ -10,7 +10,7 @@ import numpy as np
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport Table, decode
 from motioncue.kernels.reasons cimport (
-    ACCEPTED, BEFORE_INIT, ENVELOPE, FROZEN, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
+    ACCEPTED, BEFORE_INIT, ENVELOPE, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
     SESSION_ENDED, SIZE, TYPE,
 )
 from motioncue.kernels.slot cimport (
@@ -29,7 +29,7 @@ cdef double G = GRAVITY
 cdef enum:
     MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
 
-ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "other": ROLE_OTHER}
+ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": ROLE_NEEDED, "other": ROLE_OTHER}
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -50,6 +50,7 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.initialised = False
     s.frame = s.fallback
     s.frame_time = 0.0
+    s.part_time = 0
     s.began = 0
     s.waited = 0.0
     s.stages.running = False
@@ -118,6 +119,8 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef int reason
     if s.needs_axes and not s.initialised:
         return BEFORE_INIT
+    if s.needs_part and (s.part_time == 0 or now - s.part_time > 1e9 * s.watch.slack_s):
+        return INCOMPLETE
     time_frame(s, now)
     repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     reason = turn(s, now)
@@ -233,6 +236,8 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
         elif m.role == ROLE_MOTION:
             reason = take_motion(s, now)
         else:
+            if m.role == ROLE_NEEDED:
+                s.part_time = now
             mc_count(&s.counters.others, 1)
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
@@ -283,9 +288,11 @@ cdef class Intake:
     ----------
     messages : sequence of tuple
         For each package, the most particular first: its compiled Table, smallest and largest size [bytes], constants as
-        (offset, bytes) of which the first identifies it, role ("axes", "motion", "part", "other"), reply, and which bytes
-        of the package the reply echoes (from, to, size).  Those that nothing but zeros or their size identifies come
-        last: they are not looked at for a package that bears another's mark.
+        (offset, bytes) of which the first identifies it, role ("axes", "motion", "part", "needed", "other"), reply, and
+        which bytes of the package the reply echoes (from, to, size).  Where there are needed packages, a motion counts
+        for as long after one as frames may come apart.
+        Those that nothing but zeros or their size identifies come last: they are not looked at for a package that bears
+        another's mark.
     stage : BodyStage
         The source's axes; the car's are replaced by those an "axes" package announces.
     stages : TelemetryStages, optional
@@ -330,6 +337,8 @@ cdef class Intake:
             set_constants(m, constants)
             if m.role == ROLE_AXES:
                 s.needs_axes = True
+            if m.role == ROLE_NEEDED:
+                s.needs_part = True
             if table.size > m.smallest:
                 raise ValueError(f"message: found {m.smallest} bytes, allowed are {table.size} or more, as the table reads")
             s.message_count += 1

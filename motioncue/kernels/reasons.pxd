@@ -13,6 +13,7 @@ cpdef enum Reason:
     QUATERNION      # zero, or far from unit length
     AXES            # announced axes zero or not orthogonal; the default axes are used instead
     BEFORE_INIT     # a frame before the session's init package
+    INCOMPLETE      # a frame without the other package that it needs, or long after it
     FRAMING         # a size field that no package can have: the stream is lost
     BIG_ENDIAN      # the size field has its bytes swapped
     STALLED         # the rest of a package never came

@@ -23,11 +23,24 @@ class Field(NamedTuple):
 
     name: str
     offset: int
-    format: Any  # NumPy format, e.g. "<f4", "3<f4", "S4"; of a repeated slot, (its packet's dtype, count)
+    format: Any  # NumPy format, e.g. "<f4", "3<f4", "S4"; of a slot its Packet, of a repeated one (Packet, count)
     unit: str = ""
     limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
-    low: float = -math.inf  # smallest and largest value that may be sent
-    high: float = math.inf
+    low: float = -math.inf  # the document's range, in `unit`,
+    high: float = math.inf  # of what is sent
+
+    @property
+    def slot(self) -> "Packet | None":
+        """The packet that the field is made of, once or repeated; None if it is a number, numbers or text."""
+        kind = self.format[0] if isinstance(self.format, tuple) else self.format
+        return kind if isinstance(kind, Packet) else None
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy dtype of the field."""
+        if self.slot is None:
+            return np.dtype(self.format)
+        return np.dtype((self.slot.dtype, self.format[1])) if isinstance(self.format, tuple) else self.slot.dtype
 
 
 class Take(NamedTuple):
@@ -97,7 +110,7 @@ class Packet:
         for field in sorted(self.fields.values(), key=lambda field: field.offset):
             if field.offset < end:
                 raise ValueError(f"{self.name}: field {field.name!r} at {field.offset} overlaps {before!r}")
-            end, before = field.offset + np.dtype(field.format).itemsize, field.name
+            end, before = field.offset + field.dtype.itemsize, field.name
             if end > self.size:
                 raise ValueError(f"{self.name}: field {field.name!r} ends at {end}, the packet at {self.size}")
 
@@ -107,7 +120,7 @@ class Packet:
         return np.dtype(
             {
                 "names": list(self.fields),
-                "formats": [field.format for field in self.fields.values()],
+                "formats": [field.dtype for field in self.fields.values()],
                 "offsets": [field.offset for field in self.fields.values()],
                 "itemsize": self.size,
             }
@@ -115,7 +128,7 @@ class Packet:
 
     def cut(self, size: int) -> "Packet":
         """Return the packet's first `size` bytes as a packet of its own, without constants."""
-        whole = (field for field in self.fields.values() if field.offset + np.dtype(field.format).itemsize <= size)
+        whole = (field for field in self.fields.values() if field.offset + field.dtype.itemsize <= size)
         return Packet(self.name, size, whole)
 
     def identifies(self, data: bytes) -> bool:
@@ -143,26 +156,45 @@ class Packet:
         return {name: plain(row[name]) for name in self.fields}
 
     def encode(self, values: Mapping[str, Any] | None = None) -> bytes:
-        """Return the packet with `values` and its constants; what is not given is absent or zero.
+        """Return the packet with `values`, as `decode` gives them, and its constants; the rest is absent or zero.
 
         Raises
         ------
         PacketError
-            If a name is not a field of this packet.
+            If a name is not a field of this packet, a text is too long, or there are more slots than the packet has.
         """
+        return self._row(values or {}).tobytes()
+
+    def _row(self, values: Mapping[str, Any]) -> npt.NDArray[np.void]:
+        """Return the packet as an array of shape (1,)."""
         row = np.zeros(1, self.dtype)
         for name in self.fields if self.absent != 0.0 else ():
             if self.dtype[name].base.kind == "f":
                 row[name] = self.absent
-        for name, value in {**(values or {}), **self.constants}.items():
+        for name, value in {**values, **self.constants}.items():
             if name not in self.fields:
                 raise PacketError(f"{self.name}: found field {name!r}, allowed are {', '.join(self.fields)}")
-            row[name] = value
-        return row.tobytes()
+            slot = self.fields[name].slot
+            if slot is None:
+                row[name] = self._text(name, value) if isinstance(value, str) else value
+                continue
+            room = row[name].reshape(-1)
+            items = [value] if isinstance(value, Mapping) else list(value)
+            if len(items) > len(room):
+                raise PacketError(f"{self.name}: found {len(items)} {name}, allowed are up to {len(room)}")
+            for place, item in enumerate(items):
+                room[place] = slot._row(item)[0]
+        return row
+
+    def _text(self, name: str, value: str) -> bytes:
+        data, size = value.encode("utf-8", "surrogateescape"), self.fields[name].dtype.itemsize
+        if len(data) > size:
+            raise PacketError(f"{self.name}: found {name} of {len(data)} bytes, allowed are {size}")
+        return data
 
     def where(self, field: str, index: int = 0) -> tuple[int, np.dtype[Any]]:
         """Return the offset [bytes] and the dtype of one number of the packet."""
-        dtype = np.dtype(self.fields[field].format)
+        dtype = self.fields[field].dtype
         base = dtype.base
         return self.fields[field].offset + index * base.itemsize, base
 
@@ -170,7 +202,7 @@ class Packet:
         """Return the offset and the bytes of each constant."""
         data = self.encode()
         return [
-            (self.fields[name].offset, data[self.fields[name].offset :][: np.dtype(self.fields[name].format).itemsize])
+            (self.fields[name].offset, data[self.fields[name].offset :][: self.fields[name].dtype.itemsize])
             for name in self.constants
         ]
 
@@ -217,7 +249,7 @@ class Message(NamedTuple):
     """One of the packets a source sends, and what is to be done with it."""
 
     packet: Packet
-    role: str  # "axes", "motion", "part" of the next motion, or "other": nothing
+    role: str  # "axes", "motion", "part" of the next motion, "needed" part of it, or "other": nothing
     takes: Iterable[Take] = ()
     reply: bytes = b""
     echo: tuple[int, int, int] = (0, 0, 0)  # bytes of the packet that the reply repeats: from, to, how many
@@ -262,7 +294,7 @@ def plain(value: npt.ArrayLike) -> Any:
             return [plain(item) for item in value]
         return {name: plain(value[name]) for name in value.dtype.names}
     if value.dtype.kind == "S":
-        return bytes(value.item()).decode("ascii", "replace")
+        return bytes(value.item()).decode("utf-8", "surrogateescape")  # the same bytes go back
     return value.tolist()
 
 

@@ -60,13 +60,27 @@ def _bytes(digits: str) -> bytes:
 
 
 def _print(system: str, packet: Any, fields: dict[str, Any]) -> None:
-    width = max(map(len, fields))
     echo(f"{system} {packet.name}, {packet.size} bytes")
+    _print_fields(packet, fields, "  ")
+
+
+def _print_fields(packet: Any, fields: dict[str, Any], indent: str) -> None:
+    width = max(map(len, fields))
     for name, value in fields.items():
+        slot = packet.fields[name].slot
         items = value if isinstance(value, list) else [value]
-        shown = "  ".join(_plain(item) for item in items)
-        unit = packet.fields[name].unit
-        echo(f"  {name:<{width}}  {shown}{f' {unit}' if unit else ''}")
+        if slot is None:
+            unit = packet.fields[name].unit
+            shown = "  ".join(_plain(item) for item in items)
+            echo(f"{indent}{name:<{width}}  {shown}{f' {unit}' if unit else ''}")
+            continue
+        for place, item in enumerate(items):
+            which = f"{name}[{place}]" if isinstance(value, list) else name
+            if any(slot.encode(item)):
+                echo(f"{indent}{which}")
+                _print_fields(slot, item, indent + "  ")
+            else:
+                echo(f"{indent}{which}  empty")
 
 
 def _plain(value: Any) -> str:

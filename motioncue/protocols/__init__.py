@@ -7,7 +7,7 @@ A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STRE
 from types import ModuleType
 
 from motioncue.errors import ConfigError
-from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk
+from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai
 
 __all__ = ["SYSTEMS", "platform", "source", "system"]
 
@@ -16,6 +16,7 @@ SYSTEMS: dict[str, ModuleType] = {
     "beamng-simulink": beamng_simulink,
     "city-car-driving": city_car_driving,
     "dk": dk,
+    "morai": morai,
 }
 
 

@@ -26,8 +26,8 @@ class Field(NamedTuple):
     format: Any  # NumPy format, e.g. "<f4", "3<f4", "S4"; of a slot its Packet, of a repeated one (Packet, count)
     unit: str = ""
     limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
-    low: float = -math.inf  # the document's range, in `unit`,
-    high: float = math.inf  # of what is sent
+    low: float = -math.inf  # smallest and largest value that may be sent
+    high: float = math.inf
 
     @property
     def slot(self) -> "Packet | None":
@@ -40,7 +40,8 @@ class Field(NamedTuple):
         """NumPy dtype of the field."""
         if self.slot is None:
             return np.dtype(self.format)
-        return np.dtype((self.slot.dtype, self.format[1])) if isinstance(self.format, tuple) else self.slot.dtype
+        dtype: np.dtype[Any] = np.dtype((self.slot.dtype, self.format[1] if isinstance(self.format, tuple) else ()))
+        return dtype
 
 
 class Take(NamedTuple):

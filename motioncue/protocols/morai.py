@@ -1,0 +1,245 @@
+"""MORAI: the ego vehicle status over UDP, the IMU if wanted, and every other message.
+
+Layout: see `motioncue.protocols.morai_messages`.  A datagram is told by its header, never by its port.
+
+What the status means, and how sure that is:
+
+==================  ==================================================================================================
+position            on the map: x east, y north, z up [m]
+heading             counterclockwise from east [deg]; like roll and pitch it may be sent with a turn too much
+roll, pitch         + right side down, + nose down [deg]: inferred from what MORAI is made of (`roll`, `pitch`)
+velocity            of the car: x forward, y left, z up, in km/h: measured (`velocity`)
+acceleration        of the car: x forward, y RIGHT, z up, without gravity: measured on a parked car that rocked, where
+                    y had the opposite sign of the change of the velocity's y (`acceleration_y`)
+angular velocity    in deg/s, but along the world's axes and left-handed: in the usual sense x south, y east, z down
+                    (axes measured, sense inferred).  Not used unless wanted (`rates`): rates come from the attitude,
+                    by a filter whose delay is ``source.derivative_delay_s``.
+sec, nsec           the clock on the wall when the packet was put together, 0 to 39 ms after the one before at a step
+                    of 20 ms: not a time to differentiate by.  Frames are timed by their arrival.
+==================  ==================================================================================================
+
+A few packets in a hundred hold the physics of the one before under a new stamp: velocity, acceleration and angular
+velocity identical to the bit.  They are counted as repeats, and nothing is derived from them.
+
+Rates from attitude: if the time from a step of the physics to its arrival varies by J, an angle that grows at w
+arrives up to w J / 2 beside a steady line.  The filter s / (1 + s d), d its delay, makes at most 2 / d of that: the
+error of the rate is never above w J / d, and up to w J / (3.5 d) in the mean square if arrivals are spread evenly: 14 %
+with MORAI's J of 20 ms and a delay of 40 ms, 7 % with 80 ms.  What all arrivals have in common is delay, not error.
+
+With ``imu = true`` acceleration and rates are the IMU's (x forward, y left, z up, gravity included, rad/s), at the
+place where that is mounted; the status stays the motion, and still gives attitude, position and velocity.  A status
+that comes before any IMU, or longer after one than frames may come apart (``supervisor.jitter_s``), is no motion: it is
+counted as `incomplete`, the platform holds and fades as if nothing had come, and goes on when the IMU is back.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from motioncue.errors import PacketError
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.intake import Intake
+from motioncue.kernels.stages import TelemetryStages
+from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
+from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, IMU, MESSAGES
+
+__all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "session"]
+
+SCHEMES = ("udp",)
+"""Where the simulator sends to."""
+
+KM_H = 1.0 / 3.6
+DEG = math.pi / 180.0
+
+
+class Sending(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What the document and MORAI's own programs disagree about in commands; the defaults are the document's."""
+
+    steering: Literal["right", "left"] = "right"
+    """Where a positive steering command turns: MORAI's example says right, a team that measured it left."""
+    auto: Literal[16, 2] = 16
+    """Automatic control in a multi ego setting: 16 in the document, 2 in MORAI's Python structures."""
+
+
+DEFAULT = Sending()
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What the document leaves open; the defaults are what was measured, or else the likeliest reading."""
+
+    velocity: Literal["car", "world"] = "car"
+    """The axes of the status's velocity."""
+    acceleration_y: Literal["right", "left"] = "right"
+    """Where the status's acceleration is positive in y."""
+    roll: Literal["right_side_down", "left_side_down"] = "right_side_down"
+    pitch: Literal["nose_down", "nose_up"] = "nose_down"
+    """Where the status's angles are positive."""
+    rates: Literal["derived", "native", "native_reversed"] = "derived"
+    """From the attitude; or the status's angular velocity, in the sense stated above or in the opposite one.
+
+    Versions 1 and 2 have none: unless derived, they are refused.
+    """
+    imu: bool = False
+    """Whether acceleration and rates are the IMU's."""
+
+
+def takes(packet: Packet, options: Options) -> list[Take]:
+    """Return how a status is read: the one place where its axes and signs are turned.
+
+    World axes become east, south, down; the car's become forward, right, down.
+    """
+    roll = 1.0 if options.roll == "right_side_down" else -1.0
+    pitch = -1.0 if options.pitch == "nose_down" else 1.0
+    right = 1.0 if options.acceleration_y == "right" else -1.0
+    found = [
+        Take("angles", 0, "roll", scale=roll * DEG),
+        Take("angles", 1, "pitch", scale=pitch * DEG),
+        Take("angles", 2, "heading", scale=-DEG),  # clockwise from east
+        *vector("position", "position", scale=(1.0, -1.0, -1.0)),
+        *vector("velocity", "velocity", scale=(KM_H, -KM_H, -KM_H)),  # the same signs in either axes
+    ]
+    if options.imu:
+        return found
+    found += vector("acceleration", "acceleration", scale=(1.0, right, -1.0))
+    if "angular_velocity" in packet.fields:  # taken in any case: identical to the bit, it tells a repeat
+        sense = -DEG if options.rates == "native_reversed" else DEG
+        rates = vector("angular_velocity", "angular_velocity", (1, 0, 2), sense)
+        found += [take._replace(optional=options.rates == "derived") for take in rates]
+    return found
+
+
+# Of the IMU: forward, left, up to forward, right, down.
+IMU_TAKES = (
+    *vector("acceleration", "acceleration", scale=(1.0, -1.0, -1.0)),
+    *vector("angular_velocity", "angular_velocity", scale=(1.0, -1.0, -1.0)),
+)
+
+
+def session(
+    options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
+) -> Intake:
+    """Return the reader of what the simulator sends.
+
+    Parameters
+    ----------
+    options : Options
+        How to read what the document leaves open.
+    head_m : tuple of 3 floats
+        The occupant's head from the car's reference point, the middle of the rear axle: forward, right, up [m].  With
+        the IMU, from where that is mounted.
+    derivation : Derivation
+        Where the acceleration comes from.
+    """
+    derived = options.rates == "derived" or options.imu
+    messages = []
+    for packet in MESSAGES:
+        if packet in EGO_VEHICLE_STATUS:
+            if derived or "angular_velocity" in packet.fields:
+                messages.append(Message(packet, "motion", takes(packet, options)))
+        elif packet in IMU and options.imu:
+            messages.append(Message(packet, "needed", IMU_TAKES))
+        else:
+            messages.append(Message(packet, "other"))
+    return Intake(
+        [message.compiled() for message in messages],
+        BodyStage(
+            world_north=(0, -1, 0),
+            world_up=(0, 0, -1),
+            car_forward=(1, 0, 0),
+            car_up=(0, 0, -1),
+            head_m=head_m,
+            rates="car" if derived else "world",
+        ),
+        TelemetryStages(
+            attitude="angles",
+            velocity=options.velocity,
+            acceleration_axes="car",
+            gravity=(options.imu,) * 3,
+            rates="derived" if derived and not options.imu else "said",
+            acceleration=derivation.acceleration,
+            delay_s=derivation.delay_s,
+            same=("position", "velocity") if options.imu else ("velocity", "angular_velocity"),
+        ),
+    )
+
+
+def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) -> bytes:
+    """Return a command for the simulator.
+
+    Parameters
+    ----------
+    name : str
+        One of `COMMANDS`.
+    values : mapping of str
+        The packet's fields, as on the wire, with two exceptions: steering and rear_steering are + right whatever the
+        simulator takes, and an ego's ctrl_mode may be ``"keyboard"`` or ``"auto"``.
+    sending : Sending
+        How the simulator takes those.
+
+    Raises
+    ------
+    PacketError
+        If there is no such command or field, or a value is not of the field's kind.
+    """
+    if name not in COMMANDS:
+        raise PacketError(f"morai: found command {name!r}, allowed are {', '.join(COMMANDS)}")
+    modes = {"keyboard": 1, "auto": sending.auto}
+    values = dict(values)
+    for key in {"steering", "rear_steering"} & values.keys():
+        values[key] = values[key] if sending.steering == "right" else -values[key]
+    if name == "multi_ego_setting" and "egos" in values:
+        values["egos"] = [
+            {**ego, "ctrl_mode": modes.get(ego["ctrl_mode"], ego["ctrl_mode"])} if "ctrl_mode" in ego else ego
+            for ego in values["egos"]
+        ]
+    return COMMANDS[name].encode(values)
+
+
+def framed(data: bytes) -> list[bytes]:
+    """Split datagrams that were laid one after the other, by their own lengths.
+
+    Raises
+    ------
+    PacketError
+        If what begins somewhere has no header and length, or the last one is cut short: says at which offset.
+    """
+    packages, start = [], 0
+    while start < len(data):
+        header, mark, rest = data[start : start + 64].partition(b"$")
+        length = int.from_bytes(rest[:4], "little", signed=True)
+        if not (header.startswith(b"#") and mark and len(rest) >= 4 and length >= 0):
+            found = data[start : start + 16].hex(" ")
+            raise PacketError(f"morai: found {found} at offset {start}, allowed is '#Name$' and the length of the data")
+        size = len(header) + 1 + 16 + length + 2
+        if start + size > len(data):
+            left = len(data) - start
+            raise PacketError(f"morai: found {left} bytes at offset {start}, the packet has {size}")
+        packages.append(data[start : start + size])
+        start += size
+    return packages
+
+
+def identify(data: bytes) -> Packet:
+    """Return the layout of one datagram, by its header and the length of its data.
+
+    Raises
+    ------
+    PacketError
+        If it is none of MORAI's.
+    """
+    near = [packet for packet in MESSAGES if data.startswith(packet.constants["header"])]
+    for packet in near:
+        if len(data) == packet.size and packet.identifies(data):
+            return packet
+    if not near:
+        known = sorted({packet.constants["header"].decode() for packet in MESSAGES})
+        raise PacketError(f"morai: found {len(data)} bytes beginning {data[:20]!r}, allowed are {', '.join(known)}")
+    fields = near[0].fields
+    length = int.from_bytes(data[fields["data_length"].offset : fields["aux"].offset], "little", signed=True)
+    forms = " or ".join(f"{packet.size} bytes with {packet.constants['data_length']}" for packet in near)
+    raise PacketError(
+        f"morai: found {data[: fields['data_length'].offset].decode()} of {len(data)} bytes with data_length {length}, "
+        f"ending {data[-2:].hex(' ')}; allowed are {forms}, ending 0d 0a"
+    )

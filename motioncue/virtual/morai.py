@@ -1,0 +1,217 @@
+"""A simulator that speaks MORAI: virtual drives or recordings, and an ear for its commands."""
+
+import threading
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import quaternion as npq
+
+from motioncue.motion import GRAVITY
+from motioncue.protocols.layout import Packet
+from motioncue.protocols.morai import identify
+from motioncue.protocols.morai_messages import (
+    COLLISION_DATA,
+    EGO_VEHICLE_STATUS,
+    IMU,
+    INTERSECTION,
+    OBJECT_INFO,
+    TRAFFIC_LIGHT,
+)
+from motioncue.recording.read import read_packages
+from motioncue.virtual.courses import course
+from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.frames import DatagramSimulator, Frame
+
+__all__ = ["RATE_HZ", "Simulator", "driven", "encode_imu", "encode_states", "recorded"]
+
+RATE_HZ = 50.0
+"""Steps of the physics a second [Hz]."""
+
+LATE = 0.035  # share of the packets that are put together before the physics of their step is done
+BEGAN_S = 1_726_148_127  # on the clock on the wall
+SELDOM = 5  # what is not about the ego vehicle's motion comes with every fifth status
+SEED = 908
+
+STATUS = EGO_VEHICLE_STATUS[3]
+INERTIAL, OBJECTS, COLLISION = IMU[-1], OBJECT_INFO[-1], COLLISION_DATA[-1]
+TO_STATUS, TO_IMU, TO_OTHERS = 0, 1, 2  # which of the endpoints
+
+# Of world and car: north, east, down and forward, right, down to east, north, up and forward, left, up.
+ENU_FROM_NED = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
+FLU_FROM_FRD = np.diag([1.0, -1.0, -1.0])
+
+
+def _rows(packet: Packet, count: int) -> npt.NDArray[np.void]:
+    rows = np.zeros(count, packet.dtype)
+    for name, value in packet.constants.items():
+        rows[name] = value
+    return rows
+
+
+def _in_car(states: npt.NDArray[np.void], vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """Return world vectors (north, east, down) along the car's forward, left, up axes."""
+    rotation = npq.as_rotation_matrix(npq.as_quat_array(states["orientation"]))  # the transpose goes back
+    turned: npt.NDArray[np.float64] = np.einsum("nji,nj->ni", rotation, vectors) @ FLU_FROM_FRD.T
+    return turned
+
+
+def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the status (version 4) of `states`, ndarray of STATE_DTYPE, without stamps: an ndarray of its dtype."""
+    rows = _rows(STATUS, len(states))
+    w, x, y, z = states["orientation"].T
+    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
+    nose_up = np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0))
+    from_north = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
+    velocity = 3.6 * _in_car(states, states["velocity"])
+    rows["ctrl_mode"], rows["gear"], rows["map_data_id"] = 1, 4, 1
+    rows["signed_velocity"] = velocity[:, 0]
+    rows["size"] = 4.845, 1.835, 1.455
+    rows["overhang"], rows["wheelbase"], rows["rear_overhang"] = 0.965, 2.795, 1.085
+    rows["position"] = states["position"] @ ENU_FROM_NED.T
+    rows["roll"] = -(np.degrees(-roll) % 360.0)  # as it is sent: 0 to -360
+    rows["pitch"] = np.degrees(-nose_up) % 360.0
+    rows["heading"] = 180.0 - (90.0 + np.degrees(from_north)) % 360.0
+    rows["velocity"] = velocity
+    north, east, down = np.degrees(states["angular_velocity"]).T
+    rows["angular_velocity"] = np.stack([-north, east, down], axis=-1)
+    rows["acceleration"] = _in_car(states, states["acceleration"]) * [1.0, -1.0, 1.0]  # y is right
+    rows["link_id"] = b"A219BS010391"
+    return rows
+
+
+def encode_imu(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return what the IMU says of `states`, ndarray of STATE_DTYPE, without stamps: an ndarray of its dtype."""
+    rows = _rows(INERTIAL, len(states))
+    world, body = npq.from_rotation_matrix(ENU_FROM_NED), npq.from_rotation_matrix(FLU_FROM_FRD)
+    rows["orientation"] = npq.as_float_array(world * npq.as_quat_array(states["orientation"]) * body)
+    rows["angular_velocity"] = _in_car(states, states["angular_velocity"])
+    rows["acceleration"] = _in_car(states, states["acceleration"] - [0.0, 0.0, GRAVITY])
+    return rows
+
+
+def _stamp(rows: npt.NDArray[np.void], milliseconds: npt.NDArray[np.int64]) -> None:
+    rows["sec"] = BEGAN_S + milliseconds // 1000
+    rows["nsec"] = milliseconds % 1000 * 1_000_000
+
+
+def driven(
+    name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, *, others: bool = True
+) -> Iterator[Frame]:
+    """Yield the datagrams of a virtual drive.
+
+    Each status is put together, stamped and sent at a random moment of its step, so that stamps and arrivals are 0 to
+    39 ms apart at 50 Hz, and a few in a hundred say what the one before said, or are two steps on.
+
+    Parameters
+    ----------
+    name : str
+        One of `motioncue.virtual.courses.COURSES`.
+    rate_hz : float
+        Steps of the physics a second [Hz].
+    duration_s : float, optional
+        How long to drive [s]; the whole drive if not given.
+    others : bool
+        Whether the IMU is sent too, to the second endpoint, and objects, traffic light, intersection and collision now
+        and then, to the third; to the last one if there are fewer.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such drive, or the rate is not possible.
+    """
+    driven = course(name, rate_hz, duration_s)
+    count, step = len(driven.states), 1.0 / rate_hz
+    moment = np.random.default_rng(SEED).random(count)  # of the step
+    goes_on = driven.waits < 1.5 * step
+    says = np.arange(count) - ((moment < LATE) & goes_on & (np.arange(count) > 0))
+    sent = np.cumsum(driven.waits) + moment * step
+    milliseconds = np.floor(1000.0 * sent).astype(np.int64)
+    status, inertial = encode_states(driven.states)[says], encode_imu(driven.states)[says]
+    for rows in (status, inertial):
+        _stamp(rows, milliseconds)
+    for k, wait in enumerate(np.diff(sent, prepend=0.0).tolist()):
+        yield Frame(wait, status[k].tobytes())
+        if others:
+            yield Frame(0.0, inertial[k].tobytes(), to=TO_IMU, motion=False)
+        if others and k % SELDOM == 0:
+            for package in _surroundings(status[k]):
+                yield Frame(0.0, package, to=TO_OTHERS, motion=False)
+
+
+def _surroundings(status: np.void) -> Iterator[bytes]:
+    """Yield what else is published: a car ahead, a traffic light, its crossing, and that nothing was hit."""
+    stamp = {"sec": status["sec"], "nsec": status["nsec"]}
+    heading = np.radians(float(status["heading"]))
+    ahead = status["position"] + 20.0 * np.array([np.cos(heading), np.sin(heading), 0.0])
+    car = {"obj_id": 1, "obj_type": 1, "position": ahead, "heading": status["heading"], "size": status["size"]}
+    yield OBJECTS.encode({**stamp, "objects": [{**car, "link_id": "A219BS010391"}]})
+    yield TRAFFIC_LIGHT.encode({"index": "C119BS010007", "type": 2, "status": 16})
+    yield INTERSECTION.encode({"index": 7, "time": float(status["nsec"]) * 1e-9})
+    yield COLLISION.encode(stamp)
+
+
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the datagrams of a recording, each status after the time that the stamps say, or at `rate_hz`.
+
+    PacketError if there is something else in it.
+    """
+    sent, before = 0.0, None
+    for package in read_packages(path, "morai"):
+        packet = identify(package)
+        if packet not in EGO_VEHICLE_STATUS:
+            yield Frame(0.0, package, to=TO_IMU if packet in IMU else TO_OTHERS, motion=False)
+            continue
+        fields = packet.decode(package)
+        now = fields["sec"] + 1e-9 * fields["nsec"] if "sec" in fields else None
+        duration = 1.0 / (rate_hz or RATE_HZ)
+        if rate_hz is None and now is not None and before is not None:
+            duration = min(max(now - before, 0.0), 1.0)  # a clock may be set, and nobody waits for long
+        before = now
+        sent += duration
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
+            return
+        yield Frame(duration, package)
+
+
+class Simulator(DatagramSimulator):
+    """Plays MORAI: sends datagrams, and takes commands where it is asked to.
+
+    Parameters
+    ----------
+    urls : str or sequence of str
+        Where the engine listens, ``udp://``.
+    frames : iterable of Frame
+        What to send.
+    commands : sequence of str
+        Where to listen for commands, ``udp://``.
+
+    Attributes
+    ----------
+    commands : DatagramListener
+        How many came, by name, and the last of each.
+
+    Raises
+    ------
+    EndpointError
+        If a URL is bad, a host is unknown or a port is in use.
+    """
+
+    def __init__(self, urls: str | Sequence[str], frames: Iterable[Frame], *, commands: Sequence[str] = ()) -> None:
+        self.commands = DatagramListener("morai", commands)
+        self._listens = bool(commands)
+        super().__init__(urls, frames)
+
+    def run(self) -> None:
+        """Send all frames, or until `stop`; take commands meanwhile."""
+        listening = threading.Thread(target=self.commands.run, name="motioncue commands", daemon=True)
+        if self._listens:
+            listening.start()
+        try:
+            super().run()
+        finally:
+            self.commands.stop()
+            if self._listens:
+                listening.join()
+            self.commands.close()

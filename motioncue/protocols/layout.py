@@ -38,9 +38,8 @@ class Field(NamedTuple):
     @property
     def dtype(self) -> np.dtype[Any]:
         """NumPy dtype of the field."""
-        if self.slot is None:
-            return np.dtype(self.format)
-        dtype: np.dtype[Any] = np.dtype((self.slot.dtype, self.format[1] if isinstance(self.format, tuple) else ()))
+        count = self.format[1] if isinstance(self.format, tuple) else ()
+        dtype: np.dtype[Any] = np.dtype(self.format if self.slot is None else (self.slot.dtype, count))
         return dtype
 
 

@@ -278,3 +278,22 @@ def test_a_stream_cannot_be_passed_on():
 def test_a_host_that_is_unknown_is_refused():
     with pytest.raises(EndpointError, match=r"source\.allow: found 'no such host'"):
         Reception(new_intake(), ["udp://127.0.0.1:1"], allow=["no such host"])
+
+
+def test_a_motion_needs_the_package_that_it_needs_and_needs_it_again_in_a_new_session():
+    takes = [Take("orientation", 0, "length", scale=1 / 40), *vector("velocity", "velocity")]
+    messages = [Message(STATE, "motion", takes), Message(GAUGES, "needed", [Take("engine_speed", 0, "engine_speed")])]
+    intake = Intake([message.compiled() for message in messages], BodyStage(**IDENTITY))
+    gauges, second = GAUGES.encode({"engine_speed": 3000.0}), 1_000_000_000
+    for now, packet in (
+        (second, state()),  # before any
+        (second + 1, gauges),
+        (second + 100_000_001, state()),  # as late as frames may be
+        (second + 100_000_002, state()),
+    ):
+        intake.feed(packet, now)
+    assert (intake.accepted, intake.others, intake.rejected) == (1, 1, {"incomplete": 2})
+    intake.feed(gauges, second + 200_000_000)
+    intake.begin(second + 200_000_001)
+    intake.feed(state(), second + 200_000_002)
+    assert (intake.accepted, intake.rejected) == (1, {"incomplete": 3})

@@ -186,3 +186,26 @@ def test_either_a_file_or_digits(arguments):
     result = CliRunner().invoke(cli, ["decode", *arguments])
     assert result.exit_code == 2
     assert "either FILE or --hex" in result.stderr
+
+
+def test_repeated_slots_are_shown_one_by_one_with_their_units():
+    car = struct.pack("<2h16f38s", 3, 1, *(0.5 * k for k in range(16)), b"A219")
+    data = b"#MoraiObjInfo$" + struct.pack("<6i", 2128, 0, 0, 0, 10, 20) + car + bytes(19 * 106) + b"\r\n"
+    (found,) = decode("morai", "--hex", data.hex())
+    objects = found["fields"]["objects"]
+    assert len(objects) == 20
+    assert (objects[0]["obj_id"], objects[0]["velocity"], objects[0]["link_id"]) == (3, [5.0, 5.5, 6.0], "A219")
+    assert objects[19]["obj_id"] == 0
+    result = CliRunner().invoke(cli, ["decode", "morai", "--hex", data.hex()])
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert "  objects[0]" in lines
+    assert "    velocity       5  5.5  6 km/h" in lines
+    assert [line for line in lines if line.endswith("  empty")] == [f"  objects[{k}]  empty" for k in range(1, 20)]
+
+
+def test_text_that_is_no_text_can_be_shown():
+    data = b"#TrafficLight$" + struct.pack("<4i", 16, 0, 0, 0) + b"\xff\xfe" + bytes(14) + b"\r\n"
+    (found,) = decode("morai", "--hex", data.hex())
+    assert found["fields"]["index"].encode("utf-8", "surrogateescape") == b"\xff\xfe"
+    assert CliRunner().invoke(cli, ["decode", "morai", "--hex", data.hex()]).exit_code == 0

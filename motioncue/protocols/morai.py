@@ -50,15 +50,21 @@ __all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "id
 SCHEMES = ("udp",)
 """Where the simulator sends to."""
 
+VELOCITY_IN_CAR = True
+"""Unless told otherwise: then a wrong attitude turns the velocity too, and the two agree all the same."""
+
+READINGS = ("velocity", "acceleration_y", "roll", "pitch")
+"""Options that a drive can settle; the others are a matter of choice."""
+
 KM_H = 1.0 / 3.6
 DEG = math.pi / 180.0
 
 
 class Sending(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the document and MORAI's own programs disagree about in commands; the defaults are the document's."""
+    """What is not agreed on in commands; the defaults are MORAI's own."""
 
     steering: Literal["right", "left"] = "right"
-    """Where a positive steering command turns: MORAI's example says right, a team that measured it left."""
+    """Where a positive steering command turns: right in MORAI's example, left as a team has measured it."""
     auto: Literal[16, 2] = 16
     """Automatic control in a multi ego setting: 16 in the document, 2 in MORAI's Python structures."""
 

@@ -94,8 +94,8 @@ EGO_VEHICLE_STATUS = (
         200,
         (
             *_V3,
-            Field("tire_lateral_force", 152, "4<f4", "N"),  # front left, front right, rear left, rear right
-            Field("side_slip_angle", 168, "4<f4", "deg"),
+            Field("tire_lateral_force", 152, "4<f4"),  # front left, front right, rear left, rear right
+            Field("side_slip_angle", 168, "4<f4"),
             Field("tire_cornering_stiffness", 184, "4<f4"),
         ),
     ),
@@ -111,8 +111,8 @@ EGO_VEHICLE_STATUS = (
             Field("front_steer", 110, "<f4", "deg"),
             Field("rear_steer", 114, "<f4", "deg"),
             Field("link_id", 118, "S38"),
-            Field("tire_lateral_force", 156, "4<f4", "N"),
-            Field("side_slip_angle", 172, "4<f4", "deg"),
+            Field("tire_lateral_force", 156, "4<f4"),
+            Field("side_slip_angle", 172, "4<f4"),
             Field("tire_cornering_stiffness", 188, "4<f4"),
             Field("distance_left_lane_boundary", 204, "<f4", "m"),
             Field("distance_right_lane_boundary", 208, "<f4", "m"),

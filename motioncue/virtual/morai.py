@@ -19,7 +19,7 @@ from motioncue.protocols.morai_messages import (
     OBJECT_INFO,
     TRAFFIC_LIGHT,
 )
-from motioncue.recording.read import read_packages
+from motioncue.recording.read import read_recording
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.frames import DatagramSimulator, Frame
@@ -31,6 +31,7 @@ RATE_HZ = 50.0
 
 LATE = 0.035  # share of the packets that are put together before the physics of their step is done
 BEGAN_S = 1_726_148_127  # on the clock on the wall
+TREMBLE_KM_H = 1e-6  # of a parked car's velocity: the physics never stands quite still
 SELDOM = 5  # what is not about the ego vehicle's motion comes with every fifth status
 SEED = 908
 
@@ -58,7 +59,7 @@ def _in_car(states: npt.NDArray[np.void], vectors: npt.NDArray[np.float64]) -> n
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return the status (version 4) of `states`, ndarray of STATE_DTYPE, without stamps: an ndarray of its dtype."""
+    """Return the status (version 4, no stamps) of `states`, of STATE_DTYPE: an ndarray of its dtype."""
     rows = _rows(STATUS, len(states))
     w, x, y, z = states["orientation"].T
     roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
@@ -82,7 +83,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 
 def encode_imu(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return what the IMU says of `states`, ndarray of STATE_DTYPE, without stamps: an ndarray of its dtype."""
+    """Return what the IMU says (no stamps) of `states`, ndarray of STATE_DTYPE: an ndarray of its dtype."""
     rows = _rows(INERTIAL, len(states))
     world, body = npq.from_rotation_matrix(ENU_FROM_NED), npq.from_rotation_matrix(FLU_FROM_FRD)
     rows["orientation"] = npq.as_float_array(world * npq.as_quat_array(states["orientation"]) * body)
@@ -123,12 +124,16 @@ def driven(
     """
     driven = course(name, rate_hz, duration_s)
     count, step = len(driven.states), 1.0 / rate_hz
-    moment = np.random.default_rng(SEED).random(count)  # of the step
+    rng = np.random.default_rng(SEED)
+    moment = rng.random(count)  # of the step
     goes_on = driven.waits < 1.5 * step
     says = np.arange(count) - ((moment < LATE) & goes_on & (np.arange(count) > 0))
     sent = np.cumsum(driven.waits) + moment * step
     milliseconds = np.floor(1000.0 * sent).astype(np.int64)
-    status, inertial = encode_states(driven.states)[says], encode_imu(driven.states)[says]
+    status, inertial = encode_states(driven.states), encode_imu(driven.states)
+    parked = np.linalg.norm(status["velocity"], axis=1) < 1e-3
+    status["velocity"][parked] += TREMBLE_KM_H * rng.standard_normal((np.count_nonzero(parked), 3))
+    status, inertial = status[says], inertial[says]
     for rows in (status, inertial):
         _stamp(rows, milliseconds)
     for k, wait in enumerate(np.diff(sent, prepend=0.0).tolist()):
@@ -153,18 +158,20 @@ def _surroundings(status: np.void) -> Iterator[bytes]:
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
-    """Yield the datagrams of a recording, each status after the time that the stamps say, or at `rate_hz`.
+    """Yield the datagrams of a recording, each status when it was captured or stamped, or at `rate_hz`.
 
     PacketError if there is something else in it.
     """
     sent, before = 0.0, None
-    for package in read_packages(path, "morai"):
+    recording = read_recording(path, "morai")
+    for index, package in enumerate(recording.packages):
         packet = identify(package)
         if packet not in EGO_VEHICLE_STATUS:
             yield Frame(0.0, package, to=TO_IMU if packet in IMU else TO_OTHERS, motion=False)
             continue
         fields = packet.decode(package)
         now = fields["sec"] + 1e-9 * fields["nsec"] if "sec" in fields else None
+        now = recording.times[index] if recording.times is not None else now
         duration = 1.0 / (rate_hz or RATE_HZ)
         if rate_hz is None and now is not None and before is not None:
             duration = min(max(now - before, 0.0), 1.0)  # a clock may be set, and nobody waits for long

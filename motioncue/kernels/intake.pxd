@@ -15,7 +15,7 @@ from motioncue.kernels.watch cimport Watch
 
 cdef enum:
     MESSAGES = 48
-    CONSTANTS = 4
+    CONSTANTS = 8
     CONSTANT_BYTES = 24
     REPLY_BYTES = 512
     REASON_COUNT = 64

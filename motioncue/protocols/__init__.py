@@ -7,7 +7,7 @@ A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STRE
 from types import ModuleType
 
 from motioncue.errors import ConfigError
-from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai
+from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
 
 __all__ = ["SYSTEMS", "platform", "source", "system"]
 
@@ -17,6 +17,7 @@ SYSTEMS: dict[str, ModuleType] = {
     "city-car-driving": city_car_driving,
     "dk": dk,
     "morai": morai,
+    "vehicle-physics-pro": vehicle_physics_pro,
 }
 
 

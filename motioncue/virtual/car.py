@@ -20,7 +20,7 @@ from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
 from motioncue.virtual.drives import SCRIPTS, Feature, Script
 
-__all__ = ["DRIVES", "MAX_RATE_HZ", "STATE_DTYPE", "drive"]
+__all__ = ["DRIVES", "GEARS", "MAX_RATE_HZ", "STATE_DTYPE", "drive"]
 
 STATE_DTYPE = np.dtype(
     [
@@ -42,6 +42,9 @@ DRIVES: Mapping[str, str] = {name: script.description for name, script in SCRIPT
 MAX_RATE_HZ = 2000.0
 """Largest sampling rate [Hz]."""
 
+GEARS = (444.0, 259.0, 172.0, 129.0, 105.0)
+"""Engine speed to speed in each gear, from the first [rpm per m/s]."""
+
 Array: TypeAlias = NDArray[np.float64]
 
 # The body.  Modes are heave, pitch, roll.
@@ -56,7 +59,6 @@ _REST_HEIGHT = 0.5  # [m] of the reference point above a flat road
 _HUMP_HEIGHT, _HUMP_LENGTH = 0.08, 4.0  # [m]
 
 _IDLE_SPEED = 800.0  # [rpm]
-_GEARS = (444.0, 259.0, 172.0, 129.0, 105.0)  # [rpm per m/s]
 _SHIFT_DURATION = 0.4  # [s]
 
 _TIME_PANEL = 0.002  # [s], short against the modes and the time an axle takes over a hump
@@ -287,14 +289,14 @@ def _car(name: str) -> _Car:
 
 def _driver(script: Script) -> tuple[_Steps, _Steps]:
     """Return acceleration [m/s^2] and gear ratio [rpm per m/s] over time."""
-    throttle, ratio = [], [(-1.0, 1.0, _GEARS[0])]
+    throttle, ratio = [], [(-1.0, 1.0, GEARS[0])]
     speed, gear = 0.0, 1
     for leg in script.legs:
         height = (leg.speed - speed) / (leg.end - leg.start - leg.ramp)
         throttle += _pulse(leg.start, leg.end, leg.ramp, height)
         speed = leg.speed
     for shift in script.shifts:
-        rise = _GEARS[shift.gear - 1] - _GEARS[gear - 1]
+        rise = GEARS[shift.gear - 1] - GEARS[gear - 1]
         ratio.append((shift.time - 0.5 * _SHIFT_DURATION, _SHIFT_DURATION, rise))
         gear = shift.gear
     return _Steps(throttle), _Steps(ratio)

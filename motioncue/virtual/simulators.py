@@ -9,7 +9,7 @@ from motioncue import protocols
 from motioncue.errors import ConfigError
 from motioncue.recording.read import sample_recording
 from motioncue.runtime.reception import check_endpoints
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 
 __all__ = ["SAMPLE", "SIMULATORS", "drive_packages", "make_simulator", "recorded_packages"]
 
@@ -18,6 +18,7 @@ SIMULATORS: dict[str, ModuleType] = {
     "beamng-simulink": beamng_simulink,
     "city-car-driving": city_car_driving,
     "morai": morai,
+    "vehicle-physics-pro": vehicle_physics_pro,
 }
 """Every module has `Simulator`, `driven` and `recorded`."""
 

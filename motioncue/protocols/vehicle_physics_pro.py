@@ -1,0 +1,290 @@
+"""Vehicle Physics Pro: its data bus and the motion that the bus lacks, sent by our exporter in one UDP packet.
+
+The bus (`motioncue.protocols.vehicle_physics_pro_bus`) is an array inside the simulator: nothing goes over a network,
+and it has no attitude, acceleration or rates.  So there is no packet of the vendor's; this one is our own, sent by the
+component ``contrib/unity/MotioncueExporter.cs`` from the vehicle's physics step.  It was checked against that component
+run on stand-ins for Unity and the SDK; no packet from a real game was to be had.
+
+Version 1, 356 bytes, little-endian, without gaps:
+
+======  ======  ==========================================================================
+offset  format  what
+======  ======  ==========================================================================
+0       4 char  ``MCVP``
+4       u16     version of this layout: 1
+6       u16     size of the whole packet [bytes]: 356
+8       u16     SDK whose ids the integers have: 1 old, 2 newer
+10      u16     what is carried, one bit each: 1 motion, 2 Input, 4 Vehicle, 8 Settings
+12      u32     counter of packets, from 0
+16      f64     simulated time of the physics step [s] (Unity's fixedTime)
+24      4 f32   attitude, a quaternion x, y, z, w
+40      3 f32   position of the center of mass, world axes [m]
+52      3 f32   velocity of the center of mass, car axes [m/s]
+64      3 f32   its acceleration, gravity excluded, car axes [m/s^2]
+76      3 f32   angular velocity, car axes [rad/s]
+88      3 f32   angular acceleration, car axes [rad/s^2]
+100     16 i32  channel Input, raw integers by id
+164     32 i32  channel Vehicle
+292     16 i32  channel Settings
+======  ======  ==========================================================================
+
+* Motion that is not carried is zero.  Integers of a channel that is not carried, or beyond the end of the SDK's array,
+  are NaN (-2147483647).
+* Any change of the layout, also a field more at its end, has another version.  A packet of another version is refused,
+  as is one that is longer or shorter.
+* Values that only have a name (`bus` module) have no place in the packet; a channel's unnamed ids have.
+
+All vectors are raw as Unity gives them, in its left-handed axes: x right, y up, z forward, and in the world y up.  They
+are turned here, and only here (`MOTION`): forward and north = z, right and east = x, down = -y.  That mirrors space,
+so what turns (quaternion, angular velocity, angular acceleration) changes its sign as well: a positive turn about
+Unity's z lifts the right side (roll = -z), about x lowers the nose (pitch = -x), about y goes right (yaw = +y).
+
+The speed is the bus's (`Options.speed`), longitudinal or absolute as the SDK has it; the document and the newer source
+disagree.  Where it is NaN, it is the length of the velocity.
+"""
+
+from typing import Literal
+
+import msgspec
+import numpy as np
+
+from motioncue.errors import PacketError
+from motioncue.kernels.body import BodyStage
+from motioncue.kernels.intake import Intake
+from motioncue.kernels.stages import TelemetryStages
+from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take, vector
+from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, NAN, SDKS, Bus, Sdk
+
+__all__ = [
+    "CARRIED",
+    "MOTION",
+    "SCHEMES",
+    "SIZE",
+    "STATES",
+    "VERSION",
+    "Options",
+    "blank",
+    "bus_of",
+    "framed",
+    "identify",
+    "session",
+]
+
+SCHEMES = ("udp",)
+"""What the exporter sends through."""
+
+VERSION = 1
+"""Of the layout."""
+
+SIZE = 356
+"""Of the packet [bytes]."""
+
+CARRIED = {"motion": 1, "Input": 2, "Vehicle": 4, "Settings": 8}
+"""The bits of what a packet carries."""
+
+EVERYTHING = sum(CARRIED.values())
+
+PLACES = {"Input": (100, 16), "Vehicle": (164, 32), "Settings": (292, 16)}
+"""Offset [bytes] and number of integers of each channel."""
+
+_LIMITS = {"Vehicle.Speed": 500e3, "Vehicle.EngineRpm": 50_000e3}  # in raw integers
+
+
+def _integers(channel: str, sdk: Sdk) -> list[Field]:
+    """Return the fields of a channel: the values with a name, and each run of ids without one."""
+    offset, count = PLACES[channel]
+    known = CHANNELS[channel].by_id(sdk)
+    fields, start = [], 0
+    while start < count:
+        end = start + 1
+        if start in known:
+            name, value = f"{channel}.{known[start].name}", known[start]
+            fields.append(Field(name, offset + 4 * start, "<i4", value.wire_unit(), _LIMITS.get(name, 2.0**31)))
+        else:
+            while end < count and end not in known:
+                end += 1
+            fields.append(Field(f"{channel}.{start}-{end - 1}", offset + 4 * start, f"{end - start}<i4"))
+        start = end
+    return fields
+
+
+def _state(sdk: Sdk) -> Packet:
+    return Packet(
+        f"state_{sdk}",
+        SIZE,
+        [
+            Field("magic", 0, "S4"),
+            Field("version", 4, "<u2"),
+            Field("size", 6, "<u2", "bytes"),
+            Field("sdk", 8, "<u2"),
+            Field("carried", 10, "<u2"),
+            Field("counter", 12, "<u4"),
+            Field("time", 16, "<f8", "s", 1e9),
+            Field("attitude", 24, "4<f4", "", 2.0),
+            Field("position", 40, "3<f4", "m", 1e7),
+            Field("velocity", 52, "3<f4", "m/s", 500.0),
+            Field("acceleration", 64, "3<f4", "m/s^2", 2000.0),
+            Field("angular_velocity", 76, "3<f4", "rad/s", 100.0),
+            Field("angular_acceleration", 88, "3<f4", "rad/s^2", 20000.0),
+            *(field for channel in PLACES for field in _integers(channel, sdk)),
+        ],
+        {"magic": b"MCVP", "version": VERSION, "size": SIZE, "sdk": 1 + SDKS.index(sdk)},
+    )
+
+
+STATES: dict[Sdk, Packet] = {sdk: _state(sdk) for sdk in SDKS}
+"""The packet, with the names that its integers have in each SDK."""
+
+_TURNS = (-1.0, -1.0, 1.0)  # about z, x, y
+
+MOTION = (
+    Take("stamp", 0, "time"),
+    Take("orientation", 0, "attitude", 3),
+    *(Take("orientation", 1 + n, "attitude", index, _TURNS[n]) for n, index in enumerate((2, 0, 1))),
+    *vector("position", "position", (2, 0, 1), (1.0, 1.0, -1.0)),
+    *vector("velocity", "velocity", (2, 0, 1), (1.0, 1.0, -1.0)),
+    *vector("acceleration", "acceleration", (2, 0, 1), (1.0, 1.0, -1.0)),
+    *vector("angular_velocity", "angular_velocity", (2, 0, 1), _TURNS),
+    *vector("angular_acceleration", "angular_acceleration", (2, 0, 1), _TURNS),
+)
+"""Unity's axes turned into north, east, down and forward, right, down."""
+
+
+class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    """What the simulator's documents leave open; the defaults are the likeliest reading."""
+
+    gravity: Literal["excluded", "included"] = "excluded"  # in the vehicle's localAcceleration
+    speed: Literal["bus", "velocity"] = "bus"
+
+
+def session(
+    options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
+) -> Intake:
+    """Return the receiver's side of the protocol.
+
+    Parameters
+    ----------
+    options : Options
+        How to read what is left open.
+    head_m : tuple of 3 floats
+        The occupant's head from the car's center of mass: forward, right, up [m].
+    derivation : Derivation
+        Where the acceleration comes from.
+    """
+    gauges = [Take("engine_speed", 0, "Vehicle.EngineRpm", scale=1e-3, optional=True)]
+    if options.speed == "bus":
+        gauges.append(Take("speed", 0, "Vehicle.Speed", scale=1e-3, optional=True))
+    messages = [_message(sdk, carried, gauges) for carried in range(EVERYTHING, 0, -1) for sdk in SDKS]
+    stage = BodyStage(
+        world_north=(1, 0, 0),
+        world_up=(0, 0, -1),
+        car_forward=(1, 0, 0),
+        car_up=(0, 0, -1),
+        head_m=head_m,
+        rates="car",
+        gravity=options.gravity,
+    )
+    stages = TelemetryStages(
+        velocity="car",
+        acceleration_axes="car",
+        acceleration=derivation.acceleration,
+        delay_s=derivation.delay_s,
+    )
+    return Intake([message.compiled() for message in messages], stage, stages)
+
+
+def _message(sdk: Sdk, carried: int, gauges: list[Take]) -> Message:
+    """Return what is to be done with a packet that carries just this."""
+    state = STATES[sdk]
+    packet = Packet(state.name, SIZE, state.fields.values(), {**state.constants, "carried": carried})
+    if carried & CARRIED["motion"]:
+        return Message(packet, "motion", [*MOTION, *gauges])
+    return Message(packet, "part", gauges)
+
+
+def blank(sdk: Sdk, rows: int = 1) -> np.ndarray:
+    """Return packets that carry everything, standing still with an empty bus, to be filled by field name.
+
+    Parameters
+    ----------
+    sdk : {"old", "newer"}
+        Whose ids the integers have.
+    rows : int
+        How many.
+
+    Returns
+    -------
+    ndarray of the packet's dtype, shape (rows,)
+        Integers beyond the end of the SDK's arrays are NaN, the others zero.
+    """
+    packets = np.frombuffer(bytearray(STATES[sdk].encode({"carried": EVERYTHING}) * rows), STATES[sdk].dtype)
+    packets["attitude"][:, 3] = 1.0
+    integers = packets.view(np.int32).reshape(rows, SIZE // 4)
+    for channel, (offset, count) in PLACES.items():
+        integers[:, offset // 4 + CHANNELS[channel].length(sdk) : offset // 4 + count] = NAN
+    return packets
+
+
+def bus_of(data: bytes) -> Bus:
+    """Return the bus in a packet; channels that it does not carry are NaN.
+
+    Raises
+    ------
+    PacketError
+        If it is not a packet of this system.
+    """
+    packet = identify(data)
+    bus = Bus(SDKS[packet.constants["sdk"] - 1])
+    for channel, (offset, _) in PLACES.items():
+        values = bus.raw_channel(channel)
+        values[:] = np.frombuffer(data, "<i4", len(values), offset)
+    return bus
+
+
+def framed(data: bytes) -> list[bytes]:
+    """Split packets that lie one after the other.
+
+    Raises
+    ------
+    PacketError
+        If a size field cannot be, or the last packet is cut short: says at which offset.
+    """
+    packets, start = [], 0
+    while start < len(data):
+        size = int.from_bytes(data[start + 6 : start + 8], "little")
+        if size < 8 or start + size > len(data):
+            left = len(data) - start
+            raise PacketError(
+                f"vehicle-physics-pro: found {left} bytes with size field {size} at offset {start}, allowed is a "
+                f"packet of {SIZE} bytes"
+            )
+        packets.append(data[start : start + size])
+        start += size
+    return packets
+
+
+def identify(data: bytes) -> Packet:
+    """Return the layout of one packet, with the names of its SDK.
+
+    Raises
+    ------
+    PacketError
+        If it is not a packet of this system and version: says what was found and what is allowed.
+    """
+    name = "vehicle-physics-pro"
+    if len(data) < 12 or data[:4] != b"MCVP":
+        raise PacketError(
+            f"{name}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are {SIZE} bytes "
+            f"beginning with 'MCVP'"
+        )
+    version, size, sdk, carried = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6, 8, 10))
+    if version != VERSION:
+        newer = ": the exporter is newer than this motioncue" if version > VERSION else ""
+        raise PacketError(f"{name}: found version {version}, allowed is {VERSION}{newer}")
+    if not size == len(data) == SIZE:
+        raise PacketError(f"{name}: found {len(data)} bytes with size field {size}, allowed are {SIZE}")
+    if not 1 <= sdk <= len(SDKS):
+        raise PacketError(f"{name}: found SDK {sdk}, allowed are 1 (old) and 2 (newer)")
+    if not 1 <= carried <= EVERYTHING:
+        raise PacketError(f"{name}: found carried {carried:#06x}, allowed are {CARRIED} added up")
+    return STATES[SDKS[sdk - 1]]

@@ -1,0 +1,129 @@
+"""A vehicle of Vehicle Physics Pro with our exporter on it: virtual drives or recordings, to a real endpoint."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import quaternion as npq
+from numpy.typing import NDArray
+
+from motioncue.errors import PacketError
+from motioncue.protocols.vehicle_physics_pro import SIZE, STATES, blank, identify
+from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, Sdk, to_raw
+from motioncue.recording.read import quoted, read_packages
+from motioncue.virtual.car import GEARS
+from motioncue.virtual.courses import course
+from motioncue.virtual.frames import DatagramSimulator, Frame
+
+__all__ = ["Simulator", "bus_values", "driven", "encode_states", "recorded"]
+
+Simulator = DatagramSimulator
+"""The exporter sends at every physics step and expects no answer."""
+
+# World: X east, Y up, Z north.  Car: X right, Y up, Z forward.  Both are left-handed, so what turns changes its sign.
+UNITY_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+
+_WHEELBASE = 2.7  # [m]
+_LOCK = 0.6  # [rad] of the front wheels at full steer
+_FULL_THROTTLE, _FULL_BRAKE = 5.0, 10.0  # [m/s^2]
+
+
+def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
+    """Return what the bus of a car says, in units, by ``Channel.Value``; what is not named is 0.
+
+    Parameters
+    ----------
+    states : ndarray of STATE_DTYPE, shape (n,)
+        What the car does.
+    """
+    speed = np.linalg.norm(states["velocity"], axis=1)
+    (along, _, _), (_, _, yaw_rate) = (_in_car(states, name).T for name in ("acceleration", "angular_velocity"))
+    moving = speed > 0.5
+    ratio = states["engine_speed"] / np.where(moving, speed, np.inf)
+    gear = np.where(moving, 1 + np.abs(ratio[:, None] - GEARS).argmin(axis=1), 0)
+    steer = np.clip(np.arctan(_WHEELBASE * yaw_rate / np.maximum(speed, 1.0)) / _LOCK, -1.0, 1.0)
+    throttle = np.clip(along / _FULL_THROTTLE, 0.0, 1.0)
+    on = np.ones(len(states))
+    return {
+        "Input.Steer": steer,
+        "Input.Throttle": throttle,
+        "Input.Brake": np.clip(-along / _FULL_BRAKE, 0.0, 1.0),
+        "Input.AutomaticGear": on * GEAR_MODES.index("D"),
+        "Vehicle.Speed": speed,
+        "Vehicle.EngineRpm": states["engine_speed"],
+        "Vehicle.EngineWorking": on,
+        "Vehicle.EngineLoad": throttle,
+        "Vehicle.ClutchLock": on * moving,
+        "Vehicle.GearboxGear": gear,
+        "Vehicle.GearboxMode": on * GEAR_MODES.index("D"),
+        "Vehicle.TransmissionRpm": np.where(moving, speed * GEARS[-1], 0.0),  # the last gear is direct
+        "Vehicle.AidedSteer": steer,
+    }
+
+
+def _in_car(states: NDArray[np.void], name: str) -> NDArray[np.float64]:
+    """Return vectors in the car's axes forward, right, down."""
+    to_car = npq.as_rotation_matrix(npq.as_quat_array(states["orientation"])).transpose(0, 2, 1)
+    out: NDArray[np.float64] = np.einsum("nij,nj->ni", to_car, states[name])
+    return out
+
+
+def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.void]:
+    """Return the packets of a car, one for each state.
+
+    Parameters
+    ----------
+    states : ndarray of STATE_DTYPE, shape (n,)
+        What the car does.
+    sdk : {"old", "newer"}
+        Whose ids the bus has.
+    """
+    packets = blank(sdk, len(states))
+    packets["counter"] = np.arange(len(states))
+    packets["time"] = states["time"]
+    packets["attitude"][:, :3] = -states["orientation"][:, 1:] @ UNITY_FROM_NED.T
+    packets["attitude"][:, 3] = states["orientation"][:, 0]
+    packets["position"] = states["position"] @ UNITY_FROM_NED.T
+    for name in ("velocity", "acceleration"):
+        packets[name] = _in_car(states, name) @ UNITY_FROM_NED.T
+    for name in ("angular_velocity", "angular_acceleration"):
+        packets[name] = -_in_car(states, name) @ UNITY_FROM_NED.T
+    for name, values in bus_values(states).items():
+        channel, value = name.split(".")
+        packets[name] = to_raw(values, CHANNELS[channel].by_name(sdk)[value].resolution)
+    return packets
+
+
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the packets of a virtual drive; ConfigError for an unknown drive or rate."""
+    drive = course(name, rate_hz, duration_s)
+    packets = encode_states(drive.states)
+    for number in np.unique(drive.sessions):  # in each, Unity's time begins again
+        own = drive.sessions == number
+        packets["time"][own] = np.cumsum(drive.frame_times[own])
+    for packet, wait in zip(packets, drive.waits.tolist(), strict=True):
+        yield Frame(wait, packet.tobytes())
+
+
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+    """Yield the packets of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
+    packages = read_packages(path, "vehicle-physics-pro")
+    try:
+        identify(packages[0])
+    except PacketError as error:
+        raise PacketError(f"recording {quoted(path)}: {error}") from error
+    before = math.nan
+    sent = 0.0
+    for package in packages:
+        duration = 0.0
+        if len(package) == SIZE:
+            time = float(np.frombuffer(package, STATES["old"].dtype)["time"][0])
+            duration = 1.0 / rate_hz if rate_hz else time - before
+            before = time
+        duration = duration if 0.0 < duration < math.inf else 0.0  # what is broken is played, but not waited for
+        sent += duration
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one packet less
+            return
+        yield Frame(duration, package)

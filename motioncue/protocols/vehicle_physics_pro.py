@@ -13,8 +13,9 @@ offset  format  what
 0       4 char  ``MCVP``
 4       u16     version of this layout: 1
 6       u16     size of the whole packet [bytes]: 356
-8       u16     SDK whose ids the integers have: 1 old, 2 newer
-10      u16     what is carried, one bit each: 1 motion, 2 Input, 4 Vehicle, 8 Settings
+8       2 char  SDK whose ids the integers have: ``OL`` old, ``NW`` newer
+10      u8      what is carried, one bit each: 1 motion, 2 Input, 4 Vehicle, 8 Settings
+11      u8      the same, every bit inverted
 12      u32     counter of packets, from 0
 16      f64     simulated time of the physics step [s] (Unity's fixedTime)
 24      4 f32   attitude, a quaternion x, y, z, w
@@ -28,6 +29,7 @@ offset  format  what
 292     16 i32  channel Settings
 ======  ======  ==========================================================================
 
+* Two headers of this table always differ in more than one byte, so that one wrong byte never makes another good one.
 * Motion that is not carried is zero.  Integers of a channel that is not carried, or beyond the end of the SDK's array,
   are NaN (-2147483647).
 * Any change of the layout, also a field more at its end, has another version.  A packet of another version is refused,
@@ -57,6 +59,8 @@ from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, NAN, SDKS, Bus
 
 __all__ = [
     "CARRIED",
+    "CODES",
+    "EVERYTHING",
     "MOTION",
     "SCHEMES",
     "SIZE",
@@ -67,6 +71,7 @@ __all__ = [
     "bus_of",
     "framed",
     "identify",
+    "saying",
     "session",
 ]
 
@@ -79,10 +84,14 @@ VERSION = 1
 SIZE = 356
 """Of the packet [bytes]."""
 
+CODES: dict[Sdk, bytes] = {"old": b"OL", "newer": b"NW"}
+"""What a packet calls the SDK."""
+
 CARRIED = {"motion": 1, "Input": 2, "Vehicle": 4, "Settings": 8}
 """The bits of what a packet carries."""
 
 EVERYTHING = sum(CARRIED.values())
+"""All of them."""
 
 PLACES = {"Input": (100, 16), "Vehicle": (164, 32), "Settings": (292, 16)}
 """Offset [bytes] and number of integers of each channel."""
@@ -116,8 +125,9 @@ def _state(sdk: Sdk) -> Packet:
             Field("magic", 0, "S4"),
             Field("version", 4, "<u2"),
             Field("size", 6, "<u2", "bytes"),
-            Field("sdk", 8, "<u2"),
-            Field("carried", 10, "<u2"),
+            Field("sdk", 8, "S2"),
+            Field("carried", 10, "|u1"),
+            Field("not_carried", 11, "|u1"),
             Field("counter", 12, "<u4"),
             Field("time", 16, "<f8", "s", 1e9),
             Field("attitude", 24, "4<f4", "", 2.0),
@@ -128,7 +138,7 @@ def _state(sdk: Sdk) -> Packet:
             Field("angular_acceleration", 88, "3<f4", "rad/s^2", 20000.0),
             *(field for channel in PLACES for field in _integers(channel, sdk)),
         ],
-        {"magic": b"MCVP", "version": VERSION, "size": SIZE, "sdk": 1 + SDKS.index(sdk)},
+        {"magic": b"MCVP", "version": VERSION, "size": SIZE, "sdk": CODES[sdk]},
     )
 
 
@@ -193,10 +203,15 @@ def session(
     return Intake([message.compiled() for message in messages], stage, stages)
 
 
+def saying(carried: int) -> dict[str, int]:
+    """Return the two fields that say what a packet carries."""
+    return {"carried": carried, "not_carried": 255 - carried}
+
+
 def _message(sdk: Sdk, carried: int, gauges: list[Take]) -> Message:
     """Return what is to be done with a packet that carries just this."""
     state = STATES[sdk]
-    packet = Packet(state.name, SIZE, state.fields.values(), {**state.constants, "carried": carried})
+    packet = Packet(state.name, SIZE, state.fields.values(), {**state.constants, **saying(carried)})
     if carried & CARRIED["motion"]:
         return Message(packet, "motion", [*MOTION, *gauges])
     return Message(packet, "part", gauges)
@@ -217,7 +232,7 @@ def blank(sdk: Sdk, rows: int = 1) -> np.ndarray:
     ndarray of the packet's dtype, shape (rows,)
         Integers beyond the end of the SDK's arrays are NaN, the others zero.
     """
-    packets = np.frombuffer(bytearray(STATES[sdk].encode({"carried": EVERYTHING}) * rows), STATES[sdk].dtype)
+    packets = np.frombuffer(bytearray(STATES[sdk].encode(saying(EVERYTHING)) * rows), STATES[sdk].dtype)
     packets["attitude"][:, 3] = 1.0
     integers = packets.view(np.int32).reshape(rows, SIZE // 4)
     for channel, (offset, count) in PLACES.items():
@@ -234,7 +249,7 @@ def bus_of(data: bytes) -> Bus:
         If it is not a packet of this system.
     """
     packet = identify(data)
-    bus = Bus(SDKS[packet.constants["sdk"] - 1])
+    bus = Bus(next(sdk for sdk, state in STATES.items() if state is packet))
     for channel, (offset, _) in PLACES.items():
         values = bus.raw_channel(channel)
         values[:] = np.frombuffer(data, "<i4", len(values), offset)
@@ -277,14 +292,18 @@ def identify(data: bytes) -> Packet:
             f"{name}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are {SIZE} bytes "
             f"beginning with 'MCVP'"
         )
-    version, size, sdk, carried = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6, 8, 10))
+    version, size = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6))
+    sdk, carried, rest = data[8:10], data[10], data[11]
     if version != VERSION:
         newer = ": the exporter is newer than this motioncue" if version > VERSION else ""
         raise PacketError(f"{name}: found version {version}, allowed is {VERSION}{newer}")
     if not size == len(data) == SIZE:
         raise PacketError(f"{name}: found {len(data)} bytes with size field {size}, allowed are {SIZE}")
-    if not 1 <= sdk <= len(SDKS):
-        raise PacketError(f"{name}: found SDK {sdk}, allowed are 1 (old) and 2 (newer)")
-    if not 1 <= carried <= EVERYTHING:
-        raise PacketError(f"{name}: found carried {carried:#06x}, allowed are {CARRIED} added up")
-    return STATES[SDKS[sdk - 1]]
+    if not 1 <= carried <= EVERYTHING or carried + rest != 255:
+        raise PacketError(
+            f"{name}: found {carried:#04x} carried and {rest:#04x} not, allowed are sums of {CARRIED} and 255 less"
+        )
+    for known, code in CODES.items():
+        if sdk == code:
+            return STATES[known]
+    raise PacketError(f"{name}: found SDK {sdk!r}, allowed are {', '.join(map(repr, CODES.values()))}")

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_unity_exporter import SAMPLES, check_values
 from test_virtual_peers import SINGLE, SOURCES, truth
 
 from motioncue.cli import cli
@@ -153,6 +154,11 @@ def test_a_blank_packet_ends_the_arrays_where_the_sdk_does():
         )
 
 
+@pytest.mark.parametrize("sdk", ["old", "newer"])
+def test_a_sample_packet_says_what_the_exporter_was_given(sdk):
+    check_values(sdk, (SAMPLES / f"exporter_{sdk}.bin").read_bytes())
+
+
 def test_packets_one_after_the_other_are_split():
     packets = [distinct("old"), distinct("newer"), packet()]
     assert vpp.framed(b"".join(packets)) == packets
@@ -224,8 +230,33 @@ def test_a_refusal_says_what_was_found(changes, message):
     assert message in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("case", "reason"),
+    [
+        ("truncated", "size"),
+        ("excess", "size"),
+        ("bad_magic", "type"),
+        ("next_version", "envelope"),
+        ("two_contents", "envelope"),
+        ("nonfinite", "not_finite"),
+        ("implausible", "implausible"),
+    ],
+)
+def test_a_broken_sample_is_refused(case, reason):
+    data = (SAMPLES / f"{case}.bin").read_bytes()
+    if reason in ("not_finite", "implausible"):
+        assert vpp.identify(data).encode(vpp.identify(data).decode(data)) == data
+        taking = intake()
+        taking.feed(data, 0)
+        assert taking.rejected == {reason: 1}
+    else:
+        assert refusals([data]) == [reason]
+
+
 @pytest.mark.parametrize("field", ["attitude", "position", "velocity", "acceleration", "angular_velocity"])
-@pytest.mark.parametrize(("value", "reason"), [(math.nan, "not_finite"), (math.inf, "not_finite"), (1e9, "implausible")])
+@pytest.mark.parametrize(
+    ("value", "reason"), [(math.nan, "not_finite"), (math.inf, "not_finite"), (1e9, "implausible")]
+)
 def test_what_is_not_a_number_or_too_large_is_refused(field, value, reason):
     taking = intake()
     for index in range(3):
@@ -258,7 +289,9 @@ def test_random_contents_give_a_finite_motion_or_none(body, carried, code):
     motion = taking.newest()
     assert taking.accepted + taking.others + sum(taking.rejected.values()) == 1
     if motion is not None:
-        assert all(math.isfinite(motion[name][0]) for name in ("surge", "sway", "heave", "roll", "pitch", "yaw", "speed"))
+        assert all(
+            math.isfinite(motion[name][0]) for name in ("surge", "sway", "heave", "roll", "pitch", "yaw", "speed")
+        )
 
 
 # Signs: Unity's axes are left-handed, x right, y up, z forward.

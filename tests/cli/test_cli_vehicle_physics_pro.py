@@ -1,0 +1,117 @@
+"""Vehicle Physics Pro end to end: the built-in profile, the virtual vehicle and a virtual DK, on real sockets."""
+
+import socket
+import threading
+
+import numpy as np
+import pytest
+from helpers import eventually, free_port
+from programs import Program
+
+import motioncue
+from motioncue.errors import ConfigError, EndpointError, PacketError
+from motioncue.protocols import vehicle_physics_pro as vpp
+from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
+
+SYSTEM = "vehicle-physics-pro"
+
+
+@pytest.fixture
+def urls():
+    return {name: f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}" for name in ("source", "motion", "gauges")}
+
+
+def profile(urls):
+    return motioncue.load_profile(
+        "vehicle-physics-pro-dk",
+        f"source.endpoint={urls['source']}",
+        f"output.motion={urls['motion']}",
+        f"output.gauges={urls['gauges']}",
+    )
+
+
+@pytest.mark.rt
+def test_every_packet_of_a_drive_becomes_motion_of_the_platform(urls):
+    packages = drive_packages(SYSTEM, "brake", 1000.0, 1.0)
+    listener = DatagramListener("dk", [urls["motion"], urls["gauges"]])
+    thread = threading.Thread(target=listener.run, daemon=True)
+    thread.start()
+    with motioncue.Engine(profile(urls)) as engine:
+        simulator = make_simulator(SYSTEM, [urls["source"]], packages)
+        simulator.run()
+        eventually(lambda: engine.stats()["frames_received"] == len(packages) == 1000)
+        assert (simulator.sent, simulator.lost, simulator.replies) == (1000, 0, 0)
+    stats = engine.stats()
+    listener.stop()
+    thread.join(30)
+    listener.close()
+    assert stats["rejected"] == {}
+    assert stats["events"] == {}
+    assert listener.received["motion"] == listener.received["gauges"] == stats["packets_sent"] > 0
+    assert listener.rejected == {}
+
+
+@pytest.mark.rt
+def test_the_commands_play_it_between_them(urls):
+    ends = [option for name in ("motion", "gauges") for option in ("--set", f"output.{name}={urls[name]}")]
+    run = ["run", "--profile", "vehicle-physics-pro-dk", "--set", f"source.endpoint={urls['source']}", *ends]
+    play = ["simulate", SYSTEM, "--to", urls["source"], "--drive", "turns", "--rate", "100", "--duration", "60"]
+    with Program(*play), Program(*run, "--duration", "3", "--json") as engine:
+        stats = engine.end()
+    assert stats["frames_received"] > 0
+    assert stats["rejected"] == {}
+    assert stats["packets_sent"] > 0
+
+
+@pytest.mark.rt
+def test_listen_knows_its_packets(urls):
+    play = ["simulate", SYSTEM, "--to", urls["source"], "--drive", "still", "--rate", "200", "--duration", "60"]
+    with Program(*play), Program("listen", SYSTEM, "--at", urls["source"], "--duration", "2", "--json") as listen:
+        stats = listen.end()
+    assert stats["rejected"] == {}
+    assert stats["frames_received"] > 0
+    assert stats["motion"]["engine_speed"] == 800.0  # idling
+
+
+def test_a_drive_is_a_packet_for_each_state():
+    frames = drive_packages(SYSTEM, "brake", 50.0, 2.0)
+    found = [vpp.identify(frame.package).decode(frame.package) for frame in frames]
+    assert [frame.duration for frame in frames] == [1 / 50] * 100
+    assert [fields["counter"] for fields in found] == list(range(100))
+    np.testing.assert_allclose(np.diff([fields["time"] for fields in found]), 1 / 50, rtol=0, atol=1e-12)
+
+
+def test_a_recording_is_played_at_its_own_pace_or_another(tmp_path):
+    rows = vpp.blank("old", 5)
+    rows["time"] = [7.0, 7.25, 7.75, 3.0, 3.5]  # the fourth begins again
+    path = tmp_path / "drive.bin"
+    path.write_bytes(rows.tobytes())
+    own = recorded_packages(SYSTEM, str(path))
+    assert b"".join(frame.package for frame in own) == rows.tobytes()
+    assert [frame.duration for frame in own] == [0.0, 0.25, 0.5, 0.0, 0.5]
+    assert [frame.duration for frame in recorded_packages(SYSTEM, str(path), 10.0)] == [0.1] * 5
+    assert len(recorded_packages(SYSTEM, str(path), None, 0.8)) == 4
+    assert len(recorded_packages(SYSTEM, str(path), 10.0, 0.3)) == 3
+
+
+def test_what_is_no_recording_is_refused(tmp_path):
+    path = tmp_path / "bad.bin"
+    path.write_bytes(b"XXXX" + vpp.blank("old")[0].tobytes()[4:])
+    with pytest.raises(PacketError, match=r"recording .*bad\.bin.*allowed are 356 bytes"):
+        recorded_packages(SYSTEM, str(path))
+    path.write_bytes(vpp.blank("old")[0].tobytes() + b"MCVP")
+    with pytest.raises(PacketError, match=r"bad\.bin.*found 4 bytes .* at offset 356"):
+        recorded_packages(SYSTEM, str(path))
+
+
+@pytest.mark.parametrize("url", ["tcp://127.0.0.1:5000", "unix:///tmp/x", "udp://127.0.0.1"])
+def test_an_endpoint_that_is_none_is_refused(url):
+    with pytest.raises(EndpointError, match="allowed"):
+        make_simulator(SYSTEM, [url], [])
+
+
+@pytest.mark.parametrize("override", ["gravity='maybe'", "speed='fast'", "quaternion='xyzw'"])
+def test_an_option_that_is_none_is_refused(urls, override):
+    with pytest.raises(ConfigError, match=r"source\.options"):
+        motioncue.Engine(motioncue.load_profile("vehicle-physics-pro-dk", f"source.options.{override}"))

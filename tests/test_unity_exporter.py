@@ -1,6 +1,7 @@
 """The Unity exporter, compiled and run by Mono on stand-ins for Unity and Vehicle Physics Pro, against our decoder."""
 
 import math
+import os
 import shutil
 import socket
 import struct
@@ -71,7 +72,7 @@ class Exporter:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
-            env={"MONO_GC_PARAMS": "nursery-size=512k", "PATH": "/usr/bin:/bin", "HOME": "/tmp", "LANG": "de_DE.UTF-8"},
+            env={**os.environ, "MONO_GC_PARAMS": "nursery-size=512k"},
         )
 
     def __enter__(self):

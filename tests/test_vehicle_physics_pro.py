@@ -361,14 +361,22 @@ def test_the_speed_of_the_velocity_can_be_chosen():
     assert motion["speed"] == 5.0
 
 
-def test_a_packet_without_motion_only_adds_to_the_next():
+def test_motion_and_bus_may_come_in_packets_of_their_own():
     taking = intake()
-    taking.feed(packet(Vehicle__Speed=20000, Vehicle__EngineRpm=3000000, carried=4, not_carried=251), 0)
+    bus, motion = {"carried": 4, "not_carried": 251}, {"carried": 1, "not_carried": 254}
+    taking.feed(packet(Vehicle__Speed=20000, Vehicle__EngineRpm=3000000, acceleration=(0, 0, 9), **bus), 0)
     assert taking.newest() is None
     assert taking.others == 1
-    taking.feed(packet(time=1.0, carried=15, acceleration=(0, 0, 1)), 0)
-    assert taking.newest()["surge"][0] == 1.0
+    taking.feed(packet(time=1.0, acceleration=(0, 0, 1), Vehicle__Speed=7000, **motion), 0)
+    (row,) = taking.newest()
+    assert (row["surge"], row["speed"], row["engine_speed"]) == (1.0, 20.0, 3000.0)
     assert taking.rejected == {}
+
+
+def test_a_channel_that_is_not_carried_is_not_a_number():
+    bus = vpp.bus_of(packet(Vehicle__Speed=20000, Input__Brake=5000, carried=3, not_carried=252))
+    assert bus.get("Input", "Brake") == 0.5
+    assert math.isnan(bus.get("Vehicle", "Speed"))
 
 
 @pytest.mark.parametrize("carried", range(1, 16))

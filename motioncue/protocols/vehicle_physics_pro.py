@@ -30,8 +30,8 @@ offset  format  what
 ======  ======  ==========================================================================
 
 * Two headers of this table always differ in more than one byte, so that one wrong byte never makes another good one.
-* Motion that is not carried is zero.  Integers of a channel that is not carried, or beyond the end of the SDK's array,
-  are NaN (-2147483647).
+* What is not carried is ignored.  A packet without motion adds what it has to the next one with it.
+* Integers beyond the end of the SDK's array are NaN (-2147483647).
 * Any change of the layout, also a field more at its end, has another version.  A packet of another version is refused,
   as is one that is longer or shorter.
 * Values that only have a name (`bus` module) have no place in the packet; a channel's unnamed ids have.
@@ -42,7 +42,7 @@ so what turns (quaternion, angular velocity, angular acceleration) changes its s
 Unity's z lifts the right side (roll = -z), about x lowers the nose (pitch = -x), about y goes right (yaw = +y).
 
 The speed is the bus's (`Options.speed`), longitudinal or absolute as the SDK has it; the document and the newer source
-disagree.  Where it is NaN, it is the length of the velocity.
+disagree.  Where there is none, or it is NaN, it is the length of the velocity.
 """
 
 from typing import Literal
@@ -212,9 +212,10 @@ def _message(sdk: Sdk, carried: int, gauges: list[Take]) -> Message:
     """Return what is to be done with a packet that carries just this."""
     state = STATES[sdk]
     packet = Packet(state.name, SIZE, state.fields.values(), {**state.constants, **saying(carried)})
+    takes = gauges if carried & CARRIED["Vehicle"] else []
     if carried & CARRIED["motion"]:
-        return Message(packet, "motion", [*MOTION, *gauges])
-    return Message(packet, "part", gauges)
+        return Message(packet, "motion", [*MOTION, *takes])
+    return Message(packet, "part", takes)
 
 
 def blank(sdk: Sdk, rows: int = 1) -> np.ndarray:
@@ -252,7 +253,8 @@ def bus_of(data: bytes) -> Bus:
     bus = Bus(next(sdk for sdk, state in STATES.items() if state is packet))
     for channel, (offset, _) in PLACES.items():
         values = bus.raw_channel(channel)
-        values[:] = np.frombuffer(data, "<i4", len(values), offset)
+        carried = data[10] & CARRIED[channel]
+        values[:] = np.frombuffer(data, "<i4", len(values), offset) if carried else NAN
     return bus
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import shutil
 import socket
 import struct
 import subprocess
@@ -10,10 +11,13 @@ import threading
 import time
 import uuid
 from collections import Counter
+from pathlib import Path
 
 import numpy as np
+import pytest
 from reference.rigid_body import Axes, by_matrices
 
+import motioncue
 from motioncue.errors import EndpointError
 from motioncue.kernels.clock import MonotonicClock
 from motioncue.protocols import city_car_driving
@@ -355,6 +359,21 @@ def bindable(url):
     except EndpointError:
         return False
     return True
+
+
+LINUX_PROGRAMS = pytest.mark.skipif(
+    sys.platform != "linux" or not shutil.which("gcc"), reason="compiles a program of tests/linux"
+)
+
+
+def compiled(folder, name, *flags):
+    """Compile a program of tests/linux with the package's headers into `folder`; return it."""
+    source, include = Path(__file__).parent / "linux" / f"{name}.c", Path(motioncue.__file__).parents[1]
+    warnings = ["-Wall", "-Werror", "-Wno-unused-function"]
+    command = ["gcc", "-std=gnu11", *warnings, f"-I{include}", *flags, source, "-o", folder / name, "-pthread"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return folder / name
 
 
 # The keys of a console reach all that is attached to it: a helper joins another process's console and presses one.

@@ -1,8 +1,12 @@
 """The slot between the loops: the newest value, never torn, and events in order."""
 
+import os
+import shutil
+import subprocess
 import threading
 
 import pytest
+from helpers import LINUX_PROGRAMS, compiled
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -107,3 +111,41 @@ def test_events_read_beside_a_writer_are_whole_in_order_and_all_accounted_for(qu
     assert broken == 0
     assert back == 0
     assert reads + queue.lost == n
+
+
+# A race that the sanitizer cannot see is no proof: it has to find the one that is built in on purpose.
+
+
+def sanitized(program, *arguments):
+    """Run a program that was built with the sanitizer, with addresses where it expects them."""
+    plain = [] if shutil.which("setarch") is None else ["setarch", os.uname().machine, "-R"]
+    environment = {**os.environ, "TSAN_OPTIONS": "exitcode=66"}
+    return subprocess.run([*plain, program, *arguments], capture_output=True, text=True, env=environment, timeout=100)
+
+
+@pytest.fixture
+def sanitizer(tmp_path):
+    """Skip where a program without threads does not survive -fsanitize=thread."""
+    source = tmp_path / "empty.c"
+    source.write_text("int main(void) { return 0; }\n")
+    made = subprocess.run(["gcc", "-fsanitize=thread", source, "-o", tmp_path / "empty"], capture_output=True)
+    if made.returncode != 0 or sanitized(tmp_path / "empty").returncode != 0:
+        pytest.skip("gcc has no -fsanitize=thread that works here")
+    return "-O1", "-g", "-fsanitize=thread"
+
+
+@LINUX_PROGRAMS
+@pytest.mark.rt
+def test_the_slot_and_the_event_queue_have_no_race(tmp_path, sanitizer):
+    done = sanitized(compiled(tmp_path, "slot", *sanitizer), "200000")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("200000 written, ")
+
+
+@LINUX_PROGRAMS
+@pytest.mark.rt
+def test_a_slot_whose_exchange_orders_nothing_is_found_out(tmp_path, sanitizer):
+    done = sanitized(compiled(tmp_path, "slot", "-DWEAK", *sanitizer), "20000")
+    assert done.returncode != 0
+    assert "data race" in done.stderr
+    assert "slot_read" in done.stderr

@@ -1,0 +1,59 @@
+/* One writer and one reader as fast as they can on the slot and on the event queue, to be built with -fsanitize=thread.
+
+   Built with WEAK, the exchange orders nothing and the queue publishes nothing: the sanitizer has to find that. */
+#include "motioncue/kernels/atomics.h"
+#ifdef WEAK
+#define mc_exchange(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
+#define mc_store_release(p, v) mc_store(p, v)
+#endif
+#include "motioncue/kernels/slot.h"
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { WORDS = SLOT_BYTES / 8 };
+static int64_t count;
+static Slot slot;
+static Events events;
+
+static void *write_all(void *none) {
+    int64_t value[WORDS];
+    for (int64_t n = 1; n <= count; n++) {
+        for (int i = 0; i < WORDS; i++) value[i] = n;
+        slot_write(&slot, value, sizeof value);
+        const Event event = {.time = n, .code = n, .value = (double)n};
+        event_write(&events, &event);
+    }
+    return none;
+}
+static void fail(const char *what, int64_t n) {
+    printf("%s at %lld\n", what, (long long)n);
+    exit(1);
+}
+int main(int argc, char **argv) {
+    int64_t value[WORDS], last = 0, seen = 0, taken = 0, reads = 0;
+    Event event;
+    pthread_t writer;
+    count = argc > 1 ? atoll(argv[1]) : 1000;
+    slot_clear(&slot);
+    pthread_create(&writer, NULL, write_all, NULL);
+    while (last < count) {
+        if (slot_read(&slot, value, sizeof value)) {
+            for (int i = 1; i < WORDS; i++)
+                if (value[i] != value[0]) fail("torn", value[0]);
+            if (value[0] <= last) fail("not newer", value[0]);
+            last = value[0];
+            reads++;
+        }
+        while (event_read(&events, &event)) {
+            if (event.time != event.code || event.value != (double)event.time || event.time <= seen) fail("event", event.time);
+            seen = event.time;
+            taken++;
+        }
+    }
+    pthread_join(writer, NULL);
+    while (event_read(&events, &event)) taken++;
+    if (taken + events.lost != count) fail("events lost", taken);
+    printf("%lld written, %lld read, %lld events\n", (long long)count, (long long)reads, (long long)taken);
+    return 0;
+}

@@ -139,6 +139,14 @@ class Output(_Table, frozen=True, kw_only=True):
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
     packet: PacketTable | None = None
     """What is sent to `motion`, for a platform that is not among the systems."""
+    spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
+    """How long before each tick to watch the clock instead of sleeping [us]; needs a real-time class to help."""
+    keep_awake: bool = False
+    """Keep the processors out of their deeper sleep: wakes sooner, costs power."""
+    core: Annotated[int, msgspec.Meta(ge=0, le=1023)] | None = None
+    """The processor that sends, if it is to be one that other programs leave alone."""
+    lock_memory: bool = False
+    """Keep the process in memory: no tick waits for a page."""
 
 
 class Supervisor(_Table, frozen=True, kw_only=True):

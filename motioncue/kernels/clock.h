@@ -30,6 +30,7 @@ static inline int64_t mc_now(void) {
            (count.QuadPart % frequency.QuadPart) * 1000000000LL / frequency.QuadPart;
 }
 typedef struct {
+    int64_t spin; /* [ns] before a deadline that are waited without sleeping */
     HANDLE handle;
     int period; /* timeBeginPeriod is in force */
 } mc_timer;
@@ -39,7 +40,8 @@ static inline FARPROC mc_symbol(const char *library, const char *name) {
     return module ? GetProcAddress(module, name) : NULL;
 }
 typedef UINT(WINAPI *mc_period_function)(UINT);
-static inline void mc_timer_open(mc_timer *timer, mc_attempts *tried) {
+static inline void mc_timer_open(mc_timer *timer, int64_t spin, mc_attempts *tried) {
+    timer->spin = spin;
     timer->period = 0;
     timer->handle = CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS);
     mc_attempt(tried, "high_resolution_timer", timer->handle != NULL);
@@ -62,7 +64,7 @@ static inline void mc_timer_close(mc_timer *timer) {
 static inline void mc_sleep_until(void *memory, int64_t deadline) {
     mc_timer *timer = (mc_timer *)memory;
     int64_t left;
-    while ((left = deadline - mc_now()) > 0) {
+    while ((left = deadline - timer->spin - mc_now()) > 0) {
         LARGE_INTEGER due;
         due.QuadPart = -((left + 99) / 100); /* relative, in 100 ns */
         if (timer->handle && SetWaitableTimer(timer->handle, &due, 0, NULL, NULL, FALSE))
@@ -70,6 +72,7 @@ static inline void mc_sleep_until(void *memory, int64_t deadline) {
         else
             Sleep((DWORD)((left + 999999) / 1000000));
     }
+    while (mc_now() < deadline) {}
 }
 typedef struct { ULONG version, control, state; } mc_throttling; /* PROCESS_POWER_THROTTLING_STATE */
 typedef BOOL(WINAPI *mc_set_process_function)(HANDLE, int, LPVOID, DWORD);
@@ -79,7 +82,7 @@ static inline int mc_throttling_off(ULONG control) {
     return set && set(GetCurrentProcess(), 4 /* ProcessPowerThrottling */, &off, sizeof off);
 }
 typedef HANDLE(WINAPI *mc_characteristics_function)(LPCWSTR, LPDWORD);
-static inline void mc_prepare_thread(mc_attempts *tried) {
+static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tried) {
     mc_characteristics_function mmcss =
         (mc_characteristics_function)(void *)mc_symbol("avrt.dll", "AvSetMmThreadCharacteristicsW");
     DWORD task = 0;
@@ -92,12 +95,16 @@ static inline void mc_prepare_thread(mc_attempts *tried) {
     granted = mmcss && mmcss(L"Pro Audio", &task) != NULL; /* ends with the thread */
     mc_attempt(tried, "mmcss", granted);
     if (!granted) mc_attempt(tried, "time_critical", SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL));
+    if (core >= 0)
+        mc_attempt(tried, "core", core < 64 && SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << core) != 0);
+    if (lock_memory) mc_attempt(tried, "lock_memory", 0); /* nothing of the kind here */
 }
 #else
 #include <errno.h>
 #include <time.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -107,26 +114,29 @@ static inline int64_t mc_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
-typedef struct { int none; } mc_timer;
-static inline void mc_timer_open(mc_timer *timer, mc_attempts *tried) { (void)timer; (void)tried; }
+typedef struct { int64_t spin; } mc_timer; /* [ns] before a deadline that are waited without sleeping */
+static inline void mc_timer_open(mc_timer *timer, int64_t spin, mc_attempts *tried) { timer->spin = spin; (void)tried; }
 static inline void mc_timer_close(mc_timer *timer) { (void)timer; }
 static inline void mc_sleep_until(void *memory, int64_t deadline) {
+    const mc_timer *timer = (const mc_timer *)memory;
+    const int64_t end = deadline - timer->spin;
     struct timespec t;
-    (void)memory;
 #ifdef __linux__
-    t.tv_sec = deadline / 1000000000LL;
-    t.tv_nsec = deadline % 1000000000LL;
+    t.tv_sec = end / 1000000000LL;
+    t.tv_nsec = end % 1000000000LL;
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) {}
 #else
     int64_t left;
-    while ((left = deadline - mc_now()) > 0) {
+    while ((left = end - mc_now()) > 0) {
         t.tv_sec = left / 1000000000LL;
         t.tv_nsec = left % 1000000000LL;
         nanosleep(&t, 0);
     }
 #endif
+    while (mc_now() < deadline) {}
 }
-static inline void mc_prepare_thread(mc_attempts *tried) {
+/* core, lock_memory: of a thread that is to stay on one core (-1: none), of a process whose memory is not to be paged. */
+static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tried) {
 #ifdef __linux__
     /* A real-time class is what keeps the rate beside other programs; without the right to it, a short slice helps
        somewhat (Linux 6.12 on).  Neither is handed to child processes. */
@@ -138,8 +148,16 @@ static inline void mc_prepare_thread(mc_attempts *tried) {
     if (!fifo) mc_attempt(tried, "short_slice", syscall(SYS_sched_setattr, 0, &fair, 0) == 0);
     /* The default timer slack of 50 us is 50 us of lateness. */
     mc_attempt(tried, "timer_slack", prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0) == 0);
+    if (core >= 0) {
+        unsigned long cores[16] = {0}; /* a bit each; a cpu_set_t needs _GNU_SOURCE */
+        if (core < 1024) cores[core / (8 * sizeof *cores)] = 1UL << core % (8 * sizeof *cores);
+        mc_attempt(tried, "core", syscall(SYS_sched_setaffinity, 0, sizeof cores, cores) == 0);
+    }
+    /* What is there now: a tick allocates nothing.  (Locking all that will ever be mapped can make it fail.) */
+    if (lock_memory) mc_attempt(tried, "lock_memory", mlockall(MCL_CURRENT) == 0);
 #else
-    (void)tried;
+    if (core >= 0) mc_attempt(tried, "core", 0);
+    if (lock_memory) mc_attempt(tried, "lock_memory", 0);
 #endif
 }
 #endif

@@ -11,10 +11,10 @@ cdef extern from "motioncue/kernels/clock.h" nogil:
     ctypedef struct mc_timer:
         pass
     int64_t mc_now()
-    void mc_timer_open(mc_timer* timer, mc_attempts* tried)
+    void mc_timer_open(mc_timer* timer, int64_t spin, mc_attempts* tried)
     void mc_timer_close(mc_timer* timer)
     void mc_sleep_until(void* timer, int64_t deadline)
-    void mc_prepare_thread(mc_attempts* tried)
+    void mc_prepare_thread(int core, int lock_memory, mc_attempts* tried)
 
 
 ctypedef int64_t (*now_function)(void* memory) noexcept nogil

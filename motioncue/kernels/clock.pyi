@@ -1,11 +1,13 @@
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_thread"]
+__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_thread", "processors_awake"]
 
 def now_ns() -> int: ...
-def prepare_thread() -> dict[str, bool]: ...
+def prepare_thread(core: int | None = None, lock_memory: bool = False) -> dict[str, bool]: ...
+def processors_awake() -> AbstractContextManager[bool]: ...
 
 @disjoint_base
 class Clock:
@@ -14,7 +16,8 @@ class Clock:
     def now_ns(self) -> int: ...
 
 @disjoint_base
-class MonotonicClock(Clock): ...
+class MonotonicClock(Clock):
+    def __new__(cls, spin_ns: int = 0) -> Self: ...
 
 @disjoint_base
 class FakeClock(Clock):

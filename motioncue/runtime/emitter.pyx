@@ -377,9 +377,17 @@ cdef class Emitter:
         with nogil:
             self.loop(ticks, until_ns)
 
-    def prepare_thread(self):
-        """Ask the system for precise wake-ups of the calling thread; return what was granted, each by name."""
-        return {**self._alive[2].granted, **prepare_thread()}
+    def prepare_thread(self, core=None, lock_memory=False):
+        """Ask the system for precise wake-ups of the calling thread; return what was granted, each by name.
+
+        Parameters
+        ----------
+        core : int, optional
+            Keep the thread on this processor.
+        lock_memory : bool
+            Keep the memory that the process has now from being paged out.
+        """
+        return {**self._alive[2].granted, **prepare_thread(core, lock_memory)}
 
     def engage(self):
         """Follow the input; after a fault, allow it again."""

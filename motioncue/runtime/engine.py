@@ -16,7 +16,7 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
-from motioncue.kernels.clock import Clock, MonotonicClock
+from motioncue.kernels.clock import Clock, MonotonicClock, processors_awake
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
@@ -33,6 +33,7 @@ __all__ = ["Engine", "cue", "load_profile"]
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
+ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # of outputs: one loop sends them all
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
 
 
@@ -77,10 +78,10 @@ def check(profile: Profile) -> None:
                 f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for "
                 f"{output.system}, the highest rate its document calls stable"
             )
-        if output.rate_hz != profile.rate_hz:
-            raise ConfigError(
-                f"output.rate_hz: found {output.rate_hz:g} beside {profile.rate_hz:g}, allowed is one rate for all"
-            )
+        for key in ONE_FOR_ALL:
+            found, first = getattr(output, key), getattr(profile.outputs[0], key)
+            if found != first:
+                raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
         for name, (url, _) in streams.items():
             parse_endpoint(url, ("udp",), f"output.{name}")
 
@@ -284,7 +285,7 @@ class Engine:
         else:
             profile = load_profile(profile)
         self.profile = profile
-        self._pipeline = Pipeline(profile, MonotonicClock(), trace)
+        self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._logged = 0  # changes of state
@@ -326,9 +327,13 @@ class Engine:
         return self
 
     def _emit(self) -> None:
-        emitter = self._pipeline.emitter
-        self._granted = emitter.prepare_thread()
-        emitter.run()
+        emitter, output = self._pipeline.emitter, self.profile.outputs[0]
+        with ExitStack() as held:
+            granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if output.keep_awake:
+                granted["keep_awake"] = held.enter_context(processors_awake())
+            self._granted = granted
+            emitter.run()
 
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):

@@ -9,6 +9,7 @@
 #include <windows.h>
 
 static int64_t counter;                 /* of QueryPerformanceCounter: 10 MHz */
+static int64_t passes;                  /* with every look at it */
 static int refuse_high_resolution, refuse_timer_throttling, refuse_mmcss, refuse_timers, early;
 static char calls[1000];
 static LONGLONG due;
@@ -16,7 +17,7 @@ static LONGLONG due;
 static void note(const char *text) { strcat(strcat(calls, text), " "); }
 
 static BOOL fake_frequency(LARGE_INTEGER *f) { f->QuadPart = 10000000; return TRUE; }
-static BOOL fake_counter(LARGE_INTEGER *c) { c->QuadPart = counter; return TRUE; }
+static BOOL fake_counter(LARGE_INTEGER *c) { c->QuadPart = counter += passes; return TRUE; }
 static HANDLE fake_create(void *a, void *b, DWORD flags, DWORD access) {
     (void)a, (void)b, (void)access;
     note(flags == 2 ? "create(high)" : flags == 0 ? "create(ordinary)" : "create(?)");
@@ -52,6 +53,11 @@ static HANDLE WINAPI fake_mmcss(LPCWSTR task, LPDWORD index) {
     note(!wcscmp(task, L"Pro Audio") && *index == 0 ? "mmcss" : "mmcss(?)");
     return refuse_mmcss ? NULL : (HANDLE)(intptr_t)1;
 }
+static DWORD_PTR fake_affinity(HANDLE thread, DWORD_PTR cores) {
+    (void)thread;
+    note(cores == 8 ? "affinity(3)" : "affinity(?)");
+    return refuse_mmcss ? 0 : 15;
+}
 static BOOL WINAPI fake_information(HANDLE process, int kind, LPVOID data, DWORD size) {
     ULONG *state = (ULONG *)data;             /* version, control mask, state mask */
     char text[40];
@@ -78,6 +84,7 @@ static FARPROC fake_symbol(HMODULE module, const char *name) {
 #define Sleep fake_sleep
 #define CloseHandle fake_close
 #define SetThreadPriority fake_priority
+#define SetThreadAffinityMask fake_affinity
 #define LoadLibraryA fake_library
 #define GetProcAddress fake_symbol
 #include "motioncue/kernels/clock.h"
@@ -101,7 +108,7 @@ int main(void) {
     mc_timer timer;
 
     /* A high-resolution timer is asked for first, and is all that is needed. */
-    mc_timer_open(&timer, &tried);
+    mc_timer_open(&timer, 0, &tried);
     EXPECT_GRANTED("create(high) ", "high_resolution_timer=1 ");
 
     /* Time is the counter's, whatever its size: no overflow after a year at 10 MHz. */
@@ -130,12 +137,20 @@ int main(void) {
         counter += 5000;                                  /* the tick, or whatever made it late */
     }
     EXPECT("set wait set wait set wait ");
+    /* With a spin: a wait until so much before the deadline, then looks at the counter until it is there. */
+    timer.spin = 200000;
+    passes = 1;
+    counter = 0;
+    mc_sleep_until(&timer, 3000000);
+    EXPECT("set wait ");
+    if (due != -27999 || counter != 30000) return printf("due %lld, counter %lld\n", due, (long long)counter), 1;
+    passes = 0;
     mc_timer_close(&timer);
     EXPECT("close ");
 
     /* Without one: an ordinary timer and ticks of 1 ms, given back at the end. */
     refuse_high_resolution = 1;
-    mc_timer_open(&timer, &tried);
+    mc_timer_open(&timer, 0, &tried);
     EXPECT_GRANTED("create(high) create(ordinary) begin(1) ", "high_resolution_timer=0 timer_period_1ms=1 ");
     mc_sleep_until(&timer, mc_now() + 1000000);
     EXPECT("set wait ");
@@ -144,7 +159,7 @@ int main(void) {
 
     /* Without any timer: sleeps, in whole milliseconds, that end at or after the deadline. */
     refuse_timers = 1;
-    mc_timer_open(&timer, &tried);
+    mc_timer_open(&timer, 0, &tried);
     EXPECT_GRANTED("create(high) create(ordinary) begin(1) ", "high_resolution_timer=0 timer_period_1ms=1 ");
     counter = 0;
     mc_sleep_until(&timer, 1000001);
@@ -154,12 +169,16 @@ int main(void) {
     EXPECT("end(1) ");
 
     /* The thread: full speed, precise timers in the background too, MMCSS. */
-    mc_prepare_thread(&tried);
+    mc_prepare_thread(-1, 0, &tried);
     EXPECT_GRANTED("throttling(5,0) mmcss ", "timer_throttling_off=1 power_throttling_off=1 mmcss=1 ");
     refuse_timer_throttling = refuse_mmcss = 1;           /* Windows 10, and no MMCSS service */
-    mc_prepare_thread(&tried);
+    mc_prepare_thread(-1, 0, &tried);
     EXPECT_GRANTED("throttling(5,0) throttling(1,0) mmcss priority(time-critical) ",
                    "timer_throttling_off=0 power_throttling_off=1 mmcss=0 time_critical=1 ");
+    /* A core and locked memory only if asked for; the latter is not to be had. */
+    mc_prepare_thread(3, 1, &tried);
+    EXPECT_GRANTED("throttling(5,0) throttling(1,0) mmcss priority(time-critical) affinity(3) ",
+                   "timer_throttling_off=0 power_throttling_off=1 mmcss=0 time_critical=1 core=0 lock_memory=0 ");
     printf("all as wanted\n");
     return 0;
 }

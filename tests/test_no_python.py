@@ -1,0 +1,203 @@
+"""Ticks go out and frames come in while the GIL is held, garbage is collected, a log is slow and a viewer is dead.
+
+Every test shows first that Python really stood still, and then what the loops did in exactly that time.  The clock only
+says which ticks lie in it; what is asked for is far less than there should be, and far more than Python could have let
+through.
+"""
+
+import array
+import contextlib
+import ctypes
+import gc
+import logging
+import os
+import struct
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from helpers import FRAMES, PACKAGES, eventually
+from test_engine import Rig, assert_grid, assert_offline_gives_the_same, player
+
+from motioncue.kernels.clock import now_ns
+
+PERIOD = 3_000_030
+HELD_MS = 200
+
+
+@pytest.fixture
+def rig(tmp_path):
+    with Rig(tmp_path) as rig:
+        yield rig
+
+
+class Witness:
+    """A Python thread that notes the time as often as it is let."""
+
+    def __init__(self):
+        self.times = array.array("q")
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        while not self._done.is_set():
+            self.times.append(now_ns())
+            time.sleep(0.0005)
+
+    def __enter__(self):
+        self._thread.start()
+        eventually(lambda: len(self.times) > 10)
+        return self
+
+    def __exit__(self, *error):
+        self._done.set()
+        self._thread.join(30)
+
+    def stood_still(self, count):
+        """Return the `count` longest stretches in which this thread did nothing, as pairs of begin and end [ns]."""
+        times = np.array(self.times)
+        longest = np.sort(np.argsort(np.diff(times))[-count:])
+        return [(int(times[i]), int(times[i + 1])) for i in longest]
+
+
+def assert_ticks_and_frames_went_on(trace, begin, end):
+    """Show that in a stretch of time most ticks were sent, and that they read ever newer frames."""
+    sent = trace["deadline"] + trace["lateness"]
+    inside = trace[(sent > begin) & (sent < end)]
+    due = (end - begin) // PERIOD
+    assert due > 5
+    assert len(inside) >= 0.5 * due
+    assert len(np.unique(inside["motion"]["time"])) >= 0.25 * due  # of three frames a tick
+
+
+@contextlib.contextmanager
+def driven(rig):
+    """Run an engine while a process plays the whole real drive; show at the end that neither side lost anything."""
+    with rig.engine("ccd-dk-washout") as engine:
+        process = player(rig.url, 1000.0)
+        try:
+            eventually(lambda: engine.newest()["weight"][0] == 1.0, timeout_s=60)
+            yield engine
+            sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
+        finally:
+            process.kill()
+    stats = engine.stats()
+    assert (sent, replies, lost) == (len(FRAMES), len(PACKAGES), 0)
+    assert (stats["frames_received"], stats["replies_sent"], stats["rejected"]) == (len(FRAMES), len(PACKAGES), {})
+    assert (stats["datagrams_sent"], stats["send_errors"]) == (2 * stats["packets_sent"], 0)
+    assert_grid(engine)
+    assert_offline_gives_the_same(engine.profile, engine.trace)
+    assert len(rig.motion.all(stats["packets_sent"])) == stats["packets_sent"]
+
+
+def hold_the_gil():
+    """Sleep without letting any other thread run Python."""
+    if sys.platform == "win32":
+        ctypes.PyDLL("kernel32").Sleep(HELD_MS)
+    else:
+        ctypes.PyDLL(None).usleep(1000 * HELD_MS)
+
+
+@pytest.mark.rt
+def test_a_thread_that_holds_the_gil_moves_no_tick_and_loses_no_package(rig):
+    with driven(rig) as engine, Witness() as witness:
+        for _ in range(5):
+            hold_the_gil()
+            time.sleep(0.05)
+    for begin, end in witness.stood_still(5):
+        assert end - begin >= HELD_MS * 1e6  # no Python ran: a tick that needed the GIL would have waited as long
+        assert_ticks_and_frames_went_on(engine.trace, begin, end)
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("objects", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
+def test_a_collection_of_many_objects_moves_no_tick_and_loses_no_package(rig, objects):
+    gc.disable()  # but for the one that is meant
+    try:
+        garbage = [[] for _ in range(objects)]
+        with driven(rig) as engine, Witness() as witness:
+            before = now_ns()
+            gc.collect()
+            after = now_ns()
+        assert len(garbage) == objects
+    finally:
+        gc.enable()
+    ((begin, end),) = witness.stood_still(1)
+    assert before < end
+    assert begin < after
+    assert_ticks_and_frames_went_on(engine.trace, begin, end)
+
+
+class SlowLog(logging.Handler):
+    """Takes its time over every line that the engine's own thread logs."""
+
+    def __init__(self):
+        super().__init__()
+        self.times = []
+
+    def emit(self, record):
+        if record.threadName == "motioncue _drain":
+            begin = now_ns()
+            time.sleep(0.5)
+            self.times.append((begin, now_ns()))
+
+
+@pytest.mark.rt
+def test_a_slow_log_moves_no_tick_and_loses_no_package(rig, caplog):
+    caplog.set_level(logging.DEBUG, "motioncue")
+    log, slow = logging.getLogger("motioncue"), SlowLog()
+    log.addHandler(slow)
+    try:
+        with driven(rig) as engine:
+            eventually(lambda: len(slow.times) >= 2)
+    finally:
+        log.removeHandler(slow)
+    for begin, end in slow.times[1:2]:  # the first says that a simulator connects
+        assert_ticks_and_frames_went_on(engine.trace, begin, end)
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform == "win32", reason="a terminal that nobody reads")
+def test_a_viewer_that_died_moves_no_tick_and_loses_no_package(rig):
+    import fcntl
+    import termios
+
+    def unread():
+        return struct.unpack("i", fcntl.ioctl(terminal, termios.FIONREAD, bytes(4)))[0]
+
+    terminal, screen = os.openpty()
+    keys = [f"source.endpoint={rig.url}", f"output.motion={rig.motion.url}", f"output.gauges={rig.gauges.url}"]
+    command = [sys.executable, "-m", "motioncue", "run", *(word for key in keys for word in ("--set", key))]
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    with subprocess.Popen(command, stdin=screen, stdout=screen, stderr=screen, env=environment) as running:
+        try:
+            eventually(lambda: unread() > 0)
+            eventually(lambda: waits_for_its_terminal(running.pid))
+            full, packets, begin = unread(), len(rig.motion.packets), now_ns()
+            process = player(rig.url, 1000.0)
+            sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
+            due = (now_ns() - begin) // PERIOD
+            received = rig.motion.packets[packets:]
+            # The view has not drawn one character; simulator and platform have not noticed.
+            assert unread() == full
+            assert waits_for_its_terminal(running.pid)
+            assert (sent, replies, lost) == (len(FRAMES), len(PACKAGES), 0)
+            assert len(received) >= 0.5 * due
+            assert len(set(received)) >= 0.25 * due
+        finally:
+            running.kill()
+            os.close(terminal)
+            os.close(screen)
+
+
+def waits_for_its_terminal(pid):
+    """Say whether the main thread of a process stands in a system call that writes."""
+    try:
+        call = Path(f"/proc/{pid}/syscall").read_text().split()[0]
+    except OSError:  # the kernel does not tell
+        return True
+    return call == {"x86_64": "1", "aarch64": "64"}.get(os.uname().machine, call)

@@ -12,6 +12,7 @@ from helpers import LINUX_PROGRAMS, compiled
 from motioncue.errors import ConfigError
 from motioncue.kernels import clock
 from motioncue.kernels.clock import FakeClock, MonotonicClock, now_ns, prepare_thread, processors_awake
+from motioncue.profile import profile_text
 from motioncue.runtime.engine import Pipeline, load_profile
 
 
@@ -94,6 +95,14 @@ def test_no_wait_ends_before_its_deadline(spin_ns):
     assert (trace["lateness"] >= 0).all()
     assert trace["deadline"][0] > began
     assert trace["deadline"][-1] < now_ns()
+
+
+def test_outputs_share_one_loop_and_so_the_way_it_waits(tmp_path):
+    text = profile_text("ccd-dk").replace("[output]", "[[output]]")
+    second = '[[output]]\nsystem = "dk"\nmotion = "udp://127.0.0.1:5555"\nspin_us = 50\n'
+    (tmp_path / "two.toml").write_text(text + second, encoding="utf-8")
+    with pytest.raises(ConfigError, match=r"output\.spin_us: found 50\.0 beside 0\.0, allowed is the same for all"):
+        load_profile(tmp_path / "two.toml")
 
 
 def test_a_fake_clock_takes_no_time_whatever_the_profile_says_about_spinning():

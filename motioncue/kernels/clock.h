@@ -99,6 +99,10 @@ static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tri
         mc_attempt(tried, "core", core < 64 && SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << core) != 0);
     if (lock_memory) mc_attempt(tried, "lock_memory", 0); /* nothing of the kind here */
 }
+/* Below the emitter: whatever floods the receiver does not delay a tick. */
+static inline void mc_prepare_receiver(mc_attempts *tried) {
+    mc_attempt(tried, "highest", SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_HIGHEST));
+}
 #else
 #include <errno.h>
 #include <time.h>
@@ -135,17 +139,27 @@ static inline void mc_sleep_until(void *memory, int64_t deadline) {
 #endif
     while (mc_now() < deadline) {}
 }
-/* core, lock_memory: of a thread that is to stay on one core (-1: none), of a process whose memory is not to be paged. */
-static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tried) {
+/* A real-time class is what keeps a thread on time beside other programs; without the right to it, a short slice helps
+   somewhat (Linux 6.12 on).  Neither is handed to child processes. */
+static inline void mc_prepare_class(int priority, mc_attempts *tried) {
 #ifdef __linux__
-    /* A real-time class is what keeps the rate beside other programs; without the right to it, a short slice helps
-       somewhat (Linux 6.12 on).  Neither is handed to child processes. */
-    struct sched_param priority = {.sched_priority = 10};
+    struct sched_param real_time = {.sched_priority = priority};
     struct { uint32_t size, policy; uint64_t flags; int32_t nice; uint32_t priority; uint64_t slice, deadline, period; }
         fair = {sizeof fair, 0, 1 /* reset on fork */, 0, 0, 100000 /* ns */, 0, 0};
-    int fifo = sched_setscheduler(0, SCHED_FIFO | 0x40000000 /* reset on fork */, &priority) == 0;
+    int fifo = sched_setscheduler(0, SCHED_FIFO | 0x40000000 /* reset on fork */, &real_time) == 0;
     mc_attempt(tried, "fifo", fifo);
     if (!fifo) mc_attempt(tried, "short_slice", syscall(SYS_sched_setattr, 0, &fair, 0) == 0);
+#else
+    (void)priority;
+    (void)tried;
+#endif
+}
+/* Just below the emitter: whatever floods the receiver does not delay a tick. */
+static inline void mc_prepare_receiver(mc_attempts *tried) { mc_prepare_class(9, tried); }
+/* core, lock_memory: of a thread that is to stay on one core (-1: none), of a process whose memory is not to be paged. */
+static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tried) {
+    mc_prepare_class(10, tried);
+#ifdef __linux__
     /* The default timer slack of 50 us is 50 us of lateness. */
     mc_attempt(tried, "timer_slack", prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0) == 0);
     if (core >= 0) {

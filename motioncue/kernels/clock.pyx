@@ -6,7 +6,7 @@ from libc.string cimport memset
 import os
 from contextlib import contextmanager
 
-__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_thread", "processors_awake"]
+__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_receiver", "prepare_thread", "processors_awake"]
 
 WAKE_LATENCY = "/dev/cpu_dma_latency"   # while it is open, no processor takes longer to wake than what was written
 
@@ -33,6 +33,20 @@ def prepare_thread(core=None, lock_memory=False):
     cdef mc_attempts tried
     memset(&tried, 0, sizeof(tried))
     mc_prepare_thread(-1 if core is None else core, lock_memory, &tried)
+    return granted(&tried)
+
+
+def prepare_receiver():
+    """Ask the system to wake the calling thread before other programs, but after one that is prepared to send.
+
+    Returns
+    -------
+    dict of str to bool
+        What was granted, each by name.
+    """
+    cdef mc_attempts tried
+    memset(&tried, 0, sizeof(tried))
+    mc_prepare_receiver(&tried)
     return granted(&tried)
 
 

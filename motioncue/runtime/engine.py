@@ -16,7 +16,7 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
-from motioncue.kernels.clock import Clock, MonotonicClock, processors_awake
+from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
@@ -320,11 +320,15 @@ class Engine:
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
-        for target in (self._receiver.run, self._emit, self._drain):
+        for target in (self._receive, self._emit, self._drain):
             thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
             self._threads.append(thread)
             thread.start()
         return self
+
+    def _receive(self) -> None:
+        self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
+        self._receiver.run()
 
     def _emit(self) -> None:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
@@ -332,7 +336,7 @@ class Engine:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
-            self._granted = granted
+            self._granted |= granted
             emitter.run()
 
     def _drain(self) -> None:

@@ -39,8 +39,9 @@ static int fake_nanosleep(clockid_t id, int flags, const struct timespec *t, str
     return 0;
 }
 static int fake_setscheduler(pid_t pid, int policy, const struct sched_param *p) {
-    (void)p;
-    note(pid == 0 && policy == (SCHED_FIFO | 0x40000000) ? "fifo" : "scheduler(?)");
+    char text[20];
+    sprintf(text, pid == 0 && policy == (SCHED_FIFO | 0x40000000) ? "fifo(%d)" : "scheduler(?)", p->sched_priority);
+    note(text);
     return refuse_fifo || refuse_all ? -1 : 0;
 }
 static int fake_prctl(int option, unsigned long value, ...) {
@@ -87,10 +88,14 @@ static void expect(int line, int good) {
 }
 #define EXPECT(condition) expect(__LINE__, condition)
 
+enum { RECEIVER = -2 };
 static void prepared(int line, int core, int lock_memory, const char *wanted, const char *granted) {
     mc_attempts tried = {0};
     char text[300] = "";
-    mc_prepare_thread(core, lock_memory, &tried);
+    if (core == RECEIVER)
+        mc_prepare_receiver(&tried);
+    else
+        mc_prepare_thread(core, lock_memory, &tried);
     for (int i = 0; i < tried.count; i++) sprintf(text + strlen(text), "%s=%d ", tried.name[i], tried.granted[i]);
     if (strcmp(calls, wanted) || strcmp(text, granted)) {
         printf("line %d\n  calls   %s\n  wanted  %s\n  granted %s\n  wanted  %s\n", line, calls, wanted, text, granted);
@@ -131,13 +136,15 @@ int main(void) {
     EXPECT(now == 7010100060LL && looks == 2);
 
     /* The thread: a real-time class, no slack; a core and locked memory only if asked for. */
-    PREPARED(-1, 0, "fifo slack ", "fifo=1 timer_slack=1 ");
-    PREPARED(0, 0, "fifo slack core(0) ", "fifo=1 timer_slack=1 core=1 ");
-    PREPARED(67, 1, "fifo slack core(67) lock ", "fifo=1 timer_slack=1 core=1 lock_memory=1 ");
+    PREPARED(-1, 0, "fifo(10) slack ", "fifo=1 timer_slack=1 ");
+    PREPARED(0, 0, "fifo(10) slack core(0) ", "fifo=1 timer_slack=1 core=1 ");
+    PREPARED(67, 1, "fifo(10) slack core(67) lock ", "fifo=1 timer_slack=1 core=1 lock_memory=1 ");
+    /* The receiver comes after it. */
+    PREPARED(RECEIVER, 0, "fifo(9) ", "fifo=1 ");
     refuse_fifo = 1;
-    PREPARED(-1, 0, "fifo slice slack ", "fifo=0 short_slice=1 timer_slack=1 ");
+    PREPARED(-1, 0, "fifo(10) slice slack ", "fifo=0 short_slice=1 timer_slack=1 ");
     refuse_all = 1;
-    PREPARED(3, 1, "fifo slice slack core(3) lock ", "fifo=0 short_slice=0 timer_slack=0 core=0 lock_memory=0 ");
+    PREPARED(3, 1, "fifo(10) slice slack core(3) lock ", "fifo=0 short_slice=0 timer_slack=0 core=0 lock_memory=0 ");
     printf("all as wanted\n");
     return 0;
 }

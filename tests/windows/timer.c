@@ -44,7 +44,7 @@ static void fake_sleep(DWORD ms) {
 static BOOL fake_close(HANDLE timer) { (void)timer; note("close"); return TRUE; }
 static BOOL fake_priority(HANDLE thread, int priority) {
     (void)thread;
-    note(priority == 15 ? "priority(time-critical)" : "priority(?)");
+    note(priority == 15 ? "priority(time-critical)" : priority == 2 ? "priority(highest)" : "priority(?)");
     return TRUE;
 }
 static UINT WINAPI fake_begin(UINT ms) { note(ms == 1 ? "begin(1)" : "begin(?)"); return 0; }
@@ -179,6 +179,9 @@ int main(void) {
     mc_prepare_thread(3, 1, &tried);
     EXPECT_GRANTED("throttling(5,0) throttling(1,0) mmcss priority(time-critical) affinity(3) ",
                    "timer_throttling_off=0 power_throttling_off=1 mmcss=0 time_critical=1 core=0 lock_memory=0 ");
+    /* The receiver comes after it. */
+    mc_prepare_receiver(&tried);
+    EXPECT_GRANTED("priority(highest) ", "highest=1 ");
     printf("all as wanted\n");
     return 0;
 }

@@ -15,7 +15,7 @@ LINES = (
     {"runtime"},
     {"recording"},
     {"virtual"},
-    {"analysis"},
+    {"analysis", "bench"},
     {"cli", "__main__"},
 )
 LINE = {unit: number for number, line in enumerate(LINES) for unit in line}

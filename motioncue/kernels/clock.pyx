@@ -37,7 +37,7 @@ def prepare_thread(core=None, lock_memory=False):
 
 
 def prepare_receiver():
-    """Ask the system to wake the calling thread before other programs, but after one that is prepared to send.
+    """Ask the system to wake the calling thread soon, but after one that is prepared to send.
 
     Returns
     -------

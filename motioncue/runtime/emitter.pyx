@@ -195,7 +195,8 @@ cdef class Emitter:
         slot_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
-        self._trace_array = np.zeros(trace, dtype=TICK_DTYPE)
+        self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
+        self._trace_array.view(np.uint8).fill(0)    # every page is there: no tick waits for one
         self._trace = self._trace_array
 
     def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None):

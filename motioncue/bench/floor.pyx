@@ -1,0 +1,147 @@
+"""The floor: what this machine gives a loop that does nothing but what it must."""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from motioncue.kernels.clock cimport Clock, Time
+from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
+
+import numpy as np
+
+__all__ = ["pace", "receive", "send"]
+
+cdef enum:
+    LARGEST = 2048          # bytes of a datagram
+
+
+cdef extern from "motioncue/transports/arrival.h" nogil:
+    int64_t mc_arrival(mc_fd fd)
+    int mc_receive(mc_fd fd, uint8_t* buffer, int room)
+
+
+def pace(Clock clock not None, int64_t period_ns, int64_t ticks, sock, int port, const uint8_t[::1] packet not None):
+    """Sleep to a deadline, read the clock, send, again and again; return how late each packet went.
+
+    Parameters
+    ----------
+    clock : Clock
+        The grid's time.
+    period_ns : int
+        Of the grid [ns].
+    ticks : int
+        How many.
+    sock : socket.socket
+        Of datagrams.
+    port : int
+        Of this machine, to send to.
+    packet : bytes
+        What to send.
+
+    Returns
+    -------
+    late : ndarray of int64, shape (ticks,)
+        From the deadline to just before sending [ns].
+    index : ndarray of int64, shape (ticks,)
+        The first deadline is 0; those that passed meanwhile are left out, as the emitter leaves them out.
+    """
+    cdef char address[ADDRESS_BYTES]
+    cdef int size = packed_address(address, ("127.0.0.1", port, 0))
+    cdef Time time = clock.calls
+    cdef mc_fd fd = sock.fileno()
+    cdef int64_t i, deadline, now, n = 0
+    late, index = np.full(ticks, 0, np.int64), np.full(ticks, 0, np.int64)    # their pages are there
+    cdef int64_t[::1] lates = late
+    cdef int64_t[::1] indices = index
+    with nogil:
+        deadline = time.now(time.memory) + period_ns
+        for i in range(ticks):
+            time.sleep_until(time.memory, deadline)
+            now = time.now(time.memory)
+            mc_send_to(fd, &packet[0], <int>packet.shape[0], address, size)
+            lates[i] = now - deadline
+            indices[i] = n
+            deadline += period_ns
+            n += 1
+            now = time.now(time.memory)
+            if now >= deadline:
+                n += (now - deadline) // period_ns + 1
+                deadline += ((now - deadline) // period_ns + 1) * period_ns
+    return late, index
+
+
+def receive(Clock clock not None, sock, int64_t room):
+    """Receive until a datagram of one byte comes; return when each was received [ns].
+
+    Parameters
+    ----------
+    clock : Clock
+        Stamps what is received.
+    sock : socket.socket
+        Of datagrams, bound and blocking.
+    room : int
+        For how many datagrams.
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+        Read from the clock as soon as the thread had the datagram.
+    """
+    cdef uint8_t[LARGEST] buffer
+    cdef Time time = clock.calls
+    cdef mc_fd fd = sock.fileno()
+    cdef int64_t now, n = 0
+    received = np.zeros(room, np.int64)
+    cdef int64_t[::1] times = received
+    with nogil:
+        while mc_receive(fd, buffer, LARGEST) > 1:
+            now = time.now(time.memory)
+            if n < room:
+                times[n] = now
+                n += 1
+    return received[:n]
+
+
+def send(Clock clock not None, int64_t interval_ns, const uint8_t[:, ::1] packets not None, sock, int port, receiver):
+    """Send packets one by one; return when each was sent, and when it arrived.
+
+    Parameters
+    ----------
+    clock : Clock
+        To send by.
+    interval_ns : int
+        Between packets [ns].
+    packets : ndarray of uint8, shape (n, size)
+        What to send.
+    sock : socket.socket
+        To send from.
+    port : int
+        Of this machine, to send to.
+    receiver : socket.socket
+        That receives there, in any thread.
+
+    Returns
+    -------
+    sent : ndarray of int64, shape (n,)
+        Read from the clock just before sending [ns].
+    arrived : ndarray of int64, shape (n,)
+        As the system stamped it [ns], asked when half of the interval had passed; 0 where it does not tell.
+    """
+    cdef char address[ADDRESS_BYTES]
+    cdef int size = packed_address(address, ("127.0.0.1", port, 0))
+    cdef Time time = clock.calls
+    cdef mc_fd fd = sock.fileno(), other = receiver.fileno()
+    cdef int64_t deadline
+    cdef Py_ssize_t i, n = packets.shape[0]
+    sent, arrived = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    cdef int64_t[::1] sends = sent
+    cdef int64_t[::1] arrivals = arrived
+    with nogil:
+        mc_arrival(other)
+        deadline = time.now(time.memory) + interval_ns
+        for i in range(n):
+            time.sleep_until(time.memory, deadline)
+            sends[i] = time.now(time.memory)
+            mc_send_to(fd, &packets[i, 0], <int>packets.shape[1], address, size)
+            time.sleep_until(time.memory, deadline + interval_ns // 2)
+            arrivals[i] = mc_arrival(other)
+            deadline += interval_ns
+    return sent, arrived

@@ -1,0 +1,155 @@
+"""How long a frame takes from its arrival to the engine, and to the first packet that shows it."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue import cueing, protocols
+from motioncue.bench.floor import receive, send
+from motioncue.bench.pacing import Integers, spin_ns
+from motioncue.kernels.clock import MonotonicClock, prepare_receiver, prepare_thread
+from motioncue.profile import Profile
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.protocols.dk import MOTION, STREAMS
+from motioncue.recording.read import read_packages, sample_recording
+from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.receiver import DatagramReceiver
+
+__all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "sample_frames"]
+
+INTERVAL_NS = 5_137_000  # of frames: at any phase of the grid, and never two of them between two ticks
+FIRST = 5  # frames that belong to starting
+
+
+class Delays(NamedTuple):
+    """What became of one stretch of frames."""
+
+    published: Integers  # from arrival to the receiver's stamp, one a frame that was received [ns]
+    shown: Integers  # from arrival to just before the first packet with that motion in it [ns]
+    lost: int  # frames that were not received
+    by_kernel: bool  # arrivals are the system's own stamps; else they are the times of sending
+
+
+def sample_frames(count: int) -> npt.NDArray[np.uint8]:
+    """Return frames of the real drive, one row of bytes each, again from the beginning if it is too short."""
+    frames = [package for package in read_packages(sample_recording()) if len(package) == FRAME.size]
+    rows = np.frombuffer(b"".join(frames), np.uint8).reshape(-1, FRAME.size)
+    return np.resize(rows, (count, FRAME.size))
+
+
+def engine(profile: Profile, count: int) -> Delays:
+    """Send frames to a receiver and an emitter as the engine runs them: threads, sockets and clocks."""
+    module = protocols.source("city-car-driving")
+    session = module.session(module.Options())
+    session.watch(acceleration=1e9, rate=1e9, frozen_s=1e9, slack_s=1e9, frame_jump_s=1e9)
+    period_ns = round(1e9 / profile.rate_hz)
+    output, frames = profile.outputs[0], sample_frames(count + FIRST)
+    ticks = (len(frames) + 10) * INTERVAL_NS // period_ns
+    algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
+    loop = Emitter(session, algorithm, clock, period_ns=period_ns, trace=ticks)
+    with sockets() as (hears, sends, sink):
+        loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
+        hears.setblocking(False)
+        receiver = DatagramReceiver(session, [hears], MonotonicClock())
+
+        def emit() -> None:
+            loop.prepare_thread(output.core, output.lock_memory)
+            loop.run(ticks=ticks)
+
+        def hear() -> None:
+            prepare_receiver()
+            receiver.run()
+
+        with running(hear, receiver.stop), running(emit):
+            sends.sendto(read_packages(sample_recording())[0], hears.getsockname())  # announces the car's axes
+            sent, arrived = play(frames, sends, hears)
+    trace = loop.trace
+    first = np.flatnonzero(np.diff(trace["motion"]["time"], prepend=0))  # ticks with a motion that none had before
+    received = trace["motion"]["time"][first]
+    shown = (trace["deadline"] + trace["lateness"])[first]
+    return delays(sent, arrived, received, shown, len(sent) - session.accepted)
+
+
+def bare_receiver(count: int) -> Delays:
+    """Send the same frames to a loop that receives and reads the clock."""
+    found: list[Integers] = []
+    frames = sample_frames(count + FIRST)
+    with sockets() as (hears, sends, _):
+
+        def hear() -> None:
+            prepare_receiver()
+            found.append(receive(MonotonicClock(), hears, len(frames)))
+
+        def stop() -> None:
+            sends.sendto(b".", hears.getsockname())
+
+        with running(hear, stop):
+            sent, arrived = play(frames, sends, hears)
+    return delays(sent, arrived, found[0], found[0], len(sent) - len(found[0]))
+
+
+def play(frames: npt.NDArray[np.uint8], sends: socket.socket, hears: socket.socket) -> tuple[Integers, Integers]:
+    """Send frames from a thread as punctual as the engine's; return what `send` returns."""
+    found: list[tuple[Integers, Integers]] = []
+
+    def run() -> None:
+        prepare_thread()
+        found.append(send(MonotonicClock(), INTERVAL_NS, frames, sends, port_of(hears), hears))
+
+    with running(run):
+        pass
+    return found[0]
+
+
+def delays(sent: Integers, arrived: Integers, received: Integers, shown: Integers, lost: int) -> Delays:
+    """Match arrivals with what was received before the next one came."""
+    by_kernel = bool(arrived.all())
+    begin = (arrived if by_kernel else sent)[FIRST:]
+    place = np.searchsorted(received, begin)
+    ends = np.append(begin[1:], begin[-1] + INTERVAL_NS)
+    there = np.append(received, np.iinfo(np.int64).max)[place] < ends
+    place, begin = place[there], begin[there]
+    return Delays(received[place] - begin, shown[place] - begin, lost, by_kernel)
+
+
+@contextmanager
+def sockets() -> Iterator[tuple[socket.socket, socket.socket, socket.socket]]:
+    """Open three datagram sockets: one that hears, bound; one that sends; one that nobody reads, bound."""
+    with ExitStack() as opened:
+        hears, sends, sink = (opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3))
+        for sock in (hears, sink):
+            sock.bind(("127.0.0.1", 0))
+        yield hears, sends, sink
+
+
+def port_of(sock: socket.socket) -> int:
+    """Return the port a socket is bound to."""
+    port: int = sock.getsockname()[1]
+    return port
+
+
+@contextmanager
+def running(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> Iterator[None]:
+    """Run `work` in a thread beside a block; after the block `stop` it, wait for it, and raise what it raised."""
+    refused: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            refused.append(error)
+
+    thread = threading.Thread(target=run, name="motioncue bench")
+    thread.start()
+    try:
+        yield
+    finally:
+        stop()
+        thread.join()
+    if refused:
+        raise refused[0]

@@ -1,0 +1,85 @@
+"""What the figures mean, in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+__all__ = ["GRADES", "advice", "verdict"]
+
+GRADES = ("on time", "on time when idle", "mostly on time", "not on time")
+"""From best to worst."""
+
+CLOSE = 0.1  # of a period: later than this, a packet is seen in the platform's own sampling
+RARE = 1e-3  # of the ticks
+AS_GOOD = 1.25  # times as late as the bare loop, p99, or so little later that it does not matter:
+NEGLIGIBLE = 0.005  # of a period
+
+
+def punctual(row: Mapping[str, Any]) -> bool:
+    """Say whether 999 packets of 1,000 leave close to their deadline, and none is left out."""
+    ours = row["emitter"]
+    return bool(ours["skipped"] == 0 and ours["lateness_us"]["p999"] <= CLOSE * 1e6 / row["rate_hz"])
+
+
+def bearable(row: Mapping[str, Any]) -> bool:
+    """Say whether 99 packets of 100 leave close to their deadline, and few are left out."""
+    ours = row["emitter"]
+    late = ours["lateness_us"]["p99"]
+    return bool(late <= CLOSE * 1e6 / row["rate_hz"] and ours["skipped"] <= RARE * ours["ticks"])
+
+
+def verdict(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the grade of one rate and what it rests on.
+
+    Parameters
+    ----------
+    rows : sequence of dict
+        Of one rate: `rate_hz`, `load`, and what the emitter and the bare loop did; the idle one first.
+    """
+    if all(map(punctual, rows)):
+        grade = GRADES[0]
+    elif punctual(rows[0]):
+        grade = GRADES[1]
+    elif all(map(bearable, rows)):
+        grade = GRADES[2]
+    else:
+        grade = GRADES[3]
+    return {"grade": grade, "words": " ".join(sentence(row) for row in rows)}
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Return what one row says."""
+    ours, floor = row["emitter"], row["bare"]
+    late, floor_late = ours["lateness_us"], floor["lateness_us"]
+    share = 100.0 * late["p999"] * 1e-6 * row["rate_hz"]
+    kind = {"idle": "Idle", "loaded": "Under load"}[row["load"]]
+    skipped = f"{ours['skipped']} of {ours['ticks']} ticks were skipped" if ours["skipped"] else "none was skipped"
+    more = late["p99"] - floor_late["p99"]
+    if late["p99"] <= AS_GOOD * floor_late["p99"] or more <= NEGLIGIBLE * 1e6 / row["rate_hz"]:
+        beside = "a bare loop does no better"
+    else:
+        beside = f"99 of 100 within {late['p99']:.3g} µs, where a bare loop manages {floor_late['p99']:.3g} µs"
+    within = f"{late['p999']:.3g} µs ({share:.2g} % of a period)"
+    return f"{kind}: 999 of 1,000 packets leave within {within}, {skipped}; {beside}."
+
+
+def advice(granted: Mapping[str, bool], settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return what would help this machine, most effective first."""
+    found = []
+    if granted.get("fifo") is False:
+        found.append(
+            "No real-time priority was granted: under load this is what decides. docs/timing.md says how to grant it."
+        )
+    if granted.get("high_resolution_timer") is False:
+        found.append("No high-resolution timer: this needs Windows 10 1803 or newer.")
+    if granted.get("mmcss") is False:
+        found.append("The Multimedia Class Scheduler refused: its service may be switched off.")
+    asked = settings["keep_awake"]
+    if asked and granted.get("keep_awake") is False:
+        found.append("The processors may not be kept awake: /dev/cpu_dma_latency is not open to this user.")
+    idle = next((row for row in rows if row["load"] == "idle"), None)
+    slow = idle is not None and idle["emitter"]["lateness_us"]["p50"] > 20.0
+    if slow and not asked and "fifo" in granted:
+        found.append("Half of the packets wait for a processor to wake: output.keep_awake = true, if power permits.")
+    if settings["spin_us"] and not (granted.get("fifo") or granted.get("mmcss") or granted.get("time_critical")):
+        found.append("output.spin_us makes ticks later without a real-time priority: leave it at 0.")
+    return found

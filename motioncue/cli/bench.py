@@ -1,0 +1,165 @@
+"""``motioncue bench``: how punctual this machine is."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.text import Text
+
+from motioncue.bench.cost import COSTS
+from motioncue.bench.measure import FULL, QUICK, measure
+from motioncue.bench.report import LOADS, NAMES, check_report, write_report
+from motioncue.cli.bars import ASCII, Glyphs
+from motioncue.cli.common import json_option, print_json
+from motioncue.cli.live import microseconds, percent
+from motioncue.cli.screen import console, glyphs_of
+from motioncue.runtime.engine import load_profile
+
+__all__ = ["command"]
+
+CELL = 12  # characters of a figure
+BAR = 13  # of the histogram's longest bar
+
+
+@click.command()
+@click.option(
+    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Whose tick to measure."
+)
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@click.option("--quick", is_flag=True, help="Some ten seconds: does it run at all?")
+@click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Keep the result: .html, or .png.")
+@json_option
+def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path | None, as_json: bool) -> None:
+    """Measure how punctual this machine is, idle and under a load of its own.
+
+    The emitter runs at 333.33 and 1000 Hz beside a bare loop that only sleeps and sends, in turn, so that what is the
+    machine's and what is motioncue's can be told apart.  Takes two minutes; leave the machine to it, or use it as when
+    driving.
+
+    \b
+    Example:  motioncue bench --set output.keep_awake=true --report machine.html
+    """
+    settings = load_profile(profile, *overrides)
+    if report is not None:
+        check_report(report)
+    with shown_progress() as progress:
+        result = measure(settings, QUICK if quick else FULL, progress)
+    show(result)
+    if quick:
+        click.echo("  A quick look: for a verdict to rely on, run it without --quick.")
+    if report is not None:
+        write_report(result, report)
+        click.echo(f"report: {report}", err=True)
+    if as_json:
+        print_json(result)
+
+
+@contextmanager
+def shown_progress() -> Iterator[Callable[[float, str], None]]:
+    """Show on stderr how far it is: a bar on a terminal, a line for each new step elsewhere."""
+    errors = Console(stderr=True, highlight=False, emoji=False, markup=False)
+    if not errors.is_terminal:
+        said: list[str] = []
+
+        def say(share: float, what: str) -> None:
+            if what not in said[-1:]:
+                said.append(what)
+                click.echo(f"{100 * share:3.0f} %  {what}", err=True)
+
+        yield say
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:3.0f} %"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=errors, transient=True) as progress:
+        task = progress.add_task("", total=1.0)
+        yield lambda done, what: progress.update(task, completed=done, description=f"{what:<24}")
+
+
+def show(result: Mapping[str, Any]) -> None:
+    """Print the result for people."""
+    output = console()
+    glyphs = glyphs_of(output)
+
+    def line(text: str = "", style: str = "") -> None:
+        output.print(Text(glyphs.text(text), style), soft_wrap=True)
+
+    machine = result["machine"]
+    line(f"motioncue bench · {machine['processor']}, {machine['processors']} processors, {machine['system']}", "bold")
+    line("  granted: " + ", ".join(f"{name} {'yes' if yes else 'no'}" for name, yes in result["granted"].items()))
+    for rate_hz in sorted({row["rate_hz"] for row in result["pacing"]}):
+        rows = [row for row in result["pacing"] if row["rate_hz"] == rate_hz]
+        line()
+        heads = ("late: p50", "p99", "p99.9", "max", "jitter: p50", "p99", "skipped")
+        line(f"{f'{rate_hz:g} Hz':<24}" + "".join(f"{head:>{CELL}}" for head in heads), "bold")
+        for row in rows:
+            for loop in ("emitter", "bare", "cyclictest"):
+                if row[loop] is not None:
+                    line(figures_line(row, loop))
+        line()
+        for text in histogram_lines(rows, glyphs):
+            line(text)
+    line()
+    columns = "".join(f"{head:>{CELL}}" for head in ("p50", "p99", "p99.9", "max", "lost"))
+    line(f"{'from the arrival of a frame':<43}{columns}", "bold")
+    for row in result["latency"]:
+        for name, key, lost in (
+            ("to the engine", "published_us", row["lost"]["engine"]),
+            ("to a bare receiving loop", "bare_us", row["lost"]["bare"]),
+            (f"to the first packet, {row['rate_hz']:g} Hz", "shown_us", ""),
+        ):
+            cells = "".join(f"{microseconds(value):>{CELL}}" for value in row[key].values())
+            line(f"  {LOADS[row['load']]:<11}{name:<30}{cells}{lost:>{CELL}}".rstrip())
+    line()
+    line("cost", "bold")
+    for name, cost in result["cost_ns"].items():
+        line(f"  {microseconds(cost / 1e3) if cost >= 1e3 else f'{cost:.0f} ns':>9}  {COSTS[name]}")
+    for name, why in result["absent"].items():
+        line(f"  no {name}: {why}", "dim")
+    line()
+    line("verdict", "bold")
+    for rate, found in result["verdict"].items():
+        line(f"  {rate} Hz: {found['grade']}. {found['words']}")
+    for words in result["advice"]:
+        line(f"  · {words}")
+
+
+def figures_line(row: Mapping[str, Any], loop: str) -> str:
+    """Return one line of the table."""
+    found = row[loop]
+    cells = "".join(f"{microseconds(value):>{CELL}}" for value in found["lateness_us"].values())
+    jitter = found.get("interval_error_us")
+    if jitter is not None:
+        shown = (microseconds(jitter["p50"]), microseconds(jitter["p99"]), found["skipped"])
+        cells += "".join(f"{value:>{CELL}}" for value in shown)
+    return f"  {LOADS[row['load']]:<11}{NAMES[loop]:<11}{cells}"
+
+
+def histogram_lines(rows: list[Mapping[str, Any]], glyphs: Glyphs) -> list[str]:
+    """Return the histograms of one rate side by side: how many ticks were so late."""
+    columns = [(row, loop) for row in rows for loop in ("emitter", "bare")]
+    counts = [row["histogram"][loop] for row, loop in columns]
+    edges = rows[0]["histogram"]["from_us"]
+    names = [f"{LOADS[row['load']]}, {NAMES[loop]}" for row, loop in columns]
+    lines = ["  later than  " + "".join(f"{name:<23}" for name in names).rstrip()]
+    for place, edge in enumerate(edges):
+        cells = "".join(f"{cell(count[place], sum(count), max(count), glyphs):<23}" for count in counts)
+        if cells.strip():
+            lines.append(f"  {microseconds(edge) if edge else '0 µs':>10}  {cells.rstrip()}")
+    return lines
+
+
+def cell(count: int, total: int, most: int, glyphs: Glyphs) -> str:
+    """Return a bar and a share; what is not zero shows."""
+    if not count:
+        return ""
+    full = "#" if glyphs is ASCII else "█"
+    thin = "." if glyphs is ASCII else "▏"
+    return f"{full * round(BAR * count / most) or thin} {percent(count / total)}"

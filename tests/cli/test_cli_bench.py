@@ -1,0 +1,162 @@
+"""``motioncue bench``: what it prints, what it writes, what it refuses."""
+
+import html.parser
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from motioncue import load_profile
+from motioncue.bench.measure import Plan, measure
+from motioncue.bench.report import write_report
+from motioncue.cli import bench, cli
+from motioncue.cli.bars import ASCII, SMOOTH
+from motioncue.errors import ConfigError
+
+TINY = Plan(rates_hz=(1000.0,), pairs=1, block_s=0.05, latency_pairs=1, frames=10)
+QUANTILES = ["p50", "p99", "p999", "max"]
+RESULT = {
+    *("motioncue", "machine", "profile", "settings", "granted", "pacing", "latency", "cost_ns"),
+    *("absent", "verdict", "advice", "duration_s"),
+}
+
+pytestmark = pytest.mark.rt
+
+
+@pytest.fixture(scope="module")
+def result():
+    steps = []
+    found = measure(load_profile("ccd-dk-washout"), TINY, lambda share, what: steps.append((share, what)))
+    assert [what for _, what in steps] == [
+        *("what a tick costs", "1000 Hz, idle", "latency, idle", "1000 Hz, loaded", "latency, loaded")
+    ]
+    assert [share for share, _ in steps] == [0.0, 0.0, 0.25, 0.5, 0.75]
+    return found
+
+
+def test_a_measurement_holds_everything_that_was_asked_for(result):
+    assert set(result) == RESULT
+    assert [(row["rate_hz"], row["load"]) for row in result["pacing"]] == [(1000.0, "idle"), (1000.0, "loaded")]
+    for row in result["pacing"]:
+        for loop in ("emitter", "bare"):
+            assert list(row[loop]["lateness_us"]) == list(row[loop]["interval_error_us"]) == QUANTILES
+            assert row[loop]["ticks"] == 50
+            assert sum(row["histogram"][loop]) == 50
+        assert len(row["histogram"]["from_us"]) == len(row["histogram"]["bare"])
+    for row in result["latency"]:
+        assert [list(row[key]) for key in ("published_us", "shown_us", "bare_us")] == [QUANTILES] * 3
+        assert row["lost"] == {"engine": 0, "bare": 0}
+    assert all(cost > 0 for cost in result["cost_ns"].values())
+    assert list(result["verdict"]) == ["1000"]
+    assert ("cyclictest" in result["absent"]) == (result["pacing"][0]["cyclictest"] is None)
+    json.dumps(result, allow_nan=False)
+
+
+class Text(html.parser.HTMLParser):
+    """Keeps the words of a page, and fails on an end tag that nothing began."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.words, self.open = [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert tag in self.open
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+def test_a_page_says_what_the_terminal_says_and_needs_nothing_else(result, tmp_path):
+    path = tmp_path / "machine.html"
+    hostile = {**result, "machine": {**result["machine"], "processor": "<script>alert(1)</script>"}}
+    write_report(hostile, path)
+    page = path.read_text(encoding="utf-8")
+    assert "http" not in page
+    assert "<script>" not in page
+    words = " ".join(Text(page).words)
+    for said in (result["verdict"]["1000"]["words"], "<script>alert(1)", "1000 Hz, idle: bare loop", *result["advice"]):
+        assert said in words
+    assert page.count("<svg") == 2
+    assert "nan" not in page.lower()
+
+
+def test_a_picture_is_one(result, tmp_path):
+    path = tmp_path / "machine.png"
+    write_report(result, path)
+    assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+@pytest.mark.parametrize("glyphs", [SMOOTH, ASCII])
+def test_histograms_show_every_tick_and_nothing_else(result, glyphs):
+    row = {**result["pacing"][0]}
+    edges = row["histogram"]["from_us"]
+    counts = [0] * len(edges)
+    counts[edges.index(10.0)], counts[edges.index(20.0)] = 49, 1
+    row["histogram"] = {"from_us": edges, "emitter": counts, "bare": counts}
+    lines = bench.histogram_lines([row], glyphs)
+    full, thin = ("#", ".") if glyphs is ASCII else ("█", "▏")
+    assert len(lines) == 3
+    assert lines[1].split() == ["10.0", "µs", full * bench.BAR, "98", "%", full * bench.BAR, "98", "%"]
+    assert lines[2].split() == ["20.0", "µs", thin, "2", "%", thin, "2", "%"]
+
+
+def test_a_terminal_without_block_characters_is_enough(result, monkeypatch, capsys):
+    monkeypatch.setattr(bench, "console", lambda: Console(width=60, legacy_windows=False))
+    monkeypatch.setattr(bench, "glyphs_of", lambda console: ASCII)
+    bench.show(result)
+    printed = capsys.readouterr().out
+    printed.encode("ascii")
+    assert "verdict" in printed
+    assert "1000 Hz: " in printed
+
+
+def test_the_last_line_is_the_result_and_the_file_is_written(monkeypatch, tmp_path):
+    monkeypatch.setattr(bench, "QUICK", TINY)
+    report = tmp_path / "machine.html"
+    done = CliRunner().invoke(
+        cli, ["bench", "--quick", "--json", "--report", str(report), "--set", "output.spin_us=50"]
+    )
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout.splitlines()[-1], parse_constant=pytest.fail)
+    assert set(found) == RESULT
+    assert found["settings"]["spin_us"] == 50.0
+    assert "A quick look" in done.stdout
+    assert "  0 %  what a tick costs" in done.stderr
+    assert report.exists()
+
+
+@pytest.mark.parametrize("name", ["machine.pdf", "machine", ".html"])
+def test_a_report_that_cannot_be_is_refused_before_anything_is_measured(name, monkeypatch):
+    monkeypatch.setattr(bench, "measure", pytest.fail)
+    done = CliRunner().invoke(cli, ["bench", "--report", name])
+    assert done.exit_code == 2
+    assert f"found {name!r}, allowed are names that end in .html or .png" in done.stderr
+
+
+def test_a_file_that_cannot_be_written_is_one_line(result, tmp_path):
+    with pytest.raises(ConfigError, match="cannot be written"):
+        write_report(result, tmp_path / "not" / "there.html")
+
+
+@pytest.mark.slow
+def test_a_quick_look_runs_as_a_command_of_its_own():
+    done = subprocess.run(
+        [sys.executable, "-m", "motioncue", "bench", "--quick", "--json"],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONIOENCODING": "utf-8"},
+        timeout=110,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1], parse_constant=pytest.fail)
+    assert list(found["verdict"]) == ["333.33", "1000"]
+    assert "Traceback" not in done.stderr

@@ -42,6 +42,7 @@ cdef extern from "floor.h" nogil:
     void floor_step(rig_t*, const telemetry_t*, uint8_t*, int64_t)
     int64_t floor_tick(rig_t*, const motion_t*, uint8_t*, int, int, int64_t)
     void floor_pace(int64_t, int, int, int64_t*, int64_t)
+    int64_t floor_receive(int, int64_t*, int64_t)
 
 
 def _sizes():
@@ -130,8 +131,18 @@ cdef class Floor:
 
 def pace(int64_t period_ns, int64_t ticks, int fd, int port):
     """Run the bare loop; return how late each packet went [ns].  Releases the GIL."""
-    late = np.zeros(ticks, np.int64)
+    late = np.full(ticks, 0, np.int64)      # its pages are there
     cdef int64_t[::1] view = late
     with nogil:
         floor_pace(period_ns, fd, port, &view[0], ticks)
     return late
+
+
+def receive(clock, sock, int64_t room):
+    """Run the loop that only receives, on the clock that everybody reads; return when each datagram was there [ns]."""
+    received = np.full(room, 0, np.int64)
+    cdef int64_t[::1] view = received
+    cdef int fd = sock.fileno()
+    with nogil:
+        room = floor_receive(fd, &view[0], room)
+    return received[:room]

@@ -253,3 +253,12 @@ void floor_pace(int64_t period, int fd, int port, int64_t *late, int64_t n) {
         sendto(fd, packet, sizeof packet, 0, (const struct sockaddr *)&to, sizeof to);
     }
 }
+
+/* Receives until a datagram of one byte comes and reads the clock after each of the first n; returns how many there were. */
+int64_t floor_receive(int fd, int64_t *received, int64_t n) {
+    uint8_t buffer[2048];
+    int64_t i = 0;
+    while (recv(fd, buffer, sizeof buffer, 0) > 1)
+        if (i < n) received[i++] = now();
+    return i;
+}

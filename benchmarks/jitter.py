@@ -1,13 +1,13 @@
 """How late the emitter's packets go, beside a bare C loop on the same machine in the same minute.
 
-    python benchmarks/jitter.py                 # 10 pairs of 2 s each, main thread idle, then busy with pure Python
-    python benchmarks/jitter.py --smoke         # the same in a few seconds, to see that it runs
-    python benchmarks/jitter.py --fifo          # both under SCHED_FIFO, if the system allows it
+    python benchmarks/jitter.py                     # everything, about five minutes
+    python benchmarks/jitter.py --only loaded spin  # some of it
+    python benchmarks/jitter.py --smoke             # everything in a few seconds, to see that it runs
 
 The bare loop sleeps to an absolute deadline, reads the clock and sends; the emitter does its whole tick in between.
-Blocks of both alternate.  What is compared: lateness (from the deadline to just before sending) and interval error
-(how far two packets are from one period apart).  p99.9 and the worst case belong to the machine's other tenants: they
-are shown beside the bare loop's and have no target.
+Blocks of both alternate, and both ask the system for the same things.  What is compared: lateness (from the deadline
+to just before sending) and interval error (how far two packets are from one period apart).  p99.9 and the worst case
+belong to the machine's other tenants: they are shown beside the bare loop's and have no target.
 """
 
 import argparse
@@ -17,62 +17,60 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from building import build
-from pairs import row
+from pairs import fact, row
 
-from motioncue import cueing, load_profile, protocols
-from motioncue.kernels.clock import MonotonicClock, now_ns
-from motioncue.protocols.dk import MOTION, STREAMS
-from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.emitter import Emitter
+from motioncue import load_profile
+from motioncue.bench.cost import costs_ns
+from motioncue.bench.floor import receive
+from motioncue.bench.latency import bare_receiver, engine, port_of, running
+from motioncue.bench.load import burning
+from motioncue.bench.pacing import Loop, emitter, figures, run_block
+from motioncue.kernels.clock import MonotonicClock, prepare_thread, processors_awake
 
-FIRST = 5  # ticks that belong to starting, not to running
-FIFO_PRIORITY = 50
+PROFILE = load_profile("ccd-dk-washout")
+SPINNING = load_profile("ccd-dk-washout", "output.spin_us=200")
 QUIET = 0.1  # a pair counts as quiet if everybody else took less than this of one core
+Condition = Callable[[], AbstractContextManager[Any]]
 
 
-class Block(NamedTuple):
-    """What one block of either loop did."""
+class Side(NamedTuple):
+    """One of the two loops that are compared."""
 
-    late: Any  # ndarray of int64 [ns], one a packet
-    index: Any  # ndarray of int64: the packet's place on the grid
-    switches: float  # voluntary context switches a tick
-    foreign: float  # how much of one core everybody else took
+    loop: Loop
+    condition: Condition = nullcontext
 
 
-def pace_bare(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Any, Any]:
+class Sizes(NamedTuple):
+    """How much to measure."""
+
+    pairs: int = 6
+    block_s: float = 2.0
+    long_s: float = 30.0
+    frames: int = 200
+
+
+SMOKE = Sizes(pairs=2, block_s=0.1, long_s=0.5, frames=10)
+
+
+def bare_loop(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Any, Any]:
     """Run the bare C loop."""
-    floor, _ = build()
-    return floor.pace(period_ns, ticks, out.fileno(), port), np.arange(ticks)
+    return build()[0].pace(period_ns, ticks, out.fileno(), port), np.arange(ticks)
 
 
-def pace_emitter(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Any, Any]:
-    """Run the emitter: washout of the real drive's last frame, one output."""
-    module = protocols.source("city-car-driving")
-    session = module.session(module.Options())
-    session.begin(now_ns())
-    for package in read_packages(sample_recording()):
-        session.feed(package, now_ns())
-    algorithm = cueing.design(load_profile("ccd-dk-washout").cueing, 1e9 / period_ns)
-    emitter = Emitter(session, algorithm, MonotonicClock(), period_ns=period_ns, hold_s=1e6, trace=ticks)
-    emitter.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
-    emitter.prepare_thread()
-    emitter.run(ticks=ticks)
-    return emitter.trace["lateness"].copy(), emitter.trace["index"].copy()
-
-
-def fifo_allowed() -> bool:
-    """Say whether the system lets this process use SCHED_FIFO."""
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-    except OSError:
-        return False
-    return True
+def granted() -> bool:
+    """Say whether the system lets a thread of this process into SCHED_FIFO."""
+    found: list[bool] = []
+    thread = threading.Thread(target=lambda: found.append(prepare_thread()["fifo"]))
+    thread.start()
+    thread.join()
+    return found[0]
 
 
 def cores_used() -> tuple[float, float]:
@@ -83,137 +81,230 @@ def cores_used() -> tuple[float, float]:
     return (user + nice + system + irq + soft_irq + steal) / os.sysconf("SC_CLK_TCK"), own.user + own.system
 
 
-def in_thread(pace: Callable[..., tuple[Any, Any]], period_ns: int, ticks: int, *, busy: bool, fifo: bool) -> Block:
-    """Run one block in a thread of its own, while the main thread waits or computes in pure Python."""
-    found: list[Any] = []
-
-    def run() -> None:
-        try:
-            if fifo:
-                os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(FIFO_PRIORITY))
-            before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
-            found.extend(pace(period_ns, ticks, out, sink.getsockname()[1]))
-            found.append((resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before) / ticks)
-        except BaseException as error:
-            found[:] = [error]
-
-    with (
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
-        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out,
-    ):
+def measured(side: Side, period_ns: int, ticks: int) -> tuple[dict[str, float], float]:
+    """Run one block of a loop; return its figures [us, ppm], and how much of a core everybody else took."""
+    with side.condition():
         began, used = time.monotonic(), cores_used()
-        sink.bind(("127.0.0.1", 0))  # never read: what does not fit is dropped, at the same cost for both
-        out.setblocking(False)
-        thread = threading.Thread(target=run)
-        thread.start()
-        total = 0
-        while busy and thread.is_alive():
-            total += sum(range(1000))
-        thread.join()
+        block = run_block(side.loop, PROFILE.outputs[0], period_ns, ticks)
         everybody, own = (after - before for after, before in zip(cores_used(), used, strict=True))
         foreign = max(0.0, everybody - own) / (time.monotonic() - began)
-    if isinstance(found[0], BaseException):
-        raise found[0]
-    late, index, switches = found
-    return Block(late[FIRST:], index[FIRST:], switches, foreign)
-
-
-def figures(block: Block, period_ns: int) -> dict[str, float]:
-    """Return the figures of a block [us, ppm, 1]."""
-    sent = block.index * period_ns + block.late
-    interval_error = np.abs(np.diff(sent) - period_ns)
-    slope = np.polyfit(block.index, sent / period_ns, 1)[0]
-    return {
-        "lateness p50": float(np.quantile(block.late, 0.5)) / 1e3,
-        "lateness p99": float(np.quantile(block.late, 0.99)) / 1e3,
-        "lateness p99.9": float(np.quantile(block.late, 0.999)) / 1e3,
-        "lateness max": float(block.late.max()) / 1e3,
-        "interval error p99": float(np.quantile(interval_error, 0.99)) / 1e3,
-        "rate error ppm": abs(float(slope) - 1.0) * 1e6,
-        "skipped": float(block.index[-1] - block.index[0] + 1 - len(block.index)),
-        "switches": block.switches,
-        "others, of a core": block.foreign,
+    names = {"lateness_us": "lateness", "interval_error_us": "interval error"}
+    levels = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
+    found = {
+        f"{names[name]} {levels[level]}": value
+        for name, quantiles in figures(block).items()
+        for level, value in quantiles.items()
     }
-
-
-TARGETS = {"lateness p50": 1.1, "lateness p99": 1.25, "interval error p99": 1.5}
+    return {**found, "rate error ppm": block.rate_error_ppm, "skipped": float(block.skipped)}, foreign
 
 
 def compare(
-    *, rate_hz: float = 333.33, seconds: float = 2.0, pairs: int = 10, busy: bool = False, fifo: bool = False
+    figure: str,
+    against: str,
+    ours: Side,
+    theirs: Side,
+    targets: Mapping[str, float],
+    *,
+    rate_hz: float,
+    sizes: Sizes,
+    quiet: bool = True,
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[float, float]]]:
     """Run blocks of both loops in turn.
 
-    Under SCHED_FIFO neighbours weigh little.  Without it, pairs in which everybody else took more than a tenth of a
-    core are repeated, up to as many as were asked for; if that is not enough, they count after all, and the rows say
-    so.
+    If `quiet` is asked for, pairs in which everybody else took more than a tenth of a core are repeated, up to as many
+    as were asked for; if that is not enough, they count after all, and the rows say so.
 
     Returns
     -------
     rows : list of dict
-        For the table: ratios of the emitter's figures to the bare loop's.
+        For the table: ratios of our figures to theirs, for each that has a target.
     shown : dict of str to (float, float)
-        Medians over the blocks of every figure: the emitter's, the bare loop's.
+        Medians over the blocks of every figure: ours, theirs.
     """
     period_ns = round(1e9 / rate_hz)
-    ticks = max(int(seconds * rate_hz), 4 * FIRST)
+    ticks = max(int(sizes.block_s * rate_hz), 20)
     taken: list[tuple[dict[str, float], dict[str, float]]] = []
-    quiet: list[tuple[dict[str, float], dict[str, float]]] = []
-    while len(taken) < 2 * pairs and len(quiet) < pairs:
-        both = [{}, {}]
+    calm: list[tuple[dict[str, float], dict[str, float]]] = []
+    foreign: list[float] = []
+    while len(taken) < 2 * sizes.pairs and len(calm) < sizes.pairs:
+        both: list[tuple[dict[str, float], float]] = [({}, 0.0), ({}, 0.0)]
         for side in (0, 1) if len(taken) % 2 else (1, 0):
-            pace = (pace_emitter, pace_bare)[side]
-            block = in_thread(pace, period_ns, ticks, busy=busy, fifo=fifo)
-            assert len(block.late) == ticks - FIRST
-            both[side] = figures(block, period_ns)
-        taken.append((both[0], both[1]))
-        if fifo or all(side["others, of a core"] < QUIET for side in both):
-            quiet.append(taken[-1])
-    chosen = quiet if len(quiet) >= pairs else taken
+            both[side] = measured((ours, theirs)[side], period_ns, ticks)
+        taken.append((both[0][0], both[1][0]))
+        foreign.append(max(both[0][1], both[1][1]))
+        if not quiet or foreign[-1] < QUIET:
+            calm.append(taken[-1])
+    chosen = calm if len(calm) >= sizes.pairs else taken
+    if chosen is not calm:
+        figure += f" (and others at {100 * float(np.median(foreign)):.0f} % of a core)"
     medians = {
-        name: (
-            float(np.median([pair[0][name] for pair in chosen])),
-            float(np.median([pair[1][name] for pair in chosen])),
-        )
+        name: (float(np.median([a[name] for a, _ in chosen])), float(np.median([b[name] for _, b in chosen])))
         for name in chosen[0][0]
     }
-    kind = f"emitter, {rate_hz:g} Hz, main thread {'busy in Python' if busy else 'idle'}"
-    if chosen is not quiet:
-        kind += f" (and others at {100 * max(medians['others, of a core']):.0f} % of a core)"
     rows = [
         row(
-            f"{kind}: {name}",
-            f"bare C loop, both under {'SCHED_FIFO' if fifo else 'SCHED_OTHER'}",
-            [pair[0][name] for pair in chosen],
-            [pair[1][name] for pair in chosen],
+            f"{figure}: {name}",
+            against,
+            [a[name] for a, _ in chosen],
+            [b[name] for _, b in chosen],
             target=target,
             unit="us",
         )
-        for name, target in TARGETS.items()
+        for name, target in targets.items()
     ]
     return rows, medians
+
+
+UNLOADED = {"lateness p50": 1.1, "lateness p99": 1.25, "interval error p99": 1.5}
+LOADED = {"lateness p50": 1.1, "lateness p99": 1.5}
+CONDITIONS: Mapping[str, tuple[str, Condition, Mapping[str, float]]] = {
+    "idle": ("main thread idle", nullcontext, UNLOADED),
+    "busy": ("a thread busy in Python", partial(burning, 0), UNLOADED),
+    "loaded": ("all cores loaded, a thread busy in Python", burning, LOADED),
+}
+Found = tuple[list[dict[str, Any]], dict[str, tuple[float, float]]]
+
+
+def beside_bare_loop(condition: str, rate_hz: float, sizes: Sizes) -> Found:
+    """Compare the emitter with the bare loop in one of `CONDITIONS`."""
+    words, load, targets = CONDITIONS[condition]
+    fifo = granted()
+    kind = "SCHED_FIFO" if fifo else "SCHED_OTHER"
+    quiet = condition != "loaded" and not fifo  # under SCHED_FIFO neighbours weigh little
+    with load():
+        return compare(
+            f"emitter, {rate_hz:g} Hz, {words}",
+            f"bare C loop, both under {kind}",
+            Side(emitter(PROFILE)),
+            Side(bare_loop),
+            targets,
+            rate_hz=rate_hz,
+            sizes=sizes,
+            quiet=quiet,
+        )
+
+
+def with_spin(sizes: Sizes) -> Found:
+    """Compare an emitter that spins for the last 200 us with one that only sleeps."""
+    return compare(
+        *("emitter with a final spin of 200 µs, 333.33 Hz", "the emitter, sleeping alone"),
+        *(Side(emitter(SPINNING)), Side(emitter(PROFILE))),
+        {"lateness p50": 0.01},
+        rate_hz=333.33,
+        sizes=sizes,
+        quiet=not granted(),
+    )
+
+
+def kept_awake(sizes: Sizes) -> Found:
+    """Compare the emitter while the processors are kept awake with the emitter while they are not."""
+    with processors_awake() as allowed:
+        if not allowed:
+            return [], {}
+    return compare(
+        *("emitter with the processors kept awake, 333.33 Hz", "the emitter without"),
+        *(Side(emitter(PROFILE), processors_awake), Side(emitter(PROFILE))),
+        {"lateness p50": 0.5},
+        rate_hz=333.33,
+        sizes=sizes,
+        quiet=not granted(),
+    )
+
+
+def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
+    """Run the emitter for a while, with a loop that receives; return facts about its packets and its thread."""
+    period_ns = round(1e9 / 333.33)
+    ticks = max(int(sizes.long_s * 333.33), 20)
+    used: list[Any] = []
+
+    def counted(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Any, Any]:
+        before = resource.getrusage(resource.RUSAGE_THREAD)
+        found = emitter(PROFILE)(period_ns, ticks, out, port_of(sink))
+        after = resource.getrusage(resource.RUSAGE_THREAD)
+        used.append(after.ru_nvcsw - before.ru_nvcsw)
+        return found
+
+    received: list[Any] = []
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as ends,
+    ):
+        sink.bind(("127.0.0.1", 0))
+        hear = partial(receive, MonotonicClock(), sink, 2 * ticks)
+        with running(lambda: received.append(hear()), lambda: ends.sendto(b".", sink.getsockname())):
+            block = run_block(counted, PROFILE.outputs[0], period_ns, ticks)
+    first = block.index[0]  # ticks before it are sent, too
+    sent = len(block.index) + first
+    slots = (block.index * period_ns + block.late) // period_ns
+    what = f"emitter, 333.33 Hz, over {ticks / 333.33:.3g} s"
+    return [
+        fact(f"{what}: rate error", "the grid", block.rate_error_ppm, "ppm", 10.0),
+        fact(f"{what}: packets lost", "those sent", float(sent - len(received[0])), "", 0.0),
+        fact(f"{what}: sent in a burst", "one a period", float(np.sum(np.diff(slots) < 1)), "", 0.0),
+        fact(f"{what}: voluntary context switches a tick", "1", used[0] / sent, "", 1.02),
+    ]
+
+
+def arrival(condition: str, sizes: Sizes) -> list[dict[str, Any]]:
+    """Compare how soon the engine and a C loop have a datagram, from the system's own stamp of its arrival."""
+    words, load, _ = CONDITIONS[condition]
+    package_ns = costs_ns(PROFILE)["package"]  # from the receiver's stamp to the motion published
+    ours, theirs = [], []
+    with load():
+        for pair in range(sizes.pairs):
+            for side in (0, 1) if pair % 2 else (1, 0):
+                if side == 0:
+                    found = engine(PROFILE, sizes.frames)
+                    ours.append((float(np.median(found.published)) + package_ns) / 1e3)
+                else:
+                    found = bare_receiver(sizes.frames, build()[0].receive)
+                    theirs.append(float(np.median(found.published)) / 1e3)
+                assert found.lost == 0
+    figure = f"from the arrival of a datagram to its motion published, {words}: p50"
+    return [row(figure, "C receive loop on such a socket", ours, theirs, target=1.15, unit="us")]
+
+
+RUNS: Mapping[str, Callable[[Sizes], Sequence[dict[str, Any]] | Found]] = {
+    **{
+        f"{condition}-{rate_hz:g}": partial(beside_bare_loop, condition, rate_hz)
+        for rate_hz in (333.33, 1000.0)
+        for condition in CONDITIONS
+    },
+    "spin": with_spin,
+    "awake": kept_awake,
+    "long": in_the_long_run,
+    "arrival-idle": partial(arrival, "idle"),
+    "arrival-busy": partial(arrival, "busy"),
+}
+"""Everything that is measured here: rows of the table, and what else is worth showing."""
+
+
+def run(name: str, sizes: Sizes) -> Found:
+    """Do one of `RUNS`."""
+    found = RUNS[name](sizes)
+    return found if isinstance(found, tuple) else (list(found), {})
 
 
 def main() -> int:
     """Do what the command line says."""
     parser = argparse.ArgumentParser(description="Lateness of the emitter beside a bare C loop.")
-    parser.add_argument("--rate", type=float, default=333.33, help="ticks a second [Hz]")
-    parser.add_argument("--seconds", type=float, default=2.0, help="length of a block [s]")
-    parser.add_argument("--pairs", type=int, default=10, help="blocks of each kind")
-    parser.add_argument("--fifo", action="store_true", help="both under SCHED_FIFO")
-    parser.add_argument("--smoke", action="store_true", help="two short pairs")
+    parser.add_argument("--only", nargs="+", metavar="NAME", help=f"names, or beginnings of names: {', '.join(RUNS)}")
+    parser.add_argument("--seconds", type=float, default=Sizes().block_s, help="length of a block [s]")
+    parser.add_argument("--pairs", type=int, default=Sizes().pairs, help="blocks of each kind")
+    parser.add_argument("--smoke", action="store_true", help="everything, short")
     options = parser.parse_args()
-    if options.smoke:
-        options.seconds, options.pairs = 0.2, 2
-    for busy in (False, True):
-        rows, shown = compare(
-            rate_hz=options.rate, seconds=options.seconds, pairs=options.pairs, busy=busy, fifo=options.fifo
-        )
-        print(f"main thread {'busy in Python' if busy else 'idle'}, {options.rate:g} Hz, {options.pairs} pairs")
-        ratios = {entry["figure"].rpartition(": ")[2]: entry["ratio"] for entry in rows}
-        for name, (ours, bare) in shown.items():
-            ratio = f"{ratios[name]:8.2f}" if name in ratios else ""
-            print(f"  {name:20s} emitter {ours:10.2f}   bare loop {bare:10.2f} {ratio}")
+    sizes = SMOKE if options.smoke else Sizes(pairs=options.pairs, block_s=options.seconds)
+    for name in RUNS:
+        if options.only and not name.startswith(tuple(options.only)):
+            continue
+        rows, shown = run(name, sizes)
+        print(f"{name}" if rows else f"{name}: not granted here")
+        for entry in rows:
+            ratio = entry.get("ratio", entry.get("value"))
+            quartiles = "{:.3g} … {:.3g}".format(*entry["quartiles"]) if "quartiles" in entry else ""
+            print(f"  {entry['figure']:90s} {ratio:8.3f}  {quartiles:18s} target {entry['target']:g}", flush=True)
+        for figure, (ours, theirs) in shown.items():
+            print(f"    {figure:20s} {ours:10.2f}   beside {theirs:10.2f}")
     return 0
 
 

@@ -30,6 +30,12 @@ def interleaved(
     return costs
 
 
+def fact(figure: str, against: str, value: float, unit: str, target: float) -> dict[str, Any]:
+    """Return a row of the table whose figure is no ratio: `value` [unit] is to be `target` at most."""
+    met = bool(value <= target)
+    return {"figure": figure, "against": against, "value": value, "unit": unit, "target": target, "met": met}
+
+
 def row(
     figure: str,
     against: str,

@@ -1,11 +1,14 @@
 """What the tests of the engine share: a DK's two sockets, simulators, and what a whole ride must be."""
 
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
 from helpers import (
     PACKAGES,
+    SAMPLE,
     Sink,
     bits,
     engaged,
@@ -89,6 +92,21 @@ class Background:
         self.leave.set()
         self.simulator.stop()
         self.thread.join(30)
+
+
+PLAYER = """
+import sys
+from motioncue.virtual.city_car_driving import Simulator, recorded
+simulator = Simulator(sys.argv[1], recorded(sys.argv[2], rate_hz=float(sys.argv[3])), timeout_s=60.0)
+simulator.run()
+print(simulator.sent, simulator.replies, simulator.lost)
+"""
+
+
+def player(url, rate_hz):
+    """Start a simulator in a process of its own."""
+    arguments = [sys.executable, "-c", PLAYER, url, str(SAMPLE), str(rate_hz)]
+    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
 def whole(engine):

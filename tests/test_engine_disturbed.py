@@ -1,13 +1,11 @@
 """The engine beside a busy interpreter, simulators that die or send nonsense, and platforms that are not there."""
 
-import ctypes
 import gc
 import logging
 import math
 import signal
 import socket
 import struct
-import subprocess
 import sys
 import threading
 
@@ -21,13 +19,13 @@ from engine_rig import (
     assert_received,
     fast,
     play,
+    player,
     whole,
 )
 from helpers import (
     FRAMES,
     INIT_PACKAGE,
     PACKAGES,
-    SAMPLE,
     closed,
     eventually,
     frame,
@@ -45,21 +43,6 @@ from motioncue.transports.stream import connect
 def rig(tmp_path):
     with Rig(tmp_path) as rig:
         yield rig
-
-
-PLAYER = """
-import sys
-from motioncue.virtual.city_car_driving import Simulator, recorded
-simulator = Simulator(sys.argv[1], recorded(sys.argv[2], rate_hz=float(sys.argv[3])), timeout_s=60.0)
-simulator.run()
-print(simulator.sent, simulator.replies, simulator.lost)
-"""
-
-
-def player(url, rate_hz):
-    """Start a simulator in a process of its own."""
-    arguments = [sys.executable, "-c", PLAYER, url, str(SAMPLE), str(rate_hz)]
-    return subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.rt
@@ -97,30 +80,6 @@ def test_a_busy_interpreter_loses_no_package(rig):
     ticks = engine.stats()["packets_sent"]
     assert (engine.stats()["datagrams_sent"], engine.stats()["send_errors"]) == (2 * ticks, 0)
     assert_offline_gives_the_same(engine.profile, engine.trace)
-
-
-def stand_still(seconds):
-    """Keep the GIL for so long, in one call into C, and leave the processor to others."""
-    if sys.platform == "win32":
-        ctypes.PyDLL("kernel32").Sleep(round(seconds * 1e3))
-    else:
-        ctypes.PyDLL(None).usleep(round(seconds * 1e6))
-
-
-@pytest.mark.rt
-def test_both_loops_go_on_while_the_interpreter_stands_still(rig):
-    with rig.engine() as engine:
-        process = player(rig.url, 500.0)
-        eventually(lambda: engine.stats()["frames_received"] > 10, timeout_s=60)
-        before = engine.stats()
-        stand_still(1.0)
-        after = engine.stats()
-        process.kill()
-        process.communicate()
-    # Far fewer than there should be, far more than a pause between two calls of Python could let through.
-    assert after["packets_sent"] - before["packets_sent"] > 20
-    assert after["frames_received"] - before["frames_received"] > 20
-    assert after["rejected"] == {}
 
 
 @pytest.mark.rt

@@ -11,6 +11,7 @@ import ctypes
 import gc
 import logging
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -20,10 +21,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from engine_rig import Rig, assert_grid, assert_offline_gives_the_same, player
 from helpers import FRAMES, PACKAGES, eventually
-from test_engine import Rig, assert_grid, assert_offline_gives_the_same, player
 
-from motioncue.kernels.clock import now_ns
+from motioncue.kernels.clock import FakeClock, now_ns
+from motioncue.protocols.dk import MOTION, STREAMS
+from motioncue.runtime.engine import Pipeline, load_profile
 
 PERIOD = 3_000_030
 HELD_MS = 200
@@ -94,8 +97,8 @@ def driven(rig):
     assert len(rig.motion.all(stats["packets_sent"])) == stats["packets_sent"]
 
 
-def hold_the_gil():
-    """Sleep without letting any other thread run Python."""
+def stand_still():
+    """Keep the GIL for `HELD_MS`, in one call into C, and leave the processor to others."""
     if sys.platform == "win32":
         ctypes.PyDLL("kernel32").Sleep(HELD_MS)
     else:
@@ -106,7 +109,7 @@ def hold_the_gil():
 def test_a_thread_that_holds_the_gil_moves_no_tick_and_loses_no_package(rig):
     with driven(rig) as engine, Witness() as witness:
         for _ in range(5):
-            hold_the_gil()
+            stand_still()
             time.sleep(0.05)
     for begin, end in witness.stood_still(5):
         assert end - begin >= HELD_MS * 1e6  # no Python ran: a tick that needed the GIL would have waited as long
@@ -201,3 +204,27 @@ def waits_for_its_terminal(pid):
     except OSError:  # the kernel does not tell
         return True
     return call == {"x86_64": "1", "aarch64": "64"}.get(os.uname().machine, call)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a thread's page faults are not told")
+def test_ten_thousand_ticks_allocate_nothing_and_touch_no_page_that_was_not_there():
+    import resource
+
+    pipeline = Pipeline(load_profile("ccd-dk-washout"), FakeClock(), trace=11_000)
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out,
+    ):
+        sink.bind(("127.0.0.1", 0))
+        out.setblocking(False)
+        address = ("127.0.0.1", sink.getsockname()[1], 0)
+        pipeline.emitter.add_output(out, address, STREAMS["motion"].table(), MOTION.encode())
+        pipeline.emitter.run(ticks=1000)
+        blocks, faults = sys.getallocatedblocks(), resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+        pipeline.emitter.run(ticks=10_000)
+        blocks = sys.getallocatedblocks() - blocks
+        faults = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - faults
+    assert pipeline.emitter.counts()["ticks"] == 11_000
+    # A page a tick would be thousands; a few belong to the kernel, which moves pages about.
+    assert blocks < 20
+    assert faults < 100

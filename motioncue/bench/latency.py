@@ -12,7 +12,7 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
-from motioncue.kernels.clock import MonotonicClock, prepare_receiver, prepare_thread
+from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
 from motioncue.profile import Profile
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.dk import MOTION, STREAMS
@@ -20,7 +20,7 @@ from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.receiver import DatagramReceiver
 
-__all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "sample_frames"]
+__all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "port_of", "running", "sample_frames"]
 
 INTERVAL_NS = 5_137_000  # of frames: at any phase of the grid, and never two of them between two ticks
 FIRST = 5  # frames that belong to starting
@@ -75,7 +75,7 @@ def engine(profile: Profile, count: int) -> Delays:
     return delays(sent, arrived, received, shown, len(sent) - session.accepted)
 
 
-def bare_receiver(count: int) -> Delays:
+def bare_receiver(count: int, loop: Callable[[Clock, socket.socket, int], npt.NDArray[np.int64]] = receive) -> Delays:
     """Send the same frames to a loop that receives and reads the clock."""
     found: list[Integers] = []
     frames = sample_frames(count + FIRST)
@@ -83,7 +83,7 @@ def bare_receiver(count: int) -> Delays:
 
         def hear() -> None:
             prepare_receiver()
-            found.append(receive(MonotonicClock(), hears, len(frames)))
+            found.append(loop(MonotonicClock(), hears, len(frames)))
 
         def stop() -> None:
             sends.sendto(b".", hears.getsockname())
@@ -135,7 +135,7 @@ def port_of(sock: socket.socket) -> int:
 
 @contextmanager
 def running(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Run `work` in a thread beside a block; after the block `stop` it, wait for it, and raise what it raised."""
+    """Run `work` in a thread beside a block; after it `stop`, wait, and raise what was raised."""
     refused: list[BaseException] = []
 
     def run() -> None:

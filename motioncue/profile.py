@@ -58,6 +58,8 @@ class Source(_Table, frozen=True, kw_only=True):
     """As the simulator says it, or derived from the velocity."""
     derivative_delay_s: Annotated[float, msgspec.Meta(ge=0.005, le=0.5)] = 0.04
     """Delay of what is derived from velocity or attitude [s]."""
+    bridge: Literal["hold", "linear", "predict"] = "predict"
+    """What a tick makes of the frames before it: the newest, a line one frame late, or what they lead to by now."""
     hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
     """How long the last motion is held when no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0

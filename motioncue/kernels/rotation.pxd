@@ -1,6 +1,6 @@
 """Small pieces of rotation that several kernels share; angles are aerospace roll, pitch, yaw (z-y-x)."""
 
-from libc.math cimport cos, sin
+from libc.math cimport atan2, cos, fabs, sin, sqrt
 
 
 cdef inline void up_vector(double roll, double pitch, double yaw, double* out) noexcept nogil:
@@ -13,3 +13,70 @@ cdef inline void up_vector(double roll, double pitch, double yaw, double* out) n
     out[0] = sr * cy - cr * sp * sy
     out[1] = -(cr * sp * cy + sr * sy)
     out[2] = cr * cos(pitch)
+
+
+cdef inline void from_angles(double roll, double pitch, double yaw, double* q) noexcept nogil:
+    """Fill `q` with the quaternion w, x, y, z of an attitude: body to world (north, east, down)."""
+    cdef double sr = sin(0.5 * roll)
+    cdef double cr = cos(0.5 * roll)
+    cdef double sp = sin(0.5 * pitch)
+    cdef double cp = cos(0.5 * pitch)
+    cdef double sy = sin(0.5 * yaw)
+    cdef double cy = cos(0.5 * yaw)
+    q[0] = cr * cp * cy + sr * sp * sy
+    q[1] = sr * cp * cy - cr * sp * sy
+    q[2] = cr * sp * cy + sr * cp * sy
+    q[3] = cr * cp * sy - sr * sp * cy
+
+
+cdef inline void to_angles(const double* q, double* angles) noexcept nogil:
+    """Fill `angles` with roll, pitch, yaw; nose straight up or down, where roll and yaw are one, roll is 0."""
+    cdef double down = 2.0 * (q[1] * q[3] - q[0] * q[2])                # of the forward axis
+    cdef double right = 2.0 * (q[2] * q[3] + q[0] * q[1])               # the down axis as the body sees it
+    cdef double under = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
+    cdef double level = sqrt(right * right + under * under)
+    angles[1] = atan2(-down, level)
+    if level > 1e-9:
+        angles[0] = atan2(right, under)
+        angles[2] = atan2(2.0 * (q[1] * q[2] + q[0] * q[3]), 1.0 - 2.0 * (q[2] * q[2] + q[3] * q[3]))
+    else:
+        angles[0] = 0.0
+        angles[2] = atan2(2.0 * (q[0] * q[3] - q[1] * q[2]), 1.0 - 2.0 * (q[1] * q[1] + q[3] * q[3]))
+
+
+cdef inline void multiply(const double* a, const double* b, double* out) noexcept nogil:
+    """Fill `out`, which is neither of them, with the rotation `b` as seen from the body that `a` has turned."""
+    out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
+    out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2]
+    out[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1]
+    out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0]
+
+
+cdef inline void turn(const double* q, const double* vector, double* out) noexcept nogil:
+    """Fill `out`, which is not `q`, with `q` turned about the body axis `vector` by its length [rad]."""
+    cdef double angle = sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2])
+    cdef double share = sin(0.5 * angle) / angle if angle > 1e-8 else 0.5
+    cdef double p[4]
+    p[0] = cos(0.5 * angle)
+    p[1] = share * vector[0]
+    p[2] = share * vector[1]
+    p[3] = share * vector[2]
+    multiply(q, p, out)
+
+
+cdef inline double between(const double* a, const double* b, double* vector) noexcept nogil:
+    """Fill `vector` with the turn that takes `a` to `b` the shortest way, in body axes; return its angle [rad]."""
+    cdef double back[4]
+    cdef double p[4]
+    cdef double sine, angle, share
+    cdef int i
+    back[0], back[1], back[2], back[3] = a[0], -a[1], -a[2], -a[3]
+    multiply(back, b, p)
+    sine = sqrt(p[1] * p[1] + p[2] * p[2] + p[3] * p[3])
+    angle = 2.0 * atan2(sine, fabs(p[0]))
+    share = angle / sine if sine > 1e-12 else 2.0
+    if p[0] < 0.0:
+        share = -share
+    for i in range(3):
+        vector[i] = share * p[1 + i]
+    return angle

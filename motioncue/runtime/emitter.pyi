@@ -24,6 +24,7 @@ class Emitter:
         *,
         period_ns: int,
         limits: CueLimits | None = None,
+        bridge: str = "hold",
         hold_s: float = 0.1,
         fade_s: float = 1.0,
         trace: int = 0,
@@ -45,6 +46,8 @@ class Emitter:
     def transitions(self) -> list[dict[str, Any]]: ...
     @property
     def state(self) -> str: ...
+    @property
+    def latency_s(self) -> float: ...
     def newest(self) -> NDArray[np.void]: ...
     @property
     def trace(self) -> NDArray[np.void]: ...

@@ -6,6 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
@@ -19,12 +20,14 @@ from motioncue.kernels.slot cimport (
     Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
 )
 from motioncue.kernels.supervisor cimport (
-    FAULT, OFFLINE, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, Step, Supervisor, supervise,
+    ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, RUNNING, Step, Supervisor,
+    supervise,
 )
 from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
 
 import numpy as np
 
+from motioncue.kernels.bridge import KINDS
 from motioncue.kernels.clock import prepare_thread
 from motioncue.kernels.reasons import NAMES
 from motioncue.kernels.supervisor import State
@@ -118,6 +121,8 @@ cdef class Emitter:
         Of the grid [ns].
     limits : CueLimits, optional
         What is sent keeps them.
+    bridge : {"hold", "linear", "predict"}
+        What a tick makes of the frames before it; see `motioncue.kernels.bridge.Bridge`.
     hold_s, fade_s : float
         How long a motion is held when no newer one comes, and how long the fade takes after that [s].
     trace : int
@@ -140,6 +145,7 @@ cdef class Emitter:
     cdef int64_t _deadline      # of the next tick; 0 before the first
     cdef int64_t _index         # of the next tick
     cdef Supervisor _supervisor
+    cdef BridgeState _bridge    # from frames to ticks
     cdef Splice _splice
     cdef Cue _good              # the last one that was all numbers, before the fade
     cdef Cue _earlier           # of the tick before the last
@@ -177,6 +183,7 @@ cdef class Emitter:
         *,
         int64_t period_ns,
         CueLimits limits=None,
+        str bridge="hold",
         double hold_s=0.1,
         double fade_s=1.0,
         Py_ssize_t trace=0,
@@ -190,6 +197,7 @@ cdef class Emitter:
         self._period = period_ns
         self._supervisor.hold = <int64_t>(hold_s * 1e9)
         self._supervisor.fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
+        self._bridge.kind = KINDS[bridge]
         self._splice.position = 1.0
         self._owned = []
         slot_clear(&self._newest)
@@ -252,6 +260,9 @@ cdef class Emitter:
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
+        bridge_step(
+            &self._bridge, &s.motion, s.state == ENGAGING or s.state == RUNNING, step.begin or step.splice, self._deadline
+        )
         self.shape(&step)
 
         t.cue = self._actuation.cue
@@ -276,7 +287,7 @@ cdef class Emitter:
         t.lateness = now - self._deadline
         t.state = s.state
         t.weight = step.weight
-        t.motion = s.motion
+        t.motion = self._bridge.motion
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
@@ -292,7 +303,7 @@ cdef class Emitter:
             self._splice.position = 1.0
         if s.fade.position > 0.0:
             if s.state != FAULT:
-                algorithm.step(algorithm.memory, &s.motion, cue)
+                algorithm.step(algorithm.memory, &self._bridge.motion, cue)
                 if finite(cue):
                     self._good = cue[0]
                 elif not s.faulted:
@@ -432,6 +443,11 @@ cdef class Emitter:
     def state(self):
         """The supervisor's state at the newest tick, by name."""
         return State(int(self.newest()["state"][0])).name
+
+    @property
+    def latency_s(self):
+        """How old the motion that the ticks have made was, on average, from its frame's arrival at best [s]."""
+        return latency_s(&self._bridge)
 
     def newest(self):
         """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""

@@ -20,7 +20,7 @@ from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
 from motioncue.virtual.drives import SCRIPTS, Feature, Script
 
-__all__ = ["DRIVES", "GEARS", "MAX_RATE_HZ", "STATE_DTYPE", "drive"]
+__all__ = ["DRIVES", "GEARS", "MAX_RATE_HZ", "STATE_DTYPE", "drive", "states_at"]
 
 STATE_DTYPE = np.dtype(
     [
@@ -110,17 +110,43 @@ def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> 
     >>> len(states), bool(np.linalg.norm(states["velocity"], axis=1).max() > 29.0)
     (2800, True)
     """
-    if name not in SCRIPTS:
-        raise ConfigError(f"drive: found {name!r}, allowed are {', '.join(SCRIPTS)}")
     if not 0.0 < rate_hz <= MAX_RATE_HZ:
         raise ConfigError(f"rate_hz: found {rate_hz}, allowed is above 0 and at most {MAX_RATE_HZ:g}")
     if duration_s is not None and not 0.0 < duration_s < math.inf:
         raise ConfigError(f"duration_s: found {duration_s}, allowed is finite and above 0")
-    car = _car(name)
+    car = _car(_known(name))
     duration = car.duration if duration_s is None else duration_s
     # The product may land a rounding error above a whole number: that is not one more row.
     rows = max(1, math.ceil(duration * rate_hz * (1.0 - 1e-12)))
     return car.states(np.arange(rows) / rate_hz)
+
+
+def states_at(name: str, time: Array) -> NDArray[np.void]:
+    """Return the states of the virtual car at any times of a scripted drive.
+
+    Parameters
+    ----------
+    name : str
+        One of `DRIVES`.
+    time : ndarray of float64, shape (n,)
+        Since the drive began [s]; >= 0.
+
+    Returns
+    -------
+    ndarray of `STATE_DTYPE`, shape (n,)
+
+    Raises
+    ------
+    ConfigError
+        If the drive is unknown.
+    """
+    return _car(_known(name)).states(np.asarray(time, dtype=np.float64))
+
+
+def _known(name: str) -> str:
+    if name not in SCRIPTS:
+        raise ConfigError(f"drive: found {name!r}, allowed are {', '.join(SCRIPTS)}")
+    return name
 
 
 class _Steps:

@@ -329,7 +329,7 @@ def test_engine_and_offline_give_the_same_bits_for_a_real_drive(profile):
 
 
 def test_the_engine_reads_what_arrived_before_each_tick():
-    trace = replay("ccd-dk", sample_recording(), tail_s=0.0)
+    trace = replay(motioncue.load_profile("ccd-dk", "source.bridge=hold"), sample_recording(), tail_s=0.0)
     motion = read_motion(sample_recording())
     ticks = at_ticks(motion, RATE_HZ)
     # The engine's first tick is one period after the first frame arrived.

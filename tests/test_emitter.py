@@ -133,7 +133,7 @@ def test_the_trace_keeps_the_first_ticks_and_the_newest_is_always_there():
 
 
 def test_a_tick_reads_the_newest_motion_that_came_before_its_deadline():
-    rig = Rig(trace=1000)
+    rig = Rig(profile(bridge="hold"), trace=1000)
     session, emitter = rig.pipeline.session, rig.emitter
     for number in range(1, 40):
         now = START + number * 1_000_000

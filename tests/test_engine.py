@@ -54,7 +54,7 @@ def rig(tmp_path):
 @pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
 def test_the_real_drive_goes_through_whole(tmp_path, scheme, name):
     with Rig(tmp_path, scheme) as rig:
-        with rig.engine(name) as engine:
+        with rig.engine(name, bridge="hold") as engine:
             simulator = play(rig.url, [(0.0005, package) for package in PACKAGES])
             last = np.frombuffer(b"".join(FRAMES), FRAME.dtype)["frame_time"].sum()
             eventually(lambda: whole(engine) and abs(engine.newest()["motion"]["frame_time"][0] - last) < 1e-6)

@@ -10,12 +10,15 @@ from helpers import FRAMES, INIT_PACKAGE, PACKAGES, SAMPLE, bits, expected_motio
 
 import motioncue
 from motioncue.errors import ConfigError, PacketError
+from motioncue.kernels.bridge import KINDS, Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import at_ticks, read_motion, read_packages
 from motioncue.recording.replay import START_NS, replay
 
 PERIOD = 3_000_030
+HELD = motioncue.load_profile("ccd-dk", "source.bridge=hold")
+"""Every tick shows the newest frame as it is."""
 
 
 @pytest.fixture(scope="module")
@@ -201,11 +204,19 @@ def test_a_replay_ticks_on_the_whole_grid(trace, motion):
     assert not trace["lateness"].any()
 
 
-def test_a_replay_reads_what_at_ticks_reads(trace, motion):
+def test_a_replay_that_holds_reads_what_at_ticks_reads(motion):
     ticks = at_ticks(motion)[1:]  # the grid's first tick is a period after the first frame
-    read = trace["motion"][: len(ticks)].copy()
+    read = replay(HELD, SAMPLE, tail_s=0.0)["motion"][: len(ticks)].copy()
     read["time"] -= START_NS
     assert bits(read) == bits(ticks)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_replay_uses_the_motion_that_the_bridge_of_its_profile_makes(motion, kind):
+    trace = replay(motioncue.load_profile("ccd-dk", f"source.bridge={kind}"), SAMPLE, tail_s=0.0)
+    arrived = motion.copy()
+    arrived["time"] += START_NS
+    assert bits(trace["motion"]) == bits(Bridge(kind).process(arrived, trace["deadline"].copy()))
 
 
 def test_a_replay_gives_the_offline_cue_bit_for_bit_while_the_weight_is_one(profile, trace):
@@ -251,7 +262,7 @@ def test_a_frame_that_comes_with_a_tick_is_replayed_in_that_tick(tmp_path):
 
 
 def test_direct_replays_the_body_frame_of_the_wire(wire):
-    trace = replay("ccd-dk", SAMPLE, tail_s=0.05)
+    trace = replay(HELD, SAMPLE, tail_s=0.05)
     expected = expected_motion(wire)
     frame_of = np.searchsorted(np.cumsum(wire["frame_time"]) - 1e-6, trace["motion"]["frame_time"], side="right") - 1
     whole = trace["weight"] == 1.0
@@ -261,8 +272,8 @@ def test_direct_replays_the_body_frame_of_the_wire(wire):
 
 def test_a_frame_after_a_second_init_package_is_replayed_in_its_place(tmp_path):
     frames = [frame(frame_time=0.05, acceleration=(0, 0, float(number))) for number in range(60)]
-    trace = replay("ccd-dk", write(tmp_path, init(), *frames[:40], init(), *frames[40:]))
-    plain = replay("ccd-dk", write(tmp_path, init(), *frames))
+    trace = replay(HELD, write(tmp_path, init(), *frames[:40], init(), *frames[40:]))
+    plain = replay(HELD, write(tmp_path, init(), *frames))
     assert bits(trace["cue"]) == bits(plain["cue"])
 
 

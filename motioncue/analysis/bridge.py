@@ -66,7 +66,10 @@ def car(name: str) -> Truth:
     def truth(time: Array) -> npt.NDArray[np.void]:
         states = states_at(name, time)
         motion: npt.NDArray[np.void] = body_motion(
-            *(states[key] for key in ("orientation", "velocity", "acceleration", "angular_velocity")),
+            states["orientation"],
+            states["velocity"],
+            states["acceleration"],
+            states["angular_velocity"],
             states["angular_acceleration"],
             world_north=(1.0, 0.0, 0.0),
             world_up=(0.0, 0.0, -1.0),
@@ -180,35 +183,28 @@ def evaluate(truth: Truth, rate_hz: float, duration_s: float = 58.0, seed: int =
     """
     frames = arrivals(truth, rate_hz, duration_s, np.random.default_rng(seed))
     ticks = np.arange(round(2e9 / rate_hz) + 100_000_000, round((duration_s - 0.2) * 1e9), PERIOD_NS)
-    true = truth(ticks * 1e-9)
+    true = truth(np.asarray(ticks * 1e-9, dtype=np.float64))
     inside = slice(round(SETTLE_S * 1e9 / PERIOD_NS), -round(0.5 * SETTLE_S * 1e9 / PERIOD_NS))
     slow, fast = _low_pass(0.25 * rate_hz), -_low_pass(0.5 * rate_hz)
     fast[TAPS // 2] += 1.0
-    worth: dict[str, dict[str, Worth]] = {}
-    for kind in KINDS:  # `hold` is the first
-        motion = Bridge(kind).process(frames, ticks)
-        worth[kind] = {}
-        for name in CHANNELS:
-            x = np.unwrap(true[name]) if name == "yaw" else true[name]
-            if np.ptp(x) < 1e-9:
-                continue
-            error = motion[name] - x
-            if name in GROUPS["attitude"]:
-                error = np.angle(np.exp(1j * error))
-            change = np.gradient(np.convolve(x, slow, "same"), PERIOD_NS * 1e-9)[inside]
-            delay = -np.dot(np.convolve(error, slow, "same")[inside], change) / np.dot(change, change)
-            worth[kind][name] = Worth(_rms(error[inside]), _rms(np.convolve(error, fast, "same")[inside]), float(delay))
-    return {
-        kind: {
-            name: Worth(
-                found.error / worth["hold"][name].error,
-                20.0 * math.log10(found.staircase_db / worth["hold"][name].staircase_db),
-                found.delay_s,
+    moved = {kind: Bridge(kind).process(frames, ticks) for kind in KINDS}
+    worth: dict[str, dict[str, Worth]] = {kind: {} for kind in KINDS}
+    for name in CHANNELS:
+        x = np.unwrap(true[name]) if name == "yaw" else true[name]
+        if np.ptp(x) < 1e-9:
+            continue
+        change = np.gradient(np.convolve(x, slow, "same"), PERIOD_NS * 1e-9)[inside]
+        errors = {kind: motion[name] - x for kind, motion in moved.items()}
+        if name in GROUPS["attitude"]:
+            errors = {kind: np.angle(np.exp(1j * error)) for kind, error in errors.items()}
+        stairs = {kind: _rms(np.convolve(error, fast, "same")[inside]) for kind, error in errors.items()}
+        for kind, error in errors.items():
+            worth[kind][name] = Worth(
+                _rms(error[inside]) / _rms(errors["hold"][inside]),
+                20.0 * math.log10(stairs[kind] / stairs["hold"]),
+                -float(np.dot(np.convolve(error, slow, "same")[inside], change) / np.dot(change, change)),
             )
-            for name, found in channels.items()
-        }
-        for kind, channels in worth.items()
-    }
+    return worth
 
 
 def _rms(x: Array) -> float:
@@ -218,7 +214,8 @@ def _rms(x: Array) -> float:
 def _low_pass(edge_hz: float) -> Array:
     place = np.arange(TAPS) - TAPS // 2
     share = 2.0 * edge_hz * PERIOD_NS * 1e-9
-    return share * np.sinc(share * place) * np.kaiser(TAPS, 8.0)
+    taps: Array = share * np.sinc(share * place) * np.kaiser(TAPS, 8.0)
+    return taps
 
 
 def signals() -> Iterator[tuple[str, float, Truth, float]]:

@@ -88,7 +88,7 @@ TICK_DTYPE = np.dtype(
         ("lateness", "i8"),  # [ns] from the deadline to just before the packet is sent
         ("state", "i8"),  # of the supervisor (motioncue.kernels.supervisor.State)
         ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
-        ("motion", MOTION_DTYPE),  # what the tick read
+        ("motion", MOTION_DTYPE),  # what the tick made of the frames until then; times are those of the newest
         ("cue", CUE_DTYPE),  # what the tick sent
     ]
 )

@@ -8,6 +8,7 @@ from hypothesis import settings
 from test_nothing_jolts import Trouble, package
 from trouble_helpers import BOUNDED, START, Bench, driven
 
+from motioncue.errors import ConfigError
 from motioncue.kernels.bridge import KINDS
 from motioncue.kernels.supervisor import State
 from motioncue.motion import MOTION_DTYPE
@@ -128,6 +129,11 @@ def test_between_frames_the_tour_is_where_the_car_is():
         off[kind] = np.sqrt(np.mean((trace["cue"]["speed"] - speed) ** 2))
     assert off["predict"] < 0.2 * off["hold"]
     assert off["hold"] < off["linear"] < 2.0 * off["hold"]
+
+
+def test_a_bridge_that_there_is_not_is_refused_by_its_path():
+    with pytest.raises(ConfigError, match=r"source\.bridge: found 'cubic', allowed are 'hold', 'linear', 'predict'"):
+        bridged("cubic")
 
 
 def test_statistics_tell_how_old_the_motion_was():

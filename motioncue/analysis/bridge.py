@@ -1,4 +1,4 @@
-"""What a bridge is worth: the motion of every tick against the truth, beside what `hold` makes of the same frames.
+"""What a bridge is worth: the motion of every tick against the truth, beside what `hold` makes of it.
 
 ``python -m motioncue.analysis.bridge`` prints the tables of ``docs/bridge.md``.
 """
@@ -82,7 +82,7 @@ def car(name: str) -> Truth:
 
 
 def recorded(below_hz: float = 30.0) -> Truth:
-    """Return the real drive that comes with the package, as the band-limited signal that its frames are samples of.
+    """Return the real drive of the package, as the band-limited signal that its frames are samples of.
 
     Parameters
     ----------

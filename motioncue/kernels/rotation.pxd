@@ -31,11 +31,11 @@ cdef inline void from_angles(double roll, double pitch, double yaw, double* q) n
 
 cdef inline void to_angles(const double* q, double* angles) noexcept nogil:
     """Fill `angles` with roll, pitch, yaw; nose straight up or down, where roll and yaw are one, roll is 0."""
-    cdef double down = 2.0 * (q[1] * q[3] - q[0] * q[2])                # of the forward axis
+    cdef double up = 2.0 * (q[0] * q[2] - q[1] * q[3])                  # of the forward axis
     cdef double right = 2.0 * (q[2] * q[3] + q[0] * q[1])               # the down axis as the body sees it
     cdef double under = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
     cdef double level = sqrt(right * right + under * under)
-    angles[1] = atan2(-down, level)
+    angles[1] = atan2(up, level)
     if level > 1e-9:
         angles[0] = atan2(right, under)
         angles[2] = atan2(2.0 * (q[1] * q[2] + q[0] * q[3]), 1.0 - 2.0 * (q[2] * q[2] + q[3] * q[3]))

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from motioncue import protocols
 from motioncue.errors import PacketError
+from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import datagrams, is_capture
 
@@ -189,8 +190,8 @@ def read_frames(
     return motion, packages, np.array(places, dtype=np.intp)
 
 
-def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33) -> npt.NDArray[np.void]:
-    """Return what each tick reads when frames arrive at their `time`: the newest one.
+def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:
+    """Return the motion of each tick when frames arrive at their `time`: the newest, or bridged.
 
     Parameters
     ----------
@@ -198,6 +199,8 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33) -> npt.NDArr
         Frames in order of time.
     rate_hz : float
         Ticks a second [Hz]; the first tick is at the first frame.
+    bridge : {"hold", "linear", "predict"}
+        As ``source.bridge`` of a profile.
 
     Returns
     -------
@@ -206,6 +209,8 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33) -> npt.NDArr
 
     Raises
     ------
+    ConfigError
+        If there is no such bridge.
     ValueError
         If there is no frame, times go back, or the rate is not positive.
     """
@@ -214,4 +219,4 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33) -> npt.NDArr
         raise ValueError(f"at_ticks: allowed are frames in order of time and a rate above 0 Hz, found {rate_hz} Hz")
     period = round(1e9 / rate_hz)
     ticks = np.arange(time[0], time[-1] + 1, period)
-    return motion[np.searchsorted(time, ticks, side="right") - 1]
+    return Bridge(bridge).process(np.ascontiguousarray(motion), ticks)

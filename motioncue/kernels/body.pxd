@@ -7,9 +7,9 @@ ctypedef struct BodyFrame:
     double world[3][3]      # rows north, east, down in world coordinates
     double car[3][3]        # rows forward, right, down in car coordinates
     double head[3]          # forward, right, down of the motion reference point [m]
-    bint conjugate          # the quaternion rotates world to car
+    double sense            # of the quaternion: 1 rotates car to world, -1 world to car
+    double gravity          # in the acceleration [m/s^2]: g if it is what an accelerometer reads, +g upwards at rest
     bint rates_in_car       # angular velocity and acceleration come in car coordinates
-    bint with_gravity       # acceleration is what an accelerometer reads: +g upwards at rest
 
 
 cdef int set_car_axes(BodyFrame* frame, const double* forward, const double* up) noexcept nogil

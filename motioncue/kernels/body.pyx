@@ -1,19 +1,18 @@
 """World-frame quaternion, velocity, acceleration and rates to body-frame `Motion`."""
 
-from libc.math cimport NAN, atan2, fabs, isfinite, sqrt
+from libc.math cimport NAN, fabs, isfinite, sqrt
 from libc.string cimport memset
 
 import numpy as np
 import quaternion as npq
 
 from motioncue.kernels.reasons cimport ACCEPTED, AXES, QUATERNION
+from motioncue.kernels.trigonometry cimport angle_of
 
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY, MOTION_DTYPE, TELEMETRY_DTYPE
 
 __all__ = ["BodyStage", "body_motion"]
-
-cdef double G = GRAVITY
 
 
 cdef inline double dot(const double* a, const double* b) noexcept nogil:
@@ -67,6 +66,7 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     cdef double n = sqrt(w * w + x * x + y * y + z * z)
     cdef double r[3][3]         # car to world
     cdef double axes[3][3]      # rows forward, right, down in world coordinates
+    cdef const double (*turning)[3]     # the axes that rates are projected on
     cdef double a[3]
     cdef double omega[3]
     cdef double alpha[3]
@@ -77,12 +77,10 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     if not 0.9 < n < 1.1:       # also NaN; a unit quaternion in single precision is within 1e-6
         return QUATERNION
     n = 1.0 / n
-    w *= n
+    w *= frame.sense * n
     x *= n
     y *= n
     z *= n
-    if frame.conjugate:
-        w = -w
     r[0][0] = 1.0 - 2.0 * (y * y + z * z)
     r[0][1] = 2.0 * (x * y - w * z)
     r[0][2] = 2.0 * (x * z + w * y)
@@ -96,20 +94,16 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
         project(r, frame.car[i], axes[i])
 
     project(axes, frame.world[2], down)
-    motion.pitch = atan2(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))    # asin loses 8 digits at +-90 degrees
-    motion.roll = atan2(down[1], down[2])
-    motion.yaw = atan2(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
+    motion.pitch = angle_of(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))     # asin loses 8 digits at +-90 degrees
+    motion.roll = angle_of(down[1], down[2])
+    motion.yaw = angle_of(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
 
     project(axes, telemetry.acceleration, a)
-    if frame.rates_in_car:
-        project(frame.car, telemetry.angular_velocity, omega)
-        project(frame.car, telemetry.angular_acceleration, alpha)
-    else:
-        project(axes, telemetry.angular_velocity, omega)
-        project(axes, telemetry.angular_acceleration, alpha)
-    if frame.with_gravity:      # gravity in body axes is g times the world's down axis
-        for i in range(3):
-            a[i] += G * down[i]
+    turning = <const double (*)[3]>frame.car if frame.rates_in_car else <const double (*)[3]>axes
+    project(turning, telemetry.angular_velocity, omega)
+    project(turning, telemetry.angular_acceleration, alpha)
+    for i in range(3):
+        a[i] += frame.gravity * down[i]     # gravity in body axes is g times the world's down axis
 
     # Rigid body: a + alpha x r + omega x (omega x r) at the occupant's head.
     cross(alpha, frame.head, arm)
@@ -199,9 +193,9 @@ cdef class BodyStage:
         ):
             if value not in allowed:
                 raise ConfigError(f"{name}: found {value!r}, allowed are {' and '.join(map(repr, allowed))}")
-        self.frame.conjugate = rotation == "world_to_car"
+        self.frame.sense = -1.0 if rotation == "world_to_car" else 1.0
+        self.frame.gravity = GRAVITY if gravity == "included" else 0.0
         self.frame.rates_in_car = rates == "car"
-        self.frame.with_gravity = gravity == "included"
 
     def process(self, const Telemetry[::1] telemetry not None, Motion[::1] out not None):
         """Convert telemetry into motion, and say which rows were refused.

@@ -14,9 +14,9 @@ ctypedef struct FirstOrder:
 
 ctypedef struct SecondOrder:
     double c0       # stiffness over mass, omega_n^2 [rad^2/s^2]; 0 for a first-order section
-    double c1       # damping over mass, 2 zeta omega_n [rad/s]; the break frequency of a first-order section
+    double b        # c1 + c0 k [rad/s]; c1: damping over mass, 2 zeta omega_n, or a first-order section's frequency
     double k        # half a tick, prewarped [s]
-    double d        # 1 / (1 + c1 k + c0 k^2)
+    double d        # 1 / (1 + b k)
 
 
 ctypedef struct SecondOrderState:
@@ -43,7 +43,7 @@ cdef inline void prime_1(const FirstOrder* c, double* s, double u) noexcept nogi
 
 cdef inline double high_pass_2(const SecondOrder* c, SecondOrderState* s, double u, Integrals* out) noexcept nogil:
     """Return s^2 / (s^2 + c1 s + c0) of `u`, and its first and second integral."""
-    cdef double a = (u - (c.c1 + c.c0 * c.k) * s.v - c.c0 * s.x) * c.d
+    cdef double a = (u - c.b * s.v - c.c0 * s.x) * c.d
     out.v = s.v + c.k * a
     out.x = s.x + c.k * out.v
     s.v = out.v + c.k * a

@@ -19,9 +19,9 @@ cdef SecondOrder second_order(double omega, double zeta, double dt):
     """Return the section with natural frequency `omega` [rad/s] and damping ratio `zeta`, exact at `omega`."""
     cdef SecondOrder c
     c.c0 = omega * omega
-    c.c1 = 2.0 * zeta * omega
     c.k = tan(0.5 * omega * dt) / omega if omega > 0.0 else 0.5 * dt
-    c.d = 1.0 / (1.0 + c.c1 * c.k + c.c0 * c.k * c.k)
+    c.b = 2.0 * zeta * omega + c.c0 * c.k
+    c.d = 1.0 / (1.0 + c.b * c.k)
     return c
 
 
@@ -29,9 +29,9 @@ cdef SecondOrder first_order_as_second(double omega, double dt):
     """Return the section s / (s + omega) with both integrals: the second one drifts under a sustained input."""
     cdef SecondOrder c
     c.c0 = 0.0
-    c.c1 = omega
+    c.b = omega
     c.k = tan(0.5 * omega * dt) / omega if omega > 0.0 else 0.5 * dt
-    c.d = 1.0 / (1.0 + c.c1 * c.k)
+    c.d = 1.0 / (1.0 + c.b * c.k)
     return c
 
 

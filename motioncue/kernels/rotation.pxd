@@ -2,17 +2,18 @@
 
 from libc.math cimport atan2, cos, fabs, sin, sqrt
 
+from motioncue.kernels.trigonometry cimport sin_cos
+
 
 cdef inline void up_vector(double roll, double pitch, double yaw, double* out) noexcept nogil:
     """Fill `out` with the body's up axis in world axes: east, north, up."""
-    cdef double sr = sin(roll)
-    cdef double cr = cos(roll)
-    cdef double sp = sin(pitch)
-    cdef double sy = sin(yaw)
-    cdef double cy = cos(yaw)
+    cdef double sr, cr, sp, cp, sy, cy
+    sin_cos(roll, &sr, &cr)
+    sin_cos(pitch, &sp, &cp)
+    sin_cos(yaw, &sy, &cy)
     out[0] = sr * cy - cr * sp * sy
     out[1] = -(cr * sp * cy + sr * sy)
-    out[2] = cr * cos(pitch)
+    out[2] = cr * cp
 
 
 cdef inline void from_angles(double roll, double pitch, double yaw, double* q) noexcept nogil:

@@ -4,13 +4,12 @@ Reid & Nahon, UTIAS reports 296, 307 and 319: translation is high-passed, sustai
 rotation is high-passed.  Axes are x forward, y right, z down; index order surge, sway, heave and roll, pitch, yaw.
 """
 
-from libc.math cimport asin, cos, sin
-
 from motioncue.kernels.algorithm cimport Algorithm, Calls
 from motioncue.kernels.filters cimport (
     FirstOrder, Integrals, SecondOrder, SecondOrderState, high_pass_1, high_pass_2, prime_1, prime_2,
 )
 from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.trigonometry cimport arc_sine, sin_cos
 
 
 ctypedef struct HighPassAxis:
@@ -67,19 +66,16 @@ cdef inline double tilt(TiltAxis* axis, double g_sin) noexcept nogil:
     cdef double target
     cdef double change
     high_pass_2(&axis.low_pass, &axis.state, g_sin, &low)
-    target = asin(saturate(axis.low_pass.c0 * low.x, 1.0))
+    target = arc_sine(saturate(axis.low_pass.c0 * low.x, 1.0))
     change = saturate(target - axis.angle, axis.step_limit)
     axis.angle += change
     return change
 
 
 cdef inline void attitude(Attitude* a, double roll, double pitch, double yaw) noexcept nogil:
-    a.sin_roll = sin(roll)
-    a.cos_roll = cos(roll)
-    a.sin_pitch = sin(pitch)
-    a.cos_pitch = cos(pitch)
-    a.sin_yaw = sin(yaw)
-    a.cos_yaw = cos(yaw)
+    sin_cos(roll, &a.sin_roll, &a.cos_roll)
+    sin_cos(pitch, &a.sin_pitch, &a.cos_pitch)
+    sin_cos(yaw, &a.sin_yaw, &a.cos_yaw)
 
 
 cdef inline void prime(Washout* w, const double* a, const double* euler, const double* g_sin) noexcept nogil:
@@ -96,10 +92,7 @@ cdef inline void prime(Washout* w, const double* a, const double* euler, const d
 
 
 cdef inline void washout_step(Washout* w, const Motion* m, Cue* cue) noexcept nogil:
-    cdef double sr = sin(m.roll)
-    cdef double cr = cos(m.roll)
-    cdef double sp = sin(m.pitch)
-    cdef double cp = cos(m.pitch)
+    cdef double sr, cr, sp, cp
     cdef Attitude* t = &w.platform
     cdef double g = w.gravity
     cdef double g_sin[2]
@@ -107,6 +100,9 @@ cdef inline void washout_step(Washout* w, const Motion* m, Cue* cue) noexcept no
     cdef double euler[3]
     cdef double ax, ay, az, p, q, r, c
     cdef int i
+
+    sin_cos(m.roll, &sr, &cr)
+    sin_cos(m.pitch, &sp, &cp)
 
     # Sustained: specific force f = a - g in body axes, as a fraction of g.
     g_sin[0] = scale(&w.translation[0], m.surge + g * sp) / g

@@ -12,6 +12,8 @@ from motioncue.kernels.slot cimport (
     slot_clear, slot_read, slot_write,
 )
 
+from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
+
 ROOM = EVENTS
 LARGEST = SLOT_BYTES
 
@@ -33,6 +35,24 @@ def up(double roll, double pitch, double yaw):
     cdef double out[3]
     up_vector(roll, pitch, yaw, out)
     return out[0], out[1], out[2]
+
+
+def sines(const double[::1] x not None, double[::1] sine not None, double[::1] cosine not None):
+    """Fill `sine` and `cosine`."""
+    for i in range(x.shape[0]):
+        sin_cos(x[i], &sine[i], &cosine[i])
+
+
+def arc_sines(const double[::1] x not None, double[::1] out not None):
+    """Fill `out`."""
+    for i in range(x.shape[0]):
+        out[i] = arc_sine(x[i])
+
+
+def angles(const double[::1] y not None, const double[::1] x not None, double[::1] out not None):
+    """Fill `out` with the angles of (x, y)."""
+    for i in range(x.shape[0]):
+        out[i] = angle_of(y[i], x[i])
 
 
 def decoded(Table table not None, const unsigned char[::1] packet not None, double[::1] out not None):

@@ -1,0 +1,17 @@
+/* The templates for one double. */
+#ifndef MOTIONCUE_SCALAR_H
+#define MOTIONCUE_SCALAR_H
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "motioncue/kernels/far_angle.h"
+
+#define LANES 1
+#define NAME(x) mc_##x
+#include "motioncue/kernels/real.h"
+#include "motioncue/kernels/trigonometry.h"
+#undef LANES
+#undef NAME
+#include "motioncue/kernels/real.h"
+#endif

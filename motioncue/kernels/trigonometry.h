@@ -1,0 +1,149 @@
+/* Sine, cosine, arc sine and the angle of a vector, for one double and for lanes (real.h): the same bits in both.
+ *
+ * Arguments are reduced after Cody and Waite, with the remainder as an unevaluated sum of two; polynomials are minimax
+ * (Remez, weighted so that the relative error of the function is level, below 2^-55), in the forms of the classical
+ * libraries: the largest terms are added last, with what they lose.  No operation is fused, so every IEEE machine gives
+ * the same bits.  Errors found against 200 bits (tests/test_trigonometry.py) are below 0.9 units in the last place.
+ *
+ * Branches only skip what would change nothing, such as reducing what is small already.
+ */
+
+#define MC_QUARTER_PI 0x1.921fb54442d18p-1
+#define MC_QUARTER_PI_REST 0x1.1a62633145c07p-55
+
+/* Half pi in parts of 33 bits, so that products with whole numbers below 2^20 are exact, and what is left. */
+#define MC_HALF_PI_1 0x1.921fb544p+0
+#define MC_HALF_PI_2 0x1.0b4611a6p-34
+#define MC_HALF_PI_3 0x1.3198a2e0p-69
+#define MC_HALF_PI_4 0x1.b839a252049c1p-104
+
+/* x less the nearest multiple of half pi, as r + tail; the multiple is the lowest bits of the word returned. */
+static inline word NAME(reduce)(real x, real *r, real *tail) {
+    const real shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52; /* 2 / pi; the sum has no bits behind the point */
+    const real k = shifted - 0x1.8p52;
+    const real first = x - k * MC_HALF_PI_1; /* exact, as are the next two products */
+    const real second = k * MC_HALF_PI_2;
+    const real high = first - second;
+    const real back = high - first;
+    const real low = ((first - (high - back)) - (second + back)) - k * MC_HALF_PI_3;
+    const real sum = high + low;
+    const real over = sum - high;
+    const real rest = ((high - (sum - over)) + (low - over)) - k * MC_HALF_PI_4;
+    *r = sum + rest;
+    *tail = rest - (*r - sum);
+    return WORD(shifted);
+}
+
+/* Fill sine and cosine of x [rad]. */
+static inline void NAME(sin_cos)(real x, real *sine, real *cosine) {
+    const flag far = NAME(magnitude)(x) > ALL(MC_QUARTER_PI);
+    real r = x, tail = ALL(0.0);
+    word turns = WORD(tail);
+    if (NAME(any)(far)) {
+        turns = NAME(reduce)(x, &r, &tail);
+        r = NAME(pick)(far, r, x);
+        tail = NAME(pick)(far, tail, ALL(0.0));
+        const flag farther = NAME(magnitude)(x) > ALL(1e6);
+        if (NAME(any)(farther)) {
+            for (int i = 0; i < LANES; i++) {
+                if (LANE(farther, i)) {
+                    double rest, rest_tail;
+                    LANE(turns, i) = mc_reduce_far(LANE(x, i), &rest, &rest_tail);
+                    LANE(r, i) = rest;
+                    LANE(tail, i) = rest_tail;
+                }
+            }
+        }
+    }
+    const real z = r * r, zz = z * z;
+    const real ps = (0x1.1111111110763p-7 + z * -0x1.a01a019d9c008p-13)
+        + zz * ((0x1.71de369e4ae50p-19 + z * -0x1.ae5f3248d7625p-26) + zz * 0x1.5dc8567170f38p-33);
+    const real pc = (0x1.555555555554bp-5 + z * -0x1.6c16c16c14f72p-10)
+        + zz * ((0x1.a01a019c81627p-16 + z * -0x1.27e4f7e8b96e6p-22)
+                + zz * (0x1.1ee9d65c8abcdp-29 + z * -0x1.8fa3ed3e72f7fp-37));
+    const real cube = z * r, half = 0.5 * z, top = 1.0 - half;
+    const real s = r - ((z * (0.5 * tail - cube * ps) - tail) - cube * -0x1.5555555555555p-3);
+    const real c = top + (((1.0 - top) - half) + (zz * pc - r * tail));
+    *sine = s;
+    *cosine = c;
+    if (NAME(any)(far)) {
+        const flag odd = BIT(turns & 1);
+        *sine = REAL(WORD(NAME(pick)(odd, c, s)) ^ ((turns & 2) << 62));
+        *cosine = REAL(WORD(NAME(pick)(odd, s, c)) ^ (((turns + 1) & 2) << 62));
+    }
+}
+
+/* asin(x) = x + x z P(z), z = x^2 up to 1/4; above 1/2 by the half angle, with what its root lost put back. */
+static inline real NAME(arc_sine)(real x) {
+    const real a = NAME(magnitude)(x);
+    const flag outer = a > ALL(0.5);
+    const int any_outer = NAME(any)(outer);
+    real z = a * a;
+    if (any_outer) z = NAME(pick)(outer, 0.5 * (1.0 - a), z);
+    const real z2 = z * z, z4 = z2 * z2;
+    const real p0 = (0x1.5555555555578p-3 + z * 0x1.333333332df7fp-4) + z2 * (0x1.6db6db7226065p-5 + z * 0x1.f1c71a8dc4e5dp-6);
+    const real p4 = (0x1.6e8bdfa64a781p-6 + z * 0x1.1c49e2bd5b6d6p-6) + z2 * (0x1.ca20cded956f7p-7 + z * 0x1.757b7acb9cdfep-7);
+    const real p8 = (0x1.6173f100da9dep-7 + z * 0x1.e2bea4f7242b0p-9) + z2 * (0x1.6492acf860deap-6 + z * -0x1.595486736d57fp-6);
+    const real p = z * (p0 + z4 * (p4 + z4 * (p8 + z4 * 0x1.0bb066718d79fp-5)));
+    real y = a + a * p;
+    if (any_outer) {
+        const real s = NAME(root)(z);
+        const real head = REAL(WORD(s) & -0x100000000);                /* its square is exact */
+        const real rest = (z - head * head) / (s + head + 1e-300);     /* the root is head + rest; never 0 / 0 */
+        const real low = 2.0 * s * p - (MC_QUARTER_PI_REST * 2.0 - 2.0 * rest);
+        y = NAME(pick)(outer, MC_QUARTER_PI - (low - (MC_QUARTER_PI - 2.0 * head)), y);
+    }
+    return NAME(with_sign)(y, x);
+}
+
+/* The angle of the vector (x, y) from the x axis [rad], as atan2(y, x).
+ *
+ * Of the smaller by the larger, atan(t) = t + t z P(z), z = t^2; beyond 1/2 of the difference by the sum, from a quarter
+ * of pi.  The quotient's rounding is found by an exact product (Dekker) and put back.
+ */
+static inline real NAME(angle_of)(real y, real x) {
+    const real ax = NAME(magnitude)(x), ay = NAME(magnitude)(y);
+    const flag steep = ay > ax;
+    real larger = NAME(pick)(steep, ay, ax), smaller = NAME(pick)(steep, ax, ay);
+    real unit = ALL(1.0);
+    if (NAME(any)((smaller < ALL(0x1p-900)) | (larger > ALL(0x1p900)))) { /* what the products below cannot hold */
+        const real up = NAME(pick)(larger < ALL(0x1p-400), ALL(0x1p600), ALL(1.0));
+        const real scale = NAME(pick)(larger > ALL(0x1p900), ALL(0x1p-200), up);
+        smaller = smaller * scale;
+        larger = larger * scale;
+        const flag infinite = larger > ALL(0x1.fffffffffffffp1023);
+        smaller = NAME(pick)(infinite, NAME(pick)(smaller == larger, ALL(1.0), 0.0 * smaller), smaller);
+        larger = NAME(pick)(infinite | (larger == ALL(0.0)), ALL(1.0), larger);
+        const flag tiny = smaller < ALL(0x1p-900); /* the angle is the quotient */
+        smaller = NAME(pick)(tiny, smaller * 0x1p200, smaller);
+        unit = NAME(pick)(tiny, ALL(0x1p-200), unit);
+    }
+    const flag middle = smaller > 0.5 * larger;
+    const real both = larger + smaller;
+    const real n = NAME(pick)(middle, smaller - larger, smaller); /* exact */
+    const real d = NAME(pick)(middle, both, larger);
+    const real d_rest = NAME(pick)(middle, smaller - (both - larger), ALL(0.0));
+    const real t = n / d;
+    const real head = REAL(WORD(t) & -0x8000000);                     /* 26 bits: */
+    const real d_head = REAL(WORD(d) & -0x8000000);
+    const real left_over = (n - head * d_head) - head * (d - d_head); /* exact */
+    const real rest = (left_over - head * d_rest) / d;                /* the quotient is head + rest */
+    const real z = t * t, z2 = z * z, z4 = z2 * z2;
+    const real p0 = (-0x1.5555555555518p-2 + z * 0x1.99999999914cdp-3) + z2 * (-0x1.249249216fb02p-3 + z * 0x1.c71c70967d822p-4);
+    const real p4 = (-0x1.745cf54d67fafp-4 + z * 0x1.3b11453773643p-4) + z2 * (-0x1.10f366d99daefp-4 + z * 0x1.dfed0d21e5512p-5);
+    const real p8 = (-0x1.a3a77f49e48a9p-5 + z * 0x1.571e0f49e1251p-5) + z2 * (-0x1.c1fb2f7214264p-6 + z * 0x1.4c29324de55e8p-7);
+    const real more = t * (z * (p0 + z4 * (p4 + z4 * p8))) + rest;
+
+    /* Where it is measured from, 0 to pi by quarters, and whether towards there. */
+    const flag left = NAME(negative)(x);
+    const real near = NAME(pick)(middle, ALL(MC_QUARTER_PI), NAME(pick)(steep, ALL(2.0 * MC_QUARTER_PI), ALL(0.0)));
+    const real near_rest = near * (MC_QUARTER_PI_REST / MC_QUARTER_PI);
+    const real far = 4.0 * MC_QUARTER_PI - near;
+    const real far_rest = ((4.0 * MC_QUARTER_PI - far) - near) + (4.0 * MC_QUARTER_PI_REST - near_rest);
+    const real from = NAME(pick)(left, far, near), from_rest = NAME(pick)(left, far_rest, near_rest);
+    const real side = NAME(pick)(steep, -unit, unit);
+    const real way = NAME(pick)(left, -side, side);
+    const real first = way * head;
+    const real angle = from + first;
+    return NAME(with_sign)(angle + (((from - angle) + first) + (from_rest + way * more)), y);
+}

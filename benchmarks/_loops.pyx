@@ -27,7 +27,7 @@ def pack(Table table not None, const Cue[::1] cues, uint8_t[:, ::1] packets):
     with nogil:
         for i in range(cues.shape[0]):
             actuation.cue = cues[i]
-            up_vector(cues[i].roll, cues[i].pitch, cues[i].yaw, &actuation.up_east)
+            up_vector(NULL, cues[i].roll, cues[i].pitch, cues[i].yaw, &actuation.up_east)
             encode(table.rows, table.n, <const double*>&actuation, &packets[i, 0])
 
 
@@ -43,7 +43,9 @@ def step(BodyStage stage not None, Algorithm algorithm not None, Table table not
         for i in range(telemetry.shape[0]):
             to_body(&stage.frame, &telemetry[i], &motion)
             algorithm.calls.step(algorithm.calls.memory, &motion, &actuation.cue)
-            up_vector(actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east)
+            up_vector(
+                algorithm.calls.attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east
+            )
             encode(table.rows, table.n, <const double*>&actuation, &packets[i, 0])
         mc_restore_fpu(fpu)
 

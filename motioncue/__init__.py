@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from motioncue.profile import Profile
     from motioncue.runtime.embedding import bind, relay
     from motioncue.runtime.engine import Engine, cue, load_profile
+    from motioncue.runtime.rigs import Rigs
 
 __all__ = [
     "CUE_DTYPE",
@@ -24,6 +25,7 @@ __all__ = [
     "MotioncueError",
     "PacketError",
     "Profile",
+    "Rigs",
     "__version__",
     "bind",
     "body_motion",
@@ -50,6 +52,7 @@ _LATER = {
     "TICK_DTYPE": "motioncue.motion",
     "Engine": "motioncue.runtime.engine",
     "Profile": "motioncue.profile",
+    "Rigs": "motioncue.runtime.rigs",
     "_capi": "motioncue.runtime.capi",  # the capsule that motioncue/motioncue.h looks for
     "bind": "motioncue.runtime.embedding",
     "body_motion": "motioncue.kernels.body",

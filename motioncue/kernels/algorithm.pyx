@@ -78,9 +78,12 @@ cdef class Algorithm:
             raise ValueError(f"out: found {cue.shape[0]} rows, allowed are {n}, as many as motion has")
         with nogil:
             fpu = mc_flush_denormals()
-            for i in range(n):
-                self.calls.step(self.calls.memory, &motion[i], &cue[i])
-                cue[i].time = motion[i].time
+            if self.calls.run != NULL and n > 0:
+                self.calls.run(self.calls.memory, &motion[0], &cue[0], n)
+            else:
+                for i in range(n):
+                    self.calls.step(self.calls.memory, &motion[i], &cue[i])
+                    cue[i].time = motion[i].time
             mc_restore_fpu(fpu)
         return out
 
@@ -115,4 +118,4 @@ cdef class Direct(Algorithm):
     """
 
     def __cinit__(self):
-        self.calls = Calls(direct_step, direct_reset, NULL)
+        self.calls = Calls(direct_step, direct_reset, NULL, NULL, NULL)

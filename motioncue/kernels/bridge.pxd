@@ -19,7 +19,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
 from motioncue.kernels.records cimport Motion
-from motioncue.kernels.rotation cimport to_angles, turn
+from motioncue.kernels.rotation cimport to_angles, turn_about
 from motioncue.kernels.slot cimport mc_count
 
 
@@ -117,10 +117,10 @@ cdef inline void turning_at(const Turning* a, double t, double gone, double* q) 
     cdef int i
     for i in range(3):
         vector[i] = (a.rate[i] + (0.5 * a.slope[i] + a.curve[i] * t / 6.0) * t) * t
-    turn(a.q, vector, predicted)
+    turn_about(a.q, vector, predicted)
     for i in range(3):
         vector[i] = share * a.offset[i]
-    turn(predicted, vector, q)
+    turn_about(predicted, vector, q)
 
 
 cdef inline void bridge_step(BridgeState* b, const Motion* frame, bint moving, bint restart, int64_t deadline) noexcept nogil:

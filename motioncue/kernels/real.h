@@ -14,8 +14,15 @@
 #undef LANE
 #undef WORD
 #undef REAL
+#undef INLINE
 
 #ifdef LANES
+#ifdef _MSC_VER
+#define INLINE static __forceinline
+#else
+#define INLINE static inline __attribute__((always_inline))
+#endif
+
 #if LANES == 1
 #define real double
 #define flag int             /* of a comparison: 0 or 1 */
@@ -24,12 +31,12 @@
 #define BIT(w) ((int)(w))    /* a word that is 0 or 1 as a flag */
 #define SIGN(f) ((word)((uint64_t)(f) << 63)) /* a flag as the bit of the sign */
 
-static inline word NAME(word)(real x) {
+INLINE word NAME(word)(real x) {
     word bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
 }
-static inline real NAME(real)(word bits) {
+INLINE real NAME(real)(word bits) {
     real x;
     memcpy(&x, &bits, sizeof x);
     return x;
@@ -38,16 +45,18 @@ static inline real NAME(real)(word bits) {
 #define WORD(x) NAME(word)(x)
 #define REAL(w) NAME(real)(w)
 
-static inline int NAME(any)(flag f) { return f; }
-static inline real NAME(pick)(flag f, real yes, real no) { return f ? yes : no; }
-static inline real NAME(root)(real x) { return sqrt(x); }
-static inline real NAME(magnitude)(real x) { return fabs(x); }
-static inline real NAME(with_sign)(real x, real sign) { return copysign(x, sign); }
-static inline flag NAME(negative)(real x) { return signbit(x) != 0; } /* also -0 */
+INLINE real NAME(gather)(const double *p, int stride) { return (void)stride, *p; }
+INLINE void NAME(scatter)(double *p, int stride, real x) { (void)stride, *p = x; }
+INLINE int NAME(any)(flag f) { return f; }
+INLINE real NAME(pick)(flag f, real yes, real no) { return f ? yes : no; }
+INLINE real NAME(root)(real x) { return sqrt(x); }
+INLINE real NAME(magnitude)(real x) { return fabs(x); }
+INLINE real NAME(with_sign)(real x, real sign) { return copysign(x, sign); }
+INLINE flag NAME(negative)(real x) { return signbit(x) != 0; } /* also -0 */
 
 #else
-typedef double NAME(reals) __attribute__((vector_size(8 * LANES)));
-typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES)));
+typedef double NAME(reals) __attribute__((vector_size(8 * LANES), may_alias));
+typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES), may_alias));
 #define real NAME(reals)
 #define flag NAME(words)     /* of a comparison: 0 or -1 in a lane */
 #define word NAME(words)
@@ -58,20 +67,34 @@ typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES)));
 #define WORD(x) ((word)(x))
 #define REAL(w) ((real)(w))
 
-static inline int NAME(any)(flag f) {
+/* Lanes from, and to, numbers that are `stride` apart. */
+INLINE real NAME(gather)(const double *p, int stride) {
+#if LANES == 8
+    return (real){p[0], p[stride], p[2 * stride], p[3 * stride], p[4 * stride], p[5 * stride], p[6 * stride], p[7 * stride]};
+#elif LANES == 4
+    return (real){p[0], p[stride], p[2 * stride], p[3 * stride]};
+#else
+    return (real){p[0], p[stride]};
+#endif
+}
+INLINE void NAME(scatter)(double *p, int stride, real x) {
+    for (int i = 0; i < LANES; i++) p[i * stride] = x[i];
+}
+
+INLINE int NAME(any)(flag f) {
     int64_t found = 0;
     for (int i = 0; i < LANES; i++) found |= f[i];
     return found != 0;
 }
-static inline real NAME(pick)(flag f, real yes, real no) { return REAL((f & WORD(yes)) | (~f & WORD(no))); }
-static inline real NAME(root)(real x) {
+INLINE real NAME(pick)(flag f, real yes, real no) { return REAL((f & WORD(yes)) | (~f & WORD(no))); }
+INLINE real NAME(root)(real x) {
     real y;
     for (int i = 0; i < LANES; i++) y[i] = sqrt(x[i]);
     return y;
 }
-static inline real NAME(magnitude)(real x) { return REAL(WORD(x) & INT64_MAX); }
-static inline real NAME(with_sign)(real x, real sign) { return REAL((WORD(x) & INT64_MAX) | (WORD(sign) & INT64_MIN)); }
-static inline flag NAME(negative)(real x) { return WORD(x) < 0; }
+INLINE real NAME(magnitude)(real x) { return REAL(WORD(x) & INT64_MAX); }
+INLINE real NAME(with_sign)(real x, real sign) { return REAL((WORD(x) & INT64_MAX) | (WORD(sign) & INT64_MIN)); }
+INLINE flag NAME(negative)(real x) { return WORD(x) < 0; }
 #endif
 
 #endif

@@ -2,18 +2,32 @@
 
 from libc.math cimport atan2, cos, fabs, sin, sqrt
 
-from motioncue.kernels.trigonometry cimport sin_cos
+
+cdef extern from "motioncue/kernels/scalar.h" nogil:
+    ctypedef struct Turn "mc_Turn":
+        double angle        # [rad]
+        double sine
+        double cosine
+
+    void turn "mc_turn"(Turn* t, double angle)
 
 
-cdef inline void up_vector(double roll, double pitch, double yaw, double* out) noexcept nogil:
-    """Fill `out` with the body's up axis in world axes: east, north, up."""
-    cdef double sr, cr, sp, cp, sy, cy
-    sin_cos(roll, &sr, &cr)
-    sin_cos(pitch, &sp, &cp)
-    sin_cos(yaw, &sy, &cy)
-    out[0] = sr * cy - cr * sp * sy
-    out[1] = -(cr * sp * cy + sr * sy)
-    out[2] = cr * cp
+cdef inline void up_vector(const Turn* known, double roll, double pitch, double yaw, double* out) noexcept nogil:
+    """Fill `out` with the body's up axis in world axes: east, north, up.
+
+    `known` are three turns whose sines are taken if their angles are these, or NULL.
+    """
+    cdef Turn turns[3]
+    if known == NULL or known[0].angle != roll or known[1].angle != pitch or known[2].angle != yaw:
+        turn(&turns[0], roll)
+        turn(&turns[1], pitch)
+        turn(&turns[2], yaw)
+        known = turns
+    cdef double level = known[0].cosine * known[1].sine
+    out[0] = known[0].sine * known[2].cosine - level * known[2].sine
+    out[1] = -(level * known[2].cosine + known[0].sine * known[2].sine)
+    out[2] = known[0].cosine * known[1].cosine
+
 
 
 cdef inline void from_angles(double roll, double pitch, double yaw, double* q) noexcept nogil:
@@ -53,7 +67,7 @@ cdef inline void multiply(const double* a, const double* b, double* out) noexcep
     out[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0]
 
 
-cdef inline void turn(const double* q, const double* vector, double* out) noexcept nogil:
+cdef inline void turn_about(const double* q, const double* vector, double* out) noexcept nogil:
     """Fill `out`, which is not `q`, with `q` turned about the body axis `vector` by its length [rad]."""
     cdef double angle = sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2])
     cdef double share = sin(0.5 * angle) / angle if angle > 1e-8 else 0.5

@@ -18,7 +18,7 @@
 #define MC_HALF_PI_4 0x1.b839a252049c1p-104
 
 /* x less the nearest multiple of half pi, as r + tail; the multiple is the lowest bits of the word returned. */
-static inline word NAME(reduce)(real x, real *r, real *tail) {
+INLINE word NAME(reduce)(real x, real *r, real *tail) {
     const real shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52; /* 2 / pi; the sum has no bits behind the point */
     const real k = shifted - 0x1.8p52;
     const real first = x - k * MC_HALF_PI_1; /* exact, as are the next two products */
@@ -35,7 +35,7 @@ static inline word NAME(reduce)(real x, real *r, real *tail) {
 }
 
 /* Fill sine and cosine of x [rad]. */
-static inline void NAME(sin_cos)(real x, real *sine, real *cosine) {
+INLINE void NAME(sin_cos)(real x, real *sine, real *cosine) {
     const flag far = NAME(magnitude)(x) > ALL(MC_QUARTER_PI);
     real r = x, tail = ALL(0.0);
     word turns = WORD(tail);
@@ -62,8 +62,8 @@ static inline void NAME(sin_cos)(real x, real *sine, real *cosine) {
         + zz * ((0x1.a01a019c81627p-16 + z * -0x1.27e4f7e8b96e6p-22)
                 + zz * (0x1.1ee9d65c8abcdp-29 + z * -0x1.8fa3ed3e72f7fp-37));
     const real cube = z * r, half = 0.5 * z, top = 1.0 - half;
-    const real s = r - ((z * (0.5 * tail - cube * ps) - tail) - cube * -0x1.5555555555555p-3);
-    const real c = top + (((1.0 - top) - half) + (zz * pc - r * tail));
+    const real s = r + (cube * (z * ps - 0x1.5555555555555p-3) + (tail - half * tail));
+    const real c = top + ((((1.0 - top) - half) - r * tail) + zz * pc);
     *sine = s;
     *cosine = c;
     if (NAME(any)(far)) {
@@ -73,8 +73,18 @@ static inline void NAME(sin_cos)(real x, real *sine, real *cosine) {
     }
 }
 
+/* An angle [rad] with its sine and cosine. */
+typedef struct {
+    real angle, sine, cosine;
+} NAME(Turn);
+
+INLINE void NAME(turn)(NAME(Turn) *t, real angle) {
+    t->angle = angle;
+    NAME(sin_cos)(angle, &t->sine, &t->cosine);
+}
+
 /* asin(x) = x + x z P(z), z = x^2 up to 1/4; above 1/2 by the half angle, with what its root lost put back. */
-static inline real NAME(arc_sine)(real x) {
+INLINE real NAME(arc_sine)(real x) {
     const real a = NAME(magnitude)(x);
     const flag outer = a > ALL(0.5);
     const int any_outer = NAME(any)(outer);
@@ -101,7 +111,7 @@ static inline real NAME(arc_sine)(real x) {
  * Of the smaller by the larger, atan(t) = t + t z P(z), z = t^2; beyond 1/2 of the difference by the sum, from a quarter
  * of pi.  The quotient's rounding is found by an exact product (Dekker) and put back.
  */
-static inline real NAME(angle_of)(real y, real x) {
+INLINE real NAME(angle_of)(real y, real x) {
     const real ax = NAME(magnitude)(x), ay = NAME(magnitude)(y);
     const flag steep = ay > ax;
     real larger = NAME(pick)(steep, ay, ax), smaller = NAME(pick)(steep, ax, ay);

@@ -3,7 +3,10 @@
 from libc.math cimport M_PI
 from libc.string cimport memset
 
+from motioncue.kernels.algorithm cimport Calls
+from motioncue.kernels.lanes cimport chosen
 from motioncue.kernels.filters cimport first_order, first_order_as_second, second_order
+from motioncue.kernels.rotation cimport turn
 
 from motioncue.motion import GRAVITY
 
@@ -23,8 +26,9 @@ cdef void reset(void* memory) noexcept nogil:
         w.rotation[i].state.v = w.rotation[i].state.x = 0.0
     for i in range(2):
         w.tilt[i].state.v = w.tilt[i].state.x = w.tilt[i].angle = 0.0
-    attitude(&w.platform, 0.0, 0.0, 0.0)
-    w.primed = False
+    for i in range(3):
+        turn(&w.platform[i], 0.0)
+    w.primed = 0.0
 
 
 cdef void set_axis(HighPassAxis* axis, dict design, double dt):
@@ -74,5 +78,5 @@ cdef class ClassicalWashout(Algorithm):
             self.washout.tilt[i].step_limit = tilt[i]["rate_limit"] * dt
         self.washout.gravity = GRAVITY
         self.washout.ticks_per_second = rate_hz
-        self.calls = Calls(step, reset, &self.washout)
+        self.calls = Calls(step, reset, &self.washout, chosen().run, &self.washout.platform[0])
         self.reset()

@@ -267,7 +267,7 @@ cdef class Emitter:
 
         t.cue = self._actuation.cue
         t.cue.time = self._actuation.cue.time = self._deadline
-        up_vector(t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
+        up_vector(self._calls.attitude, t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
 
         for i in range(self._sink_count):
             sink = &self._sinks[i]

@@ -33,7 +33,7 @@ def tick_fields(const Tick[::1] rows not None):
 
 def up(double roll, double pitch, double yaw):
     cdef double out[3]
-    up_vector(roll, pitch, yaw, out)
+    up_vector(NULL, roll, pitch, yaw, out)
     return out[0], out[1], out[2]
 
 

@@ -1,0 +1,43 @@
+/* The filter sections of filters.pxd, which says what they are and what their fields mean. */
+
+typedef struct {
+    real g, d;
+} NAME(FirstOrder);
+
+typedef struct {
+    real c0, b, k, d;
+} NAME(SecondOrder);
+
+typedef struct {
+    real v, x;
+} NAME(SecondOrderState);
+
+typedef struct {
+    real v, x;
+} NAME(Integrals);
+
+/* Return s / (s + omega) of u. */
+INLINE real NAME(high_pass_1)(const NAME(FirstOrder) *c, real *s, real u) {
+    const real y = (u - *s) * c->d;
+    *s = *s + 2.0 * c->g * y;
+    return y;
+}
+
+/* Set the state so that the next step with u starts from rest at that very tick. */
+INLINE void NAME(prime_1)(const NAME(FirstOrder) *c, real *s, real u) { *s = -c->g * u; }
+
+/* Return s^2 / (s^2 + c1 s + c0) of u, and its first and second integral. */
+INLINE real NAME(high_pass_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real u, NAME(Integrals) *out) {
+    const real a = (u - (c->b * s->v + c->c0 * s->x)) * c->d;
+    out->v = s->v + c->k * a;
+    out->x = s->x + c->k * out->v;
+    s->v = out->v + c->k * a;
+    s->x = out->x + c->k * out->v;
+    return a;
+}
+
+/* Set the state so that the next step with u starts from rest at that very tick. */
+INLINE void NAME(prime_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real u) {
+    s->v = -c->k * u;
+    s->x = ALL(0.0);
+}

@@ -1,0 +1,84 @@
+/* The templates for several doubles side by side, for every kind of machine that this compiler can name.
+ *
+ * A recording has many ticks, a room many rigs; what a tick of one does not need from another is done in lanes.
+ * The results are those of scalar.h to the last bit: the same operations, none of them fused (-ffp-contract=off).
+ */
+#ifndef MOTIONCUE_LANES_H
+#define MOTIONCUE_LANES_H
+#include "motioncue/kernels/scalar.h"
+
+enum {
+    MC_WASHOUT_SIZE = sizeof(mc_Washout) / sizeof(double),
+    MC_DEMAND_SIZE = sizeof(mc_Demand) / sizeof(double),
+    MC_RESPONSE_SIZE = sizeof(mc_Response) / sizeof(double)
+};
+
+typedef struct {
+    const char *name;
+    int lanes;
+    void (*run)(void *washout, const void *motions, void *cues, int64_t n);
+    void (*tick)(void *blocks, const void *motions, void *cues, int64_t n);
+} mc_Machine;
+
+/* Copy what the washout does not change: speed, engine speed, time. */
+static inline void mc_pass(const double *motion, double *cue) {
+    cue[MC_SPEED] = motion[MC_SPEED];
+    cue[MC_ENGINE_SPEED] = motion[MC_ENGINE_SPEED];
+    memcpy(cue + MC_CUE_TIME, motion + MC_MOTION_TIME, sizeof *cue);
+}
+
+#if defined(__GNUC__) && !defined(_WIN32)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed to inlined functions only */
+
+#define LANES 2 /* what every x86-64 and ARM64 has */
+#define NAME(x) mc_##x##_any
+#include "motioncue/kernels/lanes_of.h"
+#undef LANES
+#undef NAME
+
+#if defined(__x86_64__) && !defined(__clang__)
+#define MC_NAMES_MACHINES
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#define LANES 4
+#define NAME(x) mc_##x##_avx2
+#include "motioncue/kernels/lanes_of.h"
+#undef LANES
+#undef NAME
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq")
+#define LANES 8
+#define NAME(x) mc_##x##_avx512
+#include "motioncue/kernels/lanes_of.h"
+#undef LANES
+#undef NAME
+#pragma GCC pop_options
+#endif
+#pragma GCC diagnostic pop
+
+#else /* a compiler without vectors, or one that does not align them: one after the other */
+#define LANES 1
+#define NAME(x) mc_##x##_any
+#include "motioncue/kernels/lanes_of.h"
+#undef LANES
+#undef NAME
+#endif
+#include "motioncue/kernels/real.h"
+
+/* The machines that this one can be, the best first; how many. */
+static inline int mc_machines(mc_Machine *out) {
+    int n = 0;
+#ifdef MC_NAMES_MACHINES
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+        out[n++] = (mc_Machine){"avx512", 8, mc_run_avx512, mc_tick_avx512};
+    }
+    if (__builtin_cpu_supports("avx2")) out[n++] = (mc_Machine){"avx2", 4, mc_run_avx2, mc_tick_avx2};
+#endif
+    out[n++] = (mc_Machine){"any", sizeof(mc_Washout_any) / sizeof(mc_Washout), mc_run_any, mc_tick_any};
+    return n;
+}
+#endif

@@ -1,0 +1,85 @@
+/* Loops over lanes, for one kind of machine: included by lanes.h once for each, with LANES and NAME defined. */
+#include "motioncue/kernels/real.h"
+#include "motioncue/kernels/trigonometry.h"
+#include "motioncue/kernels/filters.h"
+#include "motioncue/kernels/washout.h"
+
+enum { NAME(GROUPS) = 32 / LANES };
+
+/* Read the channels that the washout takes, of LANES motions in a row; they become the lanes. */
+INLINE void NAME(read)(const double *motion, real *channels) {
+    for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
+}
+
+/* Write LANES cues in a row, with what goes straight through from the motions. */
+INLINE void NAME(write)(const double *motion, const real *channels, double *cue) {
+    for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
+    for (int c = MC_SURGE_DISPLACEMENT; c <= MC_HEAVE_DISPLACEMENT; c++) {
+        NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
+    }
+    for (int i = 0; i < LANES; i++, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE) mc_pass(motion, cue);
+}
+
+/* `n` ticks of one rig: side by side what does not need the tick before. */
+static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) {
+    mc_Washout *w = (mc_Washout *)memory;
+    const double *motion = (const double *)motions;
+    double *cue = (double *)cues;
+    NAME(Washout) same;
+    NAME(Demand) demands[NAME(GROUPS)];
+    NAME(Response) responses[NAME(GROUPS)];
+    NAME(Turn) yaw;
+    real channels[MC_CUE_SIZE];
+    for (int k = 0; k < MC_WASHOUT_SIZE; k++) ((real *)&same)[k] = ALL(((const double *)w)[k]);
+    while (n > 0) {
+        if (n < 32 || w->primed == 0.0) {
+            mc_washout_step(w, motion, cue);
+            mc_pass(motion, cue);
+            n--, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE;
+            continue;
+        }
+        for (int g = 0; g < NAME(GROUPS); g++) {
+            NAME(read)(motion + g * LANES * MC_MOTION_SIZE, channels);
+            NAME(washout_in)(&same, channels, &demands[g]);
+        }
+        for (int i = 0; i < 32; i++) {
+            double *in = (double *)&demands[i / LANES] + i % LANES;
+            in[0] = mc_sustained(&w->tilt[0], in[0]);
+            in[LANES] = mc_sustained(&w->tilt[1], in[LANES]);
+        }
+        for (int g = 0; g < NAME(GROUPS); g++) NAME(washout_aim)(&demands[g]);
+        for (int i = 0; i < 32; i++) {
+            const double *from = (const double *)&demands[i / LANES] + i % LANES;
+            double *to = (double *)&responses[i / LANES] + i % LANES;
+            mc_Demand demand;
+            mc_Response response;
+#pragma GCC unroll 32
+            for (int k = 0; k < MC_DEMAND_SIZE; k++) ((double *)&demand)[k] = from[k * LANES];
+            mc_washout_move(w, &demand, &response);
+#pragma GCC unroll 32
+            for (int k = 0; k < MC_RESPONSE_SIZE; k++) to[k * LANES] = ((const double *)&response)[k];
+        }
+        for (int g = 0; g < NAME(GROUPS); g++) {
+            NAME(washout_out)(&same, &responses[g], &yaw, channels);
+            NAME(write)(motion, channels, cue);
+            n -= LANES, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE;
+        }
+    }
+}
+
+/* A tick of `n` rigs, LANES of them in a block. */
+static void NAME(tick)(void *blocks, const void *motions, void *cues, int64_t n) {
+    NAME(Washout) *w = (NAME(Washout) *)blocks;
+    const double *motion = (const double *)motions;
+    double *cue = (double *)cues;
+    double some[LANES * MC_MOTION_SIZE] = {0.0}, made[LANES * MC_CUE_SIZE];
+    real in[MC_MOTION_SIZE], out[MC_CUE_SIZE];
+    for (; n > 0; n -= LANES, w++, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
+        const int whole = n >= LANES;
+        if (!whole) memcpy(some, motion, (size_t)n * MC_MOTION_SIZE * sizeof *motion);
+        NAME(read)(whole ? motion : some, in);
+        NAME(washout_step)(w, in, out);
+        NAME(write)(whole ? motion : some, out, whole ? cue : made);
+        if (!whole) memcpy(cue, made, (size_t)n * MC_CUE_SIZE * sizeof *cue);
+    }
+}

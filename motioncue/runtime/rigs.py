@@ -1,0 +1,67 @@
+"""Many rigs in one process: one call steps them all."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.rigs import Washouts
+from motioncue.kernels.washout import ClassicalWashout
+from motioncue.profile import Profile
+from motioncue.runtime.engine import algorithm_of, limits_of, load_profile
+
+__all__ = ["Rigs"]
+
+
+class Rigs(Washouts):
+    """Rigs that are stepped together, each as its own profile says, at a quarter of what each would cost alone.
+
+    Parameters
+    ----------
+    profiles : Profile, str, Path, or sequence of these
+        One profile for all, or one a rig; profiles, or what `load_profile` takes.
+    n : int, optional
+        How many rigs, if one profile is given for all.
+
+    Raises
+    ------
+    ConfigError
+        If a profile is refused or its cueing is not the classical washout; if there is no rig, or `n` is given with
+        several profiles.
+
+    See Also
+    --------
+    motioncue.cue : One rig over a whole recording.
+
+    Notes
+    -----
+    Bit for bit what `motioncue.cue` does for each: cueing and limits; fade, supervisor and packets are the engine's.
+    Real time: `step` does not allocate while it is given the same two arrays, and cannot fail.
+
+    Examples
+    --------
+    >>> import numpy as np, motioncue
+    >>> rigs = motioncue.Rigs("ccd-dk-washout", 64)
+    >>> motion, cue = np.zeros(64, motioncue.MOTION_DTYPE), np.zeros(64, motioncue.CUE_DTYPE)
+    >>> motion["surge"] = 1.0
+    >>> rigs.step(motion, cue)
+    >>> bool((cue["surge"] > 0).all())
+    True
+    >>> rigs.reset([3])
+    """
+
+    def __init__(self, profiles: Profile | str | Path | Sequence[Profile | str | Path], n: int | None = None) -> None:
+        if isinstance(profiles, Profile | str | Path):
+            profiles = [profiles] * (1 if n is None else n)
+        elif n is not None:
+            raise ConfigError(f"n: found {n} with a sequence of profiles, allowed is one profile for all")
+        if not profiles:
+            raise ConfigError("profiles: found none, allowed is one or more")
+        loaded = [profile if isinstance(profile, Profile) else load_profile(profile) for profile in profiles]
+        super().__init__([_washout(i, profile) for i, profile in enumerate(loaded)], [limits_of(p) for p in loaded])
+
+
+def _washout(rig: int, profile: Profile) -> ClassicalWashout:
+    designed = algorithm_of(profile)
+    if not isinstance(designed, ClassicalWashout):
+        raise ConfigError(f"rig {rig}: cueing.algorithm: found {type(designed).__name__.lower()}, allowed is classical")
+    return designed

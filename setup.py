@@ -16,7 +16,15 @@ JOBS = os.cpu_count() or 1
 if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
 else:
-    COMPILE = ["-O2", "-g" if DEBUG else "-g0", "-ffp-contract=off", "-fno-math-errno", "-fno-tree-slp-vectorize", "-Wall", "-Wno-unused-function"]
+    COMPILE = [
+        "-O2",
+        "-g" if DEBUG else "-g0",
+        "-ffp-contract=off",
+        "-fno-math-errno",
+        "-fno-tree-slp-vectorize",
+        "-Wall",
+        "-Wno-unused-function",
+    ]
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
 DIRECTIVES = {

@@ -225,7 +225,7 @@ cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept n
     for i in range(3):
         l = &b.lines[RATES + i]
         vector[i] = (l.x + (0.5 * l.slope + l.curve * dt / 6.0) * dt) * dt
-    turn(a.q, vector, reached)
+    turn_about(a.q, vector, reached)
     from_angles(frame.roll, frame.pitch, frame.yaw, q)
     angle = between(reached, q, vector)
     a.missed = KEEP * a.missed + angle * angle

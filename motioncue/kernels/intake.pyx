@@ -346,7 +346,7 @@ cdef class Intake:
         s.stages = TelemetryStages().stages if stages is None else stages.stages
         s.fallback = stage.frame
         if s.stages.from_velocity:
-            s.fallback.with_gravity = False
+            s.fallback.gravity = 0.0
         s.frame = s.fallback
         # What no package fills, the source does not have.
         s.said.engine_speed = s.said.speed = s.said.stamp = s.said.frame_duration = NAN

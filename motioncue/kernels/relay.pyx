@@ -131,7 +131,7 @@ cdef class Relay:
             self.take(size)
         if self._intake.publication.epoch == 0 or not cueing_tick(&self._cueing, &self._intake.publication.motion, &a.cue):
             return False
-        up_vector(a.cue.roll, a.cue.pitch, a.cue.yaw, &a.up_east)
+        up_vector(self._cueing.algorithm.attitude, a.cue.roll, a.cue.pitch, a.cue.yaw, &a.up_east)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             encode(packet.rows, packet.row_count, <const double*>a, packet.bytes)

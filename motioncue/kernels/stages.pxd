@@ -8,9 +8,10 @@ Derivatives: y += (1 - exp(-dt / d)) (change / dt - y), a first-order lag d/ds =
 samples, exact for any spacing of frames.  Its delay is d at low frequency; a steady ramp comes out exactly.
 """
 
-from libc.math cimport atan2, cos, exp, fabs, sin, sqrt
+from libc.math cimport cos, exp, sin
 
 from motioncue.kernels.records cimport Telemetry
+from motioncue.kernels.rotation cimport between, from_angles
 
 
 cdef enum:
@@ -46,20 +47,6 @@ cdef inline bint derives_rates(const Stages* s, const Telemetry* said) noexcept 
 
 cdef inline bint derives(const Stages* s, const Telemetry* said) noexcept nogil:
     return s.from_velocity or derives_rates(s, said)
-
-
-cdef inline void quaternion_of(const double* angles, double* q) noexcept nogil:
-    """Fill w, x, y, z from roll, pitch, yaw: yaw about down, then pitch about right, then roll about forward."""
-    cdef double sr = sin(0.5 * angles[0])
-    cdef double cr = cos(0.5 * angles[0])
-    cdef double sp = sin(0.5 * angles[1])
-    cdef double cp = cos(0.5 * angles[1])
-    cdef double sy = sin(0.5 * angles[2])
-    cdef double cy = cos(0.5 * angles[2])
-    q[0] = cr * cp * cy + sr * sp * sy
-    q[1] = sr * cp * cy - cr * sp * sy
-    q[2] = cr * sp * cy + sr * cp * sy
-    q[3] = cr * cp * sy - sr * sp * cy
 
 
 cdef inline void rotate(const double* q, const double* v, double* out) noexcept nogil:
@@ -101,7 +88,7 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
     cdef int i
     out[0] = said[0]
     if s.angles:
-        quaternion_of(said.angles, out.orientation)
+        from_angles(said.angles[0], said.angles[1], said.angles[2], out.orientation)
     if s.velocity_in_car:
         rotate(out.orientation, said.velocity, out.velocity)
     if s.from_velocity:
@@ -124,20 +111,6 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
         rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
 
 
-cdef inline void turn_between(const double* a, const double* b, double* out) noexcept nogil:
-    """Fill the rotation vector, in the axes of `a`, that turns attitude `a` into `b` the short way [rad]."""
-    cdef double w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
-    cdef double x = a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2]
-    cdef double y = a[0] * b[2] - a[2] * b[0] - a[3] * b[1] + a[1] * b[3]
-    cdef double z = a[0] * b[3] - a[3] * b[0] - a[1] * b[2] + a[2] * b[1]
-    cdef double n = sqrt(x * x + y * y + z * z)
-    cdef double sign = 1.0 if w >= 0.0 else -1.0
-    cdef double scale = sign * (2.0 * atan2(n, fabs(w)) / n if n > 0.0 else 2.0)
-    out[0] = scale * x
-    out[1] = scale * y
-    out[2] = scale * z
-
-
 cdef inline void derive(Stages* s, const Telemetry* t, double dt) noexcept nogil:
     """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros."""
     cdef double turn[3]
@@ -147,7 +120,7 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt) noexcept nogil
         dt = 1e-6 * SHORTEST_US
     if s.running:
         share = 1.0 - exp(-dt / s.delay)
-        turn_between(s.orientation, t.orientation, turn)
+        between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])
             s.acceleration[i] += share * ((t.velocity[i] - s.velocity[i]) / dt - s.acceleration[i])

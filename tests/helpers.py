@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from reference.rigid_body import Axes, by_matrices
+from scipy.spatial.transform import Rotation
 
 import motioncue
 from motioncue.errors import EndpointError

@@ -32,6 +32,7 @@ class System:
     derives_rates: bool = False
     has_engine_speed: bool = True
     speed_step: float = 1e-4  # [m/s]
+    uneven: bool = False  # frames come up to one frame too early or late, and are timed by arrival
     options: dict = dataclasses.field(default_factory=dict)
 
 
@@ -39,7 +40,7 @@ SYSTEMS = {
     "city-car-driving": System(has_engine_speed=False),
     "beamng": System(),
     "beamng-simulink": System(derives_rates=True),
-    "morai": System(derives_rates=True, has_engine_speed=False),
+    "morai": System(derives_rates=True, has_engine_speed=False, uneven=True),
     "vehicle-physics-pro": System(speed_step=0.00051),  # thousandths
 }
 
@@ -83,6 +84,11 @@ def through(system, name, acceleration="native"):
     return np.concatenate(rows), np.array(new)
 
 
+def derived_bound(system, truth, even):
+    """Return how far a derived channel may be off: a change seen dt early or late is off by dt / d of itself."""
+    return even + (np.abs(truth).max() / (RATE_HZ * DELAY_S) if SYSTEMS[system].uneven else 0.0)
+
+
 def test_every_system_is_compared():
     assert set(SYSTEMS) == set(SIMULATORS)
 
@@ -94,6 +100,7 @@ def test_the_same_manoeuvre_gives_the_same_motion(system, name):
     found, new = through(system, name)
     assert len(found) == len(states)
     assert new.sum() > 0.8 * len(new)
+    new[1:] &= new[:-1]  # after a repeat may come what should have come in its place
     derived = SYSTEMS[system].derives_rates
 
     def apart(channel, truth):
@@ -106,7 +113,7 @@ def test_the_same_manoeuvre_gives_the_same_motion(system, name):
         assert apart(channel, expected[channel]) < 2e-4, channel
     for channel in RATES:
         rate = lagged(expected[channel], 1 / RATE_HZ, DELAY_S) if derived else expected[channel]
-        assert apart(channel, rate) < (0.02 if derived else 2e-5), channel
+        assert apart(channel, rate) < (derived_bound(system, rate, 0.02) if derived else 2e-5), channel
     assert apart("speed", expected["speed"]) < SYSTEMS[system].speed_step
     if SYSTEMS[system].has_engine_speed:
         assert apart("engine_speed", states["engine_speed"]) < 0.1
@@ -120,4 +127,5 @@ def test_an_acceleration_from_velocity_is_the_native_one_with_the_stated_delay(s
     found, _ = through(system, "turns", "from_velocity")
     # The lag acts on the acceleration in world axes; over its 20 ms the car turns by less than half a degree.
     for channel in ("surge", "sway"):
-        assert np.abs(found[channel] - lagged(expected[channel], 1 / RATE_HZ, DELAY_S)).max() < 0.15, channel
+        late = lagged(expected[channel], 1 / RATE_HZ, DELAY_S)
+        assert np.abs(found[channel] - late).max() < derived_bound(system, late, 0.15), channel

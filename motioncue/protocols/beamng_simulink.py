@@ -42,6 +42,7 @@ __all__ = [
     "COMMANDS",
     "CONTROL",
     "COUNTER",
+    "READINGS",
     "REPLY_PORT",
     "SCHEMES",
     "STATE",
@@ -54,6 +55,9 @@ __all__ = [
 
 SCHEMES = ("udp",)
 """How the simulator sends."""
+
+READINGS = ()
+"""Options that a drive can settle: none, they say how the simulator is set up and answered."""
 
 REPLY_PORT = 64891
 """Where BeamNG expects the answers, unless told otherwise."""

@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, str] = {
     "listen": "Play a platform, or watch a simulator.",
     "check": "Examine a source: rate, jitter, signs, axes, units.",
     "decode": "Say what is in a packet.",
+    "send": "Send a command to a simulator.",
     "bench": "Measure how punctual this machine is.",
     "profiles": "List the built-in profiles, or show one.",
 }

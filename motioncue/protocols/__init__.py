@@ -1,15 +1,21 @@
 """The systems that motioncue speaks with: one file a system, one row here.
 
 A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
-`framed` and `identify`, which name and decode any of its packets.  A platform of one's own is `custom`.
+`framed` and `identify`, which name and decode any of its packets.  A platform of one's own is `custom`.  A simulator
+that takes commands has them in `COMMANDS`, by name; if they are numbered, `COUNTER` is the field that does.
 """
 
+import math
+from collections.abc import Mapping
 from types import ModuleType
+from typing import Any
 
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, PacketError
 from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
+from motioncue.protocols.commands import composed
+from motioncue.protocols.layout import Packet
 
-__all__ = ["SYSTEMS", "platform", "source", "system"]
+__all__ = ["SYSTEMS", "command", "compose", "platform", "source", "system"]
 
 SYSTEMS: dict[str, ModuleType] = {
     "beamng": beamng,
@@ -41,3 +47,53 @@ def source(name: str) -> ModuleType:
 def platform(name: str) -> ModuleType:
     """Return the module of a system that takes cues; ConfigError if `name` is not one."""
     return _find(name, "STREAMS", "output.system")
+
+
+def command(system: str, message: str) -> tuple[Packet, str | None]:
+    """Return the layout of a command, and the field that numbers it, if any.
+
+    Raises
+    ------
+    ConfigError
+        If the system takes no commands.
+    PacketError
+        If it has no such command.
+    """
+    module = _find(system, "COMMANDS", "system")
+    if message not in module.COMMANDS:
+        raise PacketError(f"{system}: found command {message!r}, allowed are {', '.join(module.COMMANDS)}")
+    counter: str | None = getattr(module, "COUNTER", None)
+    return module.COMMANDS[message], counter
+
+
+def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:
+    """Return a command to a simulator, checked against its document; nothing is sent.
+
+    Parameters
+    ----------
+    system : str
+        The simulator's.
+    message : str
+        One of the `COMMANDS` of its module.
+    values : mapping
+        By field: numbers, truth values, texts; lists, or mappings from index to value, of what is repeated; mappings by
+        field of slots.
+
+    Raises
+    ------
+    ConfigError
+        If the system takes no commands.
+    PacketError
+        If it has no such command, or a value is not allowed: names the field, what was found and what is allowed.
+
+    Examples
+    --------
+    >>> from motioncue.protocols import compose
+    >>> len(compose("beamng-simulink", "control", {"id": 7, "brake_pedal": 0.5}))  # the rest stays as it is
+    512
+    """
+    packet, counter = command(system, message)
+    data = composed(packet, values)
+    if counter is not None and not values.get(counter, math.nan) >= 0:
+        raise PacketError(f"{message}: {counter}: missing; it numbers the commands and has to grow")
+    return data

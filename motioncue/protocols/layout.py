@@ -156,7 +156,7 @@ class Packet:
         return {name: plain(row[name]) for name in self.fields}
 
     def encode(self, values: Mapping[str, Any] | None = None) -> bytes:
-        """Return the packet with `values`, as `decode` gives them, and its constants; the rest is absent or zero.
+        """Return the packet with `values`, as `decode` gives them; constants too, the rest absent or zero.
 
         Raises
         ------

@@ -1,0 +1,121 @@
+"""``motioncue send``: a command to a simulator, which nothing else here ever sends."""
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any
+
+import click
+
+from motioncue import protocols
+from motioncue.cli.common import duration_option, json_option, positive, print_json
+from motioncue.cli.signals import Interrupts
+from motioncue.cli.summary import print_summary
+from motioncue.protocols.commands import assigned
+from motioncue.transports.udp import open_sender
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("system", metavar="SYSTEM")
+@click.argument("message", metavar="MESSAGE")
+@click.argument("assignments", metavar="[FIELD=VALUE]...", nargs=-1)
+@click.option(
+    "--to",
+    "endpoints",
+    metavar="ENDPOINT",
+    multiple=True,
+    required=True,
+    help="Where the simulator listens; repeatable.",
+)
+@click.option("--id", "number", type=int, metavar="N", help="Number of the first, where commands are numbered.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Again so often a second; once if not given.")
+@duration_option("How long, with --rate; until a signal if not given.")
+@json_option
+def command(
+    system: str,
+    message: str,
+    assignments: tuple[str, ...],
+    endpoints: tuple[str, ...],
+    number: int | None,
+    rate: float | None,
+    duration: float | None,
+    as_json: bool,
+) -> None:
+    """Send a command to a simulator: it may move the car, so nothing else here does.
+
+    \b
+    SYSTEM is beamng-simulink, morai or vehicle-physics-pro; a MESSAGE that is none says which there are.
+    FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
+    Example:  motioncue send beamng-simulink control --to udp://127.0.0.1:64891 --id 100000 brake_pedal=0.5
+    """
+    if duration is not None and rate is None:
+        raise click.UsageError("--duration is for --rate")
+    packet, counter = protocols.command(system, message)
+    values = assigned(packet, assignments)
+    if number is not None:
+        if counter is None or counter in values:
+            why = "commands are not numbered" if counter is None else f"{counter} is given already"
+            raise click.UsageError(f"--id: {system}'s {why}" if counter is None else f"--id: {why}")
+        values[counter] = number
+
+    def composed(sent: int) -> bytes:
+        """Return the command after so many."""
+        count = {counter: values[counter] + sent} if counter in values and sent else {}
+        return protocols.compose(system, message, {**values, **count})
+
+    composed(0)  # refused before anything is opened
+    with Interrupts() as interrupts, ExitStack() as opened:
+        senders = [open_sender(url) for url in endpoints]
+        for sender, _ in senders:
+            opened.callback(sender.close)
+        start = time.monotonic()
+        sent, lost = _send(senders, composed, rate, duration, interrupts)
+        elapsed_s = time.monotonic() - start
+    stats = {
+        "system": system,
+        "message": message,
+        "size": packet.size,
+        "packets_sent": sent,
+        "lost": lost,
+        "duration_s": elapsed_s,
+    }
+    rows = [
+        ("to", ", ".join(endpoints)),
+        ("packets out", f"{sent} of {packet.size} bytes in {elapsed_s:.1f} s"),
+        ("lost", str(lost)),
+    ]
+    print_summary(f"motioncue send · {system}, {message}", rows)
+    if as_json:
+        print_json(stats)
+
+
+def _send(
+    senders: list[Any],
+    composed: Callable[[int], bytes],
+    rate_hz: float | None,
+    duration_s: float | None,
+    interrupts: Interrupts,
+) -> tuple[int, int]:
+    """Send on a grid of times, once if it has no rate; return how many went out, and how many could not."""
+    start, ticks, sent, lost = time.monotonic(), 0, 0, 0
+    while True:
+        data = composed(ticks)
+        for sender, (host, port, scope) in senders:
+            try:
+                sender.sendto(data, (host, port, 0, scope) if ":" in host else (host, port))
+            except OSError:
+                lost += 1
+            else:
+                sent += 1
+        ticks += 1
+        # Half a command of tolerance: a rounding error is not one more or less.
+        if rate_hz is None or (duration_s is not None and ticks + 0.5 > duration_s * rate_hz):
+            return sent, lost
+        while (left := start + ticks / rate_hz - time.monotonic()) > 0.0:
+            time.sleep(min(left, 0.05))
+            if interrupts.count:
+                return sent, lost
+        if interrupts.count:
+            return sent, lost

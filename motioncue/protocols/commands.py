@@ -1,0 +1,191 @@
+"""Commands to a simulator: named values, checked against the document before they become bytes."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from motioncue.errors import PacketError
+from motioncue.protocols.layout import Field, Packet
+
+__all__ = ["assigned", "composed"]
+
+_STEP = re.compile(r"(\w+)((?:\[\d+\])?)")
+
+
+def composed(packet: Packet, values: Mapping[str, Any]) -> bytes:
+    """Return a command.
+
+    Parameters
+    ----------
+    packet : Packet
+        Its layout, with the document's ranges.
+    values : mapping
+        By field: numbers, truth values, texts; lists, or mappings from index to value, of what is repeated; mappings by
+        field of slots.  What is not given is absent, which is zero unless the packet says otherwise.
+
+    Raises
+    ------
+    PacketError
+        If a field is unknown or constant, a value is of another kind or out of its range, a text or a list is too long,
+        or a field is not given whose range does not hold zero: names it, and says what is allowed.
+    """
+    return packet.encode(_checked(packet, values, f"{packet.name}: "))
+
+
+def assigned(packet: Packet, assignments: Iterable[str]) -> dict[str, Any]:
+    """Return what ``FIELD=VALUE`` texts say, for `composed`.
+
+    Parameters
+    ----------
+    packet : Packet
+        The command's layout.
+    assignments : iterable of str
+        FIELD may be ``slots[2].field`` or ``numbers[5]``; VALUE is JSON (also ``nan``), or a text as it is.
+
+    Raises
+    ------
+    PacketError
+        If there is no such field, it is given twice, or a value cannot be read.
+    """
+    values: dict[str, Any] = {}
+    for assignment in assignments:
+        path, equals, text = assignment.partition("=")
+        if not equals:
+            raise PacketError(f"{packet.name}: found {assignment!r}, allowed is FIELD=VALUE")
+        _assign(packet, values, path.strip(), text)
+    return values
+
+
+def _assign(packet: Packet, values: dict[Any, Any], path: str, text: str) -> None:
+    """Put the value of one assignment where its path leads."""
+    where = f"{packet.name}: {path}"
+    steps = path.split(".")
+    inner: Packet | None = packet
+    for number, step in enumerate(steps):
+        match = _STEP.fullmatch(step)
+        if match is None or inner is None:
+            raise PacketError(f"{where}: allowed are paths such as name, name[0] and name[0].field")
+        field = _find(inner, match[1], f"{packet.name}: ")
+        keys: list[Any] = [match[1]]
+        if match[2]:
+            keys.append(int(match[2][1:-1]))
+            if not field.dtype.shape:
+                raise PacketError(f"{where}: {match[1]} is not repeated")
+        if number + 1 < len(steps):
+            values = _inside(values, keys, where)
+            inner = field.slot
+        else:
+            values = _inside(values, keys[:-1], where)
+            if keys[-1] in values:
+                raise PacketError(f"{where}: given twice")
+            values[keys[-1]] = _read(field, text, where)
+
+
+def _inside(values: dict[Any, Any], keys: Iterable[Any], where: str) -> dict[Any, Any]:
+    for key in keys:
+        values = values.setdefault(key, {})
+        if not isinstance(values, dict):
+            raise PacketError(f"{where}: given twice")
+    return values
+
+
+def _read(field: Field, text: str, where: str) -> Any:
+    if field.slot is None and field.dtype.base.kind == "S":
+        return text
+    try:
+        return json.loads("NaN" if text.strip().lower() == "nan" else text)
+    except ValueError as error:
+        raise PacketError(f"{where}: found {text!r}, allowed is {_allowed(field)}, as in JSON") from error
+
+
+def _find(packet: Packet, name: Any, where: str) -> Field:
+    if name not in packet.fields or name in packet.constants:
+        allowed = ", ".join(name for name in packet.fields if name not in packet.constants)
+        raise PacketError(f"{where}found field {name!r}, allowed are {allowed}")
+    return packet.fields[name]
+
+
+def _checked(packet: Packet, values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return values that `Packet.encode` takes."""
+    out = {}
+    for name, value in values.items():
+        field = _find(packet, name, where)
+        out[name] = _whole(packet, field, value, where + name)
+    for name, field in packet.fields.items():
+        zero = _absent(packet, field)
+        if not (name in out or name in packet.constants or zero != zero or field.low <= zero <= field.high):
+            raise PacketError(f"{where}{name}: missing, allowed is {_allowed(field)}")
+    return out
+
+
+def _absent(packet: Packet, field: Field) -> float:
+    return packet.absent if field.dtype.base.kind == "f" else 0.0
+
+
+def _whole(packet: Packet, field: Field, value: Any, where: str) -> Any:
+    """Return the checked value of a field, be it repeated or not."""
+    if not field.dtype.shape:
+        return _one(packet, field, value, where)
+    (count,) = field.dtype.shape
+    if isinstance(value, list | tuple):
+        if len(value) > count or (field.slot is None and len(value) < count):
+            few = "up to " if field.slot else ""
+            raise PacketError(f"{where}: found {len(value)} values, allowed are {few}{count}")
+        value = dict(enumerate(value))
+    if not isinstance(value, Mapping):
+        raise PacketError(f"{where}: found {value!r}, allowed is a list of {count}")
+    beyond = [index for index in value if isinstance(index, bool) or index not in range(count)]
+    if beyond:
+        raise PacketError(f"{where}: found index {beyond[0]!r}, allowed are 0 to {count - 1}")
+    out: list[Any] = [{}] * (max(value, default=-1) + 1) if field.slot else [_absent(packet, field)] * count
+    for index, item in value.items():
+        out[index] = _one(packet, field, item, f"{where}[{index}]")
+    return out
+
+
+def _one(packet: Packet, field: Field, value: Any, where: str) -> Any:
+    """Return a checked slot, text, truth value or number."""
+    kind = field.dtype.base.kind
+    if field.slot is not None:
+        if isinstance(value, Mapping):
+            return _checked(field.slot, value, f"{where}.") if value else {}
+    elif kind == "S":
+        if isinstance(value, str | bytes):
+            data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
+            if len(data) <= field.dtype.base.itemsize and b"\0" not in data:
+                return data
+    elif kind == "b":
+        if value in (0, 1):
+            return bool(value)
+    elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+        low, high = _range(field)
+        if low <= value <= high and (kind == "f" or float(value).is_integer()):
+            return value if kind == "f" else int(value)
+        if value != value and packet.absent != packet.absent:  # said to be absent
+            return value
+    raise PacketError(f"{where}: found {value!r}, allowed is {_allowed(field)}")
+
+
+def _range(field: Field) -> tuple[float, float]:
+    """Return the smallest and the largest value: of the document, of what is plausible, of the format."""
+    base = field.dtype.base
+    form = np.finfo(base) if base.kind == "f" else np.iinfo(base)
+    return max(field.low, -field.limit, float(form.min)), min(field.high, field.limit, float(form.max))
+
+
+def _allowed(field: Field) -> str:
+    """Say what a field takes."""
+    if field.slot is not None:
+        return f"a table of {', '.join(field.slot.fields)}"
+    base = field.dtype.base
+    if base.kind == "S":
+        return f"a text of up to {base.itemsize} bytes"
+    if base.kind == "b":
+        return "true or false"
+    low, high = _range(field)
+    whole = "" if base.kind == "f" else "whole "
+    unit = f" {field.unit}" if field.unit else ""
+    return f"a {whole}number from {low:.9g} to {high:.9g}{unit}"

@@ -1,0 +1,96 @@
+"""``motioncue send``: commands, refused before anything is sent, or sent as often as asked."""
+
+import math
+import struct
+
+import pytest
+from click.testing import CliRunner
+from helpers import Sink, eventually
+from programs import INTERRUPT, Program
+
+from motioncue.cli import cli
+from motioncue.protocols.beamng_simulink import CONTROL
+
+
+def invoke(*arguments):
+    return CliRunner().invoke(cli, ["send", *arguments])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["beamng-simulink", "control"], "missing; it numbers the commands"),
+        (
+            ["beamng-simulink", "control", "id=1", "brake_pedal=2"],
+            "brake_pedal: found 2, allowed is a number from 0 to 1",
+        ),
+        (["beamng-simulink", "control", "id=1", "brake_pedal"], "allowed is FIELD=VALUE"),
+        (["beamng-simulink", "nothing"], "allowed are control"),
+        (["beamng", "control"], "allowed are beamng-simulink"),
+        (["beamng-simulink", "control", "id=1", "--id", "2"], "id is given already"),
+        (["beamng-simulink", "control", "--id", "-2"], "id: found -2, allowed is a number from 0"),
+        (["beamng-simulink", "control", "id=1", "--duration", "2"], "--duration is for --rate"),
+        (["beamng-simulink", "control", "id=1", "--rate", "0"], "found 0.0, allowed are finite numbers above 0"),
+        (["beamng-simulink", "control", "id=1", "--to", "tcp://127.0.0.1:1"], "allowed are udp://HOST:PORT"),
+    ],
+)
+def test_what_is_not_allowed_is_refused_and_nothing_is_sent(arguments, message):
+    with Sink() as sink:
+        result = invoke(*arguments, *(["--to", sink.url]))
+        assert result.exit_code == 2
+        assert message in " ".join(result.output.split())
+        assert sink.packets == []
+
+
+def test_it_needs_to_know_where_to():
+    assert "Missing option '--to'" in invoke("beamng-simulink", "control", "id=1").output
+
+
+@pytest.mark.rt
+def test_a_command_is_sent_once_to_every_endpoint():
+    with Sink() as one, Sink() as other:
+        arguments = ["id=3", "brake_pedal=0.25", "custom[49]=-1.5", "--to", one.url, "--to", other.url]
+        with Program("send", "beamng-simulink", "control", *arguments, "--json") as send:
+            stats = send.end()
+        (packet,) = one.all(1)
+        assert other.all(1) == [packet]
+    values = struct.unpack("<64d", packet)
+    assert (values[0], values[2], values[63]) == (3.0, 0.25, -1.5)
+    assert all(value != value for place, value in enumerate(values) if place not in (0, 2, 63))
+    assert {key: stats[key] for key in ("system", "message", "size", "packets_sent", "lost")} == {
+        "system": "beamng-simulink", "message": "control", "size": 512, "packets_sent": 2, "lost": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.rt
+def test_commands_are_repeated_with_numbers_that_count_up():
+    arguments = ["steering=0.5", "--id", "100", "--rate", "200", "--duration", "0.25", "--json"]
+    with Sink() as sink:
+        with Program("send", "beamng-simulink", "control", "--to", sink.url, *arguments) as send:
+            stats = send.end()
+        packets = [CONTROL.decode(packet) for packet in sink.all(50)]
+    assert stats["packets_sent"] == 50
+    assert [packet["id"] for packet in packets] == list(range(100, 150))
+    assert {packet["steering"] for packet in packets} == {0.5}
+    assert all(math.isnan(packet["brake_pedal"]) for packet in packets)
+
+
+@pytest.mark.rt
+def test_repeating_ends_with_a_signal():
+    with Sink() as sink:
+        arguments = ["id=1", "--to", sink.url, "--rate", "50", "--json"]
+        with Program("send", "beamng-simulink", "control", *arguments) as send:
+            eventually(lambda: len(sink.packets) > 3)
+            send.signal(INTERRUPT)
+            stats = send.end()
+        assert len(sink.all(stats["packets_sent"])) == stats["packets_sent"] > 3
+
+
+@pytest.mark.rt
+def test_a_command_without_numbers_has_no_number_option():
+    with Sink() as sink:
+        result = invoke("morai", "turn_signal_lamp", "turn_signal=1", "--id", "5", "--to", sink.url)
+        assert (result.exit_code, sink.packets) == (2, [])
+        assert "not numbered" in result.output
+        assert invoke("morai", "turn_signal_lamp", "turn_signal=1", "--to", sink.url).exit_code == 0
+        assert sink.all(1) == [b"#LampControl$" + struct.pack("<4i", 2, 0, 0, 0) + b"\x01\x00\r\n"]

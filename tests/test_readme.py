@@ -16,7 +16,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
-        *(path for top in ("examples", "benchmarks", "notebooks") for path in ROOT.glob(f"{top}/**/*.md")),
+        *(path for top in ("benchmarks", "contrib", "docs", "examples", "notebooks") for path in ROOT.glob(f"{top}/**/*.md")),
     ]
 )
 BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w+)\n(.*?)^```$", re.M | re.S)
@@ -57,7 +57,10 @@ def test_python_of_the_readme_runs_and_prints_what_it_says(code, capsys):
         assert promised in [f"{number:.{decimals}f}" for number in printed]
 
 
-@pytest.mark.parametrize("text", blocks("toml"))
+PLATFORMS = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", [*blocks("toml"), *(text for _, _, text in BLOCK.findall(PLATFORMS))])
 def test_profile_of_the_readme_is_accepted(text, tmp_path):
     path = tmp_path / "rig.toml"
     path.write_text(text, encoding="utf-8")

@@ -80,16 +80,24 @@ def test_a_hold_by_the_operator_keeps_the_motion_and_the_way_back_does_not_step(
 
 
 @pytest.mark.parametrize("kind", ["linear", "predict"])
-def test_a_short_pause_of_the_operator_ends_without_a_step(kind):
-    """Shorter than a motion is held, so nothing is joined: the bridge itself leads over."""
-    bench = swaying(bridged(kind), 2.0)
+@pytest.mark.parametrize("late_s", [0.001, 0.012])
+def test_after_a_pause_of_the_operator_the_motion_goes_on_from_where_it_was(kind, late_s):
+    """Shorter than a motion is held, so nothing is joined: the bridge itself leads over, however old the frame is."""
+    bench = swaying(bridged(kind, "source.hold_s=3.0"), 2.0)
     bench.emitter.hold()
-    swaying(bench, 0.05)
+    swaying(bench, 0.8).run(late_s)
     bench.emitter.engage()
     swaying(bench, 1.0)
-    steps = np.abs(np.diff(bench.trace["cue"]["roll"][550:]))
-    # 0.3 rad/s for 50 ms and a frame, within half a frame at the fastest; beside it the car's own.
-    assert steps.max() <= 0.3 * 0.067 * 3_000_030e-9 * 120 + 2.0 * 0.3 * 3_000_030e-9
+    trace = bench.trace
+    back = int(np.flatnonzero((trace["state"][:-1] == State.HOLDING) & (trace["state"][1:] == State.RUNNING))[-1]) + 1
+    roll = trace["motion"]["roll"]
+    newest = 0.1 * math.sin(3.0 * (trace["motion"]["time"][back] - START) * 1e-9)
+    assert abs(newest - roll[back - 1]) > 0.05
+    assert roll[back] == pytest.approx(roll[back - 1], abs=1e-12)
+    assert trace["motion"]["surge"][back] == pytest.approx(trace["motion"]["surge"][back - 1], abs=1e-12)
+    # What is between them goes within half a frame at the fastest; beside it the car's own 0.3 rad/s.
+    steps = np.abs(np.diff(roll[back - 1 :]))
+    assert steps.max() <= 1.2 * abs(newest - roll[back - 1]) * 3_000_030e-9 * 120 + 2.0 * 0.3 * 3_000_030e-9
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -138,9 +138,13 @@ cdef double place(BridgeState* b, const Motion* frame) noexcept nogil:
     return dt
 
 
-cdef double pace(const BridgeState* b, double follow) noexcept nogil:
-    """Return how fast an offset fades, over a frame: what cannot be expected is worth no waiting."""
-    return 2.0 / (1.0 + follow) if b.kind == BRIDGE_PREDICT else 1.0
+cdef double fade_over(const BridgeState* b, double span, double follow) noexcept nogil:
+    """Return how fast an offset goes [1/s]: until the next frame is due, sooner what cannot be expected anyway.
+
+    Never faster than within half a frame, however late the frame or the trust in what it leads to.
+    """
+    cdef double time = span if b.kind == BRIDGE_LINEAR else 0.5 * span * (1.0 + follow)
+    return 1.0 / time if time > 0.5 * b.interval else 2.0 / b.interval
 
 
 cdef void bridge_restart(BridgeState* b, const Motion* frame) noexcept nogil:
@@ -173,8 +177,8 @@ cdef void bridge_rest(BridgeState* b) noexcept nogil:
         b.turning.rate[i] = b.turning.slope[i] = b.turning.curve[i] = b.turning.offset[i] = 0.0
 
 
-cdef void turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
-    """Take the attitude of a frame, `dt` after the last; `lines` have their slopes already, `a.q` is still the last.
+cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
+    """Take the attitude of a frame, `dt` after the last, and return how far it is followed; `lines` lead on already.
 
     Where it turns from there, the body rates tell, and how it has turned from frame to frame; each counts the more, the
     less it has missed.
@@ -210,7 +214,7 @@ cdef void turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil
     if not farthest < M_PI:     # no car turns half round between two frames
         for i in range(3):
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
-    a.fade = pace(b, follow)
+    return follow
 
 
 cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
@@ -256,8 +260,7 @@ cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) no
     dt = place(b, frame)
     b.since = since
     t = ahead(b, since)
-    span = (b.taken - since) * 1e-9 + b.interval            # until the next frame is due,
-    span = 0.5 * b.interval if span < 0.5 * b.interval else span    # or half a frame, if that is soon
+    span = (b.taken - since) * 1e-9 + b.interval    # until the next frame is due
 
     if b.kind == BRIDGE_PREDICT and b.frames > 1:
         watch_rates(b, frame, dt)
@@ -271,16 +274,15 @@ cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) no
             follow = trust(f.missed, f.moved)
             l.slope = follow * (f.next - 0.5 * f.curve * b.interval)
             l.curve = follow * f.curve
-        l.fade = pace(b, follow) / span
+        l.fade = fade_over(b, span, follow)
         l.offset = before[i] - (l.x + (l.slope + 0.5 * l.curve * t) * t)
         if not isfinite(l.offset):
             l.offset = 0.0
     if b.kind == BRIDGE_PREDICT:
-        turn_to(b, frame, dt)
-        a.fade /= span
+        a.fade = fade_over(b, span, turn_to(b, frame, dt))
     else:
         from_angles(frame.roll, frame.pitch, frame.yaw, a.q)
-        a.fade = 1.0 / span
+        a.fade = fade_over(b, span, 0.0)
     for i in range(3):
         a.offset[i] = 0.0
     turning_at(a, t, 0.0, q)

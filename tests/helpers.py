@@ -104,7 +104,6 @@ def bits(array):
 
 def single(value):
     """Return a 4-byte float, little-endian; what is too small for a normal one is zero, as denormals are flushed."""
-    value = value + 0.0  # the packet's bias is added, so there is no negative zero
     return struct.pack("<f", value if abs(value) >= 2.0**-126 else math.copysign(0.0, value))
 
 

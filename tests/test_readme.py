@@ -13,10 +13,15 @@ from motioncue.protocols import SYSTEMS
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+FOLDERS = ("benchmarks", "contrib", "docs", "examples", "notebooks")
 DOCUMENTS = sorted(
     [
         *ROOT.glob("*.md"),
-        *(path for top in ("benchmarks", "contrib", "docs", "examples", "notebooks") for path in ROOT.glob(f"{top}/**/*.md")),
+        *(
+            path
+            for top in ("benchmarks", "contrib", "docs", "examples", "notebooks")
+            for path in ROOT.glob(f"{top}/**/*.md")
+        ),
     ]
 )
 BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w+)\n(.*?)^```$", re.M | re.S)

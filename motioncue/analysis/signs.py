@@ -66,6 +66,7 @@ def examine(drive: Drive) -> list[Finding]:
     windows = _windows(drive)
     track = _track(drive, windows)
     questions: tuple[Callable[[Drive, _Windows, Any], Finding], ...] = (
+        _place,
         _nose,
         _upright,
         _surge,
@@ -156,6 +157,16 @@ def _axes(motion: npt.NDArray[np.void]) -> tuple[Array, Array]:
 
 def _speeds(w: _Windows, track: Array) -> Array:
     return np.asarray(np.linalg.norm(track, axis=1) / w.span)
+
+
+def _place(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether the position moves as the velocity says, in world axes."""
+    name, manoeuvre = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
+    moved = drive.position[w.last] - drive.position[w.first]
+    if not len(moved) or not np.isfinite(moved).all() or not np.isfinite(drive.velocity).all():
+        return Finding(name, "unknown", "the source says no position or no velocity", "")
+    said = np.array([_integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
+    return _compare(name, said.ravel(), moved.ravel(), 0.5 * MOVING_M_S, "m", manoeuvre)
 
 
 def _nose(drive: Drive, w: _Windows, track: Array | None) -> Finding:

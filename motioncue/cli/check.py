@@ -54,8 +54,7 @@ def command(
     \b
     SOURCE is a profile, a system (with --at) or an endpoint; FILE a recording or a network capture.
     Exit status 1: something is wrong.  Nothing is sent but the answers that a simulator waits for.
-    Examples:  motioncue check ccd-dk --duration 60
-               motioncue check drive.pcap
+    Example:  motioncue check ccd-dk --duration 60
     """
     from motioncue.analysis.check import check
 

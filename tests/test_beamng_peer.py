@@ -1,6 +1,7 @@
 """BeamNG as a program: what it sends on drives and of recordings, and an engine that it drives."""
 
 import socket
+import struct
 import threading
 from pathlib import Path
 
@@ -79,10 +80,30 @@ def test_a_recording_is_played_datagram_by_datagram_at_a_rate(recording):
 
 
 def test_a_recording_is_read_as_motion(recording):
-    motion = read_motion(recording, "beamng")
+    motion = read_motion(recording, "beamng", rate_hz=100.0)
     states = drive("tour", 100.0, 0.5)
     assert len(motion) == 50
     np.testing.assert_allclose(motion["engine_speed"], states["engine_speed"], rtol=1e-6)
+    np.testing.assert_allclose(motion["time"], states["time"] * 1e9, atol=1)
+    with pytest.raises(PacketError, match="give their rate"):
+        read_motion(recording, "beamng")
+
+
+def test_a_capture_is_played_as_it_was_captured(tmp_path):
+    """Datagrams as a capture has them (raw IP in pcap), 20 ms apart, then 35 ms."""
+    path = tmp_path / "drive.pcap"
+    frames = [frame.package for frame in driven("tour", 100.0, 0.03)]
+    capture = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 101)
+    for package, ms in zip(frames, (0, 1, 20, 21, 55, 56), strict=True):
+        udp = struct.pack(">HHHH", 4567, 4567, 8 + len(package), 0) + package
+        ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0, b"\x7f\0\0\1", b"\x7f\0\0\1") + udp
+        capture += struct.pack("<IIII", 1_700_000_000, ms * 1000, len(ip), len(ip)) + ip
+    path.write_bytes(capture)
+    played = list(recorded(path))
+    assert [frame.package for frame in played] == frames
+    assert [frame.duration for frame in played] == pytest.approx([0, 0, 0, 0.020, 0, 0.035], abs=1e-6)
+    assert [frame.duration for frame in recorded(path, 50.0)] == [0, 0.02] * 3
+    np.testing.assert_allclose(read_motion(path, "beamng")["time"], [0, 20e6, 55e6], atol=1000)
 
 
 def test_what_is_no_recording_is_refused(tmp_path):

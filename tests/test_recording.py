@@ -139,8 +139,8 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path, read):
 
 
 def test_an_unknown_system_is_refused():
-    with pytest.raises(ConfigError, match="another"):
-        read_packages(SAMPLE, "another")
+    with pytest.raises(ConfigError, match="nowhere"):
+        read_packages(SAMPLE, "nowhere")
     with pytest.raises(ConfigError, match="dk"):
         read_motion(SAMPLE, "dk")
 

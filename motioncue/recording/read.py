@@ -167,6 +167,7 @@ def read_frames(
     places: list[int] = []
     times: list[float] = []  # [s] of each frame
     began = 0.0  # [s], by the clock of the whole recording
+    others = 0  # packages that say nothing of the clock
     for place, package in enumerate(packages):
         untimed = len(rows) / rate_hz if rate_hz else 0.0
         now = untimed if arrivals is None else arrivals[place]
@@ -174,8 +175,10 @@ def read_frames(
         if session.rejected:
             raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
         row = session.newest()
-        if row is None:  # not a frame: the simulator's clock begins again
-            began = times[-1] if times else 0.0
+        if row is None:
+            if session.others == others:  # an announcement: the simulator's clock begins again
+                began = times[-1] if times else 0.0
+            others = session.others
             continue
         rows.append(row)
         places.append(place)

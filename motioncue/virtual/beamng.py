@@ -8,7 +8,7 @@ import numpy.typing as npt
 import quaternion as npq
 
 from motioncue.protocols.beamng import GAUGES, MOTION, identify
-from motioncue.recording.read import read_packages
+from motioncue.recording.read import read_recording
 from motioncue.virtual.courses import course
 from motioncue.virtual.frames import DatagramSimulator, Frame
 
@@ -104,15 +104,22 @@ def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Frame, Frame]:
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
-    """Yield the datagrams of a recording, motion at `rate_hz`; PacketError if it is not one.
+    """Yield the datagrams of a recording, as captured or at `rate_hz`; PacketError if it is not one.
 
-    Datagrams say nothing of time: without a rate they are played as BeamNG sends them.
+    Datagrams say nothing of time: from a file that says none either they are played as BeamNG sends them.
     """
+    recording = read_recording(path, "beamng")
     period = 1.0 / (rate_hz or RATE_HZ)
-    sent = 0.0
-    for package in read_packages(path, "beamng"):
-        motion = identify(package).name != GAUGES.name
-        sent += period if motion else 0.0
+    sent, before = 0.0, None
+    for index, package in enumerate(recording.packages):
+        if identify(package).name == GAUGES.name:
+            yield Frame(0.0, package, to=1, motion=False)
+            continue
+        duration = period
+        if rate_hz is None and recording.times is not None:
+            now = recording.times[index]
+            duration, before = (0.0 if before is None else max(now - before, 0.0)), now
+        sent += duration
         if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
             return
-        yield Frame(period if motion else 0.0, package, to=0 if motion else 1, motion=motion)
+        yield Frame(duration, package)

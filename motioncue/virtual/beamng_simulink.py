@@ -277,7 +277,10 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None)
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
-    """Yield the messages of a recording, with their own ids; PacketError if it is not one."""
+    """Yield the messages of a recording, with their own ids; PacketError if it is not one.
+
+    Simulated time goes on at a pace of its own, whenever they were captured.
+    """
     period = 1.0 / (rate_hz or RATE_HZ)
     for number, package in enumerate(read_packages(path, "beamng-simulink"), start=1):
         if len(package) != STATE.size:

@@ -313,22 +313,59 @@ def test_a_file_of_something_else_is_refused(data, message):
 # Commands.
 
 
-def test_every_command_is_composed_from_its_values():
+def test_every_command_is_composed_from_values_that_are_allowed():
     for name, packet in COMMANDS.items():
         data = packed(name)
-        assert command(name, packet.decode(data)) == data
+        fields = packet.decode(data)
+        values = {name: value for name, value in fields.items() if name not in packet.constants}
+        for place, inner in allowed(packet):
+            values[place] = inner
+        composed = command(name, values)
+        assert len(composed) == packet.size
+        assert packet.decode(composed) == {**fields, **values}
+
+
+def allowed(packet):
+    """Yield what `packed` says of a command's fields, with values in the range of those that have one."""
+    ranged = {name: field for name, field in packet.fields.items() if math.isfinite(field.low + field.high)}
+    yield from ((name, field.high) for name, field in ranged.items())
+    for name, field in packet.fields.items():
+        if field.slot is not None:
+            inner = field.slot.decode(bytes(field.slot.size))
+            yield name, [{**inner, **dict(allowed(field.slot))}] * field.dtype.shape[0]
 
 
 def test_slots_and_text_that_are_not_given_are_zero():
-    data = command("multi_ego_setting", {"num_of_ego": 1, "egos": [{"ego_index": 3, "velocity": 36.0}]})
-    assert data == packed("multi_ego_setting", [1, 0, 3, *[0.0] * 6, 36.0, 0, 0, *[0] * 10 * 19])
+    ego = {"ego_index": 3, "velocity": 36.0, "gear": 4, "ctrl_mode": 1}
+    data = command("multi_ego_setting", {"num_of_ego": 1, "egos": [ego]})
+    assert data == packed("multi_ego_setting", [1, 0, 3, *[0.0] * 6, 36.0, 4, 1, *[0] * 10 * 19])
     load = command("scenario_load", {"file_name": "a.json", "delete_all": True})
     assert load == packed("scenario_load", ["a.json", True, *[False] * 6])
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("ego_ctrl_cmd", {"cmd_type": 1, "steering": 1.5}, "steering: found 1.5, allowed is a number from -1 to 1"),
+        (
+            "ego_ctrl_cmd",
+            {"cmd_type": 1, "accelerator": -0.1},
+            "accelerator: found -0.1, allowed is a number from 0 to 1",
+        ),
+        ("ego_ctrl_cmd", {"cmd_type": 4}, "cmd_type: found 4, allowed is a whole number from 1 to 3"),
+        ("ego_ctrl_cmd", {"steering": 0.5}, "cmd_type: missing"),
+        ("turn_signal_lamp", {"turn_signal": 3}, "turn_signal: found 3, allowed is a whole number from 0 to 2"),
+        ("multi_ego_setting", {"egos": [{"gear": 5, "ctrl_mode": "auto"}]}, "gear: found 5, allowed .* from 1 to 4"),
+    ],
+)
+def test_what_the_document_does_not_allow_is_refused(name, values, message):
+    with pytest.raises(PacketError, match=message):
+        command(name, values)
+
+
 def test_steering_is_positive_to_the_right_whatever_the_simulator_takes():
     fields = COMMANDS["ego_ctrl_cmd_rear_steer"]
-    given = {"steering": 0.25, "rear_steering": -0.5}
+    given = {"cmd_type": 1, "steering": 0.25, "rear_steering": -0.5}
     right, left = (fields.decode(command(fields.name, given, Sending(steering=side))) for side in ("right", "left"))
     assert (right["steering"], right["rear_steering"]) == (0.25, -0.5)
     assert (left["steering"], left["rear_steering"]) == (-0.25, 0.5)
@@ -336,7 +373,7 @@ def test_steering_is_positive_to_the_right_whatever_the_simulator_takes():
 
 @pytest.mark.parametrize(("auto", "mode", "code"), [(16, "auto", 16), (2, "auto", 2), (2, "keyboard", 1), (2, 16, 16)])
 def test_automatic_control_has_the_code_that_the_simulator_takes(auto, mode, code):
-    data = command("multi_ego_setting", {"egos": [{"ctrl_mode": mode}, {"gear": 4}]}, Sending(auto=auto))
+    data = command("multi_ego_setting", {"egos": [{"gear": 4, "ctrl_mode": mode}, {}]}, Sending(auto=auto))
     egos = COMMANDS["multi_ego_setting"].decode(data)["egos"]
     assert [ego["ctrl_mode"] for ego in egos[:2]] == [code, 0]
 
@@ -345,10 +382,10 @@ def test_automatic_control_has_the_code_that_the_simulator_takes(auto, mode, cod
     ("name", "values", "message"),
     [
         ("fly", {}, "found command 'fly', allowed are ego_ctrl_cmd"),
-        ("ego_ctrl_cmd", {"throttle": 1.0}, "found field 'throttle', allowed are header, data_length"),
-        ("multi_ego_setting", {"egos": [{}] * 21}, "found 21 egos, allowed are up to 20"),
-        ("multi_ego_setting", {"egos": [{"speed": 1.0}]}, "ego: found field 'speed', allowed are ego_index"),
-        ("scenario_load", {"file_name": "x" * 31}, "found file_name of 31 bytes, allowed are 30"),
+        ("ego_ctrl_cmd", {"throttle": 1.0}, "found field 'throttle', allowed are aux, ctrl_mode"),
+        ("multi_ego_setting", {"egos": [{}] * 21}, "egos: found 21 values, allowed are up to 20"),
+        ("multi_ego_setting", {"egos": [{"speed": 1.0}]}, "found field 'speed', allowed are ego_index"),
+        ("scenario_load", {"file_name": "x" * 31}, "file_name: found .*, allowed is a text of up to 30 bytes"),
     ],
 )
 def test_what_is_no_command_is_refused(name, values, message):
@@ -397,3 +434,16 @@ def test_slots_are_decoded_and_encoded_one_or_many():
 def test_any_text_goes_back_byte_for_byte(data):
     fields = INNER.decode(bytes(2) + data)
     assert INNER.encode(fields) == bytes(2) + data
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"many": [{}] * 3}, "outer: found 3 many, allowed are up to 2"),
+        ({"one": {"text": "abcde"}}, "inner: found text of 5 bytes, allowed are 4"),
+        ({"many": [{"speed": 1}]}, "inner: found field 'speed', allowed are number, text"),
+    ],
+)
+def test_what_does_not_fit_into_slots_is_refused(values, message):
+    with pytest.raises(PacketError, match=message):
+        OUTER.encode(values)

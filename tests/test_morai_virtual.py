@@ -228,8 +228,8 @@ def test_every_command_arrives_and_is_recorded():
     )
     sender, (host, number, _) = open_sender(url)
     with sender, playing(simulator):
-        for name in COMMANDS:
-            sender.sendto(morai.command(name, {}), (host, number))
+        for packet in COMMANDS.values():
+            sender.sendto(packet.encode(), (host, number))
         sender.sendto(morai.command("turn_signal_lamp", {"turn_signal": 2}), (host, number))
         sender.sendto(b"no command", (host, number))
         eventually(lambda: sum(simulator.commands.received.values()) == len(COMMANDS) + 1)

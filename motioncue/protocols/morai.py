@@ -42,6 +42,7 @@ from motioncue.errors import PacketError
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.stages import TelemetryStages
+from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
 from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, IMU, MESSAGES
 
@@ -172,22 +173,22 @@ def session(
 
 
 def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) -> bytes:
-    """Return a command for the simulator.
+    """Return a command for the simulator, checked against its document.
 
     Parameters
     ----------
     name : str
         One of `COMMANDS`.
     values : mapping of str
-        The packet's fields, as on the wire, with two exceptions: steering and rear_steering are + right whatever the
-        simulator takes, and an ego's ctrl_mode may be ``"keyboard"`` or ``"auto"``.
+        As `motioncue.protocols.compose` takes them, with two exceptions: steering and rear_steering are + right
+        whatever the simulator takes, and a ctrl_mode in a list of egos may be ``"keyboard"`` or ``"auto"``.
     sending : Sending
         How the simulator takes those.
 
     Raises
     ------
     PacketError
-        If there is no such command or field, or a value is not of the field's kind.
+        If there is no such command or field, or a value is not allowed.
     """
     if name not in COMMANDS:
         raise PacketError(f"morai: found command {name!r}, allowed are {', '.join(COMMANDS)}")
@@ -200,7 +201,7 @@ def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) ->
             {**ego, "ctrl_mode": modes.get(ego["ctrl_mode"], ego["ctrl_mode"])} if "ctrl_mode" in ego else ego
             for ego in values["egos"]
         ]
-    return COMMANDS[name].encode(values)
+    return composed(COMMANDS[name], values)
 
 
 def framed(data: bytes) -> list[bytes]:

@@ -20,6 +20,7 @@ from motioncue.protocols.morai_messages import (
     TRAFFIC_LIGHT,
 )
 from motioncue.recording.read import read_recording
+from motioncue.virtual.beamng import angles_and_rates, body_axes
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.frames import DatagramSimulator, Frame
@@ -51,21 +52,16 @@ def _rows(packet: Packet, count: int) -> npt.NDArray[np.void]:
     return rows
 
 
-def _in_car(states: npt.NDArray[np.void], vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Return world vectors (north, east, down) along the car's forward, left, up axes."""
-    rotation = npq.as_rotation_matrix(npq.as_quat_array(states["orientation"]))  # the transpose goes back
-    turned: npt.NDArray[np.float64] = np.einsum("nji,nj->ni", rotation, vectors) @ FLU_FROM_FRD.T
-    return turned
+def _in_car(states: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
+    """Return a vector of `states` along the car's forward, left, up axes."""
+    return body_axes(states, name) @ FLU_FROM_FRD.T
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return the status (version 4, no stamps) of `states`, of STATE_DTYPE: an ndarray of its dtype."""
     rows = _rows(STATUS, len(states))
-    w, x, y, z = states["orientation"].T
-    roll = np.arctan2(2.0 * (w * x + y * z), 1.0 - 2.0 * (x * x + y * y))
-    nose_up = np.arcsin(np.clip(2.0 * (w * y - x * z), -1.0, 1.0))
-    from_north = np.arctan2(2.0 * (w * z + x * y), 1.0 - 2.0 * (y * y + z * z))
-    velocity = 3.6 * _in_car(states, states["velocity"])
+    (roll, nose_up, from_north), *_ = angles_and_rates(states)
+    velocity = 3.6 * _in_car(states, "velocity")
     rows["ctrl_mode"], rows["gear"], rows["map_data_id"] = 1, 4, 1
     rows["signed_velocity"] = velocity[:, 0]
     rows["size"] = 4.845, 1.835, 1.455
@@ -77,7 +73,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     rows["velocity"] = velocity
     north, east, down = np.degrees(states["angular_velocity"]).T
     rows["angular_velocity"] = np.stack([-north, east, down], axis=-1)
-    rows["acceleration"] = _in_car(states, states["acceleration"]) * [1.0, -1.0, 1.0]  # y is right
+    rows["acceleration"] = _in_car(states, "acceleration") * [1.0, -1.0, 1.0]  # y is right
     rows["link_id"] = b"A219BS010391"
     return rows
 
@@ -87,8 +83,10 @@ def encode_imu(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     rows = _rows(INERTIAL, len(states))
     world, body = npq.from_rotation_matrix(ENU_FROM_NED), npq.from_rotation_matrix(FLU_FROM_FRD)
     rows["orientation"] = npq.as_float_array(world * npq.as_quat_array(states["orientation"]) * body)
-    rows["angular_velocity"] = _in_car(states, states["angular_velocity"])
-    rows["acceleration"] = _in_car(states, states["acceleration"] - [0.0, 0.0, GRAVITY])
+    rows["angular_velocity"] = _in_car(states, "angular_velocity")
+    felt = states.copy()
+    felt["acceleration"][:, 2] -= GRAVITY
+    rows["acceleration"] = _in_car(felt, "acceleration")
     return rows
 
 

@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from motioncue.cli import cli
+from motioncue.protocols import SYSTEMS
 from motioncue.recording.read import sample_recording
 
 FRAME = struct.Struct("<HBd3f3f4f3f3f3f3f2f")
@@ -178,7 +179,7 @@ def test_wrong_digits_and_files_are_refused(tmp_path):
     assert "'123'" in refusal("dk", "--hex", "123")
     missing = str(tmp_path / "missing.bin")
     assert missing in refusal("dk", missing)
-    assert "allowed are city-car-driving, dk" in refusal("nothing", "--hex", "00")
+    assert f"allowed are {', '.join(SYSTEMS)}" in refusal("nothing", "--hex", "00")
 
 
 @pytest.mark.parametrize("arguments", [("dk",), ("dk", "file.bin", "--hex", "00")])

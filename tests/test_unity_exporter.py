@@ -177,7 +177,7 @@ def test_a_drive_through_the_exporter_is_the_motion_of_the_car(build):
     unity = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # east, up, north
     car = Rotation.from_quat(np.roll(states["orientation"], -1, axis=1))
     mirrored = Rotation.from_matrix(unity @ car.as_matrix() @ unity.T)
-    taking = vpp.session(vpp.Options(speed="velocity"))
+    taking = vpp.session(vpp.Options())
     rows = []
     with Exporter(program) as exporter:
         exporter.open()

@@ -4,21 +4,16 @@ import json
 import math
 import struct
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_unity_exporter import SAMPLES, check_values
-from test_virtual_peers import SINGLE, SOURCES, truth
 
 from motioncue.cli import cli
-from motioncue.errors import ConfigError, PacketError
+from motioncue.errors import PacketError
 from motioncue.protocols import vehicle_physics_pro as vpp
 from motioncue.protocols.layout import Derivation
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.trouble import EVENTS, REFUSALS
-from motioncue.virtual.vehicle_physics_pro import driven, encode_states
 
 PACKET = struct.Struct("<4sHH2sBBId4f3f3f3f3f3f16i32i16i")
 NAN_INTEGER = -2147483647
@@ -74,16 +69,6 @@ def motion_of(data, **options):
     taking.feed(data, 0)
     assert taking.rejected == {}
     return taking.newest()[0]
-
-
-def motions_of(packets, rate_hz, taking):
-    """Return the motion of packets that come at that rate."""
-    rows = []
-    for number, row in enumerate(packets):
-        taking.feed(row.tobytes(), round(number * 1e9 / rate_hz))
-        rows.append(taking.newest())
-    assert taking.rejected == {}
-    return np.concatenate(rows)
 
 
 # The layout.
@@ -344,32 +329,27 @@ def test_an_angular_acceleration_reaches_the_head():
 
 
 @pytest.mark.parametrize("sdk", ["old", "newer"])
-def test_speed_and_engine_speed_come_from_the_bus_in_either_sdk(sdk):
-    motion = motion_of(packet(sdk, velocity=(0, 0, 20), Vehicle__Speed=-14500, Vehicle__EngineRpm=1200000))
-    assert (motion["speed"], motion["engine_speed"]) == (-14.5, 1200.0)
+def test_the_engine_speed_comes_from_the_bus_in_either_sdk_and_the_speed_from_the_velocity(sdk):
+    motion = motion_of(packet(sdk, velocity=(3, 0, 4), Vehicle__Speed=-14500, Vehicle__EngineRpm=1200000))
+    assert (motion["speed"], motion["engine_speed"]) == (5.0, 1200.0)
 
 
-@pytest.mark.parametrize("raw", [-2147483647, -2147483648, 500_000_001])
-def test_a_speed_that_is_not_a_number_is_that_of_the_velocity(raw):
-    motion = motion_of(packet(velocity=(3, 0, 4), Vehicle__Speed=raw, Vehicle__EngineRpm=raw))
-    assert motion["speed"] == 5.0
+@pytest.mark.parametrize("raw", [-2147483647, -2147483648, 50_000_001])
+def test_an_engine_speed_that_is_not_a_number_is_none(raw):
+    motion = motion_of(packet(Vehicle__EngineRpm=raw))
     assert math.isnan(motion["engine_speed"])
-
-
-def test_the_speed_of_the_velocity_can_be_chosen():
-    motion = motion_of(packet(velocity=(3, 0, 4), Vehicle__Speed=14500), speed="velocity")
-    assert motion["speed"] == 5.0
+    assert motion["speed"] == 0.0
 
 
 def test_motion_and_bus_may_come_in_packets_of_their_own():
     taking = intake()
     bus, motion = {"carried": 4, "not_carried": 251}, {"carried": 1, "not_carried": 254}
-    taking.feed(packet(Vehicle__Speed=20000, Vehicle__EngineRpm=3000000, acceleration=(0, 0, 9), **bus), 0)
+    taking.feed(packet(Vehicle__EngineRpm=3000000, acceleration=(0, 0, 9), **bus), 0)
     assert taking.newest() is None
     assert taking.others == 1
-    taking.feed(packet(time=1.0, acceleration=(0, 0, 1), Vehicle__Speed=7000, **motion), 0)
+    taking.feed(packet(time=1.0, acceleration=(0, 0, 1), Vehicle__EngineRpm=7000, **motion), 0)
     (row,) = taking.newest()
-    assert (row["surge"], row["speed"], row["engine_speed"]) == (1.0, 20.0, 3000.0)
+    assert (row["surge"], row["engine_speed"]) == (1.0, 3000.0)
     assert taking.rejected == {}
 
 
@@ -401,95 +381,10 @@ def test_frames_last_as_long_as_the_simulation_says_and_begin_again_with_its_tim
     assert taking.discontinuities == {"reconnect": 1}
 
 
-# The virtual vehicle.
-
-
-@pytest.mark.parametrize("sdk", ["old", "newer"])
-@pytest.mark.parametrize("name", sorted(DRIVES))
-def test_a_driven_car_arrives_as_the_motion_it_makes(name, sdk):
-    states = drive(name, 60.0)
+def test_a_refused_frame_takes_no_time_twice():
     taking = intake()
-    motion = motions_of(encode_states(states, sdk), 60.0, taking)
-    assert taking.discontinuities == {}
-    for channel, expected in truth(states).items():
-        size = np.linalg.norm(states[SOURCES[channel]], axis=1).max() if channel in SOURCES else 1.0
-        tolerance = 8 * SINGLE * max(1.0, size) if channel != "speed" else 0.5e-3 + 1e-12  # half of its resolution
-        error = motion[channel] - expected
-        if channel == "yaw":
-            error = (error + np.pi) % (2 * np.pi) - np.pi
-        np.testing.assert_allclose(error, 0.0, rtol=0, atol=tolerance, err_msg=channel)
-    np.testing.assert_allclose(motion["engine_speed"], states["engine_speed"], rtol=0, atol=0.5e-3 + 1e-9)
-    np.testing.assert_allclose(motion["frame_time"], states["time"], rtol=0, atol=1e-9)
-
-
-def rotated(q, v):
-    """Return vectors turned by quaternions x, y, z, w: Rodrigues' formula, the same in axes of either hand."""
-    u, w = q[:, :3], q[:, 3:]
-    return v + 2 * np.cross(u, np.cross(u, v) + w * v)
-
-
-def test_the_packets_of_a_drive_are_those_of_a_rigid_body_in_unitys_axes():
-    """Only the packets and the laws of motion: nothing here knows which axis is which."""
-    rate = 1000.0
-    p = encode_states(drive("tour", rate, 30.0)[20_000:])
-    q = p["attitude"].astype(np.float64)
-    velocity = rotated(q, p["velocity"].astype(np.float64))
-    acceleration = rotated(q, p["acceleration"].astype(np.float64))
-    derived = np.gradient(velocity, 1 / rate, axis=0)
-    np.testing.assert_allclose(derived[1:-1], acceleration[1:-1], rtol=0, atol=0.02)
-    moved = np.cumsum(velocity, axis=0) / rate
-    np.testing.assert_allclose(p["position"] - p["position"][0], moved - moved[0], rtol=0, atol=0.1)
-    # q' = q * omega / 2 with omega in the car's axes.
-    omega = p["angular_velocity"].astype(np.float64)
-    spin = 0.5 * np.column_stack(
-        [q[:, 3:] * omega + np.cross(q[:, :3], omega), -np.einsum("ij,ij->i", q[:, :3], omega)]
-    )
-    np.testing.assert_allclose(np.gradient(q, 1 / rate, axis=0)[1:-1], spin[1:-1], rtol=0, atol=1e-3)
-    alpha = np.gradient(omega, 1 / rate, axis=0)
-    np.testing.assert_allclose(alpha[1:-1], p["angular_acceleration"][1:-1], rtol=0, atol=0.02)
-    assert np.ptp(omega, axis=0).min() > 0.1
-    assert np.ptp(acceleration, axis=0).min() > 1.0
-
-
-def test_an_acceleration_from_velocity_follows_the_native_one():
-    states = drive("brake", 200.0)
-    packets = encode_states(states)
-    native = motions_of(packets, 200.0, intake())
-    derived = motions_of(packets, 200.0, intake(derivation=Derivation("from_velocity", 0.04)))
-    later = np.interp(states["time"] - 0.04 - 0.0025, states["time"], native["surge"])
-    np.testing.assert_allclose(derived["surge"][10:], later[10:], rtol=0, atol=0.15)
-    assert np.ptp(later) > 8.0
-
-
-def test_a_drive_full_of_trouble_is_seen_for_what_it_is():
-    taking = intake()
-    now, seen = 0.0, []
-    for frame in driven("trouble", 60.0):
-        now += frame.duration
-        before = dict(taking.discontinuities)
-        taking.feed(frame.package, round(now * 1e9))
-        for name, count in taking.discontinuities.items():
-            seen += [(now, name)] * (count - before.get(name, 0))
-    assert [name for _, name in seen] == [name for _, name in EVENTS]
-    np.testing.assert_allclose([time for time, _ in seen], [time for time, _ in EVENTS], rtol=0, atol=0.1)
-    assert taking.rejected == {reason: 1 for _, reason in REFUSALS}
-
-
-def test_the_bus_of_a_driven_car_says_what_it_does():
-    states = drive("brake", 10.0)
-    buses = [vpp.bus_of(row.tobytes()) for row in encode_states(states, "old")]
-    assert {bus.sdk for bus in buses} == {"old"}
-    gears = [bus.get("Vehicle", "GearboxGear") for bus in buses]
-    assert set(gears) == {0, 1, 2, 3, 4, 5}
-    assert gears[0] == gears[-1] == 0
-    assert {bus.get("Vehicle", "GearboxMode") for bus in buses} == {"D"}
-    launch, braking = buses[35], buses[205]  # the script's first leg, and its braking
-    assert launch.get("Input", "Throttle") > 0.3
-    assert launch.get("Input", "Brake") == 0.0
-    assert braking.get("Input", "Brake") > 0.3
-    assert braking.get("Input", "Throttle") == 0.0
-
-
-def test_an_unknown_drive_is_refused():
-    with pytest.raises(ConfigError, match="drive"):
-        list(driven("nowhere"))
+    taking.feed(packet(time=1.0), 0)
+    taking.feed(packet(time=1.25, attitude=(0, 0, 0, 0)), 0)
+    taking.feed(packet(time=1.5), 0)
+    assert taking.rejected == {"quaternion": 1}
+    assert taking.newest()["frame_time"][0] == 0.5

@@ -1,4 +1,4 @@
-"""Vehicle Physics Pro: its data bus and the motion that the bus lacks, sent by our exporter in one UDP packet.
+"""Vehicle Physics Pro: its data bus, and the motion the bus lacks, in a UDP packet of our exporter.
 
 The bus (`motioncue.protocols.vehicle_physics_pro_bus`) is an array inside the simulator: nothing goes over a network,
 and it has no attitude, acceleration or rates.  So there is no packet of the vendor's; this one is our own, sent by the
@@ -41,11 +41,12 @@ are turned here, and only here (`MOTION`): forward and north = z, right and east
 so what turns (quaternion, angular velocity, angular acceleration) changes its sign as well: a positive turn about
 Unity's z lifts the right side (roll = -z), about x lowers the nose (pitch = -x), about y goes right (yaw = +y).
 
-The speed is the bus's (`Options.speed`), longitudinal or absolute as the SDK has it; the document and the newer source
-disagree.  Where there is none, or it is NaN, it is the length of the velocity.
+The speed is the length of the velocity.  The bus's own is absolute in the document, longitudinal in the newer source;
+it is decoded, but not used.
 """
 
-from typing import Literal
+from functools import cache
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -61,6 +62,7 @@ __all__ = [
     "CARRIED",
     "CODES",
     "EVERYTHING",
+    "GAUGES",
     "MOTION",
     "SCHEMES",
     "SIZE",
@@ -96,7 +98,7 @@ EVERYTHING = sum(CARRIED.values())
 PLACES = {"Input": (100, 16), "Vehicle": (164, 32), "Settings": (292, 16)}
 """Offset [bytes] and number of integers of each channel."""
 
-_LIMITS = {"Vehicle.Speed": 500e3, "Vehicle.EngineRpm": 50_000e3}  # in raw integers
+_LIMITS = {"Vehicle.EngineRpm": 50_000e3}  # in raw integers
 
 
 def _integers(channel: str, sdk: Sdk) -> list[Field]:
@@ -159,12 +161,14 @@ MOTION = (
 )
 """Unity's axes turned into north, east, down and forward, right, down."""
 
+GAUGES = (Take("engine_speed", 0, "Vehicle.EngineRpm", scale=1e-3, optional=True),)
+"""What the bus adds."""
+
 
 class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the simulator's documents leave open; the defaults are the likeliest reading."""
+    """What the simulator's documents leave open; the default is the likeliest reading."""
 
     gravity: Literal["excluded", "included"] = "excluded"  # in the vehicle's localAcceleration
-    speed: Literal["bus", "velocity"] = "bus"
 
 
 def session(
@@ -181,10 +185,6 @@ def session(
     derivation : Derivation
         Where the acceleration comes from.
     """
-    gauges = [Take("engine_speed", 0, "Vehicle.EngineRpm", scale=1e-3, optional=True)]
-    if options.speed == "bus":
-        gauges.append(Take("speed", 0, "Vehicle.Speed", scale=1e-3, optional=True))
-    messages = [_message(sdk, carried, gauges) for carried in range(EVERYTHING, 0, -1) for sdk in SDKS]
     stage = BodyStage(
         world_north=(1, 0, 0),
         world_up=(0, 0, -1),
@@ -200,7 +200,13 @@ def session(
         acceleration=derivation.acceleration,
         delay_s=derivation.delay_s,
     )
-    return Intake([message.compiled() for message in messages], stage, stages)
+    return Intake(_messages(), stage, stages)
+
+
+@cache
+def _messages() -> list[Any]:
+    """Return the compiled messages: one for each choice of what is carried, most of it first, in each SDK."""
+    return [_message(sdk, carried).compiled() for carried in range(EVERYTHING, 0, -1) for sdk in SDKS]
 
 
 def saying(carried: int) -> dict[str, int]:
@@ -208,13 +214,13 @@ def saying(carried: int) -> dict[str, int]:
     return {"carried": carried, "not_carried": 255 - carried}
 
 
-def _message(sdk: Sdk, carried: int, gauges: list[Take]) -> Message:
+def _message(sdk: Sdk, carried: int) -> Message:
     """Return what is to be done with a packet that carries just this."""
     state = STATES[sdk]
     packet = Packet(state.name, SIZE, state.fields.values(), {**state.constants, **saying(carried)})
-    takes = gauges if carried & CARRIED["Vehicle"] else []
+    takes = GAUGES if carried & CARRIED["Vehicle"] else ()
     if carried & CARRIED["motion"]:
-        return Message(packet, "motion", [*MOTION, *takes])
+        return Message(packet, "motion", MOTION + takes)
     return Message(packet, "part", takes)
 
 

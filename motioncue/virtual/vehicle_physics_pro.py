@@ -1,4 +1,4 @@
-"""A vehicle of Vehicle Physics Pro with our exporter on it: virtual drives or recordings, to a real endpoint."""
+"""A vehicle of Vehicle Physics Pro with our exporter on it: virtual drives or recordings."""
 
 import math
 from collections.abc import Iterator

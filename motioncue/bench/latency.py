@@ -24,12 +24,13 @@ __all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "port_of", "runni
 
 INTERVAL_NS = 5_137_000  # of frames: at any phase of the grid, and never two of them between two ticks
 FIRST = 5  # frames that belong to starting
+CLOCKS_NS = 100_000  # two clocks may differ by this much, read one after the other
 
 
 class Delays(NamedTuple):
     """What became of one stretch of frames."""
 
-    published: Integers  # from arrival to the receiver's stamp, one a frame that was received [ns]
+    published: Integers  # from arrival to the receiver's stamp of this frame or a newer one, one a frame [ns]
     shown: Integers  # from arrival to just before the first packet with that motion in it [ns]
     lost: int  # frames that were not received
     by_kernel: bool  # arrivals are the system's own stamps; else they are the times of sending
@@ -107,14 +108,17 @@ def play(frames: npt.NDArray[np.uint8], sends: socket.socket, hears: socket.sock
 
 
 def delays(sent: Integers, arrived: Integers, received: Integers, shown: Integers, lost: int) -> Delays:
-    """Match arrivals with what was received before the next one came."""
-    by_kernel = bool(arrived.all())
-    begin = (arrived if by_kernel else sent)[FIRST:]
+    """Match each arrival with the first motion that was received after it: this frame's, or a newer one's.
+
+    The system tells of the newest datagram that was received only.  A frame that was not yet when it was asked counts
+    from its sending, some microseconds before: to leave it out would leave out the slow ones.
+    """
+    told = arrived >= sent - CLOCKS_NS
+    begin = np.where(told, arrived, sent)[FIRST:]
     place = np.searchsorted(received, begin)
-    ends = np.append(begin[1:], begin[-1] + INTERVAL_NS)
-    there = np.append(received, np.iinfo(np.int64).max)[place] < ends
+    there = place < len(received)
     place, begin = place[there], begin[there]
-    return Delays(received[place] - begin, shown[place] - begin, lost, by_kernel)
+    return Delays(received[place] - begin, shown[place] - begin, lost, bool(told.any()))
 
 
 @contextmanager

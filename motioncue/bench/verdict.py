@@ -52,14 +52,20 @@ def sentence(row: Mapping[str, Any]) -> str:
     late, floor_late = ours["lateness_us"], floor["lateness_us"]
     share = 100.0 * late["p999"] * 1e-6 * row["rate_hz"]
     kind = {"idle": "Idle", "loaded": "Under load"}[row["load"]]
-    skipped = f"{ours['skipped']} of {ours['ticks']} ticks were skipped" if ours["skipped"] else "none was skipped"
+    skipped = f"{ours['skipped']} of {ours['ticks'] + ours['skipped']} ticks were" if ours["skipped"] else "none was"
     more = late["p99"] - floor_late["p99"]
     if late["p99"] <= AS_GOOD * floor_late["p99"] or more <= NEGLIGIBLE * 1e6 / row["rate_hz"]:
         beside = "a bare loop does no better"
     else:
-        beside = f"99 of 100 within {late['p99']:.3g} µs, where a bare loop manages {floor_late['p99']:.3g} µs"
-    within = f"{late['p999']:.3g} µs ({share:.2g} % of a period)"
-    return f"{kind}: 999 of 1,000 packets leave within {within}, {skipped}; {beside}."
+        beside = f"99 of 100 within {duration(late['p99'])}, where a bare loop manages {duration(floor_late['p99'])}"
+    percent = f"{share:.0f}" if share >= 9.5 else f"{share:.1g}"
+    within = f"{duration(late['p999'])} ({percent} % of a period)"
+    return f"{kind}: 999 of 1,000 packets leave within {within}, {skipped} skipped; {beside}."
+
+
+def duration(us: float) -> str:
+    """Return a time in words, to about a hundredth."""
+    return f"{us:.3g} µs" if us < 999.5 else f"{us / 1e3:.3g} ms"
 
 
 def advice(granted: Mapping[str, bool], settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:

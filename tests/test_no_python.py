@@ -60,11 +60,22 @@ class Witness:
         self._done.set()
         self._thread.join(30)
 
-    def stood_still(self, count):
-        """Return the `count` longest stretches in which this thread did nothing, as pairs of begin and end [ns]."""
+    def stood_still(self, calls):
+        """Return the longest stretch in which this thread did nothing during each call: begin and end [ns]."""
         times = np.array(self.times)
-        longest = np.sort(np.argsort(np.diff(times))[-count:])
-        return [(int(times[i]), int(times[i + 1])) for i in longest]
+        found = []
+        for before, after in calls:
+            inside = np.flatnonzero((times[1:] > before) & (times[:-1] < after))
+            longest = inside[np.argmax(np.diff(times)[inside])]
+            found.append((int(times[longest]), int(times[longest + 1])))
+        return found
+
+
+def timed(call):
+    """Return when a call began and when it ended [ns]."""
+    before = now_ns()
+    call()
+    return before, now_ns()
 
 
 def assert_ticks_and_frames_went_on(trace, begin, end):
@@ -74,7 +85,7 @@ def assert_ticks_and_frames_went_on(trace, begin, end):
     due = (end - begin) // PERIOD
     assert due > 5
     assert len(inside) >= 0.5 * due
-    assert len(np.unique(inside["motion"]["time"])) >= 0.25 * due  # of three frames a tick
+    assert len(np.unique(inside["motion"]["time"])) >= 4  # one, if the receiver needed Python
 
 
 @contextlib.contextmanager
@@ -108,10 +119,11 @@ def stand_still():
 @pytest.mark.rt
 def test_a_thread_that_holds_the_gil_moves_no_tick_and_loses_no_package(rig):
     with driven(rig) as engine, Witness() as witness:
+        calls = []
         for _ in range(5):
-            stand_still()
+            calls.append(timed(stand_still))
             time.sleep(0.05)
-    for begin, end in witness.stood_still(5):
+    for begin, end in witness.stood_still(calls):
         assert end - begin >= HELD_MS * 1e6  # no Python ran: a tick that needed the GIL would have waited as long
         assert_ticks_and_frames_went_on(engine.trace, begin, end)
 
@@ -123,15 +135,11 @@ def test_a_collection_of_many_objects_moves_no_tick_and_loses_no_package(rig, ob
     try:
         garbage = [[] for _ in range(objects)]
         with driven(rig) as engine, Witness() as witness:
-            before = now_ns()
-            gc.collect()
-            after = now_ns()
+            call = timed(gc.collect)
         assert len(garbage) == objects
     finally:
         gc.enable()
-    ((begin, end),) = witness.stood_still(1)
-    assert before < end
-    assert begin < after
+    ((begin, end),) = witness.stood_still([call])
     assert_ticks_and_frames_went_on(engine.trace, begin, end)
 
 

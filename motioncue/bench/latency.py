@@ -50,9 +50,9 @@ def engine(profile: Profile, count: int) -> Delays:
     session.watch(acceleration=1e9, rate=1e9, frozen_s=1e9, slack_s=1e9, frame_jump_s=1e9)
     period_ns = round(1e9 / profile.rate_hz)
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
-    ticks = (len(frames) + 10) * INTERVAL_NS // period_ns
+    ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to begin
     algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
-    loop = Emitter(session, algorithm, clock, period_ns=period_ns, trace=ticks)
+    loop = Emitter(session, algorithm, clock, period_ns=period_ns, fade_s=1e-3, trace=ticks)
     with sockets() as (hears, sends, sink):
         loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         hears.setblocking(False)
@@ -60,13 +60,13 @@ def engine(profile: Profile, count: int) -> Delays:
 
         def emit() -> None:
             loop.prepare_thread(output.core, output.lock_memory)
-            loop.run(ticks=ticks)
+            loop.run()
 
         def hear() -> None:
             prepare_receiver()
             receiver.run()
 
-        with running(hear, receiver.stop), running(emit):
+        with running(hear, receiver.stop), running(emit, loop.stop):
             sends.sendto(read_packages(sample_recording())[0], hears.getsockname())  # announces the car's axes
             sent, arrived = play(frames, sends, hears)
     trace = loop.trace

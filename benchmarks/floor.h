@@ -55,6 +55,7 @@ void floor_pack(const cue_t *in, uint8_t *packets, int64_t n);
 void floor_step(rig_t *rig, const telemetry_t *in, uint8_t *packets, int64_t n);
 
 int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int port, int64_t n);
+int64_t floor_receive(int fd, int64_t *received, int64_t n);
 void floor_pace(int64_t period, int fd, int port, int64_t *late, int64_t n);
 int64_t floor_receive(int fd, int64_t *received, int64_t n);
 #endif

@@ -85,6 +85,7 @@ ctypedef struct IntakeState:
     Motion motion
     Watch watch             # does a frame continue the drive?
     Publication publication
+    bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
     Slot newest             # of Publication: receiver to emitter
     Counters counters
     Events events

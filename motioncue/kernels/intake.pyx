@@ -171,7 +171,8 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
         p.limit = s.watch.limit
         if not again:       # a freeze counts once
             mc_count(&s.counters.events[reason], 1)
-    slot_write(&s.newest, &s.publication, sizeof(Publication))
+    if not s.alone:
+        slot_write(&s.newest, &s.publication, sizeof(Publication))
 
 
 cdef bint holds(const Constant* c, const uint8_t* package, int size) noexcept nogil:

@@ -1,6 +1,8 @@
 """A simulator's package in, a platform's packets out, in one call: for a loop of one's own."""
 
 cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
@@ -12,7 +14,7 @@ from motioncue.kernels.intake cimport (
     REPLY_BYTES, Intake, IntakeState, Reply, intake_begin, intake_take, reply_write,
 )
 from motioncue.kernels.limiter cimport CueLimits
-from motioncue.kernels.records cimport Actuation
+from motioncue.kernels.records cimport Actuation, Publication
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport mc_count
@@ -21,7 +23,7 @@ from motioncue.kernels.stepper cimport Cueing, cueing_reset, cueing_tick
 __all__ = ["Relay"]
 
 cdef enum:
-    PACKAGE_BYTES = 4096
+    LARGEST = 1 << 20       # more is no package of anything: its size is wrong even when cut
     PACKETS = 8
 
 
@@ -41,7 +43,7 @@ cdef class Relay:
     Parameters
     ----------
     source : Intake
-        Takes whole packages, gives motion and replies; nobody else feeds it.
+        Takes whole packages, gives motion and replies; nobody else feeds it or asks it for the newest motion.
     algorithm : Algorithm
         Designed for the rate of the steps.
     limits : CueLimits
@@ -59,8 +61,6 @@ cdef class Relay:
 
     Attributes
     ----------
-    package : ndarray of uint8
-        Put the simulator's bytes here, such as with ``recv_into``.
     packets : dict of str to ndarray of uint8
         The platform's packets, encoded anew in place by each step.
     source : Intake
@@ -75,13 +75,11 @@ cdef class Relay:
     cdef IntakeState* _intake
     cdef Time _time
     cdef Actuation _actuation
-    cdef uint8_t* _package
     cdef Packet _packets[PACKETS]
     cdef int _packet_count
     cdef uint8_t _reply[REPLY_BYTES]
     cdef int _reply_size
     cdef tuple _alive           # owns what the pointers point to
-    cdef readonly object package
     cdef readonly dict packets
     cdef readonly Intake source
 
@@ -94,11 +92,8 @@ cdef class Relay:
         cdef Packet* packet
         if len(packets) > PACKETS:
             raise ValueError(f"packets: found {len(packets)}, allowed are {PACKETS}")
-        self.package = np.zeros(PACKAGE_BYTES, np.uint8)
-        view = self.package
-        self._package = &view[0]
         self.packets = {}
-        alive = [view]
+        alive = []
         for name, (table, data, last) in packets.items():
             if len(data) != table.size:
                 raise ValueError(f"packet {name}: found {len(data)} bytes, allowed are {table.size}")
@@ -114,22 +109,24 @@ cdef class Relay:
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
+        self._intake.alone = True
         intake_begin(self._intake, self._time.now(self._time.memory))
 
-    cdef void take(self, int size) noexcept nogil:
-        cdef const Reply* reply = intake_take(self._intake, self._package, size, self._time.now(self._time.memory))
-        self._reply_size = reply_write(reply, self._package, size, self._reply)
+    cdef void take(self, const uint8_t* package, int size) noexcept nogil:
+        cdef const Reply* reply = intake_take(self._intake, package, size, self._time.now(self._time.memory))
+        self._reply_size = reply_write(reply, package, size, self._reply)
         if self._reply_size:
             mc_count(&self._intake.counters.replies, 1)
 
-    cdef bint tick(self, int size) noexcept nogil:
-        cdef Packet* packet
+    cdef bint tick(self, const uint8_t* package, int size) noexcept nogil:
+        cdef const Publication* newest = &self._intake.publication
         cdef Actuation* a = &self._actuation
+        cdef Packet* packet
         cdef int i
         self._reply_size = 0
         if size:
-            self.take(size)
-        if self._intake.publication.epoch == 0 or not cueing_tick(&self._cueing, &self._intake.publication.motion, &a.cue):
+            self.take(package, size)
+        if newest.epoch == 0 or not cueing_tick(&self._cueing, &newest.motion, &a.cue):
             return False
         up_vector(self._cueing.algorithm.attitude, a.cue.roll, a.cue.pitch, a.cue.yaw, &a.up_east)
         for i in range(self._packet_count):
@@ -139,32 +136,33 @@ cdef class Relay:
                 seal(packet.seal, packet.bytes)
         return True
 
+    cdef bint flushed(self, const void* package, Py_ssize_t size) noexcept nogil:
+        cdef uint64_t fpu = mc_flush_denormals()
+        cdef bint done = self.tick(<const uint8_t*>package, <int>min(size, <Py_ssize_t>LARGEST))
+        mc_restore_fpu(fpu)
+        return done
+
     @cython.binding(False)
-    def step(self, int size):
+    def step(self, package):
         """Take what has come, cue the newest motion, encode the packets.
 
         Parameters
         ----------
-        size : int
-            Of the whole package that `package` begins with [bytes]; 0 if none has come since the last step.
+        package : bytes-like
+            One whole package of the simulator; empty if none has come since the last step.
 
         Returns
         -------
         bool
             False if there is nothing to send, because no frame has come yet: then the packets are as they were.
-
-        Raises
-        ------
-        ValueError
-            If `size` is more than `package` holds.
         """
-        cdef uint64_t fpu
+        cdef Py_buffer view
         cdef bint done
-        if not 0 <= size <= PACKAGE_BYTES:
-            raise ValueError(f"size: found {size}, allowed is 0 to {PACKAGE_BYTES}")
-        fpu = mc_flush_denormals()
-        done = self.tick(size)
-        mc_restore_fpu(fpu)
+        if isinstance(package, bytes):      # the usual case, without the ceremony
+            return self.flushed(PyBytes_AS_STRING(package), PyBytes_GET_SIZE(package))
+        PyObject_GetBuffer(package, &view, PyBUF_SIMPLE)
+        done = self.flushed(view.buf, view.len)
+        PyBuffer_Release(&view)
         return done
 
     @property

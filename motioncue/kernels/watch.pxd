@@ -4,7 +4,7 @@ Everything is compared with what the frames themselves say (speed, acceleration,
 have passed, so that lost, late and bunched frames of an honest drive never count.
 """
 
-from libc.math cimport cos, fabs, sin, sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
@@ -12,6 +12,7 @@ from motioncue.kernels.reasons cimport (
     ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED, TELEPORT,
 )
 from motioncue.kernels.records cimport Motion, Telemetry
+from motioncue.kernels.rotation cimport Turn, turn
 
 
 cdef enum:
@@ -54,18 +55,16 @@ cdef inline double turned(const double* a, const double* b) noexcept nogil:
 
 
 cdef inline void axes_of(const Motion* m, double* out) noexcept nogil:
-    cdef double sr = sin(m.roll)
-    cdef double cr = cos(m.roll)
-    cdef double sp = sin(m.pitch)
-    cdef double cp = cos(m.pitch)
-    cdef double sy = sin(m.yaw)
-    cdef double cy = cos(m.yaw)
-    out[0] = cp * cy
-    out[1] = cp * sy
-    out[2] = -sp
-    out[3] = sr * sp * cy - cr * sy
-    out[4] = sr * sp * sy + cr * cy
-    out[5] = sr * cp
+    cdef Turn roll, pitch, yaw
+    turn(&roll, m.roll)
+    turn(&pitch, m.pitch)
+    turn(&yaw, m.yaw)
+    out[0] = pitch.cosine * yaw.cosine
+    out[1] = pitch.cosine * yaw.sine
+    out[2] = -pitch.sine
+    out[3] = roll.sine * pitch.sine * yaw.cosine - roll.cosine * yaw.sine
+    out[4] = roll.sine * pitch.sine * yaw.sine + roll.cosine * yaw.cosine
+    out[5] = roll.sine * pitch.cosine
 
 
 cdef inline int exceeded(Watch* w, int reason, double value, double limit) noexcept nogil:

@@ -88,8 +88,8 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     Examples
     --------
     >>> relay = motioncue.relay("ccd-dk-washout")
-    >>> while True:                     # doctest: +SKIP    (sockets; each read is one whole package)
-    ...     if relay.step(simulator.recv_into(relay.package)):
+    >>> while True:                         # doctest: +SKIP    (sockets; each read is one whole package)
+    ...     if relay.step(simulator.recv(4096)):
     ...         platform.send(relay.packets["motion"])
     ...     simulator.send(relay.reply)
     """

@@ -37,7 +37,7 @@ def machines():
 
 
 def choose(str name):
-    """Let algorithms and rigs made from now on use the loops of one kind of machine: all give the same bits.
+    """Let what is made from now on use the loops of one kind of machine: all give the same bits.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Many washouts in one call: their coefficients and states are laid out so that a tick does several at once."""
+"""Many washouts in one call, laid out so that a tick does several of them at once."""
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 from libc.string cimport memset
@@ -33,6 +33,8 @@ cdef class Washouts:
     ------
     ValueError
         If there is no washout, or not as many limits.
+    TypeError
+        If they are something else.
 
     Notes
     -----
@@ -40,15 +42,19 @@ cdef class Washouts:
     block that is not full costs as much as a full one.
     """
 
-    def __init__(self, washouts, limits=None):
+    def __init__(self, washouts, limits=()):
         cdef int64_t i, blocks
         cdef ClassicalWashout washout
-        washouts = list(washouts)
+        washouts, limits = list(washouts), list(limits)
         if not washouts:
             raise ValueError("washouts: found none, allowed is one or more")
-        self.alive = [] if limits is None else list(limits)
-        if limits is not None and len(self.alive) != len(washouts):
-            raise ValueError(f"limits: found {len(self.alive)}, allowed are {len(washouts)}, one a rig")
+        for name, kind, members in (("washouts", ClassicalWashout, washouts), ("limits", CueLimits, limits)):
+            for member in members:
+                if not isinstance(member, kind):
+                    raise TypeError(f"{name}: found {member!r}, allowed are objects of {kind.__name__}")
+        self.alive = limits
+        if limits and len(limits) != len(washouts):
+            raise ValueError(f"limits: found {len(limits)}, allowed are {len(washouts)}, one a rig")
         self.machine = chosen()
         self.n = len(washouts)
         blocks = (self.n + self.machine.lanes - 1) // self.machine.lanes
@@ -59,10 +65,10 @@ cdef class Washouts:
             self.store(i, &washout.washout)
         self.reset_one = washout.calls.reset
         self.limits = NULL
-        if any([(<CueLimits?>kept).set.count for kept in self.alive]):
+        if any([(<CueLimits>kept).set.count for kept in self.alive]):
             self.owned = np.array([<uintptr_t>&(<CueLimits>kept).set for kept in self.alive], dtype=np.uintp)
             self.limits = <LimitSet**>&self.owned[0]
-        self.motion_array = self.cue_array = None
+        self.motion_array = self.cue_array = self       # which nobody can mean
 
     def __len__(self):
         """Return how many rigs there are."""
@@ -114,6 +120,8 @@ cdef class Washouts:
 
     cdef int bind(self, motion, cue) except -1:
         """Look at arrays that were not given last time; they stay looked at, and alive, until others are given."""
+        if motion is None or cue is None:
+            raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion
         cdef Cue[::1] cues = cue
         if motions.shape[0] != self.n or cues.shape[0] != self.n:
@@ -136,6 +144,8 @@ cdef class Washouts:
         ------
         ValueError
             If an array has another dtype or shape.
+        TypeError
+            If there is no array.
 
         Notes
         -----

@@ -62,7 +62,7 @@ INLINE void NAME(sin_cos)(real x, real *sine, real *cosine) {
         + zz * ((0x1.a01a019c81627p-16 + z * -0x1.27e4f7e8b96e6p-22)
                 + zz * (0x1.1ee9d65c8abcdp-29 + z * -0x1.8fa3ed3e72f7fp-37));
     const real cube = z * r, half = 0.5 * z, top = 1.0 - half;
-    const real s = r + (cube * (z * ps - 0x1.5555555555555p-3) + (tail - half * tail));
+    const real s = r - (cube * (0x1.5555555555555p-3 - z * ps) + (half * tail - tail)); /* keeps -0 */
     const real c = top + ((((1.0 - top) - half) - r * tail) + zz * pc);
     *sine = s;
     *cosine = c;

@@ -13,7 +13,7 @@ __all__ = ["Rigs"]
 
 
 class Rigs(Washouts):
-    """Rigs that are stepped together, each as its own profile says, at a quarter of what each would cost alone.
+    """Rigs that are stepped together, each as its own profile says.
 
     Parameters
     ----------

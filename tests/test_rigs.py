@@ -1,0 +1,182 @@
+"""Many rigs in one call: what each would do by itself, to the last bit."""
+
+import sys
+
+import numpy as np
+import pytest
+from test_lanes import DRIVES, RATE_HZ, SETTINGS, bits, drive, machine  # noqa: F401 the fixture
+
+import motioncue
+from motioncue import ConfigError, load_profile
+from motioncue.cueing import design
+from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.rigs import Washouts
+from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+
+
+def washouts(n):
+    """Return as many washouts, no two alike."""
+    settings = list(SETTINGS.values())
+    profiles = [load_profile("ccd-dk-washout", *settings[i % 3], f"cueing.surge.gain={0.3 + i / n}") for i in range(n)]
+    return [design(profile.cueing, RATE_HZ) for profile in profiles]
+
+
+def drives(rng, ticks, n):
+    """Return a drive for each rig, shape (ticks, n), calm ones beside wild ones."""
+    kinds = list(DRIVES.values())
+    return np.stack([drive(rng, ticks, **kinds[i % len(kinds)]) for i in range(n)], axis=1)
+
+
+def alone(rigs, motion):
+    return np.stack([rig.process(np.ascontiguousarray(motion[:, i])) for i, rig in enumerate(rigs)], axis=1)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 20])
+def test_rigs_together_give_the_bits_of_each_alone(machine, rng, n):  # noqa: F811
+    motion = drives(rng, 150, n)
+    rigs, cue = Washouts(washouts(n)), np.zeros((150, n), CUE_DTYPE)
+    for i in range(150):
+        rigs.step(motion[i], cue[i])
+    right = alone(washouts(n), motion)
+    assert bits(cue) == bits(right)
+    assert np.ptp(cue["pitch"]) > 0
+    again = Washouts(washouts(n))
+    assert bits(np.concatenate([again.process(motion[:1]), again.process(motion[1:])])) == bits(right)
+
+
+def test_a_rig_that_is_reset_starts_again_while_the_others_go_on(machine, rng):  # noqa: F811
+    motion = drives(rng, 100, 11)
+    rigs, each = Washouts(washouts(11)), washouts(11)
+    first, right = rigs.process(motion[:50]), alone(each, motion[:50])
+    assert bits(first) == bits(right)
+    rigs.reset([0, 9])
+    each[0].reset()
+    each[9].reset()
+    second = rigs.process(motion[50:])
+    assert bits(second) == bits(alone(each, motion[50:]))
+    assert abs(second["surge_displacement"][0, 0]) < 1e-15
+    assert abs(second["surge_displacement"][0, 1]) > 1e-9
+    rigs.reset()
+    assert bits(rigs.process(motion)) == bits(alone(washouts(11), motion))
+
+
+def test_a_spoiled_rig_spoils_no_other(machine, rng):  # noqa: F811
+    motion = drives(rng, 60, 8)
+    motion["surge"][20, 3] = np.nan
+    cue = Washouts(washouts(8)).process(motion)
+    assert np.isnan(cue["surge"][20:, 3]).all()
+    others = [0, 1, 2, 4, 5, 6, 7]
+    assert bits(cue[:, others]) == bits(alone(washouts(8), motion)[:, others])
+
+
+def test_other_arrays_are_looked_at_and_the_same_ones_are_not_kept_from_changing(rng):
+    motion, rigs = drives(rng, 4, 3), Washouts(washouts(3))
+    inputs, cue, other = motion[0].copy(), np.zeros(3, CUE_DTYPE), np.zeros(3, CUE_DTYPE)
+    rigs.step(inputs, cue)
+    inputs[:] = motion[1]
+    rigs.step(inputs, cue)
+    rigs.step(motion[2], other)
+    right = alone(washouts(3), motion)
+    assert bits(cue) == bits(right[1])
+    assert bits(other) == bits(right[2])
+
+
+def test_a_step_allocates_nothing(rng):
+    motion, rigs, cue = drives(rng, 1, 64)[0], Washouts(washouts(64)), np.zeros(64, CUE_DTYPE)
+    rigs.step(motion, cue)
+    before = sys.getallocatedblocks()
+    for _ in range(10_000):
+        rigs.step(motion, cue)
+    assert sys.getallocatedblocks() - before < 100
+
+
+@pytest.mark.parametrize(
+    ("motion", "cue"),
+    [
+        (np.zeros(2, MOTION_DTYPE), np.zeros(3, CUE_DTYPE)),
+        (np.zeros(3, MOTION_DTYPE), np.zeros(4, CUE_DTYPE)),
+        (np.zeros(3, CUE_DTYPE), np.zeros(3, CUE_DTYPE)),
+        (np.zeros(6, MOTION_DTYPE)[::2], np.zeros(3, CUE_DTYPE)),
+        (np.zeros((3, 1), MOTION_DTYPE), np.zeros(3, CUE_DTYPE)),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused_and_change_nothing(rng, motion, cue):
+    rigs, good, right = Washouts(washouts(3)), drives(rng, 2, 3), np.zeros(3, CUE_DTYPE)
+    rigs.step(good[0], right)
+    with pytest.raises(ValueError, match=r"shape|dtype|contiguous|dimensions"):
+        rigs.step(motion, cue)
+    rigs.step(good[1], right)
+    assert bits(right) == bits(alone(washouts(3), good)[1])
+
+
+def test_what_is_no_array_is_refused():
+    with pytest.raises(TypeError):
+        Washouts(washouts(1)).step(None, None)
+    with pytest.raises(TypeError):
+        Washouts(washouts(1)).process(None)
+
+
+def test_batches_that_do_not_fit_are_refused():
+    rigs = Washouts(washouts(3))
+    with pytest.raises(ValueError, match=r"allowed is \(ticks, 3\)"):
+        rigs.process(np.zeros((5, 2), MOTION_DTYPE))
+    with pytest.raises(ValueError, match=r"allowed is \(ticks, 3\)"):
+        rigs.process(np.zeros((5, 3), MOTION_DTYPE), np.zeros((4, 3), CUE_DTYPE))
+    assert rigs.process(np.zeros((0, 3), MOTION_DTYPE)).shape == (0, 3)
+
+
+def test_rigs_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="none"):
+        Washouts([])
+    with pytest.raises(ValueError, match="one a rig"):
+        Washouts(washouts(2), [CueLimits()])
+    with pytest.raises(TypeError, match="found None, allowed are objects of ClassicalWashout"):
+        Washouts([None])
+    with pytest.raises(TypeError, match="allowed are objects of CueLimits"):
+        Washouts(washouts(1), [None])
+    with pytest.raises(IndexError, match="found 2, allowed are 0 to 1"):
+        Washouts(washouts(2)).reset([2])
+    with pytest.raises(IndexError, match="found -1"):
+        Washouts(washouts(2)).reset([-1])
+
+
+# ---- from profiles ---------------------------------------------------------------------------------------------------
+
+
+def test_rigs_of_profiles_do_what_cue_does_limits_included(rng):
+    profiles = [
+        "ccd-dk-washout",
+        load_profile("ccd-dk-washout", "cueing.preset=utias", "output.rate_hz=100"),
+        load_profile("ccd-dk-washout", "limits.pitch.value_deg=1"),
+    ]
+    motion = drives(rng, 300, 3)
+    motion[:, :] = motion[:, 1:2]
+    rigs = motioncue.Rigs(profiles)
+    assert len(rigs) == 3
+    right = np.stack(
+        [motioncue.cue(profile, np.ascontiguousarray(motion[:, i])) for i, profile in enumerate(profiles)], axis=1
+    )
+    for _ in range(2):  # again after a reset: the limits begin at rest too
+        assert bits(rigs.process(motion)) == bits(right)
+        rigs.reset()
+    free = load_profile("ccd-dk-washout")
+    assert bits(design(free.cueing, RATE_HZ).process(np.ascontiguousarray(motion[:, 2]))) != bits(right[:, 2])
+
+
+def test_one_profile_serves_as_many_rigs_as_asked_for():
+    assert len(motioncue.Rigs("ccd-dk-washout", 5)) == 5
+    assert len(motioncue.Rigs(load_profile("ccd-dk-washout"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ccd-dk", 2), "rig 0: cueing.algorithm: found direct, allowed is classical"),
+        ((["ccd-dk-washout"], 2), "n: found 2"),
+        (([],), "found none"),
+        (("ccd-dk-washout", 0), "found none"),
+    ],
+)
+def test_profiles_that_cannot_be_rigs_are_refused(arguments, message):
+    with pytest.raises(ConfigError, match=message):
+        motioncue.Rigs(*arguments)

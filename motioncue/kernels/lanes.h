@@ -27,6 +27,18 @@ static inline void mc_pass(const double *motion, double *cue) {
     memcpy(cue + MC_CUE_TIME, motion + MC_MOTION_TIME, sizeof *cue);
 }
 
+/* Have the memory of a motion that will be read, and of a cue that will be written, fetched in the meantime. */
+static inline void mc_fetch(const double *motion, const double *cue) {
+#ifdef __GNUC__
+    __builtin_prefetch(motion);
+    __builtin_prefetch(motion + 8);
+    __builtin_prefetch(cue, 1);
+    __builtin_prefetch(cue + 8, 1);
+#else
+    (void)motion, (void)cue;
+#endif
+}
+
 #if defined(__GNUC__) && !defined(_WIN32)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed to inlined functions only */

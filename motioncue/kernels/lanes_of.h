@@ -53,6 +53,7 @@ static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) 
             double *to = (double *)&responses[i / LANES] + i % LANES;
             mc_Demand demand;
             mc_Response response;
+            mc_fetch(motion + (32 + i) * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
 #pragma GCC unroll 32
             for (int k = 0; k < MC_DEMAND_SIZE; k++) ((double *)&demand)[k] = from[k * LANES];
             mc_washout_move(w, &demand, &response);
@@ -76,6 +77,7 @@ static void NAME(tick)(void *blocks, const void *motions, void *cues, int64_t n)
     real in[MC_MOTION_SIZE], out[MC_CUE_SIZE];
     for (; n > 0; n -= LANES, w++, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
         const int whole = n >= LANES;
+        for (int i = 2 * LANES; i < 3 * LANES; i++) mc_fetch(motion + i * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
         if (!whole) memcpy(some, motion, (size_t)n * MC_MOTION_SIZE * sizeof *motion);
         NAME(read)(whole ? motion : some, in);
         NAME(washout_step)(w, in, out);

@@ -94,10 +94,6 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
         project(r, frame.car[i], axes[i])
 
     project(axes, frame.world[2], down)
-    motion.pitch = angle_of(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))     # asin loses 8 digits at +-90 degrees
-    motion.roll = angle_of(down[1], down[2])
-    motion.yaw = angle_of(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
-
     project(axes, telemetry.acceleration, a)
     turning = <const double (*)[3]>frame.car if frame.rates_in_car else <const double (*)[3]>axes
     project(turning, telemetry.angular_velocity, omega)
@@ -111,6 +107,9 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     for i in range(3):
         a[i] += arm[i]
     cross(omega, whirl, arm)
+    motion.pitch = angle_of(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))     # asin loses 8 digits at +-90 degrees
+    motion.roll = angle_of(down[1], down[2])
+    motion.yaw = angle_of(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
     motion.surge = a[0] + arm[0]
     motion.sway = a[1] + arm[1]
     motion.heave = -(a[2] + arm[2])

@@ -54,10 +54,10 @@ static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) 
             mc_Demand demand;
             mc_Response response;
             mc_fetch(motion + (32 + i) * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
-#pragma GCC unroll 32
+            MC_UNROLL
             for (int k = 0; k < MC_DEMAND_SIZE; k++) ((double *)&demand)[k] = from[k * LANES];
             mc_washout_move(w, &demand, &response);
-#pragma GCC unroll 32
+            MC_UNROLL
             for (int k = 0; k < MC_RESPONSE_SIZE; k++) to[k * LANES] = ((const double *)&response)[k];
         }
         for (int g = 0; g < NAME(GROUPS); g++) {

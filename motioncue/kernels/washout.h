@@ -183,6 +183,7 @@ INLINE void NAME(washout_out)(const NAME(Washout) *w, const NAME(Response) *out,
     cue[MC_HEAVE_DISPLACEMENT] = -out->travel[2];
 }
 
+/* One tick; what the washout does not change (speed, engine speed, time) is for the caller to pass on. */
 INLINE void NAME(washout_step)(NAME(Washout) *w, const real *motion, real *cue) {
     NAME(Demand) demand;
     NAME(Response) response;
@@ -192,6 +193,4 @@ INLINE void NAME(washout_step)(NAME(Washout) *w, const real *motion, real *cue) 
     NAME(washout_aim)(&demand);
     NAME(washout_move)(w, &demand, &response);
     NAME(washout_out)(w, &response, &w->platform[2], cue);
-    cue[MC_SPEED] = motion[MC_SPEED];
-    cue[MC_ENGINE_SPEED] = motion[MC_ENGINE_SPEED];
 }

@@ -41,6 +41,8 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
 cdef inline void washout_step(Washout* w, const Motion* motion, Cue* cue) noexcept nogil:
     """Do one tick; leaves cue.time alone."""
     mc_washout_step(w, <const double*>motion, <double*>cue)
+    cue.speed = motion.speed
+    cue.engine_speed = motion.engine_speed
 
 
 cdef class ClassicalWashout(Algorithm):

@@ -77,7 +77,11 @@ class Rig:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
             module = protocols.source(self._profile.source.system)
             endpoints = _private_endpoints(module.SCHEMES, len(self._profile.source.endpoints), folder)
-            source = msgspec.structs.replace(self._profile.source, endpoint=endpoints, forward=())
+            # Where a simulator expects the answers elsewhere than where it sends from, nobody else may.
+            answers = {"reply_port"} & {*module.Options.__struct_fields__}
+            private = {name: _free_port(socket.SOCK_DGRAM) for name in answers}
+            options = {**self._profile.source.options, **private}
+            source = msgspec.structs.replace(self._profile.source, endpoint=endpoints, forward=(), options=options)
             self.platform, urls = _listening(self._profile.outputs[0])
             stack.callback(self.platform.close)
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
@@ -85,7 +89,7 @@ class Rig:
             stack.enter_context(_running(self.platform.run, self.platform.stop))
             stack.callback(self._drain)
             self.engine = stack.enter_context(Engine(self.profile))
-            self.simulator = make_simulator(source.system, endpoints, self._packages)
+            self.simulator = make_simulator(source.system, endpoints, self._packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order is turned: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)

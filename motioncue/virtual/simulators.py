@@ -82,8 +82,8 @@ def recorded_packages(
     return list(_module(system).recorded(path, rate_hz, duration_s))
 
 
-def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any]) -> Any:
-    """Return a simulator that will play `packages` to the engine at `urls`.
+def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:
+    """Return a simulator that will play `packages` to the engine at `urls`, with settings of its own.
 
     Raises
     ------
@@ -94,4 +94,4 @@ def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any]) ->
     """
     module = _module(system)
     check_endpoints(protocols.source(system), urls)
-    return module.Simulator(urls, packages)
+    return module.Simulator(urls, packages, **settings)

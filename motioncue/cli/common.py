@@ -11,7 +11,9 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["duration_option", "echo", "json_option", "logged", "positive", "print_json", "strict"]
+from motioncue import protocols
+
+__all__ = ["duration_option", "echo", "json_option", "logged", "naming_systems", "positive", "print_json", "strict"]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -26,6 +28,15 @@ def positive(ctx: click.Context, param: click.Parameter, value: float | None) ->
 def duration_option(text: str) -> Callable[[Decorated], Decorated]:
     """Return the option ``--duration``."""
     return click.option("--duration", type=float, callback=positive, metavar="S", help=text)
+
+
+def naming_systems(command: click.Command, attribute: str) -> None:
+    """Say in a command's help which systems it knows: those that have something."""
+    assert command.help is not None
+    names = protocols.having(attribute)
+    command.help = command.help.replace(
+        "<systems>", f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
+    )
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import echo, print_json
+from motioncue.cli.common import echo, naming_systems, print_json
 from motioncue.errors import PacketError
 from motioncue.recording.read import LARGEST, parse_recording, quoted, read_bytes
 
@@ -23,7 +23,7 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
     """Say what is in a packet: every field with its unit.
 
     \b
-    SYSTEM is city-car-driving, beamng, beamng-simulink, morai, vehicle-physics-pro or dk.
+    SYSTEM is <systems>.
     FILE holds packets one after the other, or is a network capture; - is standard input.
     Example:  motioncue decode city-car-driving --hex "04 00 01 00"
     """
@@ -43,6 +43,9 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
             print_json({"system": system, "message": packet.name, "fields": fields})
         else:
             _print(system, packet, fields)
+
+
+naming_systems(command, "identify")
 
 
 def _read(file: str) -> bytes:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, logged, print_json
+from motioncue.cli.common import duration_option, json_option, logged, naming_systems, print_json
 from motioncue.cli.history import History, Rate
 from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
@@ -33,7 +33,7 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, as_
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
     \b
-    SYSTEM is dk (a platform) or a simulator: city-car-driving, beamng, beamng-simulink, morai, vehicle-physics-pro.
+    SYSTEM is <systems>.
     Example:  motioncue listen dk --at udp://127.0.0.1:4445 --at udp://127.0.0.1:4444
     """
     live = wanted()
@@ -43,6 +43,9 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, as_
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
             print_json(stats)
+
+
+naming_systems(command, "identify")
 
 
 Outcome = tuple[dict[str, Any], list[tuple[str, str]]]

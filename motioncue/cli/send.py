@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, positive, print_json
+from motioncue.cli.common import duration_option, json_option, naming_systems, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
 from motioncue.protocols.commands import assigned
@@ -46,7 +46,7 @@ def command(
     """Send a command to a simulator: it may move the car, so nothing else here does.
 
     \b
-    SYSTEM is beamng-simulink, morai or vehicle-physics-pro; a MESSAGE that is none says which there are.
+    SYSTEM is <systems>; a MESSAGE that is none says which there are.
     FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
     Example:  motioncue send beamng-simulink control --to udp://127.0.0.1:64891 --id 100000 brake_pedal=0.5
     """
@@ -89,6 +89,9 @@ def command(
     print_summary(f"motioncue send · {system}, {message}", rows)
     if as_json:
         print_json(stats)
+
+
+naming_systems(command, "COMMANDS")
 
 
 def _send(

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, positive, print_json
+from motioncue.cli.common import duration_option, json_option, logged, naming_systems, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
 from motioncue.errors import MotioncueError
@@ -43,7 +43,7 @@ def command(
     """Play a simulator: wait for the engine, then send a recording or a virtual drive.
 
     \b
-    SYSTEM is city-car-driving, beamng, beamng-simulink, morai or vehicle-physics-pro.
+    SYSTEM is <systems>.
     Example:  motioncue simulate city-car-driving --to pipe://DynamicCabPipe --recording sample
     """
     if recording is not None and drive is not None:
@@ -82,6 +82,9 @@ def command(
         )
         if as_json:
             print_json(stats)
+
+
+naming_systems(command, "session")
 
 
 def play(simulator: Any, interrupts: Interrupts) -> float:

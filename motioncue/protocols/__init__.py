@@ -15,7 +15,7 @@ from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, m
 from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import Packet
 
-__all__ = ["SYSTEMS", "command", "compose", "platform", "source", "system"]
+__all__ = ["SYSTEMS", "command", "compose", "having", "platform", "source", "system"]
 
 SYSTEMS: dict[str, ModuleType] = {
     "beamng": beamng,
@@ -27,8 +27,13 @@ SYSTEMS: dict[str, ModuleType] = {
 }
 
 
+def having(attribute: str) -> list[str]:
+    """Return the names of the systems whose module has something."""
+    return [name for name, module in SYSTEMS.items() if hasattr(module, attribute)]
+
+
 def _find(name: str, attribute: str, key: str) -> ModuleType:
-    allowed = [known for known, module in SYSTEMS.items() if hasattr(module, attribute)]
+    allowed = having(attribute)
     if name not in allowed:
         raise ConfigError(f"{key}: found {name!r}, allowed {'is' if len(allowed) == 1 else 'are'} {', '.join(allowed)}")
     return SYSTEMS[name]

@@ -110,7 +110,7 @@ def _file(file: str, system: str | None, rate: float | None) -> Heard:
 
 
 def _sources() -> list[str]:
-    return [name for name, module in protocols.SYSTEMS.items() if hasattr(module, "session")]
+    return protocols.having("session")
 
 
 def _told_by_file(data: bytes, file: str) -> str:

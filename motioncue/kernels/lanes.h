@@ -8,7 +8,6 @@
 #include "motioncue/kernels/scalar.h"
 
 enum {
-    MC_WASHOUT_SIZE = sizeof(mc_Washout) / sizeof(double),
     MC_DEMAND_SIZE = sizeof(mc_Demand) / sizeof(double),
     MC_RESPONSE_SIZE = sizeof(mc_Response) / sizeof(double)
 };

@@ -6,7 +6,7 @@ from libc.string cimport memset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.lanes cimport chosen
 from motioncue.kernels.limiter cimport CueLimits, LimiterState, limit_cue
-from motioncue.kernels.washout cimport ClassicalWashout, Washout
+from motioncue.kernels.washout cimport WASHOUT_SIZE, ClassicalWashout, Washout
 
 import numpy as np
 
@@ -16,7 +16,6 @@ __all__ = ["Washouts"]
 
 cdef enum:
     ALIGNMENT = 64                                      # of the widest lanes [bytes]
-    FIELDS = sizeof(Washout) // sizeof(double)
 
 
 cdef class Washouts:
@@ -58,7 +57,7 @@ cdef class Washouts:
         self.machine = chosen()
         self.n = len(washouts)
         blocks = (self.n + self.machine.lanes - 1) // self.machine.lanes
-        self.memory = np.zeros(blocks * self.machine.lanes * FIELDS + ALIGNMENT // sizeof(double))
+        self.memory = np.zeros(blocks * self.machine.lanes * WASHOUT_SIZE + ALIGNMENT // sizeof(double))
         self.blocks = &self.memory[0] + (-<uintptr_t>&self.memory[0] % ALIGNMENT) // sizeof(double)
         for i in range(blocks * self.machine.lanes):
             washout = washouts[min(i, self.n - 1)]      # lanes that are left over do as the last rig
@@ -77,11 +76,11 @@ cdef class Washouts:
     cdef double* place(self, int64_t rig) noexcept nogil:
         """Return where a rig's first double is; the others follow at the distance of a block's lanes."""
         cdef int lanes = self.machine.lanes
-        return self.blocks + rig // lanes * lanes * FIELDS + rig % lanes
+        return self.blocks + rig // lanes * lanes * WASHOUT_SIZE + rig % lanes
 
     cdef void store(self, int64_t rig, const Washout* washout) noexcept nogil:
         cdef int k
-        for k in range(FIELDS):
+        for k in range(WASHOUT_SIZE):
             self.place(rig)[k * self.machine.lanes] = (<const double*>washout)[k]
 
     def reset(self, rigs=None):
@@ -104,7 +103,7 @@ cdef class Washouts:
             if not 0 <= rig < self.n:
                 raise IndexError(f"rigs: found {rig}, allowed are 0 to {self.n - 1}")
             i = rig
-            for k in range(FIELDS):
+            for k in range(WASHOUT_SIZE):
                 (<double*>&washout)[k] = self.place(i)[k * self.machine.lanes]
             self.reset_one(&washout)
             self.store(i, &washout)

@@ -35,6 +35,9 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         double ticks_per_second
         double primed           # 0 before the first tick, then 1
 
+    enum:
+        WASHOUT_SIZE "MC_WASHOUT_SIZE"      # how many doubles a Washout is
+
     void mc_washout_step(Washout* w, const double* motion, double* cue)
 
 

@@ -57,12 +57,12 @@ static inline int64_t mc_reduce_far(double x, double *r, double *tail) {
     const double a = 0x1.921fb5p+0, b = 0x1.110b46p-26, c = 0x1.1a62633145c07p-54; /* half pi: 25, 24 bits, the rest */
     double head = high * 0x1p27 + high;
     head -= head - high;
-    const double near = high * (a + b);
-    const double rest = (((head * a - near) + head * b) + (high - head) * a) + (high - head) * b + high * c + low * a;
-    const double sum = near + rest;
+    const double base = high * (a + b);
+    const double rest = (((head * a - base) + head * b) + (high - head) * a) + (high - head) * b + high * c + low * a;
+    const double sum = base + rest;
     const int minus = (flip != 0) != (x < 0.0);
     *r = minus ? -sum : sum;
-    *tail = minus ? -(rest - (sum - near)) : rest - (sum - near);
+    *tail = minus ? -(rest - (sum - base)) : rest - (sum - base);
     return x < 0.0 ? -quarters : quarters;
 }
 #endif

@@ -36,13 +36,13 @@ INLINE word NAME(reduce)(real x, real *r, real *tail) {
 
 /* Fill sine and cosine of x [rad]. */
 INLINE void NAME(sin_cos)(real x, real *sine, real *cosine) {
-    const flag far = NAME(magnitude)(x) > ALL(MC_QUARTER_PI);
+    const flag distant = NAME(magnitude)(x) > ALL(MC_QUARTER_PI);
     real r = x, tail = ALL(0.0);
     word turns = WORD(tail);
-    if (NAME(any)(far)) {
+    if (NAME(any)(distant)) {
         turns = NAME(reduce)(x, &r, &tail);
-        r = NAME(pick)(far, r, x);
-        tail = NAME(pick)(far, tail, ALL(0.0));
+        r = NAME(pick)(distant, r, x);
+        tail = NAME(pick)(distant, tail, ALL(0.0));
         const flag farther = NAME(magnitude)(x) > ALL(1e6);
         if (NAME(any)(farther)) {
             for (int i = 0; i < LANES; i++) {
@@ -66,7 +66,7 @@ INLINE void NAME(sin_cos)(real x, real *sine, real *cosine) {
     const real c = top + ((((1.0 - top) - half) - r * tail) + zz * pc);
     *sine = s;
     *cosine = c;
-    if (NAME(any)(far)) {
+    if (NAME(any)(distant)) {
         const flag odd = BIT(turns & 1);
         *sine = REAL(WORD(NAME(pick)(odd, c, s)) ^ ((turns & 2) << 62));
         *cosine = REAL(WORD(NAME(pick)(odd, s, c)) ^ (((turns + 1) & 2) << 62));
@@ -146,11 +146,11 @@ INLINE real NAME(angle_of)(real y, real x) {
 
     /* Where it is measured from, 0 to pi by quarters, and whether towards there. */
     const flag left = NAME(negative)(x);
-    const real near = NAME(pick)(middle, ALL(MC_QUARTER_PI), NAME(pick)(steep, ALL(2.0 * MC_QUARTER_PI), ALL(0.0)));
-    const real near_rest = near * (MC_QUARTER_PI_REST / MC_QUARTER_PI);
-    const real far = 4.0 * MC_QUARTER_PI - near;
-    const real far_rest = ((4.0 * MC_QUARTER_PI - far) - near) + (4.0 * MC_QUARTER_PI_REST - near_rest);
-    const real from = NAME(pick)(left, far, near), from_rest = NAME(pick)(left, far_rest, near_rest);
+    const real base = NAME(pick)(middle, ALL(MC_QUARTER_PI), NAME(pick)(steep, ALL(2.0 * MC_QUARTER_PI), ALL(0.0)));
+    const real base_rest = base * (MC_QUARTER_PI_REST / MC_QUARTER_PI);
+    const real distant = 4.0 * MC_QUARTER_PI - base;
+    const real distant_rest = ((4.0 * MC_QUARTER_PI - distant) - base) + (4.0 * MC_QUARTER_PI_REST - base_rest);
+    const real from = NAME(pick)(left, distant, base), from_rest = NAME(pick)(left, distant_rest, base_rest);
     const real side = NAME(pick)(steep, -unit, unit);
     const real way = NAME(pick)(left, -side, side);
     const real first = way * head;

@@ -143,7 +143,7 @@ def test_a_counter_begins_again_when_it_is_full():
 
 def test_several_outputs_have_one_rate(tmp_path):
     outputs = "[{system='dk',motion='udp://127.0.0.1:1'},{system='dk',motion='udp://127.0.0.1:2',rate_hz=250}]"
-    with pytest.raises(ConfigError, match=r"output\.rate_hz: found 250 beside 333\.33"):
+    with pytest.raises(ConfigError, match=r"output\.rate_hz: found 250.0 beside 333\.33"):
         motioncue.load_profile("ccd-dk", f"output={outputs}")
     profile = motioncue.load_profile("ccd-dk", f"output={outputs.replace(',rate_hz=250', '')}")
     assert [output.motion for output in profile.outputs] == ["udp://127.0.0.1:1", "udp://127.0.0.1:2"]

@@ -50,6 +50,7 @@ class Witness:
         while not self._done.is_set():
             self.times.append(now_ns())
             time.sleep(0.0005)
+        self.times.append(now_ns())
 
     def __enter__(self):
         self._thread.start()

@@ -3,15 +3,18 @@
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy, memset
+from libc.string cimport memcmp, memcpy
 
 import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
-from motioncue.kernels.codec cimport Table, decode
+from motioncue.kernels.codec cimport decode
+from motioncue.kernels.messages cimport (
+    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply, reply_write,
+)
 from motioncue.kernels.reasons cimport (
-    ACCEPTED, BEFORE_INIT, ENVELOPE, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
-    SESSION_ENDED, SIZE, TYPE,
+    ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
+    SESSION_ENDED, TYPE,
 )
 from motioncue.kernels.slot cimport (
     event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
@@ -28,8 +31,6 @@ cdef double G = GRAVITY
 
 cdef enum:
     MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
-
-ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": ROLE_NEEDED, "other": ROLE_OTHER}
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -175,28 +176,6 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
         slot_write(&s.newest, &s.publication, sizeof(Publication))
 
 
-cdef bint holds(const Constant* c, const uint8_t* package, int size) noexcept nogil:
-    cdef int offset = c.offset if c.offset >= 0 else size + c.offset
-    return offset >= 0 and offset + c.size <= size and memcmp(package + offset, c.bytes, c.size) == 0
-
-
-cdef int match(const Message* m, const uint8_t* package, int size) noexcept nogil:
-    """Return ACCEPTED if the package is this message, else how far it is from it: ENVELOPE, SIZE or TYPE."""
-    cdef int i
-    if m.constant_count and not holds(&m.constants[0], package, size):
-        return TYPE
-    if not m.smallest <= size <= m.largest:
-        return SIZE if m.constant_count else TYPE
-    for i in range(1, m.constant_count):
-        if not holds(&m.constants[i], package, size):
-            return ENVELOPE
-    return ACCEPTED
-
-
-cdef inline bint nearer(int reason, int than) noexcept nogil:
-    return than == TYPE or (than == SIZE and reason == ENVELOPE)
-
-
 cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Keep the package if there is room for it."""
     cdef int64_t used = mc_load(&s.tape_used)
@@ -211,24 +190,15 @@ cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t 
 
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
-    cdef int reason = TYPE
-    cdef int near = -1      # the message that the package is nearest to
-    cdef int i, found
     cdef Message* m
+    cdef int near, reason
     if s.tape != NULL:
         put_on_tape(s, package, size, now)
-    for i in range(s.message_count):
-        if near >= 0 and s.messages[near].marked and not s.messages[i].marked:
-            break
-        found = match(&s.messages[i], package, size)
-        if found == ACCEPTED or (found != TYPE and nearer(found, reason)):
-            reason, near = found, i
-        if found == ACCEPTED:
-            break
+    reason = find_message(&s.messages, package, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
-        return &s.unknown
-    m = &s.messages[near]
+        return &s.messages.unknown
+    m = &s.messages.rows[near]
     if reason == ACCEPTED:
         reason = decode(m.rows, m.row_count, package, <double*>&s.said)
     if reason == ACCEPTED:
@@ -243,43 +213,6 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
-
-
-cdef int reply_write(const Reply* reply, const uint8_t* package, int size, uint8_t* out) noexcept nogil:
-    """Write the answer to a package; return its size."""
-    memcpy(out, reply.bytes, reply.size)
-    if reply.echo_from + reply.echo_size <= size:
-        memcpy(out + reply.echo_to, package + reply.echo_from, reply.echo_size)
-    return reply.size
-
-
-cdef Reply make_reply(bytes data, echo) except *:
-    cdef Reply reply
-    memset(&reply, 0, sizeof(Reply))
-    if len(data) > REPLY_BYTES:
-        raise ValueError(f"reply: found {len(data)} bytes, allowed are {REPLY_BYTES}")
-    memcpy(reply.bytes, <const uint8_t*>data, len(data))
-    reply.size = len(data)
-    reply.echo_from, reply.echo_to, reply.echo_size = echo
-    if reply.echo_to + reply.echo_size > reply.size or min(echo) < 0:
-        raise ValueError(f"echo: found {echo}, allowed is what fits into the reply's {len(data)} bytes")
-    return reply
-
-
-cdef int set_constants(Message* m, constants) except -1:
-    cdef Constant* c
-    if len(constants) > CONSTANTS:
-        raise ValueError(f"constants: found {len(constants)}, allowed are {CONSTANTS}")
-    for offset, data in constants:
-        c = &m.constants[m.constant_count]
-        if not 0 < len(data) <= CONSTANT_BYTES:
-            raise ValueError(f"constant: found {len(data)} bytes, allowed are 1 to {CONSTANT_BYTES}")
-        memcpy(c.bytes, <const uint8_t*><bytes>data, len(data))
-        c.offset, c.size = offset, len(data)
-        if m.constant_count == 0:
-            m.marked = any(data)
-        m.constant_count += 1
-    return 0
 
 
 cdef class Intake:
@@ -319,31 +252,20 @@ cdef class Intake:
         self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0, int reply_port=0
     ):
         cdef IntakeState* s
-        cdef Message* m
-        cdef Table table
         cdef int i
-        if <int>REASONS > <int>REASON_COUNT or len(messages) > MESSAGES:
-            raise ValueError(f"messages: found {len(messages)}, allowed are {MESSAGES}")
+        if <int>REASONS > <int>REASON_COUNT:
+            raise ValueError("reasons: there are more than counters")
         self.intake = s = <IntakeState*>calloc(1, sizeof(IntakeState))
         if s == NULL:
             raise MemoryError
         self.reply_port = reply_port
         self._tables = [message[0] for message in messages]
-        for table, sizes, constants, role, reply, echo in messages:
-            m = &s.messages[s.message_count]
-            m.rows, m.row_count = table.rows, table.n
-            m.smallest, m.largest = sizes
-            m.role = ROLES[role]
-            m.reply = make_reply(reply, echo)
-            set_constants(m, constants)
-            if m.role == ROLE_AXES:
-                s.needs_axes = True
-            if m.role == ROLE_NEEDED:
-                s.needs_part = True
-            if table.size > m.smallest:
-                raise ValueError(f"message: found {m.smallest} bytes, allowed are {table.size} or more, as the table reads")
-            s.message_count += 1
-        s.unknown = make_reply(unknown_reply, (0, 0, 0))
+        for message in messages:
+            add_message(&s.messages, message)
+        for i in range(s.messages.count):
+            s.needs_axes = s.needs_axes or s.messages.rows[i].role == ROLE_AXES
+            s.needs_part = s.needs_part or s.messages.rows[i].role == ROLE_NEEDED
+        s.messages.unknown = make_reply(unknown_reply, (0, 0, 0))
         s.stages = TelemetryStages().stages if stages is None else stages.stages
         s.fallback = stage.frame
         if s.stages.from_velocity:

@@ -6,8 +6,9 @@ from libc.string cimport memcpy, memmove
 
 from motioncue.kernels.body cimport BodyStage
 from motioncue.kernels.intake cimport (
-    Intake, IntakeState, Reply, intake_begin, intake_end, intake_take, refuse, reply_write,
+    Intake, IntakeState, intake_begin, intake_end, intake_take, refuse,
 )
+from motioncue.kernels.messages cimport Reply, reply_write
 from motioncue.kernels.reasons cimport BIG_ENDIAN, FRAMING, REPLY_LOST, STALLED
 from motioncue.kernels.slot cimport mc_count
 from motioncue.kernels.stages cimport TelemetryStages
@@ -36,8 +37,8 @@ cdef void session_end(SessionState* s, int64_t now) noexcept nogil:
 
 cdef bint known_size(const IntakeState* s, int size) noexcept nogil:
     cdef int i
-    for i in range(s.message_count):
-        if s.messages[i].smallest <= size <= s.messages[i].largest:
+    for i in range(s.messages.count):
+        if s.messages.rows[i].smallest <= size <= s.messages.rows[i].largest:
             return True
     return False
 
@@ -61,7 +62,7 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
             size = package[0] | (package[1] << 8)
             if size < 3 or size > s.size_max:
                 refuse(intake, BIG_ENDIAN if known_size(intake, (size >> 8) | ((size & 255) << 8)) else FRAMING, now, size)
-                answer(s, &intake.unknown, package, 2, now)
+                answer(s, &intake.messages.unknown, package, 2, now)
                 s.have = 0
                 return False
             if s.have - start < size:
@@ -78,7 +79,7 @@ cdef bint session_stalled(SessionState* s, int64_t now) noexcept nogil:
     if s.have == 0 or now - s.last_byte < s.patience:
         return False
     refuse(s.intake, STALLED, now, s.have)
-    answer(s, &s.intake.unknown, s.pending, s.have, now)
+    answer(s, &s.intake.messages.unknown, s.pending, s.have, now)
     s.have = 0
     return True
 

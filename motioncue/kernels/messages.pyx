@@ -1,0 +1,57 @@
+"""Compile what a protocol says of its messages; finding them is in the pxd."""
+
+from libc.stdint cimport uint8_t
+from libc.string cimport memcpy, memset
+
+from motioncue.kernels.codec cimport Table
+
+__all__ = []
+
+ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": ROLE_NEEDED, "other": ROLE_OTHER}
+
+
+cdef Reply make_reply(bytes data, echo) except *:
+    cdef Reply reply
+    memset(&reply, 0, sizeof(Reply))
+    if len(data) > REPLY_BYTES:
+        raise ValueError(f"reply: found {len(data)} bytes, allowed are {REPLY_BYTES}")
+    memcpy(reply.bytes, <const uint8_t*>data, len(data))
+    reply.size = len(data)
+    reply.echo_from, reply.echo_to, reply.echo_size = echo
+    if reply.echo_to + reply.echo_size > reply.size or min(echo) < 0:
+        raise ValueError(f"echo: found {echo}, allowed is what fits into the reply's {len(data)} bytes")
+    return reply
+
+
+cdef int set_constants(Message* m, constants) except -1:
+    cdef Constant* c
+    if len(constants) > CONSTANTS:
+        raise ValueError(f"constants: found {len(constants)}, allowed are {CONSTANTS}")
+    for offset, data in constants:
+        c = &m.constants[m.constant_count]
+        if not 0 < len(data) <= CONSTANT_BYTES:
+            raise ValueError(f"constant: found {len(data)} bytes, allowed are 1 to {CONSTANT_BYTES}")
+        memcpy(c.bytes, <const uint8_t*><bytes>data, len(data))
+        c.offset, c.size = offset, len(data)
+        if m.constant_count == 0:
+            m.marked = any(data)
+        m.constant_count += 1
+    return 0
+
+
+cdef int add_message(Messages* m, message) except -1:
+    """Add one message to the rest: a tuple as `Intake` takes it; ValueError if it does not fit."""
+    cdef Message* row = &m.rows[m.count]
+    cdef Table table
+    if m.count == MESSAGES:
+        raise ValueError(f"messages: allowed are {MESSAGES}")
+    table, sizes, constants, role, reply, echo = message
+    row.rows, row.row_count = table.rows, table.n
+    row.smallest, row.largest = sizes
+    row.role = ROLES[role]
+    row.reply = make_reply(reply, echo)
+    set_constants(row, constants)
+    if table.size > row.smallest:
+        raise ValueError(f"message: found {row.smallest} bytes, allowed are {table.size} or more, as the table reads")
+    m.count += 1
+    return 0

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
     from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.profile import Profile
+    from motioncue.runtime.assembly import cue, load_profile
     from motioncue.runtime.embedding import bind, relay
-    from motioncue.runtime.engine import Engine, cue, load_profile
+    from motioncue.runtime.engine import Engine
     from motioncue.runtime.rigs import Rigs
 
 __all__ = [
@@ -56,8 +57,8 @@ _LATER = {
     "_capi": "motioncue.runtime.capi",  # the capsule that motioncue/motioncue.h looks for
     "bind": "motioncue.runtime.embedding",
     "body_motion": "motioncue.kernels.body",
-    "cue": "motioncue.runtime.engine",
-    "load_profile": "motioncue.runtime.engine",
+    "cue": "motioncue.runtime.assembly",
+    "load_profile": "motioncue.runtime.assembly",
     "relay": "motioncue.runtime.embedding",
 }
 

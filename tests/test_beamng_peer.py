@@ -12,7 +12,8 @@ from helpers import Sink, eventually, free_port
 from motioncue.errors import ConfigError, PacketError
 from motioncue.protocols.beamng import GAUGES, MOTION
 from motioncue.recording.read import read_motion
-from motioncue.runtime.engine import Engine, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Engine
 from motioncue.virtual.beamng import Simulator, angles_and_rates, driven, encode_states, recorded
 from motioncue.virtual.car import drive
 from motioncue.virtual.courses import course

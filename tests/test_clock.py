@@ -13,7 +13,8 @@ from motioncue.errors import ConfigError
 from motioncue.kernels import clock
 from motioncue.kernels.clock import FakeClock, MonotonicClock, now_ns, prepare_thread, processors_awake
 from motioncue.profile import profile_text
-from motioncue.runtime.engine import Pipeline, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Pipeline
 
 
 @LINUX_PROGRAMS

@@ -16,7 +16,8 @@ import motioncue
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.seal import Seal
-from motioncue.runtime.engine import Pipeline, streams_of
+from motioncue.runtime.assembly import streams_of
+from motioncue.runtime.engine import Pipeline
 
 PROFILE = """
 [source]

@@ -26,7 +26,8 @@ from helpers import FRAMES, PACKAGES, eventually
 
 from motioncue.kernels.clock import FakeClock, now_ns
 from motioncue.protocols.dk import MOTION, STREAMS
-from motioncue.runtime.engine import Pipeline, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Pipeline
 
 PERIOD = 3_000_030
 HELD_MS = 200

@@ -12,7 +12,8 @@ import pytest
 from helpers import Sink, eventually, free_port
 
 from motioncue.protocols.dk import MOTION
-from motioncue.runtime.engine import Engine, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Engine
 from motioncue.virtual.city_car_driving import Simulator
 from motioncue.virtual.city_car_driving import driven as driven_packages
 

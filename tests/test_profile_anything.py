@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.profile import parse_profile, profile_text
-from motioncue.runtime.engine import check, load_profile
+from motioncue.runtime.assembly import check, load_profile
 
 WASHOUT = "ccd-dk-washout"
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")

@@ -10,7 +10,7 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.motion import CUE, GRAVITY, MOTION, MOTION_DTYPE
 from motioncue.profile import Axis, Classical, Direct, Profile
-from motioncue.runtime.engine import cue, load_profile
+from motioncue.runtime.assembly import cue, load_profile
 
 __all__ = ["frequency_response", "step_response", "transfer_function"]
 

@@ -17,7 +17,7 @@ from motioncue.cli.bars import ASCII, Glyphs
 from motioncue.cli.common import json_option, print_json
 from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
-from motioncue.runtime.engine import load_profile
+from motioncue.runtime.assembly import load_profile
 
 __all__ = ["command"]
 

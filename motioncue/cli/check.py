@@ -87,7 +87,7 @@ def _heard(
     if "://" in target:
         return _live(system, (target, *endpoints), {}, "native", (), duration)
     if target in builtin_profiles() or target.endswith(".toml"):
-        from motioncue.runtime.engine import load_profile
+        from motioncue.runtime.assembly import load_profile
 
         source = load_profile(target, *overrides).source
         return _live(

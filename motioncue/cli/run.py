@@ -7,7 +7,8 @@ from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, print_summary
 from motioncue.cli.watch import EngineView, path_of, watch
-from motioncue.runtime.engine import Engine, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Engine
 
 __all__ = ["command"]
 

@@ -9,7 +9,8 @@ from motioncue.errors import PacketError
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Profile
 from motioncue.recording.read import quoted, read_frames
-from motioncue.runtime.engine import Pipeline, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Pipeline
 
 __all__ = ["replay"]
 

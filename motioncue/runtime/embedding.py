@@ -11,7 +11,7 @@ from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.relay import Relay
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile, explain
-from motioncue.runtime.engine import algorithm_of, limits_of, load_profile, period_ns_of, session_of, streams_of
+from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile, period_ns_of, session_of, streams_of
 
 __all__ = ["bind", "relay"]
 

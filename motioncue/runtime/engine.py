@@ -1,7 +1,6 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
-import math
 import threading
 from collections import deque
 from contextlib import ExitStack
@@ -9,176 +8,30 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import cueing, protocols
-from motioncue.errors import ConfigError
-from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.limiter import CueLimits
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Output, Profile, explain, parse_profile, profile_text
-from motioncue.protocols import custom
-from motioncue.protocols.layout import Derivation, Encoding
+from motioncue.profile import Profile
+from motioncue.runtime.assembly import (
+    algorithm_of,
+    check,
+    limits_of,
+    load_profile,
+    period_ns_of,
+    session_of,
+    streams_of,
+)
 from motioncue.runtime.emitter import Emitter
-from motioncue.runtime.reception import Reception, check_endpoints
-from motioncue.transports.endpoint import parse_endpoint
+from motioncue.runtime.reception import Reception
 from motioncue.transports.udp import open_sender
 
-__all__ = ["Engine", "cue", "load_profile"]
+__all__ = ["Engine"]
 
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
-ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # of outputs: one loop sends them all
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
-
-
-def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
-    """Return a profile, checked: built-in by name, or a TOML file.
-
-    Parameters
-    ----------
-    name_or_path : str or Path
-        Such as ``"ccd-dk"`` or ``"rig.toml"``.
-    *overrides : str
-        ``KEY=VALUE`` with a dotted key, such as ``"output.rate_hz=250"``.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such profile, or a key or value is not allowed: names its path, what was found, what is allowed.
-    EndpointError
-        If an endpoint is not a URL of a kind that fits its place.
-
-    Examples
-    --------
-    >>> motioncue.load_profile("ccd-dk").output.rate_hz
-    333.33
-    """
-    name = str(name_or_path)
-    profile = parse_profile(profile_text(name), name=name, overrides=overrides)
-    check(profile)
-    return profile
-
-
-def check(profile: Profile) -> None:
-    """Refuse what cannot run, before anything starts; raises as `load_profile` does."""
-    _options(profile)
-    cueing.design(profile.cueing, profile.rate_hz)
-    check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
-    for output in profile.outputs:
-        streams = streams_of(output)
-        highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
-        if output.rate_hz > highest:
-            raise ConfigError(
-                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for "
-                f"{output.system}, the highest rate its document calls stable"
-            )
-        for key in ONE_FOR_ALL:
-            found, first = getattr(output, key), getattr(profile.outputs[0], key)
-            if found != first:
-                raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
-        for name, (url, _) in streams.items():
-            parse_endpoint(url, ("udp",), f"output.{name}")
-
-
-def _options(profile: Profile) -> Any:
-    source = protocols.source(profile.source.system)
-    try:
-        return msgspec.convert(profile.source.options, source.Options)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
-
-
-def streams_of(output: Output) -> dict[str, tuple[str, Encoding]]:
-    """Return the endpoint of each stream that a platform is sent, and how its packet is filled."""
-    if output.packet is not None and output.system != "custom":
-        raise ConfigError(f"output.system: found {output.system!r}, allowed is 'custom' if there is [output.packet]")
-    if output.packet is not None:
-        if output.gauges is not None:
-            raise ConfigError("output.gauges: allowed is none beside [output.packet]")
-        return {"motion": (output.motion, custom.encoding(output.packet))}
-    streams = protocols.platform(output.system).STREAMS
-    urls = {name: getattr(output, name) for name in streams}
-    return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
-
-
-def period_ns_of(profile: Profile) -> int:
-    return round(1e9 / profile.rate_hz)
-
-
-def algorithm_of(profile: Profile) -> Algorithm:
-    """Return the algorithm for the rate that the emitter's grid really has."""
-    return cueing.design(profile.cueing, 1e9 / period_ns_of(profile))
-
-
-def cue(
-    profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None
-) -> npt.NDArray[np.void]:
-    """Return the cues that the engine's kernels give for `motion`, offline.
-
-    Parameters
-    ----------
-    profile : Profile, str or Path
-        A profile, or what `load_profile` takes.
-    motion : ndarray of MOTION_DTYPE, shape (n,)
-        What each tick reads: one row a tick of ``output.rate_hz``.
-    out : ndarray of CUE_DTYPE, shape (n,), optional
-        Filled and returned; allocated if not given.
-
-    Returns
-    -------
-    ndarray of CUE_DTYPE, shape (n,)
-        A motion that is not finite leaves the cues not finite from there on; the engine refuses such frames.
-        Bit for bit what the engine computes for the same ticks while its fade is at the whole cue; times are those of
-        `motion`.
-
-    Raises
-    ------
-    ConfigError
-        If the profile is refused, or `motion` or `out` is not an array of its kind.
-    """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    motion = np.ascontiguousarray(motion)
-    if motion.dtype != MOTION_DTYPE or motion.ndim != 1:
-        raise ConfigError(f"motion: found {motion.dtype} of shape {motion.shape}, allowed is MOTION_DTYPE, shape (n,)")
-    if out is not None:
-        array = np.asarray(out)
-        if array is not out or array.dtype != CUE_DTYPE or array.shape != motion.shape or not array.flags.carray:
-            raise ConfigError(
-                f"out: found {type(out).__name__} of {array.dtype}, shape {array.shape}, "
-                f"allowed is CUE_DTYPE, shape {motion.shape}, contiguous and writeable"
-            )
-    cues = algorithm_of(profile).process(motion, out)
-    limits_of(profile).process(cues)
-    return cues
-
-
-def limits_of(profile: Profile) -> CueLimits:
-    limits = CueLimits()
-    for channel, (value, rate, acceleration, jerk) in profile.limits.bounds().items():
-        assert value is not None
-        limits.add(channel, value, rate, acceleration, jerk, dt=period_ns_of(profile) * 1e-9)
-    return limits
-
-
-def session_of(profile: Profile) -> Intake:
-    """Return the source's side that the profile describes."""
-    source, watch = profile.source, profile.supervisor
-    derivation = Derivation(source.acceleration, source.derivative_delay_s)
-    session: Intake = protocols.source(source.system).session(_options(profile), source.head_m, derivation)
-    session.watch(
-        acceleration=watch.max_acceleration_m_s2,
-        rate=math.radians(watch.max_rate_deg_s),
-        frozen_s=watch.frozen_s,
-        slack_s=watch.jitter_s,
-        frame_jump_s=watch.frame_jump_s,
-    )
-    return session
 
 
 class Pipeline:

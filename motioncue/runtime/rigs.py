@@ -7,7 +7,7 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.rigs import Washouts
 from motioncue.kernels.washout import ClassicalWashout
 from motioncue.profile import Profile
-from motioncue.runtime.engine import algorithm_of, limits_of, load_profile
+from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile
 
 __all__ = ["Rigs"]
 

@@ -10,7 +10,8 @@ from motioncue import protocols
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import Profile
-from motioncue.runtime.engine import Pipeline, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Pipeline
 from motioncue.virtual.simulators import drive_packages
 
 __all__ = ["Ride", "ride"]

@@ -17,7 +17,8 @@ import msgspec
 from motioncue import protocols
 from motioncue.errors import EndpointError
 from motioncue.profile import Output
-from motioncue.runtime.engine import Engine, load_profile
+from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener

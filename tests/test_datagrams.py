@@ -13,6 +13,7 @@ from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.session import Session
+from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.reception import Reception, check_endpoints
@@ -100,6 +101,32 @@ def test_an_optional_value_that_cannot_be_is_absent_and_refuses_nothing(rpm):
     intake.feed(state(), 0)
     assert intake.rejected == {}
     assert str(intake.newest()["engine_speed"][0]) == "nan"
+
+
+def test_what_a_refused_datagram_says_before_it_breaks_is_not_heard():
+    short = Packet("short", 16, [Field("magic", 0, "S4"), Field("turn", 4, "3<f4", "rad/s", 10.0)], {"magic": b"TURN"})
+    turn = Message(short, "part", vector("angular_velocity", "turn"))
+    pointing = [Take("orientation", 0, "length", scale=1 / 40), *vector("velocity", "velocity")]
+    intake = Intake([Message(STATE, "motion", pointing).compiled(), turn.compiled()], BodyStage(**IDENTITY))
+    intake.feed(short.encode({"turn": (0.25, -0.5, 0.125)}), 0)
+    intake.feed(short.encode({"turn": (5.0, -6.0, float("nan"))}), 0)
+    intake.feed(state(), 0)
+    row = intake.newest()[0]
+    assert (row["roll_rate"], row["pitch_rate"], intake.rejected) == (0.25, -0.5, {"not_finite": 1})
+
+
+def test_what_only_another_form_of_the_motion_says_does_not_stay():
+    form = Packet("form", 8, [Field("magic", 0, "S4"), Field("surge", 4, "<f4", "m/s^2")], {"magic": b"FORM"})
+    stages = TelemetryStages(attitude="angles", acceleration_axes="car")
+    surge = Message(form, "motion", [Take("acceleration", 0, "surge")])
+    gauges = Message(GAUGES, "part", [Take("engine_speed", 0, "engine_speed", optional=True)])
+    whole = Message(STATE, "motion", [*vector("velocity", "velocity"), Take("engine_speed", 0, "engine_speed")])
+    intake = Intake([each.compiled() for each in (whole, surge, gauges)], BodyStage(**IDENTITY), stages)
+    intake.feed(state(engine_speed=2000.0), 0)
+    intake.feed(form.encode({"surge": 1.5}), 0)
+    row = intake.newest()[0]
+    assert str(row["speed"]) == "nan"
+    assert (row["surge"], row["engine_speed"]) == (1.5, 2000.0)  # what a part may say stays until one does
 
 
 def test_a_reply_echoes_a_part_of_the_datagram_also_of_a_refused_one():

@@ -38,7 +38,9 @@ ctypedef struct IntakeState:
     bint initialised
     int64_t began           # when the session's first frame came [ns]
     double frame_time       # [s]
+    Telemetry nothing       # what is said before any package has come
     Telemetry said          # by the newest packages
+    Telemetry heard         # with what a package says that may be refused
     Telemetry before        # by the frame before
     int64_t before_time     # when that came [ns]
     double waited           # frame time since the last frame that was not a repeat [s]

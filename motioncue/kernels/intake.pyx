@@ -10,7 +10,8 @@ import numpy as np
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
 from motioncue.kernels.messages cimport (
-    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply, reply_write,
+    REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
+    reply_write, set_absent,
 )
 from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
@@ -188,6 +189,19 @@ cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t 
     mc_store_release(&s.tape_used, used + 16 + n)
 
 
+cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
+    """Take what a package says; nothing of one that is refused."""
+    cdef int i, reason
+    s.heard = s.said
+    for i in range(64 if m.absent else 0):
+        if m.absent >> i & 1:
+            (<double*>&s.heard)[i] = (<double*>&s.nothing)[i]
+    reason = decode(m.rows, m.row_count, package, <double*>&s.heard)
+    if reason == ACCEPTED:
+        s.said = s.heard
+    return reason
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
@@ -200,7 +214,7 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
         return &s.messages.unknown
     m = &s.messages.rows[near]
     if reason == ACCEPTED:
-        reason = decode(m.rows, m.row_count, package, <double*>&s.said)
+        reason = listen(s, m, package)
     if reason == ACCEPTED:
         if m.role == ROLE_AXES:
             reason = take_axes(s)
@@ -265,6 +279,7 @@ cdef class Intake:
         for i in range(s.messages.count):
             s.needs_axes = s.needs_axes or s.messages.rows[i].role == ROLE_AXES
             s.needs_part = s.needs_part or s.messages.rows[i].role == ROLE_NEEDED
+        set_absent(&s.messages)
         s.messages.unknown = make_reply(unknown_reply, (0, 0, 0))
         s.stages = TelemetryStages().stages if stages is None else stages.stages
         s.fallback = stage.frame
@@ -275,6 +290,7 @@ cdef class Intake:
         s.said.engine_speed = s.said.speed = s.said.stamp = s.said.frame_duration = NAN
         for i in range(3):
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
+        s.nothing = s.said
         slot_clear(&s.newest)
         self.watch()
 

@@ -1,6 +1,6 @@
 """Which message of a system a package is, by its size and its constant bytes, and what is answered to it."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from motioncue.kernels.codec cimport Row
@@ -44,6 +44,7 @@ ctypedef struct Message:
     int constant_count      # the first identifies the message, the others must hold
     bint marked             # the first is not all zeros
     Role role
+    uint64_t absent         # of the telemetry's doubles, one bit each: those that only other messages of motion fill
     Reply reply
 
 
@@ -100,4 +101,5 @@ cdef inline int reply_write(const Reply* reply, const uint8_t* package, int size
 
 
 cdef int add_message(Messages* m, message) except -1
+cdef void set_absent(Messages* m) noexcept
 cdef Reply make_reply(bytes data, echo) except *

@@ -1,6 +1,6 @@
 """Compile what a protocol says of its messages; finding them is in the pxd."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.codec cimport Table
@@ -55,3 +55,27 @@ cdef int add_message(Messages* m, message) except -1:
         raise ValueError(f"message: found {row.smallest} bytes, allowed are {table.size} or more, as the table reads")
     m.count += 1
     return 0
+
+
+cdef uint64_t filled(const Message* m) noexcept:
+    """Return which of the telemetry's doubles a message fills, one bit each."""
+    cdef uint64_t slots = 0
+    cdef int i
+    for i in range(m.row_count):
+        slots |= <uint64_t>1 << m.rows[i].slot
+    return slots
+
+
+cdef void set_absent(Messages* m) noexcept:
+    """Say of each message of motion what it leaves open that only another one of motion fills."""
+    cdef uint64_t motions = 0
+    cdef uint64_t parts = 0
+    cdef int i
+    for i in range(m.count):
+        if m.rows[i].role == ROLE_MOTION:
+            motions |= filled(&m.rows[i])
+        else:
+            parts |= filled(&m.rows[i])
+    for i in range(m.count):
+        if m.rows[i].role == ROLE_MOTION:
+            m.rows[i].absent = motions & ~(parts | filled(&m.rows[i]))

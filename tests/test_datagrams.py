@@ -9,6 +9,7 @@ from helpers import eventually, free_port
 from hypothesis import given
 from hypothesis import strategies as st
 
+import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.intake import Intake
@@ -295,6 +296,53 @@ def test_endpoints_that_a_datagram_source_cannot_have_are_refused(urls, forward,
 
     with pytest.raises(error, match="allowed"):
         check_endpoints(Module, urls, forward)
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize(
+    ("listening", "forward", "refused"),
+    [
+        ("127.0.0.1", "127.0.0.1", True),
+        ("127.0.0.1", "[::ffff:127.0.0.1]", True),
+        ("127.0.0.1", "0.0.0.0", True),
+        ("0.0.0.0", "127.0.0.1", True),
+        ("0.0.0.0", "127.0.0.9", True),
+        ("127.0.0.1", "127.0.0.2", False),
+        ("0.0.0.0", "192.0.2.1", False),
+    ],
+)
+def test_a_source_does_not_pass_on_to_itself_nor_hear_what_is_sent_to_the_platform(listening, forward, refused):
+    port = free_port(socket.SOCK_DGRAM)
+    url, to = f"udp://{listening}:{port}", f"udp://{forward}:{port}"
+    intake = new_intake()
+    if refused:
+        with pytest.raises(EndpointError, match="would come back"):
+            Reception(intake, [url], allow=["127.0.0.1"], forward=[to])
+    else:
+        Reception(intake, [url], allow=["127.0.0.1"], forward=[to]).close()
+    profile = motioncue.load_profile(
+        "beamng-dk", f"source.endpoint={url}", 'source.allow=["127.0.0.1"]', f"output.motion={to}"
+    )
+    engine = motioncue.Engine(profile)
+    if refused:
+        with pytest.raises(EndpointError, match="does not listen"):
+            engine.start()
+    else:
+        engine.start().stop()
+
+
+@pytest.mark.rt
+def test_the_platform_does_not_get_the_sources_own_datagrams_among_the_cues():
+    port, platform = free_port(socket.SOCK_DGRAM), f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    profile = motioncue.load_profile(
+        "beamng-dk",
+        f"source.endpoint=udp://127.0.0.1:{port}",
+        f'source.forward=["{platform}"]',
+        f"output.motion={platform}",
+    )
+    with pytest.raises(EndpointError, match="does not send to as well"):
+        motioncue.Engine(profile).start()
+    Reception(new_intake(), [f"udp://127.0.0.1:{port}"]).close()  # nothing is left open
 
 
 def test_a_stream_cannot_be_passed_on():

@@ -152,7 +152,7 @@ class Engine:
         Raises
         ------
         EndpointError
-            If an endpoint is in use or not to be had.
+            If an endpoint is in use or not to be had, or what is sent would come back to the source.
         RuntimeError
             If this engine has been started before.
         """
@@ -160,17 +160,19 @@ class Engine:
             raise RuntimeError("this engine has been started already; make another one")
         source = self.profile.source
         with ExitStack() as opened:
-            senders = []
-            for output in self.profile.outputs:
-                for url, encoding in streams_of(output).values():
-                    senders.append((*open_sender(url), *encoding))
-                    opened.callback(senders[-1][0].close)
             self._receiver = Reception(
                 self._pipeline.session, source.endpoints, allow=source.allow, forward=source.forward
             )
             opened.callback(self._receiver.close)
-            for sender in senders:
-                self._pipeline.emitter.add_output(*sender)
+            senders = []
+            for output in self.profile.outputs:
+                for name, (url, encoding) in streams_of(output).items():
+                    sender, address = open_sender(url)
+                    opened.callback(sender.close)
+                    self._receiver.refuse_output(f"output.{name}", url, address)
+                    senders.append((sender, address, *encoding))
+            for each in senders:
+                self._pipeline.emitter.add_output(*each)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         if self._receiver.deaf:

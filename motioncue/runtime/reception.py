@@ -1,17 +1,18 @@
 """A source's endpoints, opened, and the loop that reads them, whatever carries the bytes."""
 
+import socket
 from collections.abc import Sequence
 from contextlib import ExitStack
 from types import ModuleType
 
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.clock import MonotonicClock
 from motioncue.kernels.intake import Intake
 from motioncue.kernels.session import Session
 from motioncue.runtime.receiver import DatagramReceiver, StreamReceiver
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import Listener
-from motioncue.transports.udp import open_receiver, open_sender, packed_hosts
+from motioncue.transports.udp import comes_back, open_receiver, open_sender, packed_hosts
 
 __all__ = ["Reception", "check_endpoints"]
 
@@ -68,7 +69,7 @@ class Reception:
     Raises
     ------
     EndpointError
-        If an endpoint is in use or not to be had, or a host is unknown.
+        If an endpoint is in use or not to be had, a host is unknown, or what is passed on would come back.
     """
 
     def __init__(
@@ -79,23 +80,55 @@ class Reception:
         self.deaf = hosts == []
         """Whether no host at all is allowed."""
         self._receiver: DatagramReceiver | StreamReceiver
+        self._sockets: list[socket.socket] = []
+        self._forwards: list[tuple[str, int, int]] = []
         with ExitStack() as opened:
             if isinstance(intake, Session):
                 listener = Listener(urls[0], hosts)
                 opened.callback(listener.close)
                 self._receiver = StreamReceiver(intake, listener.server, MonotonicClock())
             else:
-                sockets = []
                 for url in urls:
-                    sockets.append(open_receiver(url))
-                    opened.callback(sockets[-1].close)
-                    sockets[-1].setblocking(False)
+                    self._sockets.append(open_receiver(url))
+                    opened.callback(self._sockets[-1].close)
+                    self._sockets[-1].setblocking(False)
                 senders = []
                 for url in forward:
                     senders.append(open_sender(url))
                     opened.callback(senders[-1][0].close)
-                self._receiver = DatagramReceiver(intake, sockets, MonotonicClock(), hosts=hosts, forwards=senders)
+                self._forwards = [address for _, address in senders]
+                for url, address in zip(forward, self._forwards, strict=True):
+                    if comes_back(address, self._sockets):
+                        raise EndpointError(
+                            f"source.forward: found {url!r}, allowed is where this source does not listen itself: what "
+                            f"is passed on would come back"
+                        )
+                self._receiver = DatagramReceiver(
+                    intake, self._sockets, MonotonicClock(), hosts=hosts, forwards=senders
+                )
             self._opened = opened.pop_all()
+
+    def refuse_output(self, name: str, url: str, address: tuple[str, int, int]) -> None:
+        """Refuse an output that would be heard here, or that gets the source's own datagrams as well.
+
+        Parameters
+        ----------
+        name : str
+            Of the output's key.
+        url : str
+            As the profile has it.
+        address : tuple of (str, int, int)
+            Numeric IP address, port, scope.
+
+        Raises
+        ------
+        EndpointError
+            If it is one.
+        """
+        if comes_back(address, self._sockets):
+            raise EndpointError(f"{name}: found {url!r}, allowed is where the source does not listen")
+        if address in self._forwards:
+            raise EndpointError(f"{name}: found {url!r}, allowed is where source.forward does not send to as well")
 
     def run(self) -> None:
         """Receive until `stop`."""

@@ -2,14 +2,14 @@
 
 import ipaddress
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["open_receiver", "open_sender", "packed_hosts"]
+__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts"]
 
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants: a moment without the processor loses nothing
 
@@ -80,3 +80,31 @@ def open_receiver(url: str) -> socket.socket:
     except (OSError, UnicodeError) as error:
         raise EndpointError(f"{endpoint}: cannot listen: {reason(error)}") from error
     return receiver
+
+
+def comes_back(address: tuple[str, int, int], receivers: Sequence[socket.socket]) -> bool:
+    """Say whether what is sent to a numeric address (IP, port, scope) is received by one of these sockets."""
+    host, port, scope = address
+    target = ipaddress.ip_address(host.partition("%")[0])
+    mapped = getattr(target, "ipv4_mapped", None) or target
+    for receiver in receivers:
+        bound, at, *_ = receiver.getsockname()
+        listening = ipaddress.ip_address(str(bound).partition("%")[0])
+        if at != port:
+            continue
+        if mapped.is_unspecified or mapped in (listening, getattr(listening, "ipv4_mapped", None)):
+            return True
+        if listening.is_unspecified and _ours(host, scope):
+            return True
+    return False
+
+
+def _ours(host: str, scope: int) -> bool:
+    """Say whether an address is this machine's: only then can a socket be bound to it."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind((host, 0, 0, scope) if ":" in host else (host, 0))
+        except OSError:
+            return False
+    return True

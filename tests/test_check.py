@@ -230,6 +230,16 @@ def test_a_slow_car_answers_nothing_about_its_course():
 # What cannot be examined.
 
 
+@pytest.mark.parametrize("system", ["beamng", "morai"])
+def test_packets_between_the_frames_take_no_time_of_a_file_that_says_none(system):
+    packages = [frame.package for frame in drive_packages(system, "tour", 60.0)]
+    report = check(system, packages, rate_hz=60.0)
+    assert report.timing.rate_hz == pytest.approx(60.0)
+    assert report.verdict != "wrong"
+    with pytest.raises(PacketError, match="found no times"):
+        check(system, packages)
+
+
 def test_less_than_two_frames_are_refused():
     with pytest.raises(PacketError, match="found 1 frames"):
         check("city-car-driving", PACKAGES["still"][:2])

@@ -9,7 +9,8 @@ import pytest
 import motioncue
 from motioncue.cli import COMMANDS
 from motioncue.profile import builtin_profiles
-from motioncue.protocols import SYSTEMS
+from motioncue.protocols import SYSTEMS, command, compose
+from motioncue.protocols.commands import assigned
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -85,12 +86,21 @@ def test_commands_in_the_readme_are_the_commands_there_are():
 
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_options_in_the_readme_exist(call):
-    command = import_module(f"motioncue.cli.{call[1]}").command
+    called = import_module(f"motioncue.cli.{call[1]}").command
     for name in call[2:]:
-        if name in getattr(command, "commands", {}):
-            command = command.commands[name]
-    options = {option for parameter in command.params for option in parameter.opts}
+        if name in getattr(called, "commands", {}):
+            called = called.commands[name]
+    options = {option for parameter in called.params for option in parameter.opts}
     assert {word for word in call if word.startswith("--")} <= options
+
+
+def test_commands_to_simulators_in_the_readme_can_be_composed():
+    sent = [call for call in CALLS if call[1] == "send"]
+    assert sent
+    for _, _, system, message, *rest in sent:
+        packet, _ = command(system, message)
+        values = assigned(packet, [word for word in rest if "=" in word])
+        assert len(compose(system, message, values)) == packet.size
 
 
 def test_profiles_and_systems_in_the_readme_are_those_there_are():

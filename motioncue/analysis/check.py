@@ -66,6 +66,7 @@ def check(
     options: Mapping[str, Any] | None = None,
     *,
     acceleration: str = "native",
+    rate_hz: float | None = None,
 ) -> Report:
     """Examine what a source sent.
 
@@ -81,23 +82,27 @@ def check(
         As ``source.options`` of the profile.
     acceleration : {"native", "from_velocity"}
         As ``source.acceleration`` of the profile.
+    rate_hz : float, optional
+        Frames a second [Hz], where neither `times_s` nor the packages say when they came.
 
     Raises
     ------
     ConfigError
         If there is no such source.
     PacketError
-        If there are fewer than two frames.
+        If there are fewer than two frames, or nothing says when they came.
     """
     module = protocols.source(system)
     now = msgspec.convert(dict(options or {}), module.Options)
-    source = _Source(module, packages, times_s)
+    source = _Source(module, packages, times_s, rate_hz)
     drive, timing = source.read(now, acceleration)
     if timing.frames < 2:
         because = ", ".join(f"{count} {reason}" for reason, count in timing.rejected.items())
         raise PacketError(
             f"{system}: found {timing.frames} frames{f' ({because})' if because else ''}, allowed are 2 or more"
         )
+    if not np.ptp(drive.time):
+        raise PacketError(f"{system}: found no times in the packages or beside them; give the rate of the frames")
     findings = examine(drive)
     readings, changes = _options(source, now, acceleration, findings)
     verdicts = {finding.verdict for finding in findings} | {reading.verdict for reading in readings}
@@ -110,10 +115,13 @@ def check(
 class _Source:
     """The packages of a source, read as often as one likes."""
 
-    def __init__(self, module: Any, packages: Sequence[bytes], times_s: Sequence[float] | None) -> None:
+    def __init__(
+        self, module: Any, packages: Sequence[bytes], times_s: Sequence[float] | None, rate_hz: float | None
+    ) -> None:
         self.module = module
         self._packages = packages
         self._times = times_s
+        self._rate_hz = rate_hz
 
     def read(self, options: Any, acceleration: str, most: int | None = None) -> tuple[Drive, Timing]:
         """Return the drive under a reading, and its timing."""
@@ -125,7 +133,10 @@ class _Source:
         for index, package in enumerate(self._packages):
             if most is not None and len(rows) >= most:
                 break
-            now = 1 if self._times is None else 1 + round((self._times[index] - self._times[0]) * 1e9)
+            if self._times is not None:
+                now = 1 + round((self._times[index] - self._times[0]) * 1e9)
+            else:  # a frame's period after the frame before; what is none comes with the next frame
+                now = 1 + round(len(rows) / self._rate_hz * 1e9) if self._rate_hz else 1
             before = intake.accepted
             intake.feed(package, now)
             if intake.accepted > before:

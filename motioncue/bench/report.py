@@ -33,10 +33,13 @@ def check_report(path: Path) -> None:
     Raises
     ------
     ConfigError
-        If the name's ending is neither ``.html`` nor ``.png``, or there is nothing here to make a picture with.
+        If the name's ending is neither ``.html`` nor ``.png``, there is nothing here to make a picture with, or nothing
+        can be written there.
     """
     if path.suffix not in (".html", ".png"):
         raise ConfigError(f"--report: found {str(path)!r}, allowed are names that end in .html or .png")
+    if not path.absolute().parent.is_dir() or path.is_dir():
+        raise ConfigError(f"--report: found {str(path)!r}, allowed is a file in a folder that exists")
     if path.suffix == ".png" and importlib.util.find_spec("matplotlib") is None:
         raise ConfigError("--report: a .png needs matplotlib (pip install motioncue[notebooks]); .html needs nothing")
 

@@ -30,6 +30,7 @@ class Heard(NamedTuple):
     options: dict[str, Any]
     acceleration: str
     what: str
+    rate_hz: float | None = None  # of a file without times
 
 
 @click.command()
@@ -59,7 +60,8 @@ def command(
     from motioncue.analysis.check import check
 
     heard = _heard(target, system, endpoints, overrides, rate, duration)
-    report = check(heard.system, heard.packages, heard.times, heard.options, acceleration=heard.acceleration)
+    choices: dict[str, Any] = {"acceleration": heard.acceleration, "rate_hz": heard.rate_hz}
+    report = check(heard.system, heard.packages, heard.times, heard.options, **choices)
     _print(heard, report)
     if as_json:
         print_json(
@@ -97,6 +99,9 @@ def _heard(
         if not endpoints:
             raise ConfigError(f"--at: missing, where to listen for {target}")
         return _live(target, endpoints, {}, "native", (), duration)
+    if not Path(target).exists():
+        known = ", ".join((*builtin_profiles(), *_sources()))
+        raise ConfigError(f"{quoted(target)}: no such file; allowed are files, endpoints, and {known}")
     return _file(target, system, rate)
 
 
@@ -104,9 +109,7 @@ def _file(file: str, system: str | None, rate: float | None) -> Heard:
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
     packages, times, _ = parse_recording(data, quoted(file), name)
-    if times is None and rate is not None:
-        times = [index / rate for index in range(len(packages))]
-    return Heard(name, packages, times, {}, "native", file)
+    return Heard(name, packages, times, {}, "native", file, rate)
 
 
 def _sources() -> list[str]:
@@ -202,6 +205,8 @@ def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
                 except PacketError:
                     continue
                 sizes[name] = sizes.get(name, 0) + len(data)
+    if not heard:
+        raise PacketError(f"{url}: nothing came")
     return _only(sizes, url)
 
 

@@ -1,5 +1,6 @@
 """``motioncue send``: a command to a simulator, which nothing else here ever sends."""
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,10 +9,11 @@ from typing import Any
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, naming_systems, positive, print_json
+from motioncue.cli.common import duration_option, echo, json_option, naming_systems, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
 from motioncue.protocols.commands import assigned
+from motioncue.protocols.layout import Packet
 from motioncue.transports.udp import open_sender
 
 __all__ = ["command"]
@@ -19,14 +21,13 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")
-@click.argument("message", metavar="MESSAGE")
+@click.argument("message", metavar="[MESSAGE]", required=False)
 @click.argument("assignments", metavar="[FIELD=VALUE]...", nargs=-1)
 @click.option(
     "--to",
     "endpoints",
     metavar="ENDPOINT",
     multiple=True,
-    required=True,
     help="Where the simulator listens; repeatable.",
 )
 @click.option("--id", "number", type=int, metavar="N", help="Number of the first, where commands are numbered.")
@@ -35,7 +36,7 @@ __all__ = ["command"]
 @json_option
 def command(
     system: str,
-    message: str,
+    message: str | None,
     assignments: tuple[str, ...],
     endpoints: tuple[str, ...],
     number: int | None,
@@ -46,13 +47,20 @@ def command(
     """Send a command to a simulator: it may move the car, so nothing else here does.
 
     \b
-    SYSTEM is <systems>; a MESSAGE that is none says which there are.
+    SYSTEM is <systems>; without a MESSAGE the messages are listed, without --to its fields.
     FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
     Example:  motioncue send beamng-simulink control --to udp://127.0.0.1:64891 --id 100000 brake_pedal=0.5
     """
     if duration is not None and rate is None:
         raise click.UsageError("--duration is for --rate")
+    if message is None:
+        for name, layout in protocols.commands(system).items():
+            echo(f"{name}, {layout.size} bytes")
+        return
     packet, counter = protocols.command(system, message)
+    if not endpoints:
+        _explain(packet)
+        raise click.UsageError("--to: missing, where the simulator listens")
     values = assigned(packet, assignments)
     if number is not None:
         if counter is None or counter in values:
@@ -92,6 +100,17 @@ def command(
 
 
 naming_systems(command, "COMMANDS")
+
+
+def _explain(packet: Packet) -> None:
+    """Print the fields of a command, with units and ranges, of slots too."""
+    for name, field in packet.fields.items():
+        if name in packet.constants:
+            continue
+        bounds = "" if field.low == -math.inf and field.high == math.inf else f"  {field.low:g} to {field.high:g}"
+        echo(f"  {name}{f' [{field.unit}]' if field.unit else ''}{bounds}")
+        if field.slot is not None:
+            echo(f"    of slots with {', '.join(field.slot.fields)}")
 
 
 def _send(

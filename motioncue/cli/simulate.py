@@ -14,6 +14,9 @@ from motioncue.virtual.simulators import drive_packages, make_simulator, recorde
 
 __all__ = ["command"]
 
+GRACE_S = 1.0  # beyond the time asked for, for whoever waits for the last answer
+TELL_S = 10.0  # how often waiting is said
+
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")
@@ -57,8 +60,9 @@ def command(
     simulator = make_simulator(system, endpoints, packages)
     with Interrupts() as interrupts:
         with logged(live=False):
-            click.echo(f"playing {what} to {', '.join(endpoints)}, as soon as an engine listens there", err=True)
-            elapsed_s = play(simulator, interrupts)
+            waits = "" if endpoints[0].startswith("udp:") else ", as soon as an engine listens there"
+            click.echo(f"playing {what} to {', '.join(endpoints)}{waits}", err=True)
+            elapsed_s = play(simulator, interrupts, duration)
         stats = {
             "duration_s": elapsed_s,
             "frames_sent": simulator.sent,
@@ -87,8 +91,11 @@ def command(
 naming_systems(command, "session")
 
 
-def play(simulator: Any, interrupts: Interrupts) -> float:
-    """Let the simulator play to its end or until a signal; return how long it took [s]."""
+def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None) -> float:
+    """Let the simulator play to its end, or until a signal or time is up; return how long it took [s].
+
+    Waiting for the engine before the first frame takes none of its time, and is said now and then.
+    """
     refused: list[MotioncueError] = []
 
     def run() -> None:
@@ -100,9 +107,18 @@ def play(simulator: Any, interrupts: Interrupts) -> float:
     thread = threading.Thread(target=run, name="motioncue simulate", daemon=True)
     start = time.monotonic()
     thread.start()
+    told = start
+    began: float | None = None
     while thread.is_alive():
-        if interrupts.count:
+        now = time.monotonic()
+        if simulator.sent and began is None:
+            began = now
+        late = duration_s is not None and began is not None and now - began > duration_s + GRACE_S
+        if interrupts.count or late:
             simulator.stop()
+        if now - told > TELL_S and not simulator.replies and not simulator.rate_hz():
+            told = now
+            click.echo("still waiting for an engine", err=True)
         thread.join(0.05)
     if refused:
         raise refused[0]

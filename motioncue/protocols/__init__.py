@@ -15,7 +15,7 @@ from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, m
 from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import Packet
 
-__all__ = ["SYSTEMS", "command", "compose", "having", "platform", "source", "system"]
+__all__ = ["SYSTEMS", "command", "commands", "compose", "having", "platform", "source", "system"]
 
 SYSTEMS: dict[str, ModuleType] = {
     "beamng": beamng,
@@ -54,6 +54,12 @@ def platform(name: str) -> ModuleType:
     return _find(name, "STREAMS", "output.system")
 
 
+def commands(system: str) -> Mapping[str, Packet]:
+    """Return the commands that a system takes, by name; ConfigError if it takes none."""
+    known: Mapping[str, Packet] = _find(system, "COMMANDS", "system").COMMANDS
+    return known
+
+
 def command(system: str, message: str) -> tuple[Packet, str | None]:
     """Return the layout of a command, and the field that numbers it, if any.
 
@@ -64,11 +70,11 @@ def command(system: str, message: str) -> tuple[Packet, str | None]:
     PacketError
         If it has no such command.
     """
-    module = _find(system, "COMMANDS", "system")
-    if message not in module.COMMANDS:
-        raise PacketError(f"{system}: found command {message!r}, allowed are {', '.join(module.COMMANDS)}")
-    counter: str | None = getattr(module, "COUNTER", None)
-    return module.COMMANDS[message], counter
+    known = commands(system)
+    if message not in known:
+        raise PacketError(f"{system}: found command {message!r}, allowed are {', '.join(known)}")
+    counter: str | None = getattr(SYSTEMS[system], "COUNTER", None)
+    return known[message], counter
 
 
 def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from click.testing import CliRunner
-from helpers import stream_url
+from helpers import free_port, stream_url
 
 from motioncue.cli import cli
 from motioncue.recording.read import sample_recording
@@ -44,7 +44,8 @@ def test_what_is_wrong_shows_in_the_exit_status(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["no/such/file"], ["no/such/file"]),
+        (["no/such/file"], ["no/such/file", "city-car-driving", "ccd-dk"]),
+        ([f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", "--duration", "0.2"], ["nothing came"]),
         (["city-car-driving"], ["--at"]),
         (["nope.toml"], ["nope.toml"]),
         (["udp://127.0.0.1:1", "--system", "nothing"], ["'nothing'", "city-car-driving"]),

@@ -43,7 +43,7 @@ def test_what_is_not_allowed_is_refused_and_nothing_is_sent(arguments, message):
 
 
 def test_it_needs_to_know_where_to():
-    assert "Missing option '--to'" in invoke("beamng-simulink", "control", "id=1").output
+    assert "--to: missing" in invoke("beamng-simulink", "control", "id=1").output
 
 
 @pytest.mark.rt
@@ -94,3 +94,12 @@ def test_a_command_without_numbers_has_no_number_option():
         assert "not numbered" in result.output
         assert invoke("morai", "turn_signal_lamp", "turn_signal=1", "--to", sink.url).exit_code == 0
         assert sink.all(1) == [b"#LampControl$" + struct.pack("<4i", 2, 0, 0, 0) + b"\x01\x00\r\n"]
+
+
+def test_without_a_message_it_lists_them_and_without_an_endpoint_their_fields():
+    listed = invoke("morai")
+    assert listed.exit_code == 0
+    assert "turn_signal_lamp, 33 bytes" in listed.output.splitlines()
+    fields = invoke("morai", "turn_signal_lamp")
+    assert fields.exit_code == 2
+    assert "  turn_signal  0 to 2" in fields.output.splitlines()

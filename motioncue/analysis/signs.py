@@ -71,6 +71,7 @@ def examine(drive: Drive) -> list[Finding]:
         _upright,
         _surge,
         _sway,
+        _heave,
         _gravity,
         _pitch,
         _lean,
@@ -109,9 +110,14 @@ def _track(drive: Drive, w: _Windows) -> Array | None:
 
 def _integral(drive: Drive, w: _Windows, values: Array) -> Array:
     """Return the integral of a channel over each window, by trapezoids."""
-    steps = np.diff(drive.time) * (values[1:] + values[:-1]) / 2
-    total = np.concatenate([[0.0], np.cumsum(steps)])
+    total = _summed(drive, values)
     return np.asarray(total[w.last] - total[w.first])
+
+
+def _summed(drive: Drive, values: Array) -> Array:
+    """Return the integral of a channel up to each frame."""
+    steps = np.diff(drive.time) * (values[1:] + values[:-1]) / 2
+    return np.concatenate([[0.0], np.cumsum(steps)])
 
 
 def _mean(drive: Drive, w: _Windows, values: Array) -> Array:
@@ -166,7 +172,10 @@ def _place(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     if not len(moved) or not np.isfinite(moved).all() or not np.isfinite(drive.velocity).all():
         return Finding(name, "unknown", "the source says no position or no velocity", "")
     said = np.array([_integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
-    return _compare(name, said.ravel(), moved.ravel(), 0.5 * MOVING_M_S, "m", manoeuvre)
+    level = _compare(name, said[:, :2].ravel(), moved[:, :2].ravel(), 0.5 * MOVING_M_S, "m", manoeuvre)
+    upwards = _compare(name, said[:, 2], moved[:, 2], 0.15, "m upwards", manoeuvre)
+    # On a flat road nothing upwards is shown, nor needed.
+    return upwards if upwards.verdict == "wrong" else level
 
 
 def _nose(drive: Drive, w: _Windows, track: Array | None) -> Finding:
@@ -231,6 +240,20 @@ def _sway(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     found = np.full(len(w.span), np.nan)
     found[1:] = (sway[1:] + sway[:-1]) / 2
     return _compare(name, found, expected, 0.5, "m/s", manoeuvre)
+
+
+def _heave(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+    """Say whether heave sums up to the change of the velocity along the body's up axis."""
+    name, manoeuvre = "heave and climb", "drive over crests and through dips, fast enough to feel them"
+    if track is None:
+        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
+    follows = w.first[1:] == w.last[:-1]
+    _, down = _axes(drive.motion)
+    changed = np.diff(track / w.span[:, None], axis=0)
+    expected = np.where(follows, -np.einsum("ij,ij->i", down[w.first[1:]], changed), np.nan)
+    # The velocity of a track is a window's mean: so is what heave has summed up to.
+    found = np.diff(_mean(drive, w, _summed(drive, drive.motion["heave"])))
+    return _compare(name, found, expected, 0.2, "m/s", manoeuvre)
 
 
 def _standing(drive: Drive) -> npt.NDArray[np.bool_]:

@@ -134,9 +134,10 @@ class _Source:
             if most is not None and len(rows) >= most:
                 break
             if self._times is not None:
-                now = 1 + round((self._times[index] - self._times[0]) * 1e9)
-            else:  # a frame's period after the frame before; what is none comes with the next frame
-                now = 1 + round(len(rows) / self._rate_hz * 1e9) if self._rate_hz else 1
+                came_s = self._times[index] - self._times[0]
+            else:  # a package that is no frame takes no time
+                came_s = len(rows) / self._rate_hz if self._rate_hz else 0.0
+            now = 1 + round(came_s * 1e9)
             before = intake.accepted
             intake.feed(package, now)
             if intake.accepted > before:
@@ -149,13 +150,12 @@ class _Source:
         repeated = intake.repeats
         own = motion["frame_time"]
         arrival = motion["time"] * 1e-9
-        own_clock = self._times is None or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
+        timed = self._times is not None or self._rate_hz is not None
+        own_clock = not timed or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
         independent = not getattr(self.module, "VELOCITY_IN_CAR", False)
         time = own if own_clock else arrival
         drive = Drive(time, motion, places[:, 0], places[:, 1], np.array(part, np.intp), independent)
-        return drive, _timing(
-            arrival if self._times is not None else own, self._times is not None, repeated, intake.rejected
-        )
+        return drive, _timing(arrival if timed else own, timed, repeated, intake.rejected)
 
 
 def _timing(time: Any, arrived: bool, repeats: int, rejected: Mapping[str, int]) -> Timing:

@@ -30,7 +30,6 @@ class Heard(NamedTuple):
     options: dict[str, Any]
     acceleration: str
     what: str
-    rate_hz: float | None = None  # of a file without times
 
 
 @click.command()
@@ -60,8 +59,9 @@ def command(
     from motioncue.analysis.check import check
 
     heard = _heard(target, system, endpoints, overrides, rate, duration)
-    choices: dict[str, Any] = {"acceleration": heard.acceleration, "rate_hz": heard.rate_hz}
-    report = check(heard.system, heard.packages, heard.times, heard.options, **choices)
+    report = check(
+        heard.system, heard.packages, heard.times, heard.options, acceleration=heard.acceleration, rate_hz=rate
+    )
     _print(heard, report)
     if as_json:
         print_json(
@@ -86,30 +86,40 @@ def _heard(
     rate: float | None,
     duration: float | None,
 ) -> Heard:
-    if "://" in target:
-        return _live(system, (target, *endpoints), {}, "native", (), duration)
-    if target in builtin_profiles() or target.endswith(".toml"):
+    profile = target in builtin_profiles() or target.endswith(".toml")
+    live = profile or "://" in target or (target in protocols.SYSTEMS and not Path(target).exists())
+    if overrides and not profile:
+        raise click.UsageError("--set is for profiles")
+    if live and rate is not None:
+        raise click.UsageError("--rate is for files that say no times")
+    if not live and (endpoints or duration is not None):
+        raise click.UsageError("--at and --duration are for live sources")
+    if profile and system is not None:
+        raise click.UsageError("--system: a profile says it itself")
+    if profile:
         from motioncue.runtime.assembly import load_profile
 
         source = load_profile(target, *overrides).source
         return _live(
             source.system, endpoints or source.endpoints, source.options, source.acceleration, source.allow, duration
         )
-    if target in protocols.SYSTEMS and not Path(target).exists():
+    if "://" in target:
+        return _live(system, (target, *endpoints), {}, "native", (), duration)
+    if live:
         if not endpoints:
             raise ConfigError(f"--at: missing, where to listen for {target}")
         return _live(target, endpoints, {}, "native", (), duration)
     if not Path(target).exists():
         known = ", ".join((*builtin_profiles(), *_sources()))
         raise ConfigError(f"{quoted(target)}: no such file; allowed are files, endpoints, and {known}")
-    return _file(target, system, rate)
+    return _file(target, system)
 
 
-def _file(file: str, system: str | None, rate: float | None) -> Heard:
+def _file(file: str, system: str | None) -> Heard:
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
     packages, times, _ = parse_recording(data, quoted(file), name)
-    return Heard(name, packages, times, {}, "native", file, rate)
+    return Heard(name, packages, times, {}, "native", file)
 
 
 def _sources() -> list[str]:

@@ -50,6 +50,12 @@ def test_what_is_wrong_shows_in_the_exit_status(tmp_path):
         (["nope.toml"], ["nope.toml"]),
         (["udp://127.0.0.1:1", "--system", "nothing"], ["'nothing'", "city-car-driving"]),
         (["tcp://127.0.0.1:x"], ["tcp://127.0.0.1:x"]),
+        (["udp://127.0.0.1:1", "--set", "source.options.rates=car"], ["--set is for profiles"]),
+        ([sample_recording(), "--set", "source.options.rates=car"], ["--set is for profiles"]),
+        (["beamng-dk", "--rate", "100"], ["--rate is for files"]),
+        ([sample_recording(), "--duration", "3"], ["--duration are for live"]),
+        ([sample_recording(), "--at", "udp://127.0.0.1:1"], ["--at and"]),
+        (["beamng-dk", "--system", "morai"], ["--system"]),
     ],
 )
 def test_what_cannot_be_examined_is_refused(arguments, words):
@@ -67,6 +73,20 @@ def test_a_file_of_no_system_is_refused(tmp_path):
     assert "no packets of a system that is known" in result.stderr
     path.write_bytes(b"")
     assert run(path).exit_code == 2
+
+
+def test_the_rate_of_a_file_is_that_of_its_frames_whatever_lies_between_them(tmp_path):
+    path = tmp_path / "drive.bin"
+    packages = [frame.package for frame in drive_packages("beamng", "tour", 100.0) if frame.package]
+    motion = [package for package in packages if package.startswith(b"BNG1")]
+    gauges = next(package for package in packages if package[4:8] == b"beam")
+    path.write_bytes(b"".join(package + gauges for package in motion))
+    result = run(path, "--rate", "100", "--json")
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert "wrong" not in {finding["verdict"] for finding in found["findings"]}
+    assert (found["timing"]["frames"], found["timing"]["rate_hz"]) == (len(motion), pytest.approx(100.0))
+    verdicts = {finding["name"]: finding["verdict"] for finding in found["findings"]}
+    assert (verdicts["surge and speed"], verdicts["velocity and position"]) == ("ok", "ok")
 
 
 @pytest.mark.rt

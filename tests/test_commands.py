@@ -148,6 +148,7 @@ def test_assignments_are_values(texts, values):
         (["count[0]=1"], "count is not repeated"),
         (["count.x=1"], "allowed are paths"),
         (["wheels[0]..mode=1"], "allowed are paths"),
+        (["place=" + "[" * 100_000], "place: found "),
         (["wheels[x].mode=1"], "allowed are paths"),
         (["=1"], "allowed are paths"),
         (["wheels[0].spin=1"], "found field 'spin', allowed are torque, mode"),
@@ -228,6 +229,28 @@ def test_a_simulink_control_needs_its_number_and_touches_nothing_else():
     )
     assert (data[0], data[3]) == (9.0, -1.0)
     assert all(value != value for place, value in enumerate(data) if place not in (0, 3))
+
+
+@pytest.mark.parametrize(
+    ("system", "message", "values", "text"),
+    [
+        ("morai", "set_traffic_light", {"status": 2}, "status: found 2, allowed is any of -1, 0, 1, 4, 5, 16, "),
+        ("morai", "set_traffic_light", {"status": 40}, "status: found 40, "),
+        ("morai", "multi_ego_setting", {"egos": [{"gear": 1, "ctrl_mode": 3}]}, "found 3, allowed is any of 1, 2, 16"),
+        ("morai", "turn_signal_lamp", {"aux": [0, 1, 0]}, r"aux\[1\]: found 1, "),
+        ("beamng-simulink", "control", {"id": 1, "drive_mode": 0.5}, r"drive_mode: found 0\.5, allowed is any of 0, 1"),
+        ("beamng-simulink", "control", {"id": 1.5}, r"id: found 1\.5, allowed are whole numbers"),
+    ],
+)
+def test_a_value_that_the_document_does_not_name_is_refused(system, message, values, text):
+    with pytest.raises(PacketError, match=text):
+        compose(system, message, values)
+
+
+def test_every_light_of_the_document_can_be_set():
+    for status in (-1, 0, 1, 4, 16, 32, 5, 20, 36, 48):
+        data = compose("morai", "set_traffic_light", {"status": status})
+        assert data[-4:-2] == struct.pack("<h", status)
 
 
 @pytest.mark.parametrize(

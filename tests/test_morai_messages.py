@@ -328,7 +328,8 @@ def test_every_command_is_composed_from_values_that_are_allowed():
 def allowed(packet):
     """Yield what `packed` says of a command's fields, with values in the range of those that have one."""
     ranged = {name: field for name, field in packet.fields.items() if math.isfinite(field.low + field.high)}
-    yield from ((name, field.high) for name, field in ranged.items())
+    for name, field in ranged.items():
+        yield name, [field.high] * field.dtype.shape[0] if field.dtype.shape else field.high
     for name, field in packet.fields.items():
         if field.slot is not None:
             inner = field.slot.decode(bytes(field.slot.size))

@@ -105,6 +105,10 @@ def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:
     """
     packet, counter = command(system, message)
     data = composed(packet, values)
-    if counter is not None and not values.get(counter, math.nan) >= 0:
-        raise PacketError(f"{message}: {counter}: missing; it numbers the commands and has to grow")
+    if counter is not None:
+        number = values.get(counter, math.nan)
+        if not number >= 0:
+            raise PacketError(f"{message}: {counter}: missing; it numbers the commands and has to grow")
+        if number != int(number):
+            raise PacketError(f"{message}: {counter}: found {number!r}, allowed are whole numbers")
     return data

@@ -124,7 +124,7 @@ CONTROL = Packet(
         Field("reserved", 32, "<f8"),
         *_doubles(5, [(f"{wheel}_braking_torque", "N m") for wheel in WHEELS]),
         *_doubles(9, [(f"{wheel}_propulsion_torque", "N m") for wheel in WHEELS]),
-        Field("drive_mode", 104, "<f8", low=0.0, high=1.0),  # 0 pedals, 1 torques
+        Field("drive_mode", 104, "<f8", low=0.0, high=1.0, among=(0, 1)),  # 0 pedals, 1 torques
         Field("custom", 112, "50<f8"),
     ],
     absent=math.nan,

@@ -97,8 +97,8 @@ def _read(field: Field, text: str, where: str) -> Any:
         return text
     try:
         return json.loads("NaN" if text.strip().lower() == "nan" else text)
-    except ValueError as error:
-        raise PacketError(f"{where}: found {text!r}, allowed is {_allowed(field)}, as in JSON") from error
+    except (ValueError, RecursionError) as error:
+        raise PacketError(f"{where}: found {text[:100]!r}, allowed is {_allowed(field)}, as in JSON") from error
 
 
 def _find(packet: Packet, name: Any, where: str) -> Field:
@@ -162,7 +162,8 @@ def _one(packet: Packet, field: Field, value: Any, where: str) -> Any:
             return bool(value)
     elif isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         low, high = _range(field)
-        if low <= value <= high and (kind == "f" or float(value).is_integer()):
+        between = low <= value <= high and (kind == "f" or float(value).is_integer())
+        if between and (not field.among or value in field.among):
             return value if kind == "f" else int(value)
         if value != value and packet.absent != packet.absent:  # said to be absent
             return value
@@ -185,6 +186,8 @@ def _allowed(field: Field) -> str:
         return f"a text of up to {base.itemsize} bytes"
     if base.kind == "b":
         return "true or false"
+    if field.among:
+        return f"any of {', '.join(map(str, field.among))}"
     low, high = _range(field)
     whole = "" if base.kind == "f" else "whole "
     unit = f" {field.unit}" if field.unit else ""

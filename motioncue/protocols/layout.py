@@ -28,6 +28,7 @@ class Field(NamedTuple):
     limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
     low: float = -math.inf  # smallest and largest value that may be sent
     high: float = math.inf
+    among: tuple[int, ...] = ()  # the values between them that may be sent, if not all
 
     @property
     def slot(self) -> "Packet | None":

@@ -10,6 +10,7 @@ Every packet is packed and little-endian: a header "#Name$", the length of the d
 beginning of the data.
 """
 
+import itertools
 from collections.abc import Iterable
 
 from motioncue.protocols.layout import Field, Packet
@@ -37,7 +38,7 @@ def envelope(name: str, header: str, length: int, fields: Iterable[Field]) -> Pa
         [
             Field("header", 0, f"S{len(header)}"),
             Field("data_length", len(header), "<i4", "bytes"),
-            Field("aux", len(header) + 4, "3<i4"),  # zeros
+            Field("aux", len(header) + 4, "3<i4", low=0, high=0),
             *shifted(start, fields),
             Field("tail", start + length, f"S{len(TAIL)}"),
         ],
@@ -144,6 +145,9 @@ OBJECT_INFO = (
     envelope("object_info", "#MoraiObjInfo$", 2128, [*_STAMP, Field("objects", 8, (OBJECT, 20))]),
 )
 
+LIGHTS = (-1, *(sum(lamps) for lamps in itertools.product((0, 32), (0, 16), (0, 4), (0, 1))))
+"""What a traffic light can show: any sum of 1 red, 4 yellow, 16 green, 32 green left; -1 default."""
+
 TRAFFIC_LIGHT = envelope(
     "traffic_light",
     "#TrafficLight$",
@@ -151,7 +155,7 @@ TRAFFIC_LIGHT = envelope(
     [
         Field("index", 0, "S12"),
         Field("type", 12, "<i2"),  # 0 R/Y/G, 1 R/Y/GL, 2 R/Y/GL/G, 100 yellow only
-        Field("status", 14, "<i2"),  # sum of 1 red, 4 yellow, 16 green, 32 green left; -1 default
+        Field("status", 14, "<i2"),  # one of LIGHTS
     ],
 )
 
@@ -238,7 +242,8 @@ EGO = Packet(
         Field("heading", 22, "<f4", "deg"),
         Field("velocity", 26, "<f4", "km/h"),
         Field("gear", 30, "|i1", low=1, high=4),  # 1 P, 2 R, 3 N, 4 D
-        Field("ctrl_mode", 31, "|i1", low=1, high=16),  # 1 keyboard; auto is 16 in the document, 2 in MORAI's Python
+        # 1 keyboard; auto is 16 in the document, 2 in MORAI's Python
+        Field("ctrl_mode", 31, "|i1", low=1, high=16, among=(1, 2, 16)),
     ],
 )
 MULTI_EGO_SETTING = envelope(
@@ -256,7 +261,7 @@ SET_TRAFFIC_LIGHT = envelope(
     "set_traffic_light",
     "#TrafficLight$",
     14,
-    [Field("index", 0, "S12"), Field("status", 12, "<i2", low=-1, high=53)],  # as of the light that is got
+    [Field("index", 0, "S12"), Field("status", 12, "<i2", low=-1, high=53, among=LIGHTS)],
 )
 SET_INTERSECTION = envelope("set_intersection", "#SetIntStatus$", 8, _INTERSECTION)
 

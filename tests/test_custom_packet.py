@@ -99,6 +99,7 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
         ("output.packet.counter={offset=33}", "output.packet", ["overlaps"]),
         ("output.packet.constants=[{offset=1,bytes='00 00 00'}]", "output.packet", ["overlaps"]),
         ("output.packet.constants=[{offset=0,bytes='4g'}]", "output.packet.constants[0].bytes", ["'4g'"]),
+        ("output.packet.constants=[{offset=0,bytes=''}]", "output.packet.constants[0].bytes", ["one or more"]),
         ("output.packet.fields=[{offset=0,type='f4',channel='surg'}]", "output.packet.fields[0]", ["'surg'", "surge"]),
         ("output.packet.fields=[{offset=0,type='f3',channel='surge'}]", "output.packet.fields[0].type", ["'f3'"]),
         ("output.packet.fields=[{offset=0,type='f4',channel='surge',scale=0.0}]", "output.packet.fields[0]", ["0"]),

@@ -12,7 +12,7 @@ from motioncue.cli.common import duration_option, echo, json_option, logged, pos
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError
-from motioncue.profile import builtin_profiles
+from motioncue.profile import Source, builtin_profiles, parse_profile
 from motioncue.recording.read import parse_recording, quoted, read_bytes
 
 __all__ = ["command"]
@@ -36,7 +36,13 @@ class Heard(NamedTuple):
 @click.argument("target", metavar="SOURCE|FILE")
 @click.option("--system", metavar="SYSTEM", help="Whose packets they are; told by their content if not given.")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@click.option(
+    "--set",
+    "overrides",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Change a key of the profile, or an option of the source; repeatable.",
+)
 @click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames a second of a file without times.")
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option
@@ -88,8 +94,13 @@ def _heard(
 ) -> Heard:
     profile = target in builtin_profiles() or target.endswith(".toml")
     live = profile or "://" in target or (target in protocols.SYSTEMS and not Path(target).exists())
-    if overrides and not profile:
-        raise click.UsageError("--set is for profiles")
+    foreign = [
+        key for key in overrides if not profile and not key.startswith(("source.options.", "source.acceleration="))
+    ]
+    if foreign:
+        raise click.UsageError(
+            f"--set: found {foreign[0]!r}, allowed without a profile are source.options and source.acceleration"
+        )
     if live and rate is not None:
         raise click.UsageError("--rate is for files that say no times")
     if not live and (endpoints or duration is not None):
@@ -100,26 +111,39 @@ def _heard(
         from motioncue.runtime.assembly import load_profile
 
         source = load_profile(target, *overrides).source
-        return _live(
-            source.system, endpoints or source.endpoints, source.options, source.acceleration, source.allow, duration
-        )
+        return _live(source.system, endpoints or source.endpoints, source, duration)
     if "://" in target:
-        return _live(system, (target, *endpoints), {}, "native", (), duration)
+        return _live(system, (target, *endpoints), overrides, duration)
     if live:
         if not endpoints:
             raise ConfigError(f"--at: missing, where to listen for {target}")
-        return _live(target, endpoints, {}, "native", (), duration)
+        return _live(target, endpoints, overrides, duration)
     if not Path(target).exists():
         known = ", ".join((*builtin_profiles(), *_sources()))
         raise ConfigError(f"{quoted(target)}: no such file; allowed are files, endpoints, and {known}")
-    return _file(target, system)
+    return _file(target, system, overrides)
 
 
-def _file(file: str, system: str | None) -> Heard:
+def _settings(system: str, overrides: tuple[str, ...]) -> Source:
+    """Return a source of a system with its defaults, and what is to be otherwise."""
+    from motioncue.runtime.assembly import options_of
+
+    text = f"""
+        source = {{ system = "{system}", endpoint = "" }}
+        cueing = {{ algorithm = "direct" }}
+        output = {{ system = "dk", motion = "" }}
+    """
+    profile = parse_profile(text, name="--set", overrides=overrides)
+    options_of(profile)
+    return profile.source
+
+
+def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
     packages, times, _ = parse_recording(data, quoted(file), name)
-    return Heard(name, packages, times, {}, "native", file)
+    source = _settings(name, overrides)
+    return Heard(name, packages, times, source.options, source.acceleration, file)
 
 
 def _sources() -> list[str]:
@@ -151,9 +175,7 @@ def _only(sizes: dict[str, int], where: str) -> str:
 def _live(
     system: str | None,
     endpoints: tuple[str, ...],
-    options: dict[str, Any],
-    acceleration: str,
-    allow: tuple[str, ...],
+    settings: Source | tuple[str, ...],
     duration: float | None,
 ) -> Heard:
     import msgspec
@@ -167,10 +189,13 @@ def _live(
         if system is None:
             system = _told_by_sound(endpoints[0], end, interrupts)
         module = protocols.source(system)
+        source = settings if isinstance(settings, Source) else _settings(system, settings)
         check_endpoints(module, endpoints)
-        intake = module.session(msgspec.convert(options, module.Options), derivation=Derivation(acceleration))
+        intake = module.session(
+            msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
+        )
         intake.record(TAPE_BYTES)
-        reception = Reception(intake, endpoints, allow=allow)
+        reception = Reception(intake, endpoints, allow=source.allow)
         thread = threading.Thread(target=reception.run, name="motioncue check", daemon=True)
         thread.start()
         try:
@@ -187,9 +212,11 @@ def _live(
             reception.close()
     tape = intake.recorded()
     if not tape:
-        raise PacketError(f"{', '.join(endpoints)}: nothing came in {duration:g} s")
+        unheard = f" but what was refused ({reasons(intake.rejected)})" if intake.rejected else ""
+        raise PacketError(f"{', '.join(endpoints)}: nothing came{unheard} in {duration:g} s")
     times = [(now - tape[0][0]) * 1e-9 for now, _ in tape]
-    return Heard(system, [package for _, package in tape], times, dict(options), acceleration, ", ".join(endpoints))
+    packages = [package for _, package in tape]
+    return Heard(system, packages, times, source.options, source.acceleration, ", ".join(endpoints))
 
 
 def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:

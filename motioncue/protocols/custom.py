@@ -52,13 +52,8 @@ def encoding(table: PacketTable) -> Encoding:
     constants = {}
     for index, constant in enumerate(table.constants):
         name = f"constants[{index}]"
-        try:
-            constants[name] = bytes.fromhex(constant.bytes)
-        except ValueError as error:
-            raise ConfigError(
-                f"output.packet.{name}.bytes: found {constant.bytes!r}, allowed are pairs of hexadecimal digits"
-            ) from error
-        parts.append(Field(name, constant.offset, f"V{len(constants[name]) or 1}"))
+        constants[name] = _bytes(constant.bytes, f"output.packet.{name}.bytes")
+        parts.append(Field(name, constant.offset, f"V{len(constants[name])}"))
     counter = checksum = None
     if table.counter is not None:
         counter = table.counter.offset, int(table.counter.type[1:])
@@ -83,3 +78,13 @@ def encoding(table: PacketTable) -> Encoding:
         start = packet.fields[name].offset
         template[start : start + len(data)] = data
     return Encoding(Table(table.size, rows), bytes(template), Seal(counter, checksum, order == ">"))
+
+
+def _bytes(digits: str, key: str) -> bytes:
+    try:
+        data = bytes.fromhex(digits)
+    except ValueError:
+        data = b""
+    if not data:
+        raise ConfigError(f"{key}: found {digits!r}, allowed are pairs of hexadecimal digits, one or more")
+    return data

@@ -55,7 +55,7 @@ def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
 
 def check(profile: Profile) -> None:
     """Refuse what cannot run, before anything starts; raises as `load_profile` does."""
-    _options(profile)
+    options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
     for output in profile.outputs:
@@ -74,7 +74,8 @@ def check(profile: Profile) -> None:
             parse_endpoint(url, ("udp",), f"output.{name}")
 
 
-def _options(profile: Profile) -> Any:
+def options_of(profile: Profile) -> Any:
+    """Return what the profile says that the source's document leaves open; ConfigError if it cannot."""
     source = protocols.source(profile.source.system)
     try:
         return msgspec.convert(profile.source.options, source.Options)
@@ -158,7 +159,7 @@ def session_of(profile: Profile) -> Intake:
     """Return the source's side that the profile describes."""
     source, watch = profile.source, profile.supervisor
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
-    session: Intake = protocols.source(source.system).session(_options(profile), source.head_m, derivation)
+    session: Intake = protocols.source(source.system).session(options_of(profile), source.head_m, derivation)
     session.watch(
         acceleration=watch.max_acceleration_m_s2,
         rate=math.radians(watch.max_rate_deg_s),

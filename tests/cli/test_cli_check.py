@@ -39,6 +39,7 @@ def test_what_is_wrong_shows_in_the_exit_status(tmp_path):
     result = run(path)
     assert result.exit_code == 1
     assert "change the profile: source.options.quaternion = 'wxyz'" in result.stdout
+    assert run(path, "--set", "source.options.quaternion=wxyz").exit_code == 0
 
 
 @pytest.mark.parametrize(
@@ -50,8 +51,8 @@ def test_what_is_wrong_shows_in_the_exit_status(tmp_path):
         (["nope.toml"], ["nope.toml"]),
         (["udp://127.0.0.1:1", "--system", "nothing"], ["'nothing'", "city-car-driving"]),
         (["tcp://127.0.0.1:x"], ["tcp://127.0.0.1:x"]),
-        (["udp://127.0.0.1:1", "--set", "source.options.rates=car"], ["--set is for profiles"]),
-        ([sample_recording(), "--set", "source.options.rates=car"], ["--set is for profiles"]),
+        ([sample_recording(), "--set", "source.options.rates=no"], ["source.options.rates", "'world', 'car'"]),
+        ([sample_recording(), "--set", "output.rate_hz=100"], ["--set: found 'output.rate_hz=100'"]),
         (["beamng-dk", "--rate", "100"], ["--rate is for files"]),
         ([sample_recording(), "--duration", "3"], ["--duration are for live"]),
         ([sample_recording(), "--at", "udp://127.0.0.1:1"], ["--at and"]),
@@ -87,6 +88,28 @@ def test_the_rate_of_a_file_is_that_of_its_frames_whatever_lies_between_them(tmp
     assert (found["timing"]["frames"], found["timing"]["rate_hz"]) == (len(motion), pytest.approx(100.0))
     verdicts = {finding["name"]: finding["verdict"] for finding in found["findings"]}
     assert (verdicts["surge and speed"], verdicts["velocity and position"]) == ("ok", "ok")
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize(("system", "words"), [(["--system", "morai"], "not allowed"), ([], "nothing came")])
+def test_what_is_not_heard_is_said(system, words):
+    port = free_port(socket.SOCK_DGRAM)
+    stopping = threading.Event()
+
+    def knock():
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            while system and not stopping.wait(0.05):
+                client.sendto(b"#MoraiInfo$", ("127.0.0.1", port))
+
+    thread = threading.Thread(target=knock)
+    thread.start()
+    try:
+        result = run(f"udp://0.0.0.0:{port}", *system, "--duration", "2")
+    finally:
+        stopping.set()
+        thread.join()
+    assert result.exit_code == 2
+    assert words in result.stderr
 
 
 @pytest.mark.rt

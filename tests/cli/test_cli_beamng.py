@@ -8,6 +8,7 @@ import pytest
 from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
+from motioncue.protocols.beamng_simulink import REPLY_PORT
 from motioncue.virtual.beamng_simulink import Simulator, driven
 from motioncue.virtual.dk import DatagramListener
 
@@ -85,10 +86,26 @@ def test_run_drives_dk_from_the_simulink_coupling():
     assert beamng.coupling.controls == {}  # nobody took the pedals
 
 
+@contextlib.contextmanager
+def alone_at(port):
+    """Take turns with other runs of the tests at a port that cannot be chosen: whoever has the next one may."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as turn:
+
+        def ours():
+            try:
+                turn.bind(("127.0.0.1", port + 1))
+            except OSError:
+                return False
+            return True
+
+        eventually(ours, timeout_s=60.0)
+        yield
+
+
 @pytest.mark.parametrize("system", ["beamng", "beamng-simulink"])
 def test_listen_watches_what_it_says(system):
     url = udp()
-    with Program("listen", system, "--at", url, "--json") as listen:
+    with alone_at(REPLY_PORT), Program("listen", system, "--at", url, "--json") as listen:
         eventually(lambda: taken(url))
         arguments = ["--to", url, "--drive", "brake", "--duration", "0.5"]
         with Program("simulate", system, *arguments, "--json") as simulate:

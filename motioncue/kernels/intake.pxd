@@ -40,7 +40,7 @@ ctypedef struct IntakeState:
     double frame_time       # [s]
     Telemetry nothing       # what is said before any package has come
     Telemetry said          # by the newest packages
-    Telemetry heard         # with what a package says that may be refused
+    Telemetry known         # before the newest package
     Telemetry before        # by the frame before
     int64_t before_time     # when that came [ns]
     double waited           # frame time since the last frame that was not a repeat [s]

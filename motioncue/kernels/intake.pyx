@@ -192,13 +192,13 @@ cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t 
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
     """Take what a package says; nothing of one that is refused."""
     cdef int i, reason
-    s.heard = s.said
+    s.known = s.said
     for i in range(64 if m.absent else 0):
         if m.absent >> i & 1:
-            (<double*>&s.heard)[i] = (<double*>&s.nothing)[i]
-    reason = decode(m.rows, m.row_count, package, <double*>&s.heard)
-    if reason == ACCEPTED:
-        s.said = s.heard
+            (<double*>&s.said)[i] = (<double*>&s.nothing)[i]
+    reason = decode(m.rows, m.row_count, package, <double*>&s.said)
+    if reason != ACCEPTED:
+        s.said = s.known
     return reason
 
 

@@ -354,3 +354,21 @@ def test_the_head_feels_its_own_acceleration():
     row = fed(intake, MOTION.encode({"yaw_rate": 2.0, "yaw_acceleration": 0.5}))
     # A metre ahead of the reference point: omega^2 r back, alpha r to the right.
     assert (row["surge"], row["sway"], row["heave"]) == pytest.approx((-4.0, 0.5, 0.0), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("accelerations", "head", "felt"),
+    [
+        ((0.5, 0.0, 0.0), (0.0, 0.0, 1.2), (0.0, 0.6, 0.0)),  # rolling to the right moves the head to the right
+        ((0.0, 0.5, 0.0), (0.0, 0.0, 1.2), (-0.6, 0.0, 0.0)),  # pitching up moves it back
+        ((0.0, 0.5, 0.0), (2.0, 0.0, 0.0), (0.0, 0.0, 1.0)),  # and up what is in front
+        ((0.0, 0.0, 0.5), (2.0, 0.0, 0.0), (0.0, 1.0, 0.0)),
+        ((0.0, 0.0, 0.5), (0.0, -0.4, 0.0), (0.2, 0.0, 0.0)),  # turning right moves the left side forward
+    ],
+)
+def test_angular_acceleration_is_felt_away_from_the_reference_point(accelerations, head, felt):
+    values = (*(0.0,) * 9, 0.0, 0.0, 1.0, *(0.0,) * 6, *accelerations)
+    intake = beamng.session(beamng.Options(), head)
+    intake.feed(struct.pack("<4s21f", b"BNG1", *values), 1)
+    (row,) = intake.newest()
+    assert [row["surge"], row["sway"], row["heave"]] == pytest.approx(felt, abs=1e-6)

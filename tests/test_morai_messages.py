@@ -14,7 +14,7 @@ from motioncue.errors import PacketError
 from motioncue.protocols import morai
 from motioncue.protocols.layout import Field, Packet
 from motioncue.protocols.morai import COMMANDS, Options, Sending, command, framed, identify
-from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, MESSAGES
+from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, FEWER_OBJECTS, MESSAGES
 
 DATA = Path(__file__).parent / "data" / "packets" / "morai"
 CAPTURED = {path.stem: path.read_bytes() for path in sorted(DATA.glob("*.bin"))}
@@ -96,7 +96,7 @@ def flat(value):
 
 def test_every_message_is_in_the_table():
     assert list(PACKETS) == list(TABLE)
-    assert len(MESSAGES) <= 48  # as many as an intake can tell apart
+    assert len(MESSAGES) + len(FEWER_OBJECTS) <= 128  # as many as an intake can tell apart
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -225,7 +225,10 @@ def test_every_prefix_is_refused_and_counted(name):
         intake.feed(packet[:size], 1)
         assert refused(packet[:size])
     # A prefix as long as another form of the message is that with a wrong length.
-    forms = sum(other == header and total < len(packet) for other, _, _, total in TABLE.values())
+    sizes = {total for other, _, _, total in TABLE.values() if other == header}
+    if header == "#MoraiObjInfo$":
+        sizes |= {32 + stamp + slot * count for stamp in (0, 8) for slot in (68, 106) for count in range(1, 21)}
+    forms = sum(size < len(packet) for size in sizes)
     expected = {"type": len(header), "size": len(packet) - len(header) - forms, "envelope": forms}
     assert intake.rejected == {reason: count for reason, count in expected.items() if count}
     assert (intake.accepted, intake.others, intake.newest()) == (0, 0, None)
@@ -448,3 +451,24 @@ def test_any_text_goes_back_byte_for_byte(data):
 def test_what_does_not_fit_into_slots_is_refused(values, message):
     with pytest.raises(PacketError, match=message):
         OUTER.encode(values)
+
+
+@pytest.mark.parametrize("stamp", [b"", struct.pack("<2i", 5, 6)], ids=["unstamped", "stamped"])
+@pytest.mark.parametrize("form", ["<2h16f", "<2h16f38s"])
+@pytest.mark.parametrize("count", [1, 5, 19])
+def test_object_info_may_have_fewer_slots(count, form, stamp):
+    slots = [(n + 1, 1, *(100.0 * n + place for place in range(16)), b"LINK%d" % n) for n in range(count)]
+    numbers = 18 if form == "<2h16f" else 19
+    data = stamp + b"".join(struct.pack(form, *slot[:numbers]) for slot in slots)
+    packet = b"#MoraiObjInfo$" + struct.pack("<4i", len(data), 0, 0, 0) + data + b"\r\n"
+    layout = identify(packet)
+    fields = layout.decode(packet)
+    assert [found["id"] for found in fields["objects"]] == [slot[0] for slot in slots]
+    assert [found["heading"] for found in fields["objects"]] == [slot[5] for slot in slots]
+    assert layout.encode(fields) == packet
+    assert ("sec" in fields) == bool(stamp)
+    intake = morai.session(Options())
+    intake.feed(packet, 1)
+    assert (intake.others, intake.rejected) == (1, {})
+    with pytest.raises(PacketError):
+        identify(packet[:-1])

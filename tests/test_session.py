@@ -376,7 +376,7 @@ def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
 @pytest.mark.parametrize(
     ("messages", "reply"),
     [
-        ([Message(FRAME, "motion")] * 49, b""),
+        ([Message(FRAME, "motion")] * 129, b""),
         ([], bytes(513)),
         ([Message(FRAME, "motion", (), bytes(513))], b""),
         ([Message(FRAME, "motion", (), bytes(8), (0, 4, 8))], b""),

@@ -8,7 +8,7 @@ from motioncue.kernels.reasons cimport ACCEPTED, ENVELOPE, SIZE, TYPE
 
 
 cdef enum:
-    MESSAGES = 48
+    MESSAGES = 128
     CONSTANTS = 8
     CONSTANT_BYTES = 24
     REPLY_BYTES = 512

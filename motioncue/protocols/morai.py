@@ -44,7 +44,7 @@ from motioncue.kernels.intake import Intake
 from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
-from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, IMU, MESSAGES
+from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, FEWER_OBJECTS, IMU, MESSAGES
 
 __all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "session"]
 
@@ -141,7 +141,7 @@ def session(
     """
     derived = options.rates == "derived" or options.imu
     messages = []
-    for packet in MESSAGES:
+    for packet in (*MESSAGES, *FEWER_OBJECTS):
         if packet in EGO_VEHICLE_STATUS:
             if derived or "angular_velocity" in packet.fields:
                 messages.append(Message(packet, "motion", takes(packet, options)))
@@ -238,6 +238,9 @@ def identify(data: bytes) -> Packet:
     """
     near = [packet for packet in MESSAGES if data.startswith(packet.constants["header"])]
     for packet in near:
+        if len(data) == packet.size and packet.identifies(data):
+            return packet
+    for packet in FEWER_OBJECTS:
         if len(data) == packet.size and packet.identifies(data):
             return packet
     if not near:

@@ -20,6 +20,7 @@ __all__ = [
     "COMMANDS",
     "EGO_CTRL_CMD",
     "EGO_VEHICLE_STATUS",
+    "FEWER_OBJECTS",
     "IMU",
     "MESSAGES",
     "MULTI_EGO_SETTING",
@@ -138,11 +139,31 @@ _SHORT_OBJECT = (
 SHORT_OBJECT = Packet("object", 68, _SHORT_OBJECT)
 OBJECT = Packet("object", 106, (*_SHORT_OBJECT, Field("link_id", 68, "S38")))
 
-OBJECT_INFO = (
-    envelope("object_info_short", "#MoraiObjInfo$", 1360, [Field("objects", 0, (SHORT_OBJECT, 20))]),
-    envelope("object_info_short_stamped", "#MoraiObjInfo$", 1368, [*_STAMP, Field("objects", 8, (SHORT_OBJECT, 20))]),
-    envelope("object_info_unstamped", "#MoraiObjInfo$", 2120, [Field("objects", 0, (OBJECT, 20))]),
-    envelope("object_info", "#MoraiObjInfo$", 2128, [*_STAMP, Field("objects", 8, (OBJECT, 20))]),
+OBJECTS = 20
+"""At most, in one message."""
+
+
+def object_info(length: int) -> Packet | None:
+    """Return the message whose data has this length [bytes]: slots, with or without a stamp; None if there is none.
+
+    Where both kinds of slot fit (212 bytes), it is the newer one.
+    """
+    for slot, name in ((OBJECT, ("object_info_unstamped", "object_info")),
+                       (SHORT_OBJECT, ("object_info_short", "object_info_short_stamped"))):  # fmt: skip
+        count, stamp = divmod(length, slot.size)
+        if stamp in (0, 8) and 0 < count <= OBJECTS:
+            fields = [*(_STAMP if stamp else ()), Field("objects", stamp, (slot, count))]
+            return envelope(name[stamp // 8], "#MoraiObjInfo$", length, fields)
+    return None
+
+
+OBJECT_INFO = tuple(packet for length in (1360, 1368, 2120, 2128) if (packet := object_info(length)))
+"""With all slots, as the simulator sends it."""
+
+FEWER_OBJECTS = tuple(
+    packet
+    for length in range(OBJECTS * OBJECT.size)
+    if (packet := object_info(length)) and packet.size not in [whole.size for whole in OBJECT_INFO]
 )
 
 LIGHTS = (-1, *(sum(lamps) for lamps in itertools.product((0, 32), (0, 16), (0, 4), (0, 1))))

@@ -463,7 +463,7 @@ def test_object_info_may_have_fewer_slots(count, form, stamp):
     packet = b"#MoraiObjInfo$" + struct.pack("<4i", len(data), 0, 0, 0) + data + b"\r\n"
     layout = identify(packet)
     fields = layout.decode(packet)
-    assert [found["id"] for found in fields["objects"]] == [slot[0] for slot in slots]
+    assert [found["obj_id"] for found in fields["objects"]] == [slot[0] for slot in slots]
     assert [found["heading"] for found in fields["objects"]] == [slot[5] for slot in slots]
     assert layout.encode(fields) == packet
     assert ("sec" in fields) == bool(stamp)

@@ -1,6 +1,7 @@
 """What several tests of the live path share: packages, a plain-Python reference of the server, sockets, waiting."""
 
 import contextlib
+import ctypes
 import math
 import shutil
 import socket
@@ -26,6 +27,8 @@ from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.receiver import StreamReceiver
 from motioncue.transports.stream import Listener
+
+WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 
 SAMPLE = sample_recording()
 PACKAGES = read_packages(SAMPLE)

@@ -156,6 +156,7 @@ def test_every_prefix_that_is_not_a_short_form_is_refused(name):
     assert set(range(len(data))) - set(refused) <= set(forms)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", ["slope52", "braking", "short", "bng2", "outgauge", "outgauge_short"])
 def test_every_corruption_of_the_mark_is_refused(name):
     data = sample(name)
@@ -238,6 +239,7 @@ def test_a_braking_car_is_one_whatever_its_packet(rates, name):
     assert math.remainder(math.atan2(wire[3], wire[4]) - row["yaw"], 2 * math.pi) == pytest.approx(0, abs=0.02)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("name", sorted(DRIVES))
 @pytest.mark.parametrize("rate_hz", [60.0, 500.0])
 def test_a_driven_car_arrives_as_the_motion_it_makes(name, rate_hz):

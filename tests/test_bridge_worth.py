@@ -43,6 +43,7 @@ def test_hold_and_linear_are_what_theory_says(part):
         assert worth["linear"]["surge"].delay_s == pytest.approx(1.0 / 30, rel=0.1)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize(
     ("truth", "rate_hz", "error"),
     [(car("tour"), 60.0, 0.25), (car("tour"), 144.0, 0.25), (recorded(13.8), 60.0, 0.55), (recorded(), 144.0, 0.55)],

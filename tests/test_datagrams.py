@@ -5,7 +5,7 @@ import struct
 import threading
 
 import pytest
-from helpers import eventually, free_port
+from helpers import WINE, eventually, free_port
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -179,6 +179,10 @@ def hearing():
         reception.close()
 
 
+one_loopback = pytest.mark.skipif(WINE, reason="Wine 8 sends from 127.0.0.1, whatever a socket is bound to")
+any_address = pytest.mark.skipif(WINE, reason="Wine 8 lets a socket be bound to addresses of other machines")
+
+
 def sender(host="127.0.0.1"):
     client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     client.bind((host, 0))
@@ -230,6 +234,7 @@ def test_every_datagram_is_passed_on_unchanged_whatever_it_is(hearing):
 
 
 @pytest.mark.rt
+@one_loopback
 def test_only_hosts_that_are_allowed_are_heard_or_passed_on(hearing):
     intake, port = new_intake(), free_port(socket.SOCK_DGRAM)
     with sender() as stranger, sender("127.0.0.2") as friend, sender() as reader:
@@ -270,6 +275,7 @@ def test_a_stream_is_refused_to_a_host_that_is_not_allowed(hearing):
 
 
 @pytest.mark.rt
+@one_loopback
 def test_a_second_host_is_refused_while_the_first_drives(hearing):
     intake, port = new_intake(), free_port(socket.SOCK_DGRAM)
     hearing(intake, f"udp://127.0.0.1:{port}")
@@ -308,7 +314,7 @@ def test_endpoints_that_a_datagram_source_cannot_have_are_refused(urls, forward,
         ("0.0.0.0", "127.0.0.1", True),
         ("0.0.0.0", "127.0.0.9", True),
         ("127.0.0.1", "127.0.0.2", False),
-        ("0.0.0.0", "192.0.2.1", False),
+        pytest.param("0.0.0.0", "192.0.2.1", False, marks=any_address),
     ],
 )
 def test_a_source_does_not_pass_on_to_itself_nor_hear_what_is_sent_to_the_platform(listening, forward, refused):

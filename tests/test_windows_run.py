@@ -1,6 +1,5 @@
 """motioncue on Windows end to end: a simulator that is not Python, the command line, consoles, stand-ins."""
 
-import ctypes
 import json
 import os
 import signal
@@ -11,7 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
-from helpers import PACKAGES, Sink, eventually, free_port, press
+from helpers import PACKAGES, WINE, Sink, eventually, free_port, press
 
 from motioncue import Engine, load_profile
 from motioncue.profile import profile_text
@@ -24,7 +23,6 @@ pytestmark = [
 ]
 programs = pytest.mark.skipif("MOTIONCUE_PROGRAMS" not in os.environ, reason="built by .ci/windows, which says where")
 
-WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")
 SURGE = 2.0  # of the simulator that is not Python, along the body's axes [m/s^2]
 PERIOD_NS = round(1e9 / 333.33)
 
@@ -170,7 +168,7 @@ def test_ticks_are_on_the_grid_in_order_and_never_early(url):
 
 def test_the_rig_of_the_demo_is_a_pipe():
     with Rig("ccd-dk", "still", 0.1) as rig:
-        assert rig.profile.source.endpoint.startswith("pipe://")
+        assert rig.profile.source.endpoints[0].startswith("pipe://")
 
 
 def test_run_and_simulate_meet_at_the_pipe(url):

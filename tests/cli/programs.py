@@ -101,6 +101,16 @@ def soon_connected(url):
     return found[0]
 
 
+def taken(url):
+    """Say whether somebody listens at an endpoint."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.bind(("127.0.0.1", int(url.rpartition(":")[2])))
+        except OSError:
+            return True
+    return False
+
+
 def listening(url):
     """Return a socket that listens at a stream endpoint."""
     listener, address = stream_socket(url)

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from helpers import eventually, free_port
-from programs import INTERRUPT, Program
+from programs import INTERRUPT, Program, taken
 
 from motioncue.protocols.beamng_simulink import REPLY_PORT
 from motioncue.virtual.beamng_simulink import Simulator, driven
@@ -17,16 +17,6 @@ pytestmark = pytest.mark.rt
 
 def udp():
     return f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
-
-
-def taken(url):
-    """Say whether somebody listens at an endpoint."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", int(url.rpartition(":")[2])))
-        except OSError:
-            return True
-    return False
 
 
 @contextlib.contextmanager

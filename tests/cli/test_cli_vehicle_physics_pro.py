@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 from helpers import eventually, free_port
-from programs import Program
+from programs import INTERRUPT, Program, taken
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError, PacketError
@@ -56,22 +56,28 @@ def test_every_packet_of_a_drive_becomes_motion_of_the_platform(urls):
 def test_the_commands_play_it_between_them(urls):
     ends = [option for name in ("motion", "gauges") for option in ("--set", f"output.{name}={urls[name]}")]
     run = ["run", "--profile", "vehicle-physics-pro-dk", "--set", f"source.endpoint={urls['source']}", *ends]
-    play = ["simulate", SYSTEM, "--to", urls["source"], "--drive", "turns", "--rate", "100", "--duration", "60"]
-    with Program(*play), Program(*run, "--duration", "3", "--json") as engine:
-        stats = engine.end()
-    assert stats["frames_received"] > 0
+    sent, stats = played("turns", urls["source"], *run)
+    assert stats["frames_received"] == sent["frames_sent"] > 0
     assert stats["rejected"] == {}
     assert stats["packets_sent"] > 0
 
 
 @pytest.mark.rt
 def test_listen_knows_its_packets(urls):
-    play = ["simulate", SYSTEM, "--to", urls["source"], "--drive", "still", "--rate", "200", "--duration", "60"]
-    with Program(*play), Program("listen", SYSTEM, "--at", urls["source"], "--duration", "2", "--json") as listen:
-        stats = listen.end()
+    sent, stats = played("still", urls["source"], "listen", SYSTEM, "--at", urls["source"])
+    assert stats["frames_received"] == sent["frames_sent"] > 0
     assert stats["rejected"] == {}
-    assert stats["frames_received"] > 0
     assert stats["motion"]["engine_speed"] == 800.0  # idling
+
+
+def played(drive, url, *hearing):
+    """Play half a second of a drive to a command that hears it; return what both said."""
+    with Program(*hearing, "--json") as hears:
+        eventually(lambda: taken(url))
+        with Program("simulate", SYSTEM, "--to", url, "--drive", drive, "--duration", "0.5", "--json") as plays:
+            sent = plays.end()
+        hears.signal(INTERRUPT)
+        return sent, hears.end()
 
 
 def test_a_drive_is_a_packet_for_each_state():

@@ -51,6 +51,16 @@ def test_a_grid_goes_on_over_many_runs_whatever_passes_between():
     assert rig.trace["index"].tolist() == list(range(8))
 
 
+@pytest.mark.parametrize("wake_ns", [0, 3_000, 15_000])
+def test_packets_that_are_made_early_leave_at_the_deadline_and_never_before(wake_ns):
+    rig = Rig(clock=FakeClock(START, wake_ns, lead_ns=10_000), trace=100)
+    rig.emitter.run(ticks=100)
+    assert rig.trace["deadline"].tolist() == [START + PERIOD * (index + 1) for index in range(100)]
+    # Who wakes before the deadline waits once more, and is late once; who wakes after it sends at once.
+    assert (rig.trace["lateness"] == (wake_ns if wake_ns < 10_000 else wake_ns - 10_000)).all()
+    assert rig.emitter.counts()["skipped"] == 0
+
+
 def test_waking_late_does_not_move_the_grid():
     late = 70_001
     rig = run_with_stalls([], wake_ns=late, ticks=200)

@@ -50,7 +50,7 @@ def rig(tmp_path):
 
 
 @pytest.mark.rt
-@pytest.mark.parametrize("scheme", {SCHEME, "tcp"})
+@pytest.mark.parametrize("scheme", sorted({SCHEME, "tcp"}))
 @pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
 def test_the_real_drive_goes_through_whole(tmp_path, scheme, name):
     with Rig(tmp_path, scheme) as rig:
@@ -216,7 +216,7 @@ def test_nothing_is_left_of_an_engine(rig):
 
 
 @pytest.mark.rt
-@pytest.mark.parametrize("scheme", {SCHEME, "tcp"})
+@pytest.mark.parametrize("scheme", sorted({SCHEME, "tcp"}))
 def test_a_busy_endpoint_is_refused_and_leaves_nothing_behind(tmp_path, scheme):
     with Rig(tmp_path, scheme) as rig:
         engine = rig.engine()

@@ -268,6 +268,8 @@ def test_stop_closes_the_connection_wherever_it_is(url, session, sent):
     assert [name for _, name, _ in session.events()] == ["session_began", "session_ended"]
 
 
+# What TCP holds for a reader that does not read is a million replies.
+@pytest.mark.parametrize("url", [SCHEMES[0], pytest.param("tcp", marks=pytest.mark.slow)], indirect=True)
 def test_a_simulator_that_never_reads_its_replies_is_still_heard(url, session):
     frames = frame(acceleration=(0, 0, 1)) * 5000
     count = 0

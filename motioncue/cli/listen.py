@@ -1,5 +1,6 @@
 """``motioncue listen``: plays the platform, or watches a simulator."""
 
+import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,8 @@ from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.driver import Driver
 
 __all__ = ["command"]
+
+log = logging.getLogger("motioncue")
 
 HINT = "Ctrl-C ends it"
 QUIET_S = 0.5  # without a packet: waiting
@@ -59,7 +62,8 @@ def _platform(
     thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
     thread.start()
     try:
-        with Screen(live=live) as screen:
+        with logged(live=live), Screen(live=live) as screen:
+            log.info("waiting for packets at %s", ", ".join(endpoints))
             view = PlatformView(listener, f"motioncue listen · {system} at {', '.join(endpoints)}", duration_s)
             elapsed_s = wait(view, screen, interrupts, duration_s)
     finally:

@@ -183,7 +183,7 @@ def _watch(
             hurried = True
             park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * fade_s)
         if operator != "quit" and elapsed >= park_at:
-            engine.park()
+            engine.stop(wait=False)
             operator = "quit"
         elif hurried and engine.newest()["weight"][0] == 0.0:
             break

@@ -26,6 +26,7 @@ ctypedef struct Time:
     now_function now                # [ns]
     sleep_function sleep_until      # returns at or after the deadline [ns]
     void* memory                    # what both are called with; owned by the clock
+    int64_t lead                    # how long before a deadline its packets are made, to be sent at the deadline [ns]
 
 
 cdef class Clock:

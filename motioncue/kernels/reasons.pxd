@@ -38,4 +38,5 @@ cpdef enum Reason:
     OPERATOR_ENGAGE
     OPERATOR_HOLD
     OPERATOR_PARK
+    END_OF_RUN
     REASONS         # how many there are

@@ -40,4 +40,5 @@ class Reason(IntEnum):
     OPERATOR_ENGAGE = 32
     OPERATOR_HOLD = 33
     OPERATOR_PARK = 34
-    REASONS = 35
+    END_OF_RUN = 35
+    REASONS = 36

@@ -42,6 +42,7 @@ cdef enum Operator:
     OPERATOR_WANTS_ENGAGE = 0
     OPERATOR_WANTS_HOLD
     OPERATOR_WANTS_PARK
+    OPERATOR_WANTS_END      # parked for good
 
 
 ctypedef struct Supervisor:

@@ -4,7 +4,7 @@ from libc.string cimport memset
 
 from motioncue.kernels.fade cimport fade_step
 from motioncue.kernels.reasons cimport (
-    CUE_REACHED, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE, OPERATOR_ENGAGE,
+    CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE, OPERATOR_ENGAGE,
     OPERATOR_HOLD, OPERATOR_PARK,
 )
 
@@ -75,7 +75,10 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
         c |= FAULTED
     if s.reset:
         c |= RESET
-    c |= PARKED if s.wanted == OPERATOR_WANTS_PARK else (HELD if s.wanted == OPERATOR_WANTS_HOLD else ENGAGED)
+    if s.wanted == OPERATOR_WANTS_ENGAGE:
+        c |= ENGAGED
+    else:
+        c |= HELD if s.wanted == OPERATOR_WANTS_HOLD else PARKED
     if broken:
         c |= BROKEN
     if not s.have_input or s.input.frozen or age > s.hold:
@@ -104,6 +107,8 @@ cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) no
             step.reason = s.input.reason
             step.value = s.input.value
             step.limit = s.input.limit
+    elif rule.reason == OPERATOR_PARK and s.wanted == OPERATOR_WANTS_END:
+        step.reason = END_OF_RUN
     step.begin = s.state == OFFLINE
     s.state = <State>rule.to
     if s.state == OFFLINE:

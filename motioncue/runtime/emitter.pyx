@@ -20,8 +20,8 @@ from motioncue.kernels.slot cimport (
     Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
 )
 from motioncue.kernels.supervisor cimport (
-    ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK, RUNNING, Step, Supervisor,
-    supervise,
+    ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
+    RUNNING, Step, Supervisor, supervise,
 )
 from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
 
@@ -253,7 +253,7 @@ cdef class Emitter:
 
         if slot_read(self._input, &s.input, sizeof(Publication)):
             s.have_input = True
-        s.wanted = OPERATOR_WANTS_PARK if mc_load(&self._stopping) else mc_load(&self._wanted)
+        s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
         s.still = at_neutral(self._limits)
         s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
         self._engages_seen = mc_load(&self._engages)
@@ -274,6 +274,8 @@ cdef class Emitter:
             encode(sink.rows, sink.row_count, <const double*>&self._actuation, sink.packet)
             if sink.seal != NULL:
                 seal(sink.seal, sink.packet)
+        if clock.lead:
+            clock.sleep_until(clock.memory, self._deadline)
         now = clock.now(clock.memory)
         for i in range(self._sink_count):
             sink = &self._sinks[i]
@@ -354,7 +356,7 @@ cdef class Emitter:
         if self._deadline == 0:
             self._deadline = clock.now(clock.memory) + self._period
         while ticks != 0 and self._deadline < until:
-            clock.sleep_until(clock.memory, self._deadline)
+            clock.sleep_until(clock.memory, self._deadline - clock.lead)
             self.tick()
             self._deadline += self._period
             self._index += 1

@@ -224,12 +224,20 @@ class Engine:
         """Fade to neutral and stay there, still sending."""
         self._pipeline.emitter.park()
 
-    def stop(self) -> None:
-        """Fade to neutral, then end both loops and close the endpoints."""
+    def stop(self, *, wait: bool = True) -> None:
+        """Fade to neutral, then end both loops and close the endpoints.
+
+        Parameters
+        ----------
+        wait : bool
+            False begins the fade and returns; whatever is asked for afterwards, only a second call ends the rest.
+        """
         if self._ended.is_set() or not self._threads:
             return
         receive, emit, drain = self._threads
         self._pipeline.emitter.stop()
+        if not wait:
+            return
         emit.join()
         self._receiver.stop()
         receive.join()
@@ -266,7 +274,7 @@ class Engine:
 
 CALM = (
     *("input_overdue", "input_back"),
-    *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park"),
+    *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park", "end_of_run"),
 )
 """Reasons that are nothing to worry about; the first two are not even worth a line."""
 

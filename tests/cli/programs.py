@@ -44,6 +44,14 @@ class Program:
             env={**env, "PYTHONIOENCODING": "utf-8"},
             **options,
         )
+        self._said = []
+        stderr, self.process.stderr = self.process.stderr, None
+        self._hears = threading.Thread(target=self._hear, args=(stderr,), daemon=True)
+        self._hears.start()
+
+    def _hear(self, stderr):
+        with stderr:
+            self._said.extend(stderr)
 
     def __enter__(self):
         return self
@@ -51,6 +59,19 @@ class Program:
     def __exit__(self, *error):
         self.process.kill()
         self.process.communicate()
+        self._hears.join(30)
+
+    def says(self, text):
+        """Wait until it has said something on stderr, as it does when it listens."""
+
+        def said():
+            # In this order: who has ended may have said it just before.
+            ended = self.process.poll() is not None and not self._hears.is_alive()
+            found = any(text in line for line in tuple(self._said))
+            assert found or not ended, f"ended without {text!r}: {''.join(self._said)}"
+            return found
+
+        eventually(said, timeout_s=60.0)
 
     def signal(self, number):
         if WINDOWS:
@@ -60,7 +81,9 @@ class Program:
 
     def end(self):
         """Wait for the end; return what the last line says."""
-        out, err = self.process.communicate(timeout=60)
+        out, _ = self.process.communicate(timeout=60)
+        self._hears.join(30)
+        err = "".join(self._said)
         assert self.process.returncode == 0, err
         assert "Traceback" not in err
         assert "\x1b" not in out  # no terminal, no live view
@@ -99,16 +122,6 @@ def soon_connected(url):
 
     eventually(attempt)
     return found[0]
-
-
-def taken(url):
-    """Say whether somebody listens at an endpoint."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", int(url.rpartition(":")[2])))
-        except OSError:
-            return True
-    return False
 
 
 def listening(url):

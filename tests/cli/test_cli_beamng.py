@@ -6,7 +6,7 @@ import threading
 
 import pytest
 from helpers import eventually, free_port
-from programs import INTERRUPT, Program, taken
+from programs import INTERRUPT, Program
 
 from motioncue.protocols.beamng_simulink import REPLY_PORT
 from motioncue.virtual.beamng_simulink import Simulator, driven
@@ -42,7 +42,7 @@ def engine(profile, *settings):
     arguments = [part for key in keys for part in ("--set", key)]
     platform = DatagramListener("dk", outputs)
     with in_a_thread(platform), Program("run", "--profile", profile, *arguments, "--json") as program:
-        eventually(lambda: all(map(taken, sources)))
+        program.says("waiting for")
         yield program, sources, platform
     platform.close()
 
@@ -96,7 +96,7 @@ def alone_at(port):
 def test_listen_watches_what_it_says(system):
     url = udp()
     with alone_at(REPLY_PORT), Program("listen", system, "--at", url, "--json") as listen:
-        eventually(lambda: taken(url))
+        listen.says("waiting for")
         arguments = ["--to", url, "--drive", "brake", "--duration", "0.5"]
         with Program("simulate", system, *arguments, "--json") as simulate:
             sent = simulate.end()

@@ -43,6 +43,11 @@ class Engine:
         self.asked.append("park")
         self.weight = 0.0
 
+    def stop(self, *, wait):
+        assert not wait  # the view goes on while it fades
+        self.asked.append("stop")
+        self.weight = 0.0
+
     def newest(self):
         return {"weight": np.array([self.weight])}
 
@@ -80,23 +85,23 @@ def typed(monkeypatch):
 
 
 def test_each_key_asks_the_engine_for_its_word(typed):
-    assert typed("h", "e", "", "p", "e", "q") == ["hold", "engage", "park", "engage", "park"]
+    assert typed("h", "e", "", "p", "e", "q") == ["hold", "engage", "park", "engage", "stop"]
 
 
 def test_several_keys_at_once_count_in_order_and_others_for_nothing(typed):
-    assert typed("xhze", "q") == ["hold", "engage", "park"]
+    assert typed("xhze", "q") == ["hold", "engage", "stop"]
 
 
 def test_quitting_is_final(typed):
-    assert typed("qe", "e", "h") == ["park"]
+    assert typed("qe", "e", "h") == ["stop"]
 
 
 def test_signals_ask_before_keys_do(typed):
-    assert typed("e", "q", requests=["park", "hold"]) == ["park", "hold", "engage", "park"]
+    assert typed("e", "q", requests=["park", "hold"]) == ["park", "hold", "engage", "stop"]
 
 
 def test_a_duration_ends_a_run_that_the_operator_holds(typed):
-    assert typed("h", duration_s=0.3) == ["hold", "park"]
+    assert typed("h", duration_s=0.3) == ["hold", "stop"]
 
 
 def test_keys_that_send_sequences_mean_nothing():
@@ -262,7 +267,7 @@ def test_signals_hold_engage_and_park_a_run(setup):
         stats = run.end()
         packets = motion.all(stats["packets_sent"])
     assert reasons(stats)[:6] == ["input", "cue_reached", "operator_park", "neutral_reached", "input", "cue_reached"]
-    assert reasons(stats)[6:8] == ["operator_hold", "operator_park"]
+    assert reasons(stats)[6:8] == ["operator_hold", "end_of_run"]
     assert neutral(packets[-1])
     for move in stats["transitions"]:
         assert set(move) == {"t", "from", "to", "reason"}
@@ -300,7 +305,7 @@ if not WINDOWS:
             packets = motion.all(stats["packets_sent"])
         assert termios.tcgetattr(slave) == before
         assert reasons(stats)[2:8] == [
-            "operator_park", "neutral_reached", "input", "cue_reached", "operator_hold", "operator_park",
+            "operator_park", "neutral_reached", "input", "cue_reached", "operator_hold", "end_of_run",
         ]  # fmt: skip
         assert neutral(packets[-1])
 

@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from helpers import eventually, free_port, receive, stream_url
+from helpers import free_port, receive, stream_url
 from programs import (
     ENGINE_KEYS,
     FRAME,
@@ -71,7 +71,7 @@ def test_simulate_plays_a_recording_byte_for_byte(tmp_path):
 def test_simulate_waits_for_an_engine_and_ends_when_told(tmp_path):
     url = stream_url(STREAM, tmp_path)
     with Program("simulate", "city-car-driving", "--to", url, "--json") as simulate:
-        assert "playing drive tour" in simulate.process.stderr.readline()
+        simulate.says("playing drive tour")
         time.sleep(0.2)
         simulate.signal(INTERRUPT)
         stats = simulate.end()
@@ -84,7 +84,7 @@ def test_listen_to_what_a_platform_is_sent():
     motion = NEUTRAL[:32] + struct.pack("<f", -2.5) + NEUTRAL[36:]
     gauges = struct.pack("<I4s", 0, b"beam") + bytes(88)
     with Program("listen", "dk", *ends, "--json") as listen, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-        eventually(lambda: all(map(taken, ports)))
+        listen.says("waiting for packets")
         for packet in (NEUTRAL, motion):
             sender.sendto(packet, ("127.0.0.1", ports[0]))
         for packet in (gauges, gauges, gauges, b"no packet"):
@@ -97,16 +97,6 @@ def test_listen_to_what_a_platform_is_sent():
     assert stats["last"]["surge"] == -2.5
     assert stats["rate_hz"] == stats["streams"]["motion"]["rate_hz"]
     assert set(stats["interval_us"]) == {"p50", "p99", "max"}
-
-
-def taken(port):
-    """Say whether somebody has a UDP port."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return True
-    return False
 
 
 def test_listen_to_nothing_says_so_in_strict_json():

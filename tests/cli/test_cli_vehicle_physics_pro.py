@@ -6,7 +6,7 @@ import threading
 import numpy as np
 import pytest
 from helpers import eventually, free_port
-from programs import INTERRUPT, Program, taken
+from programs import INTERRUPT, Program
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError, PacketError
@@ -73,7 +73,7 @@ def test_listen_knows_its_packets(urls):
 def played(drive, url, *hearing):
     """Play half a second of a drive to a command that hears it; return what both said."""
     with Program(*hearing, "--json") as hears:
-        eventually(lambda: taken(url))
+        hears.says("waiting for")
         with Program("simulate", SYSTEM, "--to", url, "--drive", drive, "--duration", "0.5", "--json") as plays:
             sent = plays.end()
         hears.signal(INTERRUPT)

@@ -18,7 +18,7 @@ if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
 else:
     COMPILE = [
-        "-O2",
+        "-O1" if DEBUG else "-O2",
         "-g" if DEBUG else "-g0",
         "-ffp-contract=off",
         "-fno-math-errno",

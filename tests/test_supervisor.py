@@ -158,6 +158,7 @@ def faulted():
 ROUTES = {
     ("OFFLINE", "engaged fresh"): (lambda: Rig().feed().ticks(), "input"),
     ("ENGAGING", "faulted"): (lambda: engaging().feed(acceleration=TOO_LARGE).ticks(3), "not_finite_cue"),
+    ("ENGAGING", "ended"): (lambda: engaging().operate("stop").ticks(), "end_of_run"),
     ("ENGAGING", "parked"): (lambda: engaging().operate("park").ticks(), "operator_park"),
     ("ENGAGING", "broken"): (lambda: engaging().jump().ticks(), "teleport"),
     # From fresh to lost without being overdue: the whole machine slept, or the simulator repeats itself.
@@ -166,12 +167,14 @@ ROUTES = {
     ("ENGAGING", "overdue"): (lambda: engaging().run(0.085), "input_overdue"),
     ("ENGAGING", "at_cue"): (running, "cue_reached"),
     ("RUNNING", "faulted"): (faulted, "not_finite_cue"),
+    ("RUNNING", "ended"): (lambda: running().operate("stop").ticks(), "end_of_run"),
     ("RUNNING", "parked"): (lambda: running().operate("park").ticks(), "operator_park"),
     ("RUNNING", "broken"): (lambda: running().jump().ticks(), "teleport"),
     ("RUNNING", "lost"): (lambda: asleep(running()), "input_lost"),
     ("RUNNING", "held"): (lambda: running().operate("hold").ticks(), "operator_hold"),
     ("RUNNING", "overdue"): (lambda: running().run(0.085), "input_overdue"),
     ("HOLDING", "faulted"): (lambda: slow(0.6).operate("hold").run(0.3), "not_finite_cue"),
+    ("HOLDING", "ended"): (lambda: holding().operate("stop").ticks(), "end_of_run"),
     ("HOLDING", "parked"): (lambda: holding().operate("park").ticks(), "operator_park"),
     ("HOLDING", "broken"): (lambda: holding().jump().ticks(), "teleport"),
     ("HOLDING", "engaged lost"): (lambda: running().run(0.12), "input_lost"),
@@ -196,7 +199,15 @@ def key(rule):
     return state, " ".join(sorted(conditions, key=ORDER.index))
 
 
-ORDER = ("faulted", "reset", "parked", "held", "engaged", "broken", "lost", "overdue", "fresh", "at_neutral", "at_cue")
+ORDER = (
+    "faulted",
+    "reset",
+    "ended",
+    "parked",
+    "held",
+    "engaged",
+    *("broken", "lost", "overdue", "fresh", "at_neutral", "at_cue"),
+)
 
 
 @pytest.mark.parametrize("rule", TABLE, ids=lambda rule: f"{rule[0]}-{'-'.join(rule[1])}")
@@ -235,7 +246,7 @@ MOVING = ("ENGAGING", "RUNNING", "HOLDING")
 
 def combinations():
     """Yield every set of conditions that can hold together."""
-    operator = ("parked", "held", "engaged")
+    operator = ("ended", "parked", "held", "engaged")
     given = ({"lost"}, {"overdue"}, {"fresh"}, {"broken", "lost"}, {"broken", "overdue"}, {"broken"})
     place = ({"at_neutral"}, set(), {"at_cue"})
     for wanted, motion, fade, faulted, reset in itertools.product(operator, given, place, (False, True), (False, True)):
@@ -263,12 +274,12 @@ def test_no_rule_hides_behind_another():
     assert {id(rule) for rule in TABLE} <= used
 
 
-def test_whoever_parks_is_never_kept_moving():
+def test_whoever_parks_or_ends_is_never_kept_moving():
     for state, conditions in itertools.product(MOVING, combinations()):
-        if "parked" in conditions:
+        if conditions & {"ended", "parked"}:
             assert after(state, conditions) in ("PARKING", "FAULT")
     for state, conditions in itertools.product(("OFFLINE", "PARKING", "FAULT"), combinations()):
-        if "parked" in conditions:
+        if conditions & {"ended", "parked"}:
             assert after(state, conditions) in ("OFFLINE", "PARKING", "FAULT")
 
 

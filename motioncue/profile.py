@@ -142,7 +142,8 @@ class Output(_Table, frozen=True, kw_only=True):
     packet: PacketTable | None = None
     """What is sent to `motion`, for a platform that is not among the systems."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
-    """How long before each tick to watch the clock instead of sleeping [us]; needs a real-time class to help."""
+    """How long before each tick to watch the clock instead of sleeping [us]; more than a few needs a
+    real-time class to help."""
     keep_awake: bool = False
     """Keep the processors out of their deeper sleep: wakes sooner, costs power."""
     core: Annotated[int, msgspec.Meta(ge=0, le=1023)] | None = None

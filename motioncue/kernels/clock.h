@@ -128,7 +128,8 @@ static inline void mc_sleep_until(void *memory, int64_t deadline) {
 #ifdef __linux__
     t.tv_sec = end / 1000000000LL;
     t.tv_nsec = end % 1000000000LL;
-    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) {}
+    /* A sleep until what has passed still sets a timer and waits for its interrupt. */
+    while (mc_now() < end && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) {}
 #else
     int64_t left;
     while ((left = end - mc_now()) > 0) {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 __all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_receiver", "prepare_thread", "processors_awake"]
 
-cdef int64_t LEAD = 10_000              # [ns] several times what a tick takes on cold caches
+cdef int64_t LEAD = 5_000               # [ns] what a tick takes on cold caches; too short a time to sleep for
 WAKE_LATENCY = "/dev/cpu_dma_latency"   # while it is open, no processor takes longer to wake than what was written
 
 
@@ -96,7 +96,7 @@ cdef class MonotonicClock(Clock):
     Parameters
     ----------
     spin_ns : int
-        How long before a deadline to stop sleeping and look at the time until it is there [ns].
+        How long before a deadline to stop sleeping and look at the time until it is there [ns]; 5 us at least.
 
     Notes
     -----
@@ -108,9 +108,8 @@ cdef class MonotonicClock(Clock):
     cdef mc_attempts tried
 
     def __cinit__(self, int64_t spin_ns=0):
-        mc_timer_open(&self.timer, spin_ns, &self.tried)
-        # Only who does not sleep again can be sure to be back at the deadline.
-        self.calls = Time(monotonic_now, mc_sleep_until, &self.timer, min(spin_ns, LEAD))
+        mc_timer_open(&self.timer, max(spin_ns, LEAD), &self.tried)
+        self.calls = Time(monotonic_now, mc_sleep_until, &self.timer, LEAD)
 
     def __dealloc__(self):
         mc_timer_close(&self.timer)
@@ -146,7 +145,7 @@ cdef class FakeClock(Clock):
     stalls : sequence of int
         How much later the first, second, … sleep returns [ns]; none after the last.
     lead_ns : int
-        How long before a deadline its packets are made [ns], as with a final spin.
+        How long before a deadline its packets are made [ns], as with the machine's clock.
     """
 
     def __cinit__(self, int64_t time_ns=1_000_000_000, int64_t wake_ns=0, stalls=(), int64_t lead_ns=0):

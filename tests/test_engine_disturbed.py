@@ -87,7 +87,7 @@ def test_a_busy_interpreter_loses_no_package(rig):
 def test_a_killed_simulator_fades_out_and_the_next_is_taken_whole(rig):
     with rig.engine(hold_s=0.1) as engine:
         process = player(rig.url, 1000.0)
-        eventually(lambda: whole(engine), timeout_s=60)
+        eventually(lambda: whole(engine))
         process.send_signal(signal.SIGKILL)
         process.communicate()
         eventually(lambda: engine.newest()["weight"][0] == 0.0)

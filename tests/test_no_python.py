@@ -96,7 +96,7 @@ def driven(rig):
     with rig.engine("ccd-dk-washout") as engine:
         process = player(rig.url, 1000.0)
         try:
-            eventually(lambda: engine.newest()["weight"][0] == 1.0, timeout_s=60)
+            eventually(lambda: engine.newest()["weight"][0] == 1.0)
             yield engine
             sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
         finally:

@@ -55,7 +55,7 @@ def command(*arguments, **options):
 
 def printed(process, status=0, encoding="cp1252"):
     """Wait for a process; return what it printed on stdout and stderr; it must have ended with `status`."""
-    out, err = (text.decode(encoding, "replace").replace("\r\n", "\n") for text in process.communicate(timeout=30))
+    out, err = (text.decode(encoding, "replace").replace("\r\n", "\n") for text in process.communicate(timeout=60))
     assert process.returncode == status, out + err
     assert "Traceback" not in out + err
     assert "Logging error" not in err

@@ -71,7 +71,7 @@ class Program:
             assert found or not ended, f"ended without {text!r}: {''.join(self._said)}"
             return found
 
-        eventually(said, timeout_s=60.0)
+        eventually(said)
 
     def signal(self, number):
         if WINDOWS:

@@ -88,7 +88,7 @@ def alone_at(port):
                 return False
             return True
 
-        eventually(ours, timeout_s=60.0)
+        eventually(ours)
         yield
 
 

@@ -8,7 +8,7 @@ never makes a step.  The kinds differ in the line:
 ``linear``: the line is level and the difference fades over a whole frame: from each frame to the next in a straight
 line, one frame late.
 ``predict``: the line leads to where the next frame is expected, and is trusted as far as the last frames came out as
-expected; what cannot be expected is followed within half a frame.  Attitude turns with the body rates.
+expected; where they did not, the difference fades within half a frame.  Attitude turns with the body rates.
 
 A frame was taken when its own time says, set against the clock by the earliest arrivals; a line ends one and a half
 frames after that, and is held.  What is expected from a frame to the next is a slope of at most three times the larger one
@@ -30,7 +30,9 @@ cdef enum:
 
 cdef enum:
     LINES = 8               # the channels of a motion that are no angles
-    ORDER = 4               # changes of slope that the next one is expected from
+    SLOPE = 3               # place of the slope among what is seen, after as many curves, newest first
+    OFF = 4                 # place of how far a channel is off its average
+    ORDER = 5               # how much that is
     RATES = 3               # place of the first body rate among the lines
     ANGLES = 3              # place of the first angle among the channels
 
@@ -48,9 +50,11 @@ ctypedef struct Forecast:       # of one channel, from frame to frame
     double slope            # [1/s] from the frame before it to it
     double next             # [1/s] expected from it to the next
     double curve            # [1/s^2] expected in between
-    double bends[ORDER]     # the last changes of slope, newest first
-    double moments[ORDER][ORDER]    # of such changes with each other, older ones counting less
-    double products[ORDER]  # and with the one that followed
+    double dt               # [s] that `slope` is over
+    double average          # of about the last 64 frames
+    double seen[ORDER]      # [1/s^2] that a curve is expected from; slope per frame, and distance per frame squared
+    double moments[ORDER][ORDER]    # of such with each other, older ones counting less
+    double products[ORDER]  # and with the curve that followed
     double missed           # squares of what came out other than expected
     double moved            # squares of the changes from frame to frame
 

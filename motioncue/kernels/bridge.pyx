@@ -28,24 +28,37 @@ cdef double FARTHEST = 3.0              # slope expected, over the larger one of
 
 
 cdef double trust(double missed, double moved) noexcept nogil:
-    """Return how far an expectation is followed: all the way if it halves the squares, not at all if it does not pay."""
-    if 2.0 * missed <= moved:
-        return 1.0
-    return 2.0 * (1.0 - missed / moved) if missed < moved else 0.0
+    """Return the share of what `hold` misses, in squares, that an expectation saves; less than 0 if it misses more."""
+    return 1.0 - missed / moved if moved > 0.0 else 1.0
 
 
-cdef void expect(const Forecast* f, double* bends) noexcept nogil:
-    """Fill `bends` with the next two changes of slope.
+cdef double followed(double trusted) noexcept nogil:
+    """Return how far: all the way if it halves the squares, not at all if it adds half as much."""
+    return 1.0 if trusted > 0.5 else (0.5 + trusted if trusted > -0.5 else 0.0)
 
-    The next one is a linear combination of the last ones, by least squares over those before.  The normal equations are
-    solved by Cholesky's decomposition; a small ridge makes them regular and prefers zero.
+
+cdef double weighed(const double* w, const double* seen) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(ORDER):
+        total += w[i] * seen[i]
+    return total
+
+
+cdef void expect(const Forecast* f, double* curves) noexcept nogil:
+    """Fill `curves` with the next two.
+
+    The next one is a linear combination of what was seen last, by least squares over the frames before.  The normal
+    equations are solved by Cholesky's decomposition; a small ridge makes them regular and prefers zero.  It is
+    measured by how a channel moves, not by how far off its average that has led.
     """
     cdef double l[ORDER][ORDER]
     cdef double w[ORDER]
+    cdef double then[ORDER]
     cdef double ridge = 1e-30
     cdef double total
     cdef int i, j, k
-    for i in range(ORDER):
+    for i in range(OFF):
         ridge += DOUBT * f.moments[i][i]
     for i in range(ORDER):
         for j in range(i + 1):
@@ -61,11 +74,13 @@ cdef void expect(const Forecast* f, double* bends) noexcept nogil:
         for k in range(i + 1, ORDER):
             w[i] -= l[k][i] * w[k]
         w[i] /= l[i][i]
-    bends[0] = bends[1] = 0.0
-    for i in range(ORDER):
-        bends[0] += w[i] * f.bends[i]
-    for i in range(ORDER):
-        bends[1] += w[i] * (f.bends[i - 1] if i > 0 else bends[0])
+    curves[0] = weighed(w, f.seen)
+    for i in range(1, SLOPE):
+        then[i] = f.seen[i - 1]
+    then[0] = curves[0]
+    then[SLOPE] = f.seen[SLOPE] + curves[0]
+    then[OFF] = f.seen[OFF] + then[SLOPE]
+    curves[1] = weighed(w, then)
 
 
 cdef double within(double x, double bound) noexcept nogil:
@@ -76,30 +91,37 @@ cdef void learn(Forecast* f, double x, double dt, const BridgeState* b) noexcept
     """Take a frame, `dt` after the last: compare with what was expected, and expect again."""
     cdef double slope = (x - f.x) / dt
     cdef double missed = x - f.x - f.next * dt
-    cdef double bend = slope - f.slope
-    cdef double most
-    cdef double bends[2]
+    cdef double curve, most
+    cdef double curves[2]
     cdef int i, j
-    bends[0] = bends[1] = 0.0
+    curves[0] = curves[1] = 0.0
     if b.frames > 1:
+        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those of the middle between two frames
         f.missed = KEEP * f.missed + missed * missed
         f.moved = KEEP * f.moved + (x - f.x) * (x - f.x)
         for i in range(ORDER):
             for j in range(i + 1):
-                f.moments[i][j] = KEEP * f.moments[i][j] + f.bends[i] * f.bends[j]
-            f.products[i] = KEEP * f.products[i] + f.bends[i] * bend
-        for i in range(ORDER - 1, 0, -1):
-            f.bends[i] = f.bends[i - 1]
-        f.bends[0] = bend
-        expect(f, bends)
-    if not isfinite(slope + bends[0] + bends[1] + f.missed + f.moved):  # absent, or too large to be squared
+                f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]
+            f.products[i] = KEEP * f.products[i] + f.seen[i] * curve
+        for i in range(SLOPE - 1, 0, -1):
+            f.seen[i] = f.seen[i - 1]
+        f.seen[0] = curve
+        f.seen[SLOPE] = slope / b.interval
+        f.average = KEEP * f.average + (1.0 - KEEP) * x
+        f.seen[OFF] = (x - f.average) / (b.interval * b.interval)
+        expect(f, curves)
+    else:
+        f.average = x
+    if not isfinite(slope + curves[0] + curves[1] + f.missed + f.moved):    # absent, or too large to be squared
         memset(f, 0, sizeof(Forecast))
-        slope = bends[0] = bends[1] = 0.0
+        f.average = x
+        slope = curves[0] = curves[1] = 0.0
     most = FARTHEST * (fabs(slope) if fabs(slope) > fabs(f.slope) else fabs(f.slope))
     f.x = x
+    f.dt = dt
     f.slope = slope
-    f.next = within(slope + bends[0], most)
-    f.curve = within(0.5 * (bends[0] + bends[1]), most) / b.interval
+    f.next = within(slope + 0.5 * curves[0] * (dt + b.interval), most)
+    f.curve = within(0.5 * (curves[0] + curves[1]) * b.interval, most) / b.interval
 
 
 cdef int64_t own_time(const Motion* frame) noexcept nogil:
@@ -138,12 +160,12 @@ cdef double place(BridgeState* b, const Motion* frame) noexcept nogil:
     return dt
 
 
-cdef double fade_over(const BridgeState* b, double span, double follow) noexcept nogil:
-    """Return how fast an offset goes [1/s]: until the next frame is due, sooner what cannot be expected anyway.
+cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
+    """Return how fast an offset goes [1/s]: until the next frame is due if all comes as expected, sooner if not.
 
-    Never faster than within half a frame, however late the frame or the trust in what it leads to.
+    Never faster than within half a frame, however late the frame or small the trust in what it leads to.
     """
-    cdef double time = span if b.kind == BRIDGE_LINEAR else 0.5 * span * (1.0 + follow)
+    cdef double time = span * (2.0 * trusted - 1.0) if trusted > 0.5 else 0.0
     return 1.0 / time if time > 0.5 * b.interval else 2.0 / b.interval
 
 
@@ -178,7 +200,7 @@ cdef void bridge_rest(BridgeState* b) noexcept nogil:
 
 
 cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
-    """Take the attitude of a frame, `dt` after the last, and return how far it is followed; `lines` lead on already.
+    """Take the attitude of a frame, `dt` after the last, and return the trust in it; `lines` lead on already.
 
     Where it turns from there, the body rates tell, and how it has turned from frame to frame; each counts the more, the
     less it has missed.
@@ -191,7 +213,7 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
     cdef double turned = 0.0        # squares, as `missed`
     cdef double moved = 0.0
     cdef double farthest = 0.0      # [rad]
-    cdef double share, follow
+    cdef double share, trusted, follow
     cdef int i
     from_angles(frame.roll, frame.pitch, frame.yaw, q)
     between(a.q, q, vector)
@@ -203,7 +225,8 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
     for i in range(4):
         a.q[i] = q[i]
     share = turned / (turned + a.missed) if turned + a.missed > 0.0 else 1.0
-    follow = trust(a.missed if a.missed < turned else turned, moved)
+    trusted = trust(a.missed if a.missed < turned else turned, moved)
+    follow = followed(trusted)
     for i in range(3):
         f = &a.turns[i]
         l = &b.lines[RATES + i]
@@ -214,7 +237,7 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
     if not farthest < M_PI:     # no car turns half round between two frames
         for i in range(3):
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
-    return follow
+    return trusted
 
 
 cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
@@ -247,7 +270,7 @@ cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) no
     cdef double q_before[4]
     cdef double q[4]
     cdef int64_t since = deadline
-    cdef double t, gone, dt, span, follow
+    cdef double t, gone, dt, span, trusted, follow
     cdef int i
     if b.moving:
         since = b.tick if frame.time < b.tick else (frame.time if frame.time < deadline else deadline)
@@ -267,14 +290,15 @@ cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) no
     for i in range(LINES):
         l = &b.lines[i]
         l.x = channels[i if i < ANGLES else i + 3]
-        follow = 0.0
+        trusted = 1.0
         if b.kind == BRIDGE_PREDICT:
             f = &b.forecasts[i]
             learn(f, l.x, dt, b)
-            follow = trust(f.missed, f.moved)
+            trusted = trust(f.missed, f.moved)
+            follow = followed(trusted)
             l.slope = follow * (f.next - 0.5 * f.curve * b.interval)
             l.curve = follow * f.curve
-        l.fade = fade_over(b, span, follow)
+        l.fade = fade_over(b, span, trusted)
         l.offset = before[i] - (l.x + (l.slope + 0.5 * l.curve * t) * t)
         if not isfinite(l.offset):
             l.offset = 0.0
@@ -282,7 +306,7 @@ cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) no
         a.fade = fade_over(b, span, turn_to(b, frame, dt))
     else:
         from_angles(frame.roll, frame.pitch, frame.yaw, a.q)
-        a.fade = fade_over(b, span, 0.0)
+        a.fade = fade_over(b, span, 1.0)
     for i in range(3):
         a.offset[i] = 0.0
     turning_at(a, t, 0.0, q)

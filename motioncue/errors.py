@@ -1,6 +1,9 @@
-"""The few ways motioncue refuses something, and nothing else."""
+"""The few ways motioncue refuses something, and how it names one of many; nothing else."""
 
-__all__ = ["ConfigError", "EndpointError", "MotioncueError", "PacketError"]
+import difflib
+from collections.abc import Iterable
+
+__all__ = ["ConfigError", "EndpointError", "MotioncueError", "PacketError", "meant", "not_among"]
 
 
 class MotioncueError(Exception):
@@ -17,3 +20,15 @@ class EndpointError(MotioncueError, OSError):
 
 class PacketError(MotioncueError, ValueError):
     """Bytes are not the packet they should be: wrong size, wrong type, truncated, not finite."""
+
+
+def not_among(found: object, allowed: Iterable[str], what: str = "") -> str:
+    """Say that `found` is none of the names that are allowed, and which one may have been meant."""
+    names = list(allowed)
+    return f"found {what}{found!r}, allowed {'are' if names[1:] else 'is'} {', '.join(names)}{meant(found, names)}"
+
+
+def meant(found: object, allowed: Iterable[str]) -> str:
+    """Return a remark on the name that looks most like `found`; nothing if none does."""
+    close = difflib.get_close_matches(found.lower(), list(allowed), n=1) if isinstance(found, str) else []
+    return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,16 +1,16 @@
 """Profiles: what to read, how to cue, what to send.  TOML in, typed settings out, or a clear refusal."""
 
-import difflib
 import math
 import sys
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, meant, not_among
+from motioncue.explain import explain
 from motioncue.packets import PacketTable
 from motioncue.presets import CLASSICAL
 
@@ -282,9 +282,12 @@ def profile_text(name: str) -> str:
             text = file.read(LARGEST + 1)
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
         missing = isinstance(error, FileNotFoundError)
-        what = "is neither a built-in profile nor a file" if missing else "cannot be read as text"
-        allowed = ", ".join(builtin_profiles())
-        raise ConfigError(f"profile: {name!r} {what} ({error}); built-in profiles are {allowed}") from error
+        why = getattr(error, "strerror", None) or error
+        what = "is neither a built-in profile nor a file" if missing else f"cannot be read as text ({why})"
+        known = builtin_profiles()
+        raise ConfigError(
+            f"profile: {name!r} {what}; built-in profiles are {', '.join(known)}{meant(name, known)}"
+        ) from error
     if len(text) > LARGEST:
         raise ConfigError(f"profile: {name!r} has more than {LARGEST} characters; no profile has")
     return text
@@ -317,7 +320,7 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         _refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {explain(error, tables, Profile)}") from error
+        raise ConfigError(f"{name}: {explain(error, tables, Profile)}{_preset_hint(error, tables)}") from error
     except ConfigError:
         raise
     except ValueError as error:  # of the TOML reader; a number of too many digits is one too
@@ -364,8 +367,16 @@ def _fill_from_preset(tables: dict[str, Any]) -> None:
         return
     preset = cueing["preset"]
     if not isinstance(preset, str) or preset not in Classical.presets:
-        raise ConfigError(f"cueing.preset: found {preset!r}, allowed are {', '.join(Classical.presets)}")
+        raise ConfigError(f"cueing.preset: {not_among(preset, Classical.presets)}")
     tables["cueing"] = _merged(Classical.presets[preset], cueing)
+
+
+def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
+    """Return how a washout is completed, if that is what is wrong."""
+    lacks = "missing required" in str(error) and "`$.cueing" in str(error) and "algorithm" in tables["cueing"]
+    if not lacks or "preset" in tables["cueing"]:
+        return ""
+    return f"; cueing.preset fills what is left out, allowed are {', '.join(Classical.presets)}"
 
 
 def _refuse_not_finite(value: Any, path: str) -> None:
@@ -377,81 +388,3 @@ def _refuse_not_finite(value: Any, path: str) -> None:
             _refuse_not_finite(item, f"{path}[{index}]")
     elif isinstance(value, float) and not math.isfinite(value):
         raise ConfigError(f"{path}: found {value}, allowed are finite numbers")
-
-
-def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: type) -> str:
-    """Return what a validation error means: the key's path, what was found, what is allowed."""
-    message, _, where = str(error).partition(" - at `$.")
-    path = where.rstrip("`") if where else ""
-    prefix = f"{path}: " if path else ""
-    if "unknown field" in message:
-        key = message.split("`")[1]
-        allowed = sorted(_keys(_kind(root, path, tables)))
-        close = difflib.get_close_matches(key, allowed, n=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else ""
-        return f"{path + '.' if path else ''}{key}: unknown key, allowed are {', '.join(allowed)}{hint}"
-    if "missing required field" in message:
-        key = message.split("`")[1]
-        return f"{path + '.' if path else ''}{key}: missing"
-    found = _shown(_lookup(tables, path))
-    choices = _choices(root, path, tables)
-    if choices:
-        return f"{prefix}found {found}, allowed are {', '.join(map(repr, choices))}"
-    return f"{prefix}found {found}; {message[0].lower()}{message[1:]}"
-
-
-def _shown(value: Any) -> str:
-    """Return `value` as it is written, cut if it is long."""
-    try:
-        text = repr(value)
-    except ValueError:  # more digits than Python writes
-        return "a number of very many digits"
-    return text if len(text) <= 200 else f"{text[:200]}…"
-
-
-def _lookup(tables: Any, path: str) -> Any:
-    for step in path.replace("[", ".").replace("]", "").split(".") if path else ():
-        if isinstance(tables, Mapping):
-            tables = tables.get(step)
-        elif isinstance(tables, list):
-            tables = tables[int(step)] if step.isdigit() and int(step) < len(tables) else tables
-    return tables
-
-
-def _kind(root: type, path: str, tables: Mapping[str, Any]) -> Any:
-    """Return the type of what is at `path`; None if the tables' types do not say."""
-    kind: Any = root
-    for step in path.split(".") if path else ():
-        if not hasattr(kind, "__struct_fields__"):
-            return None
-        name = step.partition("[")[0]
-        kind = {field.name: field.type for field in msgspec.structs.fields(kind)}.get(name)
-        if kind == Direct | Classical:
-            cueing = tables.get("cueing")
-            algorithm = cueing.get("algorithm") if isinstance(cueing, Mapping) else None
-            kind = Classical if algorithm == "classical" else Direct
-        kind = _table_of(kind)
-    return kind
-
-
-def _table_of(kind: Any) -> Any:
-    """Return the table that a key holds, be it optional or one of several; anything else as it is."""
-    if hasattr(kind, "__struct_fields__"):
-        return kind
-    inside = (_table_of(part) for part in get_args(kind))
-    return next((part for part in inside if hasattr(part, "__struct_fields__")), kind)
-
-
-def _keys(kind: Any) -> set[str]:
-    """Return the keys that a table of this type may have."""
-    names = {field.encode_name for field in msgspec.structs.fields(kind)}
-    tag = kind.__struct_config__.tag_field
-    return names | ({tag} if tag else set())
-
-
-def _choices(root: type, path: str, tables: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the values that the key at `path` may have, if they can be counted."""
-    if path == "cueing.algorithm" and root is Profile:
-        return tuple(kind.__struct_config__.tag for kind in (Direct, Classical))
-    kind = _kind(root, path, tables)
-    return get_args(kind) if get_origin(kind) is Literal else ()

@@ -258,7 +258,7 @@ def test_every_light_of_the_document_can_be_set():
     [
         ("beamng", "motion", ConfigError, "found 'beamng', allowed are beamng-simulink"),
         ("dk", "motion", ConfigError, "found 'dk', allowed are"),
-        ("beamng-simulink", "state", PacketError, "found command 'state', allowed are control"),
+        ("beamng-simulink", "state", PacketError, "found command 'state', allowed is control"),
     ],
 )
 def test_what_takes_no_commands_gets_none(system, message, error, text):

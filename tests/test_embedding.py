@@ -220,7 +220,7 @@ def test_steppers_live_and_die_in_threads_without_the_gil(facts):
     ("case", "text"),
     [
         ("unknown", "profile: 'no-such-profile' is neither a built-in profile nor a file"),
-        ("too fast", "rate_hz: found 1000000.0; expected"),
+        ("too fast", "rate_hz: found 1000000.0, allowed is a number from 10 to 2000"),
         ("no profile", "profile: found NULL, allowed is a name or a path"),
         ("not UTF-8", "'utf-8' codec can't decode"),
         ("cut", "profile: 'no-such-"),  # before the character that does not fit whole

@@ -120,7 +120,7 @@ def test_a_washout_without_a_preset_is_complete_or_refused():
     )
     text = BASE.replace('"direct"', '"classical"') + whole + "[cueing.tilt]\nsurge_cutoff_hz = 1\nsway_cutoff_hz = 1\n"
     assert parse_profile(text).cueing.yaw.order == 2
-    with pytest.raises(ConfigError, match=r"cueing\.yaw: missing"):
+    with pytest.raises(ConfigError, match=r"cueing\.yaw: missing.*; cueing\.preset fills .* simona, utias"):
         parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", ""))
     with pytest.raises(ConfigError, match=r"cueing\.yaw\.cutoff_hz: missing"):
         parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", "[cueing.yaw]\n"))
@@ -217,6 +217,14 @@ def test_a_slip_of_the_pen_is_recognized():
     assert "did you mean 'gain'?" in refusal("cueing.surge.gian=1")
 
 
+def test_a_name_that_is_none_of_the_allowed_ones_is_refused_with_the_one_that_was_meant():
+    assert "did you mean 'beamng'?" in refusal("source.system=BeamNG")
+    assert "did you mean 'simona'?" in refusal("cueing.preset=simone")
+    assert "did you mean" not in refusal("source.system=no-such")
+    with pytest.raises(ConfigError, match=r"'cdd-dk' is neither .* \(did you mean 'ccd-dk'\?\)"):
+        load_profile("cdd-dk")
+
+
 def test_direct_has_no_parameters():
     message = refusal("cueing.surge.gain=1", profile="ccd-dk")
     assert "cueing.surge: unknown key, allowed are algorithm" in message
@@ -225,39 +233,46 @@ def test_direct_has_no_parameters():
 @pytest.mark.parametrize(
     ("override", "path", "found", "allowed"),
     [
-        ("source=5", "source", "5", "object"),
-        ("source.system=5", "source.system", "5", "str"),
-        ("source.hold_s=soon", "source.hold_s", "'soon'", "float"),
-        ("source.hold_s=true", "source.hold_s", "True", "float"),
+        ("source=5", "source", "5", "is a table"),
+        ("source.system=5", "source.system", "5", "is a text"),
+        ("source.hold_s=soon", "source.hold_s", "'soon'", "is a number from 0.02 to 10"),
+        ("source.hold_s=true", "source.hold_s", "true", "is a number"),
         ("source.hold_s=0", "source.hold_s", "0", "0.02"),
         ("source.hold_s=10.5", "source.hold_s", "10.5", "10"),
-        ("source.hold_s=1979-05-27", "source.hold_s", "datetime.date(1979, 5, 27)", "float"),
+        ("source.hold_s=1979-05-27", "source.hold_s", "datetime.date(1979, 5, 27)", "is a number"),
         ("source.fade_s=0.05", "source.fade_s", "0.05", "0.1"),
         ("source.fade_s=61", "source.fade_s", "61", "60"),
-        ("source.head_m=[0, 0]", "source.head_m", "[0, 0]", "length 3"),
+        ("source.head_m=[0, 0]", "source.head_m", "[0, 0]", "is a list in brackets of 3, each a number from -10 to 10"),
         ("source.head_m=[0, 0, 11]", "source.head_m[2]", "11", "10"),
-        ('source.head_m=[0, "up", 1]', "source.head_m[1]", "'up'", "float"),
-        ("source.options=3", "source.options", "3", "object"),
+        ('source.head_m=[0, "up", 1]', "source.head_m[1]", "'up'", "is a number from -10 to 10"),
+        ("source.options=3", "source.options", "3", "is a table"),
+        ("source.allow=10.0.0.1", "source.allow", "'10.0.0.1'", "is a list in brackets, each a text in quotes"),
+        ("source.endpoint=3", "source.endpoint", "3", "is a text or a list in brackets, each a text in quotes"),
+        ("source.endpoint=[3]", "source.endpoint[0]", "3", "is a text"),
         ("source.options.quaternion=wzyx", "source.options.quaternion", "'wzyx'", "'xyzw', 'wxyz'"),
         ("source.options.gravity=1", "source.options.gravity", "1", "'excluded', 'included'"),
-        ("cueing=direct", "cueing", "'direct'", "object"),
+        ("cueing=direct", "cueing", "'direct'", "is a table"),
         ("cueing.algorithm=adaptive", "cueing.algorithm", "'adaptive'", "'direct', 'classical'"),
         ("cueing.algorithm=3", "cueing.algorithm", "3", "'direct', 'classical'"),
         ("cueing.preset=simone", "cueing.preset", "'simone'", "simona, utias"),
         ("cueing.preset=[1]", "cueing.preset", "[1]", "simona, utias"),
-        ("cueing.surge=0.6", "cueing.surge", "0.6", "object"),
+        ("cueing.surge=0.6", "cueing.surge", "0.6", "is a table"),
         ("cueing.surge.gain=11", "cueing.surge.gain", "11", "10"),
         ("cueing.surge.order=4", "cueing.surge.order", "4", "1, 2, 3"),
         ("cueing.surge.order=2.0", "cueing.surge.order", "2.0", "1, 2, 3"),
         ("cueing.surge.cutoff_hz=0", "cueing.surge.cutoff_hz", "0", "0"),
-        ("cueing.surge.cutoff_hz=-1", "cueing.surge.cutoff_hz", "-1", "0"),
+        ("cueing.surge.cutoff_hz=-1", "cueing.surge.cutoff_hz", "-1", "is a number above 0, up to 100"),
         ("cueing.surge.damping=0", "cueing.surge.damping", "0", "0"),
         ("cueing.surge.limit_m_s2=0", "cueing.surge.limit_m_s2", "0", "0"),
         ("cueing.yaw.limit_deg_s=-3", "cueing.yaw.limit_deg_s", "-3", "0"),
         ("cueing.tilt.rate_limit_deg_s=0", "cueing.tilt.rate_limit_deg_s", "0", "0"),
         ("output.rate_hz=9.9", "output.rate_hz", "9.9", "10"),
         ("output.rate_hz=2001", "output.rate_hz", "2001", "2000"),
-        ("output.gauges=3", "output.gauges", "3", "str"),
+        ("output.gauges=3", "output.gauges", "3", "is a text"),
+        ("output.keep_awake=1", "output.keep_awake", "1", "is true or false"),
+        ("output.core=1.5", "output.core", "1.5", "is a whole number from 0 to 1023"),
+        ("output=[]", "output", "[]", "is a table or a list in brackets, each a table"),
+        ("limits.pitch.value_deg=wide", "limits.pitch.value_deg", "'wide'", "is a number above 0"),
         ("source.system=no-such", "source.system", "'no-such'", "city-car-driving"),
         ("source.system=dk", "source.system", "'dk'", "city-car-driving"),
         ("output.system=city-car-driving", "output.system", "'city-car-driving'", "dk"),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import ModuleType
 from typing import Any
 
-from motioncue.errors import ConfigError, PacketError
+from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
 from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import Packet
@@ -35,7 +35,7 @@ def having(attribute: str) -> list[str]:
 def _find(name: str, attribute: str, key: str) -> ModuleType:
     allowed = having(attribute)
     if name not in allowed:
-        raise ConfigError(f"{key}: found {name!r}, allowed {'is' if len(allowed) == 1 else 'are'} {', '.join(allowed)}")
+        raise ConfigError(f"{key}: {not_among(name, allowed)}")
     return SYSTEMS[name]
 
 
@@ -44,9 +44,9 @@ def system(name: str) -> ModuleType:
     return _find(name, "identify", "system")
 
 
-def source(name: str) -> ModuleType:
-    """Return the module of a system that sends motion; ConfigError if `name` is not one."""
-    return _find(name, "session", "source.system")
+def source(name: str, key: str = "source.system") -> ModuleType:
+    """Return the module of a system that sends motion; ConfigError, which names `key`, if `name` is not one."""
+    return _find(name, "session", key)
 
 
 def platform(name: str) -> ModuleType:
@@ -72,7 +72,7 @@ def command(system: str, message: str) -> tuple[Packet, str | None]:
     """
     known = commands(system)
     if message not in known:
-        raise PacketError(f"{system}: found command {message!r}, allowed are {', '.join(known)}")
+        raise PacketError(f"{system}: {not_among(message, known, 'command ')}")
     counter: str | None = getattr(SYSTEMS[system], "COUNTER", None)
     return known[message], counter
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from motioncue.errors import PacketError
+from motioncue.errors import PacketError, not_among
 from motioncue.protocols.layout import Field, Packet
 
 __all__ = ["assigned", "composed"]
@@ -103,8 +103,8 @@ def _read(field: Field, text: str, where: str) -> Any:
 
 def _find(packet: Packet, name: Any, where: str) -> Field:
     if name not in packet.fields or name in packet.constants:
-        allowed = ", ".join(name for name in packet.fields if name not in packet.constants)
-        raise PacketError(f"{where}found field {name!r}, allowed are {allowed}")
+        allowed = (name for name in packet.fields if name not in packet.constants)
+        raise PacketError(f"{where}{not_among(name, allowed, 'field ')}")
     return packet.fields[name]
 
 

@@ -5,7 +5,7 @@ It is sent to ``output.motion`` at every tick, like a built-in one.
 
 import numpy as np
 
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.codec import Table
 from motioncue.kernels.seal import CHECKSUMS, Seal
 from motioncue.motion import ACTUATION_DTYPE
@@ -40,9 +40,7 @@ def encoding(table: PacketTable) -> Encoding:
     for index, field in enumerate(table.fields):
         name = f"fields[{index}]"
         if field.channel not in CHANNELS:
-            raise ConfigError(
-                f"output.packet.{name}.channel: found {field.channel!r}, allowed are {', '.join(CHANNELS)}"
-            )
+            raise ConfigError(f"output.packet.{name}.channel: {not_among(field.channel, CHANNELS)}")
         if not field.scale:
             raise ConfigError(f"output.packet.{name}.scale: found 0, allowed is any other number")
         dtype = np.dtype(order + field.type)

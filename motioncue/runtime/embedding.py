@@ -7,10 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
+from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.relay import Relay
 from motioncue.kernels.stepper import Stepper
-from motioncue.profile import Output, Profile, explain
+from motioncue.profile import Output, Profile
 from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile, period_ns_of, session_of, streams_of
 
 __all__ = ["bind", "relay"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.polynomial import Polynomial
 from numpy.typing import NDArray
 
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.motion import GRAVITY
 from motioncue.virtual.drives import SCRIPTS, Feature, Script
 
@@ -145,7 +145,7 @@ def states_at(name: str, time: Array) -> NDArray[np.void]:
 
 def _known(name: str) -> str:
     if name not in SCRIPTS:
-        raise ConfigError(f"drive: found {name!r}, allowed are {', '.join(SCRIPTS)}")
+        raise ConfigError(f"drive: {not_among(name, SCRIPTS)}")
     return name
 
 

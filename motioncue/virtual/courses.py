@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.virtual.car import DRIVES, drive
 from motioncue.virtual.drives import SCRIPTS
 from motioncue.virtual.trouble import DESCRIPTION, DURATION_S, Course, troubled
@@ -18,7 +18,7 @@ COURSES: Mapping[str, str] = {**DRIVES, "trouble": DESCRIPTION}
 
 def _check(name: str) -> None:
     if name not in COURSES:
-        raise ConfigError(f"drive: found {name!r}, allowed are {', '.join(COURSES)}")
+        raise ConfigError(f"drive: {not_among(name, COURSES)}")
 
 
 def length_s(name: str) -> float:

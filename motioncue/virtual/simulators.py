@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import Any
 
 from motioncue import protocols
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.recording.read import sample_recording
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
@@ -28,7 +28,7 @@ SAMPLE = "sample"
 
 def _module(system: str) -> ModuleType:
     if system not in SIMULATORS:
-        raise ConfigError(f"simulator: found {system!r}, allowed: {', '.join(SIMULATORS)}")
+        raise ConfigError(f"system: {not_among(system, SIMULATORS)}")
     return SIMULATORS[system]
 
 

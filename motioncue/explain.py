@@ -1,0 +1,146 @@
+"""What a value that does not fit its type means, in the words of whoever wrote the profile."""
+
+from collections.abc import Iterable, Mapping
+from types import NoneType
+from typing import Annotated, Any, Literal, get_args, get_origin
+
+import msgspec
+
+from motioncue.errors import meant
+
+__all__ = ["explain"]
+
+WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
+
+
+def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: type) -> str:
+    """Return what a validation error means: the key's path, what was found, what is allowed.
+
+    Parameters
+    ----------
+    error : ValidationError
+        Of the conversion of `tables` to `root`.
+    tables : mapping
+        What was converted.
+    root : type
+        A `msgspec.Struct`.
+    """
+    message, _, where = str(error).partition(" - at `$.")
+    path = where.rstrip("`") if where else ""
+    prefix = f"{path}: " if path else ""
+    if "unknown field" in message:
+        key = message.split("`")[1]
+        keys = sorted(_keys(_table(_type_at(root, path, tables), _lookup(tables, path))))
+        inside = f"{path}." if path else ""
+        return f"{inside}{key}: unknown key, allowed are {', '.join(keys)}{meant(key, keys)}"
+    if "missing required field" in message:
+        key = message.split("`")[1]
+        inside = f"{path}." if path else ""
+        return f"{inside}{key}: missing, allowed {_allowed(_type_at(root, inside + key, tables))}"
+    found = _lookup(tables, path)
+    allowed = _allowed(_type_at(root, path, tables))
+    return f"{prefix}found {_shown(found)}, allowed {allowed}"
+
+
+def _shown(value: Any) -> str:
+    """Return `value` as it is written, cut if it is long."""
+    try:
+        text = str(value).lower() if isinstance(value, bool) else repr(value)
+    except ValueError:  # more digits than Python writes
+        return "a number of very many digits"
+    return text if len(text) <= 200 else f"{text[:200]}…"
+
+
+def _lookup(tables: Any, path: str) -> Any:
+    for step in path.replace("[", ".").replace("]", "").split(".") if path else ():
+        if isinstance(tables, Mapping):
+            tables = tables.get(step)
+        elif isinstance(tables, list):
+            tables = tables[int(step)] if step.isdigit() and int(step) < len(tables) else tables
+    return tables
+
+
+def _type_at(root: Any, path: str, tables: Any) -> Any:
+    """Return the type of what is at `path`; None if the types do not say."""
+    kind, value = root, tables
+    for step in path.split(".") if path else ():
+        name, bracket, index = step.partition("[")
+        table = _table(kind, value)
+        if table is None:
+            return None
+        if name == table.__struct_config__.tag_field:
+            return Literal[tuple(each.__struct_config__.tag for each in _tables(kind))]
+        kind = next((field.type for field in msgspec.structs.fields(table) if field.encode_name == name), None)
+        if bracket and index[:-1].isdigit():
+            kind = _item(kind, int(index[:-1]))
+        value = _lookup(value, step)
+    return kind
+
+
+def _tables(kind: Any) -> list[Any]:
+    """Return the tables that a key can hold, be they optional, one of several or in a list."""
+    if hasattr(kind, "__struct_fields__"):
+        return [kind]
+    return [table for part in get_args(kind) for table in _tables(part)]
+
+
+def _table(kind: Any, value: Any) -> Any:
+    """Return the table that a key holds: the one whose tag `value` has, else the first; None if it holds none."""
+    tables = _tables(kind)
+    for table in tables:
+        config = table.__struct_config__
+        if config.tag_field and isinstance(value, Mapping) and value.get(config.tag_field) == config.tag:
+            return table
+    return tables[0] if tables else None
+
+
+def _item(kind: Any, index: int) -> Any:
+    """Return the type of an item of a list; None if `kind` is no list."""
+    parts = get_args(kind)
+    if get_origin(kind) is tuple:
+        return parts[0] if parts[-1] is Ellipsis else parts[min(index, len(parts) - 1)]
+    return next((item for part in parts if (item := _item(part, index)) is not None), None)
+
+
+def _keys(table: Any) -> set[str]:
+    """Return the keys that a table may have."""
+    names = {field.encode_name for field in msgspec.structs.fields(table)}
+    tag = table.__struct_config__.tag_field
+    return names | ({tag} if tag else set())
+
+
+def _allowed(kind: Any) -> str:
+    """Say what a key of this type takes, with its verb."""
+    if get_origin(kind) is Literal:
+        return f"are {_choices(get_args(kind))}"
+    return f"is {_words(kind)}"
+
+
+def _choices(values: Iterable[Any]) -> str:
+    return ", ".join(map(repr, values))
+
+
+def _words(kind: Any) -> str:
+    """Say in plain words what a type takes."""
+    origin, parts = get_origin(kind), get_args(kind)
+    if origin is Annotated:
+        return _words(parts[0]) + _bounds(parts[1])
+    if origin is Literal:
+        return f"one of {_choices(parts)}"
+    if origin is tuple:
+        size = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
+        quoted = " in quotes" if parts[0] is str else ""  # outside of lists, --set needs none
+        return f"a list in brackets{size}, each {_words(parts[0])}{quoted}"
+    if kind in WORDS:
+        return WORDS[kind]
+    if parts and origin is not dict:  # one of several
+        return " or ".join(dict.fromkeys(_words(part) for part in parts if part is not NoneType))
+    return "a table"
+
+
+def _bounds(meta: msgspec.Meta) -> str:
+    """Say between which numbers a number has to be; nothing for what is no number."""
+    if meta.ge is not None and meta.le is not None:
+        return f" from {meta.ge:g} to {meta.le:g}"
+    least = f" above {meta.gt:g}" if meta.gt is not None else f" of at least {meta.ge:g}" if meta.ge is not None else ""
+    return f"{least}, up to {meta.le:g}" if meta.le is not None else least

@@ -356,6 +356,12 @@ def test_a_stream_cannot_be_passed_on():
         check_endpoints(city_car_driving, ["tcp://127.0.0.1:1"], ["udp://127.0.0.1:2"])
 
 
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.0/24"])
+def test_a_host_that_would_be_all_of_them_is_refused(host):
+    with pytest.raises(EndpointError, match=rf"source\.allow: found '{host}'.* allowed are .* single hosts"):
+        Reception(new_intake(), ["udp://0.0.0.0:1"], allow=[host])
+
+
 def test_a_host_that_is_unknown_is_refused():
     with pytest.raises(EndpointError, match=r"source\.allow: found 'no such host'"):
         Reception(new_intake(), ["udp://127.0.0.1:1"], allow=["no such host"])

@@ -20,16 +20,22 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
     Raises
     ------
     EndpointError
-        If a host is unknown, or there are more than 32 addresses.
+        If a host is unknown or stands for all of them, or there are more than 32 addresses.
     """
     packed: list[bytes] = []
     for host in hosts:
         try:
             found = {str(entry[4][0]) for entry in socket.getaddrinfo(host, None)}
         except (OSError, UnicodeError) as error:
-            raise EndpointError(f"source.allow: found {host!r}, allowed are hosts ({reason(error)})") from error
+            raise EndpointError(
+                f"source.allow: found {host!r}, allowed are names and addresses of single hosts ({reason(error)})"
+            ) from error
         for address in sorted(found):
             ip = ipaddress.ip_address(address.partition("%")[0])
+            if ip.is_unspecified:  # nobody sends from it
+                raise EndpointError(
+                    f"source.allow: found {host!r}, which no host has; allowed are names and addresses of single hosts"
+                )
             packed.append(ip.packed if ip.version == 6 else bytes(10) + b"\xff\xff" + ip.packed)
     if len(packed) > 32:
         raise EndpointError(f"source.allow: found {len(packed)} addresses, allowed are 32")

@@ -11,9 +11,10 @@ from motioncue import protocols
 from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
-from motioncue.errors import ConfigError, PacketError
+from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.profile import Source, builtin_profiles, parse_profile
 from motioncue.recording.read import parse_recording, quoted, read_bytes
+from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
 
@@ -113,14 +114,18 @@ def _heard(
         source = load_profile(target, *overrides).source
         return _live(source.system, endpoints or source.endpoints, source, duration)
     if "://" in target:
+        parse_endpoint(
+            target, tuple(FORMS) if system is None else protocols.source(system, "--system").SCHEMES, "SOURCE"
+        )
         return _live(system, (target, *endpoints), overrides, duration)
     if live:
         if not endpoints:
             raise ConfigError(f"--at: missing, where to listen for {target}")
         return _live(target, endpoints, overrides, duration)
     if not Path(target).exists():
-        known = ", ".join((*builtin_profiles(), *_sources()))
-        raise ConfigError(f"{quoted(target)}: no such file; allowed are files, endpoints, and {known}")
+        known = (*builtin_profiles(), *_sources())
+        allowed = f"files, endpoints, and {', '.join(known)}{meant(target, known)}"
+        raise ConfigError(f"{quoted(target)}: no such file; allowed are {allowed}")
     return _file(target, system, overrides)
 
 
@@ -139,6 +144,8 @@ def _settings(system: str, overrides: tuple[str, ...]) -> Source:
 
 
 def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
+    if system is not None:
+        protocols.source(system, "--system")
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
     packages, times, _ = parse_recording(data, quoted(file), name)
@@ -190,7 +197,7 @@ def _live(
             system = _told_by_sound(endpoints[0], end, interrupts)
         module = protocols.source(system)
         source = settings if isinstance(settings, Source) else _settings(system, settings)
-        check_endpoints(module, endpoints)
+        check_endpoints(module, endpoints, name="--at")
         intake = module.session(
             msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
         )
@@ -221,7 +228,6 @@ def _live(
 
 def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
     """Return the system whose datagrams come at an endpoint; a stream is City Car Driving's."""
-    from motioncue.transports.endpoint import parse_endpoint
     from motioncue.transports.udp import open_receiver
 
     if parse_endpoint(url).scheme != "udp":

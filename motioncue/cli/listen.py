@@ -16,6 +16,8 @@ from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
+from motioncue.runtime.reception import check_endpoints
+from motioncue.transports.endpoint import parse_endpoint
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.driver import Driver
 
@@ -58,6 +60,8 @@ def _platform(
     system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
 ) -> Outcome:
     """Play the platform; return its statistics, and the rows of a summary."""
+    for url in endpoints:
+        parse_endpoint(url, ("udp",), "--at")
     listener = DatagramListener(system, endpoints)
     thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
     thread.start()
@@ -124,6 +128,7 @@ def _simulator(
     system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
 ) -> Outcome:
     """Serve the simulator; return its statistics, and the rows of a summary."""
+    check_endpoints(protocols.source(system), endpoints, name="--at")
     with logged(live=live) as messages, Driver(system, *endpoints) as driver, Screen(live=live) as screen:
         title = f"motioncue listen · {system} at {', '.join(endpoints)}"
         elapsed_s = wait(SimulatorView(driver, title, duration_s, messages), screen, interrupts, duration_s)

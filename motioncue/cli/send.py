@@ -14,6 +14,7 @@ from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
 from motioncue.protocols.commands import assigned
 from motioncue.protocols.layout import Packet
+from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_sender
 
 __all__ = ["command"]
@@ -74,6 +75,8 @@ def command(
         return protocols.compose(system, message, {**values, **count})
 
     composed(0)  # refused before anything is opened
+    for url in endpoints:
+        parse_endpoint(url, ("udp",), "--to")
     with Interrupts() as interrupts, ExitStack() as opened:
         senders = [open_sender(url) for url in endpoints]
         for sender, _ in senders:

@@ -6,16 +6,19 @@ from typing import Any
 
 import click
 
+from motioncue import protocols
 from motioncue.cli.common import duration_option, json_option, logged, naming_systems, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
-from motioncue.errors import MotioncueError
+from motioncue.errors import EndpointError, MotioncueError
+from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
 
 __all__ = ["command"]
 
 GRACE_S = 1.0  # beyond the time asked for, for whoever waits for the last answer
 TELL_S = 10.0  # how often waiting is said
+WAIT_S = 30.0  # for an engine, where a time is asked for
 
 
 @click.command()
@@ -32,7 +35,7 @@ TELL_S = 10.0  # how often waiting is said
     metavar="HZ",
     help="Frames a second; the simulator's, or the recording's, if not given.",
 )
-@duration_option("How long to play; all of it if not given.")
+@duration_option("How long to play; all of it if not given.  An engine is then awaited for 30 s at most.")
 @json_option
 def command(
     system: str,
@@ -57,6 +60,7 @@ def command(
     else:
         packages = drive_packages(system, drive or "tour", rate, duration)
         what = f"drive {drive or 'tour'}"
+    check_endpoints(protocols.source(system), endpoints, name="--to")
     simulator = make_simulator(system, endpoints, packages)
     with Interrupts() as interrupts:
         with logged(live=False):
@@ -94,7 +98,8 @@ naming_systems(command, "session")
 def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None) -> float:
     """Let the simulator play to its end, or until a signal or time is up; return how long it took [s].
 
-    Waiting for the engine before the first frame takes none of its time, and is said now and then.
+    Waiting for the engine before the first frame takes none of its time, and is said now and then; if there is a time,
+    it ends after half a minute.
     """
     refused: list[MotioncueError] = []
 
@@ -114,7 +119,10 @@ def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None
         if simulator.sent and began is None:
             began = now
         late = duration_s is not None and began is not None and now - began > duration_s + GRACE_S
-        if interrupts.count or late:
+        alone = duration_s is not None and began is None and now - start > WAIT_S
+        if alone and not refused:
+            refused.append(EndpointError(f"--to: found nobody who listens there, in {WAIT_S:g} s"))
+        if interrupts.count or late or alone:
             simulator.stop()
         if now - told > TELL_S and not simulator.replies and not simulator.rate_hz():
             told = now

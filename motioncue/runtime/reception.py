@@ -17,7 +17,9 @@ from motioncue.transports.udp import comes_back, open_receiver, open_sender, pac
 __all__ = ["Reception", "check_endpoints"]
 
 
-def check_endpoints(module: ModuleType, urls: Sequence[str], forward: Sequence[str] = ()) -> None:
+def check_endpoints(
+    module: ModuleType, urls: Sequence[str], forward: Sequence[str] = (), name: str = "source.endpoint"
+) -> None:
     """Refuse endpoints that a source cannot be heard at.
 
     Parameters
@@ -28,6 +30,8 @@ def check_endpoints(module: ModuleType, urls: Sequence[str], forward: Sequence[s
         Where to listen.
     forward : sequence of str
         Where to pass datagrams on to.
+    name : str
+        Of the key or option that says where to listen; named in errors.
 
     Raises
     ------
@@ -39,10 +43,10 @@ def check_endpoints(module: ModuleType, urls: Sequence[str], forward: Sequence[s
     datagrams = module.SCHEMES == ("udp",)
     if not 0 < len(urls) <= (8 if datagrams else 1):
         raise ConfigError(
-            f"source.endpoint: found {len(urls)} endpoints, allowed is one{' to eight' if datagrams else ''}"
+            f"{name}: found {len(urls)} endpoints, allowed {'are one to eight' if datagrams else 'is one'}"
         )
     for url in urls:
-        parse_endpoint(url, module.SCHEMES, "source.endpoint")
+        parse_endpoint(url, module.SCHEMES, name)
     if forward and not datagrams:
         raise ConfigError("source.forward: allowed for sources that send datagrams, this one connects")
     if len(forward) > 8:

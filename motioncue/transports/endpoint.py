@@ -65,7 +65,7 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS), name: str 
     scheme, separator, rest = str(url).partition("://")
     allowed = ", ".join(FORMS[known] for known in schemes)
     if not separator or scheme not in schemes:
-        raise EndpointError(f"{name}: found {url!r}, allowed are {allowed}")
+        raise EndpointError(f"{name}: found {url!r}, allowed {'are' if schemes[1:] else 'is'} {allowed}")
     if scheme == "pipe":
         if not rest or any(character in rest for character in '/\\"\0'):
             raise EndpointError(f"{name}: found {url!r}, a pipe's name has no slash, backslash or quote")

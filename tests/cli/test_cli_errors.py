@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from helpers import free_port, stream_url
 
 from motioncue._version import __version__
-from motioncue.cli import COMMANDS, cli
+from motioncue.cli import COMMANDS, cli, simulate
 from motioncue.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.recording.read import sample_recording
 from motioncue.transports.stream import Listener
@@ -38,6 +38,7 @@ def refusal(*arguments):
     ("arguments", "named"),
     [
         (["run", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
+        (["run", "--profile", "bemng-dk"], ["'bemng-dk'", "(did you mean 'beamng-dk'?)"]),
         (["demo", "--profile", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
         (["profiles", "show", "nope"], ["'nope'", "ccd-dk, ccd-dk-washout"]),
         (["run", "--set", "source.endpiont=unix:///x"], ["source.endpiont", "'endpoint'"]),
@@ -51,15 +52,31 @@ def refusal(*arguments):
         (["run", "--set", "source.endpoint=udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),
         (["run", "--set", "output.motion=udp://127.0.0.1:0"], ["udp://127.0.0.1:0", "1 to 65535"]),
         (["demo", "--drive", "fly"], ["'fly'", "tour"]),
-        (["simulate", "dk", "--to", HERE], ["'dk'", "city-car-driving"]),
-        (["simulate", "city-car-driving", "--to", "udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "unix://PATH"]),
+        (["simulate", "dk", "--to", HERE], ["system: found 'dk'", "city-car-driving"]),
+        (
+            ["simulate", "city-car-driving", "--to", "udp://127.0.0.1:1"],
+            ["--to: found 'udp://127.0.0.1:1'", "unix://PATH"],
+        ),
         (["simulate", "city-car-driving", "--to", HERE, "--drive", "fly"], ["'fly'", "tour"]),
+        (["simulate", "city-car-driving", "--to", HERE, "--drive", "truble"], ["(did you mean 'trouble'?)"]),
         (["simulate", "city-car-driving", "--to", HERE, "--rate", "9000"], ["9000", "2000"]),
         (["simulate", "city-car-driving", "--to", HERE, "--recording", "no/file"], [os.path.join("no", "file")]),
         (["listen", "nothing", "--at", HERE], ["'nothing'", "city-car-driving, dk"]),
-        (["listen", "dk", "--at", HERE], [HERE, "udp://HOST:PORT"]),
-        (["listen", "city-car-driving", "--at", "udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),
-        (["listen", "city-car-driving", "--at", HERE, "--at", "tcp://:5101"], ["2 endpoints"]),
+        (["listen", "dk", "--at", HERE], [f"--at: found {HERE!r}, allowed is udp://HOST:PORT"]),
+        (
+            ["listen", "city-car-driving", "--at", "udp://127.0.0.1:1"],
+            ["--at: found 'udp://127.0.0.1:1'", "tcp://HOST:PORT"],
+        ),
+        (["listen", "city-car-driving", "--at", HERE, "--at", "tcp://:5101"], ["--at: found 2 endpoints"]),
+        (["send", "morai", "turn_signal_lamp", "--to", HERE], [f"--to: found {HERE!r}, allowed is udp://HOST:PORT"]),
+        (
+            ["send", "morai", "ego_ctrl", "--to", "udp://:1"],
+            ["found command 'ego_ctrl'", "(did you mean 'ego_ctrl_cmd'?)"],
+        ),
+        (["check", "morai", "--at", "9110"], ["--at: found '9110', allowed is udp://HOST:PORT"]),
+        (["check", HERE, "--system", "morai"], [f"SOURCE: found {HERE!r}, allowed is udp://HOST:PORT"]),
+        (["check", HERE, "--system", "mori"], ["--system: found 'mori'", "did you mean 'morai'"]),
+        (["check", "mori-dk"], ["'mori-dk'", "did you mean 'morai-dk'"]),
     ],
 )
 def test_refusals_name_what_was_found_and_what_is_allowed(arguments, named):
@@ -136,6 +153,15 @@ def test_a_duration_is_a_time(arguments, value):
     result = invoke(*arguments, "--duration", value)
     assert result.exit_code == 2
     assert "--duration" in result.stderr
+
+
+@pytest.mark.rt
+def test_a_simulator_with_a_time_does_not_wait_forever_for_an_engine(monkeypatch, tmp_path):
+    monkeypatch.setattr(simulate, "WAIT_S", 0.1)
+    url = stream_url(STREAM, tmp_path)
+    result = invoke("simulate", "city-car-driving", "--to", url, "--drive", "still", "--duration", "1")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "error: --to: found nobody who listens there, in 0.1 s"
 
 
 def test_recording_and_drive_exclude_each_other():

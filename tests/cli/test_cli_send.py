@@ -25,13 +25,16 @@ def invoke(*arguments):
             "brake_pedal: found 2, allowed is a number from 0 to 1",
         ),
         (["beamng-simulink", "control", "id=1", "brake_pedal"], "allowed is FIELD=VALUE"),
-        (["beamng-simulink", "nothing"], "allowed are control"),
+        (["beamng-simulink", "nothing"], "allowed is control"),
         (["beamng", "control"], "allowed are beamng-simulink"),
         (["beamng-simulink", "control", "id=1", "--id", "2"], "id is given already"),
         (["beamng-simulink", "control", "--id", "-2"], "id: found -2, allowed is a number from 0"),
         (["beamng-simulink", "control", "id=1", "--duration", "2"], "--duration is for --rate"),
         (["beamng-simulink", "control", "id=1", "--rate", "0"], "found 0.0, allowed are finite numbers above 0"),
-        (["beamng-simulink", "control", "id=1", "--to", "tcp://127.0.0.1:1"], "allowed are udp://HOST:PORT"),
+        (
+            ["beamng-simulink", "control", "id=1", "--to", "tcp://127.0.0.1:1"],
+            "allowed is udp://HOST:PORT",
+        ),
     ],
 )
 def test_what_is_not_allowed_is_refused_and_nothing_is_sent(arguments, message):

@@ -14,15 +14,16 @@ from motioncue.bench.cost import COSTS
 from motioncue.bench.measure import FULL, QUICK, measure
 from motioncue.bench.report import LOADS, NAMES, check_report, write_report
 from motioncue.cli.bars import ASCII, Glyphs
-from motioncue.cli.common import json_option, print_json
+from motioncue.cli.common import folded, json_option, print_json
 from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
 from motioncue.runtime.assembly import load_profile
 
 __all__ = ["command"]
 
-CELL = 12  # characters of a figure
-BAR = 13  # of the histogram's longest bar
+CELL = 8  # characters of a figure
+BAR = 7  # of the histogram's longest bar
+COLUMN = BAR + 9  # of a histogram
 
 
 @click.command()
@@ -88,17 +89,23 @@ def show(result: Mapping[str, Any]) -> None:
     output = console()
     glyphs = glyphs_of(output)
 
-    def line(text: str = "", style: str = "") -> None:
-        output.print(Text(glyphs.text(text), style), soft_wrap=True)
+    def line(text: str = "", style: str = "", indent: int = 0) -> None:
+        text = glyphs.text(text)
+        output.print(Text(folded(text, indent) if indent else text, style), soft_wrap=True)
 
     machine = result["machine"]
-    line(f"motioncue bench · {machine['processor']}, {machine['processors']} processors, {machine['system']}", "bold")
-    line("  granted: " + ", ".join(f"{name} {'yes' if yes else 'no'}" for name, yes in result["granted"].items()))
+    about = f"{machine['processor']}, {machine['processors']} processors, {machine['system']}"
+    line(f"motioncue bench · {about}", "bold", 2)
+    granted = ", ".join(f"{name} {'yes' if yes else 'no'}" for name, yes in result["granted"].items())
+    line(f"  granted: {granted}", indent=4)
     for rate_hz in sorted({row["rate_hz"] for row in result["pacing"]}):
         rows = [row for row in result["pacing"] if row["rate_hz"] == rate_hz]
         line()
-        heads = ("late: p50", "p99", "p99.9", "max", "jitter: p50", "p99", "skipped")
-        line(f"{f'{rate_hz:g} Hz':<24}" + "".join(f"{head:>{CELL}}" for head in heads), "bold")
+        for first, heads in (
+            (f"{rate_hz:g} Hz", ("late", "", "", "", "jitter", "", "")),
+            ("", ("p50", "p99", "p99.9", "max", "p50", "p99", "skipped")),
+        ):
+            line(f"{first:<24}" + "".join(f"{head:>{CELL}}" for head in heads).rstrip(), "bold")
         for row in rows:
             for loop in ("emitter", "bare", "cyclictest"):
                 if row[loop] is not None:
@@ -108,27 +115,27 @@ def show(result: Mapping[str, Any]) -> None:
             line(text)
     line()
     columns = "".join(f"{head:>{CELL}}" for head in ("p50", "p99", "p99.9", "max", "lost"))
-    line(f"{'from the arrival of a frame':<43}{columns}", "bold")
+    line(f"{'from the arrival of a frame':<40}{columns}", "bold")
     for row in result["latency"]:
         for name, key, lost in (
             ("to the engine", "published_us", row["lost"]["engine"]),
             ("to a bare receiving loop", "bare_us", row["lost"]["bare"]),
-            (f"to the first packet, {row['rate_hz']:g} Hz", "shown_us", ""),
+            (f"to first packet, {row['rate_hz']:g} Hz", "shown_us", ""),
         ):
             cells = "".join(f"{microseconds(value):>{CELL}}" for value in row[key].values())
-            line(f"  {LOADS[row['load']]:<11}{name:<30}{cells}{lost:>{CELL}}".rstrip())
+            line(f"  {LOADS[row['load']]:<11}{name:<27}{cells}{lost:>{CELL}}".rstrip())
     line()
     line("cost", "bold")
     for name, cost in result["cost_ns"].items():
-        line(f"  {microseconds(cost / 1e3) if cost >= 1e3 else f'{cost:.0f} ns':>9}  {COSTS[name]}")
+        line(f"  {microseconds(cost / 1e3) if cost >= 1e3 else f'{cost:.0f} ns':>9}  {COSTS[name]}", indent=13)
     for name, why in result["absent"].items():
-        line(f"  no {name}: {why}", "dim")
+        line(f"  no {name}: {why}", "dim", 4)
     line()
     line("verdict", "bold")
     for rate, found in result["verdict"].items():
-        line(f"  {rate} Hz: {found['grade']}. {found['words']}")
+        line(f"  {rate} Hz: {found['grade']}. {found['words']}", indent=4)
     for words in result["advice"]:
-        line(f"  · {words}")
+        line(f"  · {words}", indent=4)
 
 
 def figures_line(row: Mapping[str, Any], loop: str) -> str:
@@ -147,10 +154,10 @@ def histogram_lines(rows: list[Mapping[str, Any]], glyphs: Glyphs) -> list[str]:
     columns = [(row, loop) for row in rows for loop in ("emitter", "bare")]
     counts = [row["histogram"][loop] for row, loop in columns]
     edges = rows[0]["histogram"]["from_us"]
-    names = [f"{LOADS[row['load']]}, {NAMES[loop]}" for row, loop in columns]
-    lines = ["  later than  " + "".join(f"{name:<23}" for name in names).rstrip()]
+    heads = ("later than", [LOADS[row["load"]] for row, _ in columns]), ("", [NAMES[loop] for _, loop in columns])
+    lines = [f"  {head:<12}" + "".join(f"{name:<{COLUMN}}" for name in names).rstrip() for head, names in heads]
     for place, edge in enumerate(edges):
-        cells = "".join(f"{cell(count[place], sum(count), max(count), glyphs):<23}" for count in counts)
+        cells = "".join(f"{cell(count[place], sum(count), max(count), glyphs):<{COLUMN}}" for count in counts)
         if cells.strip():
             lines.append(f"  {microseconds(edge) if edge else '0 µs':>10}  {cells.rstrip()}")
     return lines

@@ -265,18 +265,18 @@ def _print(heard: Heard, report: Any) -> None:
     ]
     print_summary(f"motioncue check · {heard.system}, {heard.what}", rows)
     for finding in report.findings:
-        echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}")
+        echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
     for option in report.options:
-        echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}")
+        echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)
     for key, value in report.changes.items():
         echo(f"change the profile: {key} = {value!r}")
     if report.verdict == "wrong" and not report.changes:
-        echo("no option explains what is wrong: look at the simulator's settings, or report it")
+        echo("no option explains what is wrong: look at the simulator's settings, or report it", indent=2)
     manoeuvres = dict.fromkeys(
         finding.manoeuvre for finding in report.findings if finding.verdict == "unknown" and finding.manoeuvre
     )
     for manoeuvre in manoeuvres:
-        echo(f"to settle more: {manoeuvre}")
+        echo(f"to settle more: {manoeuvre}", indent=2)
     words = {
         "ok": "every sign holds",
         "wrong": "something is wrong",

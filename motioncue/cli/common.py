@@ -3,7 +3,9 @@
 import json
 import logging
 import math
+import shutil
 import sys
+import textwrap
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,7 +15,17 @@ import click
 
 from motioncue import protocols
 
-__all__ = ["duration_option", "echo", "json_option", "logged", "naming_systems", "positive", "print_json", "strict"]
+__all__ = [
+    "duration_option",
+    "echo",
+    "folded",
+    "json_option",
+    "logged",
+    "naming_systems",
+    "positive",
+    "print_json",
+    "strict",
+]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -58,8 +70,18 @@ def print_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(strict(value), allow_nan=False))
 
 
-def echo(text: str) -> None:
-    """Print a line, with escapes for what the terminal's encoding lacks."""
+def folded(text: str, indent: int) -> str:
+    """Return a line in as many as a terminal needs, all but the first `indent` deep; as it is where there is none."""
+    if sys.stdout is None or not sys.stdout.isatty():
+        return text  # for programs, which go by lines
+    width = max(indent + 30, shutil.get_terminal_size().columns)
+    lines = textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines)
+
+
+def echo(text: str, indent: int = 0) -> None:
+    """Print a line, folded, with escapes for what the terminal's encoding lacks."""
+    text = folded(text, indent) if indent else text
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
 

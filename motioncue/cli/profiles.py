@@ -20,7 +20,7 @@ def command(ctx: click.Context) -> None:
         names = builtin_profiles()
         width = max(map(len, names))
         for name in names:
-            echo(f"{name:<{width}}  {parse_profile(profile_text(name), name=name).description}")
+            echo(f"{name:<{width}}  {parse_profile(profile_text(name), name=name).description}", indent=width + 2)
 
 
 @command.command()

@@ -5,6 +5,7 @@ from typing import Any
 
 from rich.text import Text
 
+from motioncue.cli.common import folded
 from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
 
@@ -16,9 +17,10 @@ def print_summary(title: str, rows: Sequence[tuple[str, str]]) -> None:
     output = console()
     glyphs = glyphs_of(output)
     width = max(len(name) for name, _ in rows)
-    output.print(Text(glyphs.text(title), "bold"), soft_wrap=True)
+    output.print(Text(folded(glyphs.text(title), indent=2), "bold"), soft_wrap=True)
     for name, value in rows:
-        line = Text.assemble((f"  {name:<{width}}  ", "dim"), glyphs.text(value))
+        line = Text(folded(f"  {name:<{width}}  {glyphs.text(value)}", indent=width + 4))
+        line.stylize("dim", 0, width + 4)
         output.print(line, soft_wrap=True)
 
 

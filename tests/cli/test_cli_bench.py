@@ -94,6 +94,21 @@ def test_a_picture_is_one(result, tmp_path):
     assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+def test_what_is_printed_fits_a_terminal_of_eighty_columns(result, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(bench, "console", lambda: Console(width=80, color_system=None, legacy_windows=False))
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    worst = {"p50": 12.3, "p99": 1234.0, "p999": 999_400.0, "max": 12_340.0}
+    both = [{**row, "rate_hz": 333.33, "cyclictest": {"lateness_us": worst}} for row in result["pacing"]]
+    for row in both:
+        row["emitter"] = {**row["emitter"], "lateness_us": worst, "interval_error_us": worst, "skipped": 1_234_567}
+    latency = [{**row, "rate_hz": 333.33, "published_us": worst} for row in result["latency"]]
+    bench.show({**result, "pacing": both, "latency": latency})
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80, max(lines, key=len)
+    assert "1234567" in " ".join(lines)
+
+
 @pytest.mark.parametrize("glyphs", [SMOOTH, ASCII])
 def test_histograms_show_every_tick_and_nothing_else(result, glyphs):
     row = {**result["pacing"][0]}
@@ -103,9 +118,9 @@ def test_histograms_show_every_tick_and_nothing_else(result, glyphs):
     row["histogram"] = {"from_us": edges, "emitter": counts, "bare": counts}
     lines = bench.histogram_lines([row], glyphs)
     full, thin = ("#", ".") if glyphs is ASCII else ("█", "▏")
-    assert len(lines) == 3
-    assert lines[1].split() == ["10.0", "µs", full * bench.BAR, "98", "%", full * bench.BAR, "98", "%"]
-    assert lines[2].split() == ["20.0", "µs", thin, "2", "%", thin, "2", "%"]
+    assert len(lines) == 4
+    assert lines[2].split() == ["10.0", "µs", full * bench.BAR, "98", "%", full * bench.BAR, "98", "%"]
+    assert lines[3].split() == ["20.0", "µs", thin, "2", "%", thin, "2", "%"]
 
 
 def test_a_terminal_without_block_characters_is_enough(result, monkeypatch, capsys):

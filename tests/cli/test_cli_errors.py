@@ -12,6 +12,7 @@ from helpers import free_port, stream_url
 
 from motioncue._version import __version__
 from motioncue.cli import COMMANDS, cli, simulate
+from motioncue.cli.common import echo
 from motioncue.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.recording.read import sample_recording
 from motioncue.transports.stream import Listener
@@ -210,6 +211,19 @@ def test_profiles_are_listed_with_their_descriptions():
         description = parse_profile(profile_text(name)).description
         assert description
         assert line.endswith(description)
+
+
+def test_a_terminal_gets_lines_that_fit_it_and_a_program_whole_ones(monkeypatch, capsys):
+    text = "  ok     name: " + "evidence and more, " * 9 + "udp://127.0.0.1:4567"
+    echo(text, indent=9)
+    assert capsys.readouterr().out == text + "\n"
+    monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    echo(text, indent=9)
+    first, *rest = capsys.readouterr().out.splitlines()
+    assert max(map(len, (first, *rest))) <= 60
+    assert all(line.startswith(" " * 9) and line[9] != " " for line in rest)
+    assert " ".join([first.rstrip(), *map(str.strip, rest)]) == text
 
 
 @pytest.mark.parametrize("name", builtin_profiles())

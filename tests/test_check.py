@@ -14,7 +14,7 @@ from motioncue.analysis.signs import MOVING_M_S, Drive, examine
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE
 from motioncue.protocols.city_car_driving import FRAME
-from motioncue.recording.read import read_recording, sample_recording
+from motioncue.recording.read import read_packages, read_recording, sample_recording
 from motioncue.virtual.simulators import drive_packages
 
 PACKAGES = {
@@ -205,6 +205,22 @@ def test_noise_makes_answers_unknown_and_not_wrong(seed):
         made.motion[channel] += rng.normal(0.0, 1.0, len(made.time))
     made.motion["pitch"] += rng.normal(0.0, 0.02, len(made.time))
     assert "wrong" not in answers(made).values()
+
+
+@pytest.mark.parametrize("offset", [-0.09, 0.06])
+def test_a_body_that_is_not_level_on_its_wheels_is_nothing_wrong_on_a_road_that_only_climbs(offset):
+    made = drive()
+    made.position[:, 2] = -0.03 * 15.0 * made.time
+    made.motion["pitch"] = 0.03 + offset
+    assert answers(made)["pitch and climb"] == "unknown"
+
+
+@pytest.mark.parametrize("part", range(6))
+def test_no_ten_seconds_of_the_real_drive_contradict_anything(part):
+    init, *frames = read_packages(sample_recording())
+    report = check("city-car-driving", [init, *frames[part * 600 : (part + 1) * 600]])
+    assert report.timing.frames >= 590
+    assert report.verdict == "unknown"
 
 
 @pytest.mark.parametrize("axis", range(3))

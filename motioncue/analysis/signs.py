@@ -24,6 +24,7 @@ STANDING_M_S = 0.1
 MOVING_M_S = 3.0
 SLOPE = (0.65, 1.35)  # taken as agreement
 CORRELATION = 0.8
+SLOPING = 0.02  # of slope: a road that climbs or falls
 LOUD = 5.0  # so many times the least there is no noise to blame
 
 
@@ -292,7 +293,11 @@ def _pitch(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     with np.errstate(invalid="ignore", divide="ignore"):
         climb = np.where(length / w.span > MOVING_M_S, -track[:, 2] / length, np.nan)
     pitch = _mean(drive, w, np.sin(drive.motion["pitch"]))
-    return _compare(name, pitch, climb, 0.02, "of slope", manoeuvre)
+    finding = _compare(name, pitch, climb, SLOPING, "of slope", manoeuvre)
+    fewest = min(int((climb > SLOPING).sum()), int((climb < -SLOPING).sum()))
+    if finding.verdict == "wrong" and fewest < WINDOWS:  # a body that is not level on its wheels would look like that
+        return Finding(name, "unknown", f"{finding.evidence}, or an offset: too little of it up or down", manoeuvre)
+    return finding
 
 
 def _lean(drive: Drive, w: _Windows, track: Array | None) -> Finding:

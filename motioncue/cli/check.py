@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
+from motioncue.cli.common import TAPE_BYTES, duration_option, echo, json_option, logged, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
@@ -18,7 +18,6 @@ from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
 
-TAPE_BYTES = 256 << 20  # ten minutes of the largest packets at 400 Hz
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 

@@ -16,6 +16,7 @@ import click
 from motioncue import protocols
 
 __all__ = [
+    "TAPE_BYTES",
     "duration_option",
     "echo",
     "folded",
@@ -26,6 +27,9 @@ __all__ = [
     "print_json",
     "strict",
 ]
+
+TAPE_BYTES = 256 << 20
+"""For what a source says: ten minutes of the largest packets at 400 Hz, hours of any other."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -71,7 +75,7 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def folded(text: str, indent: int) -> str:
-    """Return a line in as many as a terminal needs, all but the first `indent` deep; as it is where there is none."""
+    """Return a line folded to the terminal, `indent` deep from the second on; whole where there is none."""
     if sys.stdout is None or not sys.stdout.isatty():
         return text  # for programs, which go by lines
     width = max(indent + 30, shutil.get_terminal_size().columns)

@@ -4,18 +4,20 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, logged, naming_systems, print_json
+from motioncue.cli.common import TAPE_BYTES, duration_option, json_option, logged, naming_systems, print_json
 from motioncue.cli.history import History, Rate
 from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
+from motioncue.errors import ConfigError
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.virtual.dk import DatagramListener
@@ -33,8 +35,15 @@ QUIET_S = 0.5  # without a packet: waiting
 @click.argument("system", metavar="SYSTEM")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
 @duration_option("How long to listen; until a signal if not given.")
+@click.option(
+    "--record",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Keep what a simulator says, for simulate --recording, check and decode.",
+)
 @json_option
-def command(system: str, endpoints: tuple[str, ...], duration: float | None, as_json: bool) -> None:
+def command(system: str, endpoints: tuple[str, ...], duration: float | None, file: Path | None, as_json: bool) -> None:
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
     \b
@@ -42,9 +51,16 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, as_
     Example:  motioncue listen dk --at udp://127.0.0.1:4445 --at udp://127.0.0.1:4444
     """
     live = wanted()
-    listen = _platform if hasattr(protocols.system(system), "STREAMS") else _simulator
+    platform = hasattr(protocols.system(system), "STREAMS")
+    if file is not None and platform:
+        raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
+    if file is not None and (file.exists() or not file.absolute().parent.is_dir()):
+        raise ConfigError(f"--record: found {str(file)!r}, allowed is a new file in a folder that exists")
     with Interrupts() as interrupts:
-        stats, rows = listen(system, endpoints, duration, interrupts, live)
+        if platform:
+            stats, rows = _platform(system, endpoints, duration, interrupts, live)
+        else:
+            stats, rows = _simulator(system, endpoints, duration, interrupts, live, file)
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
             print_json(stats)
@@ -125,11 +141,19 @@ class PlatformView:
 
 
 def _simulator(
-    system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
+    system: str,
+    endpoints: Sequence[str],
+    duration_s: float | None,
+    interrupts: Interrupts,
+    live: bool,
+    file: Path | None,
 ) -> Outcome:
-    """Serve the simulator; return its statistics, and the rows of a summary."""
+    """Serve the simulator, keep what it says in `file`; return its statistics, and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
-    with logged(live=live) as messages, Driver(system, *endpoints) as driver, Screen(live=live) as screen:
+    driver = Driver(system, *endpoints)
+    if file is not None:
+        driver.record(TAPE_BYTES)
+    with logged(live=live) as messages, driver, Screen(live=live) as screen:
         title = f"motioncue listen · {system} at {', '.join(endpoints)}"
         elapsed_s = wait(SimulatorView(driver, title, duration_s, messages), screen, interrupts, duration_s)
     stats = {"duration_s": elapsed_s, **driver.stats()}
@@ -139,6 +163,14 @@ def _simulator(
         ("sessions", str(stats["sessions"])),
         ("rejected", reasons(stats["rejected"])),
     ]
+    if file is not None:
+        packages = driver.recorded()
+        try:
+            file.write_bytes(b"".join(packages))
+        except OSError as error:
+            raise ConfigError(f"--record: {str(file)!r} cannot be written: {error.strerror}") from error
+        stats["recorded"] = len(packages)
+        rows.append(("recorded", f"{len(packages)} packages in {file}"))
     return stats, rows
 
 

@@ -45,7 +45,7 @@ def system(name: str) -> ModuleType:
 
 
 def source(name: str, key: str = "source.system") -> ModuleType:
-    """Return the module of a system that sends motion; ConfigError, which names `key`, if `name` is not one."""
+    """Return the module of a system that sends motion; ConfigError that names `key` if there is none."""
     return _find(name, "session", key)
 
 

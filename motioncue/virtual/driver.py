@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from motioncue import protocols
+from motioncue.errors import PacketError
 from motioncue.runtime.engine import MESSAGES
 from motioncue.runtime.reception import Reception, check_endpoints
 
@@ -58,6 +59,22 @@ class Driver:
         self._thread.join()
         self._receiver.close()
         self.poll()
+
+    def record(self, room: int) -> None:
+        """Keep the packages that come, until so many bytes are full; call it before entering."""
+        self._session.record(room)
+
+    def recorded(self) -> list[bytes]:
+        """Return the packages kept so far, without what is none of the simulator's."""
+        identify = protocols.source(self.system).identify
+        packages = []
+        for _, package in self._session.recorded():
+            try:
+                identify(package)
+            except PacketError:
+                continue
+            packages.append(package)
+        return packages
 
     def poll(self) -> Any:
         """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.

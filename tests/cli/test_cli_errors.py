@@ -165,6 +165,21 @@ def test_a_simulator_with_a_time_does_not_wait_forever_for_an_engine(monkeypatch
     assert result.stderr.splitlines()[-1] == "error: --to: found nobody who listens there, in 0.1 s"
 
 
+def test_a_recording_is_never_written_over(tmp_path):
+    file = tmp_path / "drive.bin"
+    file.write_bytes(b"an hour of driving")
+    for path in (file, tmp_path / "no" / "drive.bin"):
+        line = refusal("listen", "morai", "--at", "udp://:1", "--record", str(path))
+        assert f"--record: found {str(path)!r}, allowed is a new file" in line
+    assert file.read_bytes() == b"an hour of driving"
+
+
+def test_only_what_simulators_say_is_recorded(tmp_path):
+    result = invoke("listen", "dk", "--at", "udp://:1", "--record", str(tmp_path / "drive.bin"))
+    assert result.exit_code == 2
+    assert "--record is for what simulators say" in result.stderr
+
+
 def test_recording_and_drive_exclude_each_other():
     result = invoke("simulate", "city-car-driving", "--to", HERE, "--recording", "sample", "--drive", "tour")
     assert result.exit_code == 2

@@ -25,7 +25,7 @@ from programs import (
     soon_connected,
 )
 
-from motioncue.recording.read import sample_recording
+from motioncue.recording.read import read_packages, sample_recording
 
 pytestmark = pytest.mark.rt
 
@@ -120,6 +120,33 @@ def test_listen_to_what_a_simulator_says(tmp_path):
     assert stats["motion"]["surge"] == SURGE
     assert stats["motion"]["speed"] == 10.0
     assert stats["motion"]["engine_speed"] is None  # not a number that the simulator has
+
+
+def test_what_listen_records_is_what_simulate_played(tmp_path):
+    url, file = stream_url(STREAM, tmp_path), tmp_path / "drive.bin"
+    with Program("listen", "city-car-driving", "--at", url, "--record", str(file), "--json") as listen:
+        listen.says("waiting for")
+        played = ["--recording", "sample", "--rate", "500", "--duration", "0.5", "--json"]
+        with Program("simulate", "city-car-driving", "--to", url, *played, cwd=tmp_path) as simulate:
+            sent = simulate.end()["frames_sent"]
+        listen.signal(INTERRUPT)
+        stats = listen.end()
+    assert (stats["frames_received"], stats["recorded"]) == (sent, sent + 1)  # and init
+    assert file.read_bytes() == b"".join(read_packages(sample_recording())[: sent + 1])
+
+
+def test_what_is_none_of_the_simulators_packets_is_not_recorded(tmp_path):
+    url, file = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", tmp_path / "drive.bin"
+    packet = NEUTRAL  # BeamNG's and DK's are the same
+    with Program("listen", "beamng", "--at", url, "--record", str(file), "--json") as listen:
+        listen.says("waiting for")
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for data in (packet, b"hello", packet):
+                sender.sendto(data, ("127.0.0.1", int(url.rpartition(":")[2])))
+        listen.signal(INTERRUPT)
+        stats = listen.end()
+    assert stats["recorded"] == 2
+    assert file.read_bytes() == 2 * packet
 
 
 if not WINDOWS:

@@ -102,7 +102,7 @@ def check(
             f"{system}: found {timing.frames} frames{f' ({because})' if because else ''}, allowed are 2 or more"
         )
     if not np.ptp(drive.time):
-        raise PacketError(f"{system}: found no times in the packages or beside them; give the rate of the frames")
+        raise PacketError(f"{system}: found no times in the packages or beside them; give the frames' rate (--rate)")
     findings = examine(drive)
     readings, changes = _options(source, now, acceleration, findings)
     verdicts = {finding.verdict for finding in findings} | {reading.verdict for reading in readings}

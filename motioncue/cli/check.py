@@ -57,9 +57,10 @@ def command(
 ) -> None:
     """Examine a source: rate, jitter, gaps, and whether its signs, axes and units hold.
 
-    \b
     SOURCE is a profile, a system (with --at) or an endpoint; FILE a recording or a network capture.
     Exit status 1: something is wrong.  Nothing is sent but the answers that a simulator waits for.
+
+    \b
     Example:  motioncue check ccd-dk --duration 60
     """
     from motioncue.analysis.check import check

@@ -22,9 +22,10 @@ __all__ = ["command"]
 def command(system: str, file: str | None, digits: str | None, as_json: bool) -> None:
     """Say what is in a packet: every field with its unit.
 
-    \b
     SYSTEM is <systems>.
     FILE holds packets one after the other, or is a network capture; - is standard input.
+
+    \b
     Example:  motioncue decode city-car-driving --hex "04 00 01 00"
     """
     module = protocols.system(system)

@@ -46,9 +46,10 @@ QUIET_S = 0.5  # without a packet: waiting
 def command(system: str, endpoints: tuple[str, ...], duration: float | None, file: Path | None, as_json: bool) -> None:
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
-    \b
     SYSTEM is <systems>.
-    Example:  motioncue listen dk --at udp://127.0.0.1:4445 --at udp://127.0.0.1:4444
+
+    \b
+    Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
     platform = hasattr(protocols.system(system), "STREAMS")

@@ -47,10 +47,11 @@ def command(
 ) -> None:
     """Send a command to a simulator: it may move the car, so nothing else here does.
 
-    \b
     SYSTEM is <systems>; without a MESSAGE the messages are listed, without --to its fields.
     FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
-    Example:  motioncue send beamng-simulink control --to udp://127.0.0.1:64891 --id 100000 brake_pedal=0.5
+
+    \b
+    Example:  motioncue send morai turn_signal_lamp --to udp://:9097 turn_signal=1
     """
     if duration is not None and rate is None:
         raise click.UsageError("--duration is for --rate")

@@ -48,9 +48,10 @@ def command(
 ) -> None:
     """Play a simulator: wait for the engine, then send a recording or a virtual drive.
 
-    \b
     SYSTEM is <systems>.
-    Example:  motioncue simulate city-car-driving --to pipe://DynamicCabPipe --recording sample
+
+    \b
+    Example:  motioncue simulate city-car-driving --to pipe://DynamicCabPipe
     """
     if recording is not None and drive is not None:
         raise click.UsageError("--recording and --drive exclude each other")

@@ -203,10 +203,12 @@ def test_help_names_every_command_and_needs_none_of_them():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_the_example_in_the_help_is_accepted(name):
+def test_the_example_in_the_help_is_accepted_and_the_help_fits_eighty_columns(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     result = invoke(name, "--help")
     assert result.exit_code == 0
     assert result.output.isascii()
+    assert max(map(len, result.output.splitlines())) <= 80
     (example,) = (line.split("Example:")[1] for line in result.output.splitlines() if "Example:" in line)
     program, command, *arguments = shlex.split(example.partition(">")[0])
     assert (program, command) == ("motioncue", name)

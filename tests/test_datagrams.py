@@ -13,10 +13,12 @@ import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.intake import Intake
+from motioncue.kernels.reasons import NAMES
 from motioncue.kernels.session import Session
 from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
+from motioncue.runtime.engine import MESSAGES
 from motioncue.runtime.reception import Reception, check_endpoints
 
 STATE = Packet(
@@ -354,6 +356,13 @@ def test_the_platform_does_not_get_the_sources_own_datagrams_among_the_cues():
 def test_a_stream_cannot_be_passed_on():
     with pytest.raises(ConfigError, match=r"source\.forward"):
         check_endpoints(city_car_driving, ["tcp://127.0.0.1:1"], ["udp://127.0.0.1:2"])
+
+
+def test_every_reason_to_refuse_a_package_is_logged_in_words():
+    told = set(NAMES[NAMES.index("size") : NAMES.index("reply_lost") + 1])
+    assert told == set(MESSAGES)
+    assert all(isinstance(text.format(3), str) for _, text in MESSAGES.values())
+    assert MESSAGES["type"][1].format(96) == "package refused: type, none of this system's packets (96 bytes)"
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.0/24"])

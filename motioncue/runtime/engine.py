@@ -203,7 +203,7 @@ class Engine:
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.session.events():
-            level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
+            level, text = MESSAGES[reason]
             log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
@@ -278,7 +278,21 @@ CALM = (
 )
 """Reasons that are nothing to worry about; the first two are not even worth a line."""
 
+REFUSED = {
+    "size": "another size than this type has",
+    "type": "none of this system's packets",
+    "envelope": "a length field or an end mark that does not fit",
+    "not_finite": "a value that is not a number",
+    "implausible": "a value that no vehicle reaches",
+    "quaternion": "an orientation that is none",
+    "before_init": "a frame before the session's init package",
+    "incomplete": "a frame without the other package that it needs",
+}
+"""Why a package is refused, in words."""
+
 MESSAGES = {
+    **{why: (logging.WARNING, f"package refused: {why}, {text} ({{}} bytes)") for why, text in REFUSED.items()},
+    "not_allowed": (logging.WARNING, "something came from a host that is not in source.allow, and was not heard"),
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
@@ -294,4 +308,4 @@ MESSAGES = {
         "the announced car axes are zero or not orthogonal; using forward (0, 0, 1), up (0, 1, 0)",
     ),
 }
-"""How each event is logged; any other is a refused package."""
+"""How each event of a source is logged."""

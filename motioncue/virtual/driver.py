@@ -82,7 +82,7 @@ class Driver:
         Call it a few times a second, from one thread.
         """
         for _, reason, detail in self._session.events():
-            level, text = MESSAGES.get(reason, (logging.WARNING, f"package refused: {reason}, {{}}"))
+            level, text = MESSAGES[reason]
             log.log(level, "%s: %s", self.system, text.format(detail))
         motion = self._session.newest()
         if motion is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from motioncue._version import __version__
-from motioncue.errors import MotioncueError
+from motioncue.errors import MotioncueError, not_among
 
 __all__ = ["COMMANDS", "cli", "main"]
 
@@ -52,6 +52,14 @@ class Commands(click.Group):
         if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:  # see main
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is asked for; refuse one that does not exist."""
+        if args[0] not in COMMANDS:
+            ctx.fail(f"command: {not_among(args[0], COMMANDS)}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' lines without importing the commands."""

@@ -6,8 +6,8 @@ from types import ModuleType
 from typing import Any
 
 from motioncue import protocols
-from motioncue.errors import ConfigError, not_among
-from motioncue.recording.read import sample_recording
+from motioncue.errors import ConfigError, PacketError, not_among
+from motioncue.recording.read import quoted, sample_recording
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 
@@ -79,7 +79,12 @@ def recorded_packages(
         If the file cannot be read or is not a recording of that system.
     """
     path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
-    return list(_module(system).recorded(path, rate_hz, duration_s))
+    try:
+        return list(_module(system).recorded(path, rate_hz, duration_s))
+    except PacketError as error:
+        if quoted(path) in str(error):
+            raise
+        raise PacketError(f"recording {quoted(path)}: {error}") from error  # a packet of another system
 
 
 def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:

@@ -98,6 +98,12 @@ def test_a_recording_that_is_cut_short(tmp_path):
     assert str(path) in refusal("simulate", "city-car-driving", "--to", HERE, "--recording", str(path))
 
 
+def test_a_recording_of_another_system(tmp_path):
+    path = str(sample_recording())
+    line = refusal("simulate", "beamng", "--to", "udp://127.0.0.1:1", "--recording", path)
+    assert line.startswith(f"error: recording {path!r}: beamng: found ")
+
+
 def test_a_recording_that_does_not_begin_with_init(tmp_path):
     path = tmp_path / "drive.bin"
     path.write_bytes(sample_recording().read_bytes()[39:])
@@ -216,7 +222,10 @@ def test_the_example_in_the_help_is_accepted_and_the_help_fits_eighty_columns(na
 
 
 def test_unknown_commands_are_refused():
-    assert invoke("fly").exit_code == 2
+    result = invoke("simulte")
+    assert result.exit_code == 2
+    assert "found 'simulte', allowed are demo, run, " in result.stderr
+    assert "(did you mean 'simulate'?)" in result.stderr
 
 
 def test_profiles_are_listed_with_their_descriptions():

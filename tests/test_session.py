@@ -386,3 +386,12 @@ def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
 def test_a_session_refuses_more_than_it_has_room_for(messages, reply):
     with pytest.raises(ValueError, match="allowed"):
         Session([message.compiled() for message in messages], BodyStage(), unknown_reply=reply)
+
+
+def test_what_is_kept_is_the_beginning_whole_and_what_found_no_room_is_counted():
+    session = new_session()
+    session.record(2 * 16 + len(INIT_PACKAGE) + len(FRAMES[0]))
+    for package in (INIT_PACKAGE, *FRAMES[:5], INIT_PACKAGE):  # the last one would be smaller than a frame
+        session.feed(package, 7)
+    assert session.recorded() == [(7, INIT_PACKAGE), (7, FRAMES[0])]
+    assert session.unrecorded == 5

@@ -40,7 +40,7 @@ QUIET_S = 0.5  # without a packet: waiting
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keep what a simulator says, for simulate --recording, check and decode.",
+    help="Keep what a simulator says, up to 256 MB, for simulate --recording, check and decode; written at the end.",
 )
 @json_option
 def command(system: str, endpoints: tuple[str, ...], duration: float | None, file: Path | None, as_json: bool) -> None:
@@ -170,8 +170,9 @@ def _simulator(
             file.write_bytes(b"".join(packages))
         except OSError as error:
             raise ConfigError(f"--record: {str(file)!r} cannot be written: {error.strerror}") from error
-        stats["recorded"] = len(packages)
-        rows.append(("recorded", f"{len(packages)} packages in {file}"))
+        stats |= {"recorded": len(packages), "unrecorded": driver.unrecorded}
+        full = f"; {driver.unrecorded} more found no room" if driver.unrecorded else ""
+        rows.append(("recorded", f"{len(packages)} packages in {file}{full}"))
     return stats, rows
 
 

@@ -18,7 +18,7 @@ __all__ = ["command"]
 
 GRACE_S = 1.0  # beyond the time asked for, for whoever waits for the last answer
 TELL_S = 10.0  # how often waiting is said
-WAIT_S = 30.0  # for an engine, where a time is asked for
+WAIT_S = 60.0  # for an engine, where a time is asked for
 
 
 @click.command()
@@ -100,7 +100,7 @@ def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None
     """Let the simulator play to its end, or until a signal or time is up; return how long it took [s].
 
     Waiting for the engine before the first frame takes none of its time, and is said now and then; if there is a time,
-    it ends after half a minute.
+    it ends after a minute.
     """
     refused: list[MotioncueError] = []
 

@@ -55,6 +55,7 @@ ctypedef struct IntakeState:
     uint8_t* tape           # packages as they came: time, size, bytes; NULL if nobody wants them
     int64_t tape_room       # [bytes]
     int64_t tape_used
+    int64_t tape_missed     # packages that found no room
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil

@@ -181,7 +181,8 @@ cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t 
     """Keep the package if there is room for it."""
     cdef int64_t used = mc_load(&s.tape_used)
     cdef int64_t n = size
-    if used + 16 + n > s.tape_room:
+    if used + 16 + n > s.tape_room or mc_load(&s.tape_missed):    # the beginning whole instead of all with gaps
+        mc_count(&s.tape_missed, 1)
         return
     memcpy(s.tape + used, &now, 8)
     memcpy(s.tape + used + 8, &n, 8)
@@ -359,6 +360,11 @@ cdef class Intake:
             out.append((now, self.intake.tape[place + 16 : place + 16 + size]))
             place += 16 + size
         return out
+
+    @property
+    def unrecorded(self):
+        """How many packages came after the room for them was full."""
+        return mc_load(&self.intake.tape_missed)
 
     def world(self):
         """Return position and velocity of the newest frame in world axes.

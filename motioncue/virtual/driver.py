@@ -76,6 +76,11 @@ class Driver:
             packages.append(package)
         return packages
 
+    @property
+    def unrecorded(self) -> int:
+        """How many packages came after the room for them was full."""
+        return int(self._session.unrecorded)
+
     def poll(self) -> Any:
         """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.
 

@@ -10,10 +10,13 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from motioncue.analysis.check import check
-from motioncue.analysis.signs import MOVING_M_S, Drive, examine
+from motioncue.analysis.signs import examine
+from motioncue.analysis.windows import MOVING_M_S, Drive
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE
+from motioncue.protocols.beamng import MOTION
 from motioncue.protocols.city_car_driving import FRAME
+from motioncue.protocols.vehicle_physics_pro import STATES
 from motioncue.recording.read import read_packages, read_recording, sample_recording
 from motioncue.virtual.simulators import drive_packages
 
@@ -251,6 +254,98 @@ def test_a_slow_car_answers_nothing_about_its_course():
     slow = 0.9 * MOVING_M_S / 20.0
     found = answers(made._replace(position=made.position * slow, velocity=made.velocity * slow))
     assert found["attitude and course"] == "unknown"
+
+
+def turned_about(made, where, *, felt):
+    """Turn the body about its up axis from `where` on: all that is felt too, or the attitude alone."""
+    motion = made.motion.copy()
+    for channel in ("pitch", "roll", *(("surge", "sway", "roll_rate", "pitch_rate") if felt else ())):
+        motion[channel][where:] *= -1.0
+    motion["yaw"][where:] += np.pi
+    part = made.part.copy()
+    part[where:] += 1
+    return made._replace(motion=motion, part=part)
+
+
+def test_reversing_is_no_contradiction():
+    made = drive(seconds=60.0)
+    found = answers(turned_about(made, len(made.time) // 2, felt=True))
+    assert "wrong" not in found.values()
+    assert found["attitude and course"] == found["surge and speed"] == found["sway and turning"] == "ok"
+
+
+def test_a_car_that_only_reverses_may_be_one_whose_front_is_taken_for_its_back():
+    found = answers(turned_about(drive(), 0, felt=True))
+    assert "wrong" not in found.values()
+    assert found["attitude and course"] == found["surge and speed"] == found["pitch and climb"] == "unknown"
+
+
+@pytest.mark.parametrize("where", [0, 750])
+def test_an_attitude_that_is_turned_about_is_no_reversing(where):
+    found = answers(turned_about(drive(), where, felt=False))
+    assert found["attitude and course"] == "wrong"
+
+
+def test_what_is_derived_by_an_attitude_that_is_turned_about_does_not_settle_it():
+    turned = turned_about(drive(), 0, felt=True)._replace(acceleration_is_independent=False)
+    assert answers(turned)["attitude and course"] == "unknown"
+
+
+def test_in_banked_curves_heave_tells_the_sign_of_roll():
+    banked = drive(lean=0.08)
+    assert answers(banked)["roll and leaning"] == "ok"
+    assert answers(drive(lean=0.08, roll=-1.0))["roll and leaning"] == "wrong"
+    derived = answers(banked._replace(acceleration_is_independent=False))
+    assert derived["roll and leaning"] == "unknown"
+
+
+# What packages of other systems leave open.
+
+
+def beamng(made, *, rates="angles", factors=(1, 1, 1), yaw=0.0):
+    """Return a drive as BeamNG's packets, with the rates of its angles or those about the car's axes."""
+    motion = made.motion
+    rows = np.frombuffer(bytearray(MOTION.encode() * len(motion)), MOTION.dtype)
+    for field, vector in (("position", made.position), ("velocity", made.velocity)):
+        for axis, values in zip("xyz", (vector[:, 1], vector[:, 0], -vector[:, 2]), strict=True):
+            rows[f"{field}_{axis}"] = values
+    for name in ("surge", "sway", "heave", "roll", "pitch"):
+        rows[name] = motion[name]
+    rows["yaw"] = (motion["yaw"] + yaw + np.pi) % (2 * np.pi) - np.pi
+    for name, factor in zip(("roll", "pitch", "yaw"), factors, strict=True):
+        of_angle = np.gradient(motion[name], made.time)
+        rows[f"{name}_rate"] = factor * (of_angle if rates == "angles" else motion[f"{name}_rate"])
+    return [row.tobytes() for row in rows], made.time
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "changes"),
+    [
+        ({}, "ok", {}),
+        ({"rates": "car"}, "wrong", {"source.options.rates": "car"}),
+        ({"factors": (-1, 1, 1)}, "wrong", {"source.options.rates": "derived"}),
+    ],
+)
+def test_rates_that_are_said_are_told_apart_and_deriving_them_is_the_way_out(said, verdict, changes):
+    report = check("beamng", *beamng(drive(lean=0.08), **said))
+    (rates,) = (option for option in report.options if option.key == "source.options.rates")
+    assert (rates.verdict, report.changes) == (verdict, changes)
+
+
+def test_a_way_out_is_not_offered_for_an_attitude_that_is_turned_about():
+    report = check("beamng", *beamng(drive(), yaw=np.pi))
+    assert verdicts(report)["attitude and course"] == "wrong"
+    assert report.changes == {}
+
+
+def test_a_velocity_in_car_axes_is_no_evidence_for_the_attitude():
+    packages = []
+    for frame in drive_packages("vehicle-physics-pro", "tour", 50.0):
+        row = np.frombuffer(bytearray(frame.package), STATES["newer"].dtype)
+        row["position"] = 0.0
+        packages.append(row.tobytes())
+    found = verdicts(check("vehicle-physics-pro", packages, rate_hz=50.0))
+    assert found["attitude and course"] == found["pitch and climb"] == found["yaw and course"] == "unknown"
 
 
 # What cannot be examined.

@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from motioncue import protocols
-from motioncue.analysis.signs import Drive, Finding, examine
+from motioncue.analysis.signs import Finding, examine
+from motioncue.analysis.windows import Drive
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
 from motioncue.protocols.layout import Derivation
@@ -22,6 +23,7 @@ __all__ = ["Report", "Timing", "check"]
 
 GAP = 2.5  # times the usual interval
 TRIED = 20_000  # frames at most, for each other reading
+DERIVED = "derived"  # the value of an option that makes nothing of what the source says
 COST = {"ok": 0, "unknown": 0, "wrong": 1}
 
 
@@ -154,7 +156,9 @@ class _Source:
         own_clock = not timed or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
         independent = not getattr(self.module, "VELOCITY_IN_CAR", False)
         time = own if own_clock else arrival
-        drive = Drive(time, motion, places[:, 0], places[:, 1], np.array(part, np.intp), independent)
+        drive = Drive(
+            time, motion, places[:, 0], places[:, 1], np.array(part, np.intp), independent, acceleration == "native"
+        )
         return drive, _timing(arrival if timed else own, timed, repeated, intake.rejected)
 
 
@@ -188,6 +192,11 @@ def _choices(module: Any) -> dict[str, tuple[Any, ...]]:
     return {**out, "source.acceleration": ("native", "from_velocity")}
 
 
+def _derives(change: Mapping[str, Any]) -> bool:
+    """Say whether a change takes what is derived in place of what the source says, or the other way round."""
+    return "source.acceleration" in change or DERIVED in change.values()
+
+
 def _cost(findings: Sequence[Finding]) -> int:
     return sum(COST[finding.verdict] for finding in findings)
 
@@ -199,28 +208,36 @@ def _options(
     choices = _choices(source.module)
     base = {**{name: getattr(now, name) for name in choices if "." not in name}, "source.acceleration": acceleration}
     cost = _cost(findings)
-    seen: dict[tuple[tuple[str, Any], ...], int] = {}
+    seen: dict[tuple[tuple[str, Any], ...], Sequence[Finding]] = {}
 
-    def costs(change: dict[str, Any]) -> int:
+    def found_by(change: dict[str, Any]) -> Sequence[Finding]:
         key = tuple(sorted(change.items()))
         if key not in seen:
             fields = {name: value for name, value in change.items() if "." not in name}
             drive, timing = source.read(
                 msgspec.structs.replace(now, **fields), change.get("source.acceleration", acceleration), TRIED
             )
-            lost = 100 if timing.frames < 2 else _cost(examine(drive))
-            seen[key] = lost
+            seen[key] = () if timing.frames < 2 else examine(drive)
         return seen[key]
+
+    def costs(change: dict[str, Any]) -> int:
+        return _cost(found_by(change)) if found_by(change) else 100
+
+    def mends(change: dict[str, Any]) -> bool:
+        after = {finding.name: finding.verdict for finding in found_by(change)}
+        return all(after.get(finding.name) == "ok" for finding in findings if finding.verdict == "wrong")
 
     singles = [{name: value} for name, values in choices.items() for value in values if value != base[name]]
     changes: dict[str, Any] = {}
     if cost:
-        # An acceleration from the velocity agrees with it by nature: it is the way out when no reading is.
-        readings = [change for change in singles if "source.acceleration" not in change]
+        # What is derived agrees by nature with what it is derived from: a way out when no reading explains the drive,
+        # and only if it answers what was wrong, for it hides a wrong attitude.
+        readings = [change for change in singles if not _derives(change)]
+        ways_out = [change for change in singles if _derives(change) and mends(change)]
         pairs = [{**a, **b} for a, b in itertools.combinations(readings, 2) if not a.keys() & b.keys()]
-        for group in (readings, pairs, singles):
+        for group, most in ((readings, 0), (pairs, 0), (ways_out, 0), (readings, cost - 1)):
             best = min(group, key=costs, default=None)
-            if best is not None and costs(best) < cost and (costs(best) == 0 or group is singles):
+            if best is not None and costs(best) <= most:
                 equal = [change for change in group if costs(change) == costs(best)]
                 changes = best if len(equal) == 1 else {}
                 break
@@ -229,9 +246,9 @@ def _options(
     settling: Mapping[str, str] = getattr(source.module, "SETTLED_BY", {})
     least = costs(changes) if changes else cost
     for name, values in choices.items():
-        if name == "source.acceleration" and name not in changes:
+        if name not in changes and (name == "source.acceleration" or base[name] == DERIVED):
             continue  # both may be right: it is a choice, not a reading
-        others = [value for value in values if value != base[name]]
+        others = [value for value in values if value not in (base[name], DERIVED)]
         key = name if "." in name else f"source.options.{name}"
         if name in changes:
             evidence = f"{changes[name]!r} leaves fewer contradictions"

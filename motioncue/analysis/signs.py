@@ -11,32 +11,37 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.analysis.windows import (
+    CORRELATION,
+    LEAST_M_S,
+    MOVING_M_S,
+    WINDOW_S,
+    Array,
+    Drive,
+    Windows,
+    axes,
+    heaving,
+    integral,
+    mean,
+    reversing,
+    speeds,
+    surging,
+    swaying,
+    track_of,
+    turns,
+    windows_of,
+)
 from motioncue.motion import GRAVITY
 
-__all__ = ["Drive", "Finding", "examine"]
+__all__ = ["Finding", "examine"]
 
 Verdict = Literal["ok", "wrong", "unknown"]
-Array = npt.NDArray[np.float64]
 
-WINDOW_S = 0.5
 WINDOWS = 6  # that show something, for any verdict
 STANDING_M_S = 0.1
-MOVING_M_S = 3.0
 SLOPE = (0.65, 1.35)  # taken as agreement
-CORRELATION = 0.8
 SLOPING = 0.02  # of slope: a road that climbs or falls
 LOUD = 5.0  # so many times the least there is no noise to blame
-
-
-class Drive(NamedTuple):
-    """What a source said, frame by frame."""
-
-    time: Array  # [s], the simulator's own if it has one
-    motion: npt.NDArray[np.void]  # MOTION_DTYPE
-    position: Array  # (n, 3) north, east, down [m]; NaN or constant if there is none
-    velocity: Array  # (n, 3) [m/s]
-    part: npt.NDArray[np.intp]  # another number after each discontinuity
-    velocity_is_independent: bool = True  # of the attitude
 
 
 class Finding(NamedTuple):
@@ -48,14 +53,6 @@ class Finding(NamedTuple):
     manoeuvre: str = ""  # that would settle it
 
 
-class _Windows(NamedTuple):
-    """Stretches of the drive without a discontinuity."""
-
-    first: npt.NDArray[np.intp]
-    last: npt.NDArray[np.intp]
-    span: Array  # [s]
-
-
 def examine(drive: Drive) -> list[Finding]:
     """Return a finding for each question; one that the drive has not answered is there too.
 
@@ -64,9 +61,10 @@ def examine(drive: Drive) -> list[Finding]:
     drive : Drive
         At least two frames.
     """
-    windows = _windows(drive)
-    track = _track(drive, windows)
-    questions: tuple[Callable[[Drive, _Windows, Any], Finding], ...] = (
+    windows = windows_of(drive)
+    track = track_of(drive, windows)
+    windows = windows._replace(back=reversing(drive, windows, track))
+    questions: tuple[Callable[[Drive, Windows, Any], Finding], ...] = (
         _place,
         _nose,
         _upright,
@@ -80,49 +78,6 @@ def examine(drive: Drive) -> list[Finding]:
         _rates,
     )
     return [question(drive, windows, track) for question in questions]
-
-
-def _windows(drive: Drive) -> _Windows:
-    time = drive.time
-    first: list[int] = []
-    last: list[int] = []
-    start = 0
-    for index in range(1, len(time)):
-        if drive.part[index] != drive.part[start] or time[index] < time[start]:
-            start = index
-        elif time[index] - time[start] >= WINDOW_S:
-            if index - start >= 4 and time[index] - time[start] < 2 * WINDOW_S:
-                first.append(start)
-                last.append(index)
-            start = index
-    a, b = np.array(first, np.intp), np.array(last, np.intp)
-    return _Windows(a, b, time[b] - time[a])
-
-
-def _track(drive: Drive, w: _Windows) -> Array | None:
-    """Return how far the car has gone in each window [m]: by position, or by a velocity that owes attitude nothing."""
-    moved = drive.position[w.last] - drive.position[w.first]
-    if len(moved) and np.isfinite(moved).all() and np.linalg.norm(moved, axis=1).max() > 1.0:
-        return moved
-    if drive.velocity_is_independent and np.isfinite(drive.velocity).all():
-        return np.array([_integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
-    return None
-
-
-def _integral(drive: Drive, w: _Windows, values: Array) -> Array:
-    """Return the integral of a channel over each window, by trapezoids."""
-    total = _summed(drive, values)
-    return np.asarray(total[w.last] - total[w.first])
-
-
-def _summed(drive: Drive, values: Array) -> Array:
-    """Return the integral of a channel up to each frame."""
-    steps = np.diff(drive.time) * (values[1:] + values[:-1]) / 2
-    return np.concatenate([[0.0], np.cumsum(steps)])
-
-
-def _mean(drive: Drive, w: _Windows, values: Array) -> Array:
-    return _integral(drive, w, values) / w.span
 
 
 def _compare(name: str, found: Array, expected: Array, least: float, unit: str, manoeuvre: str) -> Finding:
@@ -152,49 +107,40 @@ def _compare(name: str, found: Array, expected: Array, least: float, unit: str, 
     return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", manoeuvre)
 
 
-def _axes(motion: npt.NDArray[np.void]) -> tuple[Array, Array]:
-    """Return the forward axis and the down axis of the body in north, east, down."""
-    sr, cr = np.sin(motion["roll"]), np.cos(motion["roll"])
-    sp, cp = np.sin(motion["pitch"]), np.cos(motion["pitch"])
-    sy, cy = np.sin(motion["yaw"]), np.cos(motion["yaw"])
-    forward = np.stack([cp * cy, cp * sy, -sp], axis=-1)
-    down = np.stack([cr * sp * cy + sr * sy, cr * sp * sy - sr * cy, cr * cp], axis=-1)
-    return forward, down
-
-
-def _speeds(w: _Windows, track: Array) -> Array:
-    return np.asarray(np.linalg.norm(track, axis=1) / w.span)
-
-
-def _place(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _place(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether the position moves as the velocity says, in world axes."""
     name, manoeuvre = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
     moved = drive.position[w.last] - drive.position[w.first]
     if not len(moved) or not np.isfinite(moved).all() or not np.isfinite(drive.velocity).all():
         return Finding(name, "unknown", "the source says no position or no velocity", "")
-    said = np.array([_integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
+    said = np.array([integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
     level = _compare(name, said[:, :2].ravel(), moved[:, :2].ravel(), 0.5 * MOVING_M_S, "m", manoeuvre)
     upwards = _compare(name, said[:, 2], moved[:, 2], 0.15, "m upwards", manoeuvre)
     # On a flat road nothing upwards is shown, nor needed.
     return upwards if upwards.verdict == "wrong" else level
 
 
-def _nose(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _nose(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether the nose points where the car goes, whatever the heading."""
     name, manoeuvre = "attitude and course", "drive forward at more than 3 m/s and turn by 30 degrees or more"
     if track is None:
         return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    forward, _ = _axes(drive.motion)
+    forward, _ = axes(drive.motion)
     middle = (w.first + w.last) // 2
-    moving = _speeds(w, track) > MOVING_M_S
+    moving = (speeds(w, track) > MOVING_M_S) & ~w.back
+    reverse = f", {int(w.back.sum())} in reverse" if w.back.any() else ""
     if moving.sum() < WINDOWS:
-        return Finding(name, "unknown", f"{int(moving.sum())} windows above {MOVING_M_S:g} m/s", manoeuvre)
+        evidence = f"{int(moving.sum())} windows forward above {MOVING_M_S:g} m/s{reverse}"
+        if w.back.sum() >= WINDOWS:
+            evidence += ": the car reversed, or its front is taken for its back"
+        return Finding(name, "unknown", evidence, manoeuvre)
     going = track[moving] / np.linalg.norm(track[moving], axis=1, keepdims=True)
     cosine = np.einsum("ij,ij->i", forward[middle][moving], going)
     course = np.unwrap(np.arctan2(going[:, 1], going[:, 0]))
     turned = float(np.degrees(np.ptp(course)))
     low, high = np.quantile(cosine, [0.1, 0.9])
     evidence = f"cosine between nose and course {low:+.3f} to {high:+.3f}, course turned by {turned:.0f} degrees"
+    evidence += reverse
     if low < 0.9 and turned >= 30.0:
         backwards = " (or the car was reversing)" if high < -0.9 else ""
         return Finding(name, "wrong", f"{evidence}: the nose does not follow the course{backwards}")
@@ -203,9 +149,9 @@ def _nose(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     return Finding(name, "ok", evidence)
 
 
-def _upright(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _upright(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether the car is the right way up most of the time."""
-    _, down = _axes(drive.motion)
+    _, down = axes(drive.motion)
     share = float(np.mean(down[:, 2] > 0.8))
     evidence = f"upright within 37 degrees for {share:.0%} of the frames"
     if share < 0.5:
@@ -213,47 +159,29 @@ def _upright(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     return Finding("up", "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
 
 
-def _surge(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _surge(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether surge sums up to the change of speed."""
-    speed = np.linalg.norm(drive.velocity, axis=1)
-    change = speed[w.last] - speed[w.first]
-    # On a hill or in a slide the nose's share of the change is what counts; near standstill the sign of speed is open.
-    slow = np.minimum(speed[w.last], speed[w.first]) < 1.0
-    change[slow] = np.nan
-    surge = _integral(drive, w, drive.motion["surge"])
-    return _compare("surge and speed", surge, change, 0.5, "m/s", "accelerate and brake in a straight line")
+    surge, change = surging(drive, w)
+    change[w.back] = np.nan
+    return _compare("surge and speed", surge, change, LEAST_M_S, "m/s", "accelerate and brake in a straight line")
 
 
-def _sway(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _sway(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether sway sums up to speed times the turn of the course."""
     name, manoeuvre = "sway and turning", "drive at more than 5 m/s through curves to both sides"
     if track is None:
         return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    expected = np.full(len(w.span), np.nan)
-    speed = _speeds(w, track)
-    course = np.arctan2(track[:, 1], track[:, 0])
-    follows = w.first[1:] == w.last[:-1]
-    turn = (course[1:] - course[:-1] + np.pi) % (2 * np.pi) - np.pi
-    good = follows & (speed[1:] > MOVING_M_S) & (speed[:-1] > MOVING_M_S) & (np.abs(turn) < 1.5)
-    # The course of a window is that of its middle: from one middle to the next lies half of each.
-    expected[1:][good] = (turn * (speed[1:] + speed[:-1]) / 2)[good]
-    sway = _integral(drive, w, drive.motion["sway"])
-    found = np.full(len(w.span), np.nan)
-    found[1:] = (sway[1:] + sway[:-1]) / 2
-    return _compare(name, found, expected, 0.5, "m/s", manoeuvre)
+    found, expected = swaying(drive, w, track)
+    expected[w.back | np.roll(w.back, 1)] = np.nan
+    return _compare(name, found, expected, LEAST_M_S, "m/s", manoeuvre)
 
 
-def _heave(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _heave(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether heave sums up to the change of the velocity along the body's up axis."""
     name, manoeuvre = "heave and climb", "drive over crests and through dips, fast enough to feel them"
     if track is None:
         return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    follows = w.first[1:] == w.last[:-1]
-    _, down = _axes(drive.motion)
-    changed = np.diff(track / w.span[:, None], axis=0)
-    expected = np.where(follows, -np.einsum("ij,ij->i", down[w.first[1:]], changed), np.nan)
-    # The velocity of a track is a window's mean: so is what heave has summed up to.
-    found = np.diff(_mean(drive, w, _summed(drive, drive.motion["heave"])))
+    found, expected = heaving(drive, w, track, drive.motion)
     return _compare(name, found, expected, 0.2, "m/s", manoeuvre)
 
 
@@ -269,7 +197,7 @@ def _standing(drive: Drive) -> npt.NDArray[np.bool_]:
     return out
 
 
-def _gravity(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _gravity(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether the acceleration is zero at rest."""
     name, still = "gravity at rest", _standing(drive)
     if not still.any():
@@ -284,15 +212,15 @@ def _gravity(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     return Finding(name, "wrong" if size > 2.0 else "unknown", evidence, "stand still on a flat road")
 
 
-def _pitch(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _pitch(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether the nose is up where the road climbs."""
     name, manoeuvre = "pitch and climb", "drive up a hill and down again at more than 3 m/s"
     if track is None:
         return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
     length = np.linalg.norm(track, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        climb = np.where(length / w.span > MOVING_M_S, -track[:, 2] / length, np.nan)
-    pitch = _mean(drive, w, np.sin(drive.motion["pitch"]))
+        climb = np.where((length / w.span > MOVING_M_S) & ~w.back, -track[:, 2] / length, np.nan)
+    pitch = mean(drive, w, np.sin(drive.motion["pitch"]))
     finding = _compare(name, pitch, climb, SLOPING, "of slope", manoeuvre)
     fewest = min(int((climb > SLOPING).sum()), int((climb < -SLOPING).sum()))
     if finding.verdict == "wrong" and fewest < WINDOWS:  # a body that is not level on its wheels would look like that
@@ -300,11 +228,11 @@ def _pitch(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     return finding
 
 
-def _lean(drive: Drive, w: _Windows, track: Array | None) -> Finding:
-    """Say whether the body leans outwards in turns, as one on springs does."""
+def _lean(drive: Drive, w: Windows, track: Array | None) -> Finding:
+    """Say whether the body leans outwards in turns, as one on springs does, or else as heave says."""
     name, manoeuvre = "roll and leaning", "drive fast through flat curves to both sides"
-    sway = _mean(drive, w, drive.motion["sway"])
-    roll = _mean(drive, w, drive.motion["roll"])
+    sway = mean(drive, w, drive.motion["sway"])
+    roll = mean(drive, w, drive.motion["roll"])
     strong = np.abs(sway) > 2.0
     if strong.sum() < WINDOWS or not ((sway[strong] > 0).any() and (sway[strong] < 0).any()):
         return Finding(name, "unknown", f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", manoeuvre)
@@ -314,38 +242,48 @@ def _lean(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     evidence = f"{np.degrees(slope):+.2f} degrees of roll per m/s^2 of sway, correlation {correlation:+.2f}"
     if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
         return Finding(name, "unknown", evidence, manoeuvre)
+    felt = _roll_that_is_felt(drive, w, track)
     if slope > 0:
-        return Finding(name, "wrong", f"{evidence}: it leans into the turn, which a car does only in banked curves")
-    return Finding(name, "ok", evidence)
+        evidence += ": it leans into the turn, which a car does only in banked curves"
+    if felt:
+        says = "heave agrees" if felt > 0 else "heave says that it leans to the other side"
+        return Finding(name, "ok" if felt > 0 else "wrong", f"{evidence}; {says}")
+    return Finding(name, "unknown", evidence, manoeuvre) if slope > 0 else Finding(name, "ok", evidence)
 
 
-def _turns(drive: Drive, w: _Windows) -> tuple[Array, Array]:
-    """Return how far attitude turned between neighbouring frames about body axes [rad], and how long they took [s]."""
-    forward, down = _axes(drive.motion)
-    right = np.cross(down, forward)
-    body = np.stack([forward, right, down], axis=1)
-    relative = np.einsum("nij,nkj->nik", body[:-1], body[1:])  # the next frame's axes in this one's
-    turn = np.stack(
-        [
-            relative[:, 1, 2] * -1 + relative[:, 2, 1],
-            relative[:, 0, 2] - relative[:, 2, 0],
-            relative[:, 1, 0] - relative[:, 0, 1],
-        ],
-        axis=-1,
+def _roll_that_is_felt(drive: Drive, w: Windows, track: Array | None) -> int:
+    """Return 1 if heave shows that roll has the right sign, -1 if the other one, 0 if it does not tell.
+
+    In a car that leans a turn of the course is in part felt upwards or downwards.
+    """
+    if track is None or not drive.acceleration_is_independent:
+        return 0
+    mirrored = drive.motion.copy()
+    mirrored["roll"] *= -1.0
+    found, expected = heaving(drive, w, track, drive.motion)
+    other = heaving(drive, w, track, mirrored)[1]
+    speed = speeds(w, track)
+    moving = np.isfinite(expected) & (np.minimum(speed[1:], speed[:-1]) > MOVING_M_S)
+    if moving.sum() < WINDOWS:
+        return 0
+    apart, here, there = (
+        float(np.sqrt(np.mean(values[moving] ** 2))) for values in (other - expected, found - expected, found - other)
     )
-    return turn / 2, np.diff(drive.time)
+    if apart < 0.02 or max(here, there) < 2 * min(here, there):
+        return 0
+    return 1 if here < there else -1
 
 
-def _rates(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _rates(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether the rates sum up to the turns of the attitude, about each axis."""
     name = "rates and attitude"
-    turn, _ = _turns(drive, w)
+    turn, _ = turns(drive, w)
     total = np.concatenate([np.zeros((1, 3)), np.cumsum(turn, axis=0)])
     manoeuvre = "turn, drive over bumps and brake hard, also while heading in other directions"
     findings = []
     for axis, channel in enumerate(("roll_rate", "pitch_rate", "yaw_rate")):
         expected = total[w.last, axis] - total[w.first, axis]
-        found = _integral(drive, w, drive.motion[channel])
+        found = integral(drive, w, drive.motion[channel])
         findings.append(_compare(channel, found, expected, 0.02, "rad", manoeuvre))
     evidence = "; ".join(f"{finding.name.replace('_', ' ')}: {finding.evidence}" for finding in findings)
     verdicts = {finding.verdict for finding in findings}
@@ -356,7 +294,7 @@ def _rates(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     )
 
 
-def _heading(drive: Drive, w: _Windows, track: Array | None) -> Finding:
+def _heading(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether yaw turns the way the course does."""
     name, manoeuvre = "yaw and course", "drive forward at more than 3 m/s and turn by 30 degrees or more"
     if track is None:
@@ -364,7 +302,7 @@ def _heading(drive: Drive, w: _Windows, track: Array | None) -> Finding:
     course = np.arctan2(track[:, 1], track[:, 0])
     middle = (w.first + w.last) // 2
     yaw = drive.motion["yaw"][middle]
-    moving = _speeds(w, track) > MOVING_M_S
+    moving = speeds(w, track) > MOVING_M_S
     good = (w.first[1:] == w.last[:-1]) & moving[1:] & moving[:-1]
     wrapped = [
         np.where(good, (angle[1:] - angle[:-1] + np.pi) % (2 * np.pi) - np.pi, np.nan) for angle in (yaw, course)

@@ -67,6 +67,7 @@ __all__ = [
     "SCHEMES",
     "SIZE",
     "STATES",
+    "VELOCITY_IN_CAR",
     "VERSION",
     "Options",
     "blank",
@@ -79,6 +80,9 @@ __all__ = [
 
 SCHEMES = ("udp",)
 """What the exporter sends through."""
+
+VELOCITY_IN_CAR = True
+"""A wrong attitude turns the velocity in the world too, and the two agree all the same."""
 
 VERSION = 1
 """Of the layout."""

@@ -97,6 +97,16 @@ def test_a_capture_cut_short_is_refused(size):
         datagrams(pcap([(1, ip(udp(b"x")))])[:size])
 
 
+@pytest.mark.parametrize("make", [pcap, pcapng])
+def test_a_capture_cut_short_anywhere_in_its_last_frame_is_refused(make):
+    frames = [(n, ip(udp(b"four"))) for n in range(3)]
+    first, whole = len(make(frames[:2])), make(frames)
+    assert len(datagrams(whole[:first])) == 2
+    for size in range(first + 1, len(whole)):
+        with pytest.raises(PacketError, match="capture"):
+            datagrams(whole[:size])
+
+
 def test_a_capture_of_another_network_is_refused():
     with pytest.raises(PacketError, match="link type 105"):
         datagrams(pcap([(1, b"wireless")], 105))

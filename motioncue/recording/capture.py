@@ -3,16 +3,18 @@
 import io
 import struct
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from motioncue.errors import PacketError
 
 __all__ = ["Datagram", "datagrams", "is_capture"]
 
+PCAPNG = b"\x0a\x0d\x0d\x0a"
 MAGIC = (
     *(b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d"),  # pcap: us, ns, either order
-    b"\x0a\x0d\x0d\x0a",  # pcapng
+    PCAPNG,
 )
+LITTLE = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\x4d\x3c\x2b\x1a")
 FRAGMENTS = 64  # datagrams of which only a part has come; the oldest is forgotten first
 
 
@@ -51,6 +53,7 @@ def datagrams(data: bytes) -> list[Datagram]:
     dpkt = _dpkt()
     try:
         reader = dpkt.pcap.UniversalReader(io.BytesIO(data))
+        _refuse_cut(data)
         kind = reader.datalink()
         network = _network(dpkt, kind)
         parts = _Parts()
@@ -63,6 +66,20 @@ def datagrams(data: bytes) -> list[Datagram]:
             f"capture: found {len(data)} bytes that are not a whole pcap or pcapng file ({error})"
         ) from error
     return out
+
+
+def _refuse_cut(data: bytes) -> None:
+    """Refuse a file that ends within a frame or a block: what reads it would give what there is of it."""
+    blocks = data[:4] == PCAPNG
+    mark = data[8:12] if blocks else data[:4]
+    order: Literal["little", "big"] = "little" if mark in LITTLE else "big"
+    # A block of pcapng begins with its kind and its whole size; before a frame of pcap are 16 bytes, its size at 8.
+    start, at, size, more = (0, 4, 8, 0) if blocks else (24, 8, 16, 16)
+    while start < len(data):
+        length = int.from_bytes(data[start + at : start + at + 4], order) + more
+        if len(data) - start < size or not size <= length <= len(data) - start:
+            raise ValueError(f"the last whole frame ends at {start}")
+        start += length
 
 
 def _dpkt() -> Any:

@@ -200,6 +200,14 @@ def test_every_wrong_unit_is_noticed(channel, factor):
     assert answers(drive(**{channel: factor}))[QUESTIONS[channel]] == "wrong"
 
 
+@pytest.mark.parametrize(("channel", "question"), [("surge", "surge and speed"), ("sway", "sway and turning")])
+@pytest.mark.parametrize("delay_s", [-0.6, 0.0, 0.1, 0.4, 0.7])
+def test_an_acceleration_that_comes_late_or_early_is_not_agreed_with(channel, question, delay_s):
+    made = drive(seconds=60.0)
+    made.motion[channel] = np.interp(made.time - delay_s, made.time, made.motion[channel].copy())
+    assert answers(made)[question] == ("ok" if abs(delay_s) < 0.25 else "unknown")
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_noise_makes_answers_unknown_and_not_wrong(seed):
     made = drive(seconds=60.0)

@@ -20,6 +20,7 @@ from motioncue.analysis.windows import (
     Drive,
     Windows,
     axes,
+    following,
     heaving,
     integral,
     mean,
@@ -80,8 +81,20 @@ def examine(drive: Drive) -> list[Finding]:
     return [question(drive, windows, track) for question in questions]
 
 
-def _compare(name: str, found: Array, expected: Array, least: float, unit: str, manoeuvre: str) -> Finding:
-    """Compare what a channel gave with what it should have, in windows where that is at least `least`."""
+def _compare(
+    name: str,
+    found: Array,
+    expected: Array,
+    least: float,
+    unit: str,
+    manoeuvre: str,
+    *,
+    follows: npt.NDArray[np.bool_] | None = None,
+) -> Finding:
+    """Compare what a channel gave with what it should have, in windows where that is at least `least`.
+
+    Where it is said which windows follow the one before, a channel that fits its neighbour better is no agreement.
+    """
     shown = np.isfinite(found) & np.isfinite(expected)
     strong = int((np.abs(expected[shown]) > least).sum())
     if strong < WINDOWS:
@@ -95,7 +108,8 @@ def _compare(name: str, found: Array, expected: Array, least: float, unit: str, 
         f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {least:g} {unit}"
     )
     if SLOPE[0] < slope < SLOPE[1] and correlation > CORRELATION:
-        return Finding(name, "ok", evidence)
+        moved = "" if follows is None else _moved(found, expected, follows)
+        return Finding(name, "unknown" if moved else "ok", evidence + moved)
     if correlation < -CORRELATION:
         return Finding(name, "wrong", f"{evidence}: the sign is turned")
     if correlation > CORRELATION:
@@ -105,6 +119,20 @@ def _compare(name: str, found: Array, expected: Array, least: float, unit: str, 
     if abs(correlation) < 0.7 and int((np.abs(x) > LOUD * least).sum()) >= WINDOWS:
         return Finding(name, "wrong", f"{evidence}: it follows something else")
     return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", manoeuvre)
+
+
+def _moved(found: Array, expected: Array, follows: npt.NDArray[np.bool_]) -> str:
+    """Say whether what was found fits the window before, or after, clearly better than its own."""
+    pairs = ((found[1:], expected[1:]), (found[1:], expected[:-1]), (found[:-1], expected[1:]))
+    shown = follows & np.all([np.isfinite(values) for pair in pairs for values in pair], axis=0)
+    if shown.sum() < WINDOWS:
+        return ""
+    here, late, early = (
+        float(x[shown] @ y[shown] / np.sqrt((x[shown] @ x[shown]) * (y[shown] @ y[shown]))) for x, y in pairs
+    )
+    if here > 0.995 or 1.0 - max(late, early) > (1.0 - here) / 2:
+        return ""
+    return f": but it fits better {WINDOW_S} s {'later' if late > early else 'earlier'}"
 
 
 def _place(drive: Drive, w: Windows, track: Array | None) -> Finding:
@@ -163,7 +191,8 @@ def _surge(drive: Drive, w: Windows, track: Array | None) -> Finding:
     """Say whether surge sums up to the change of speed."""
     surge, change = surging(drive, w)
     change[w.back] = np.nan
-    return _compare("surge and speed", surge, change, LEAST_M_S, "m/s", "accelerate and brake in a straight line")
+    manoeuvre = "accelerate and brake in a straight line"
+    return _compare("surge and speed", surge, change, LEAST_M_S, "m/s", manoeuvre, follows=following(w))
 
 
 def _sway(drive: Drive, w: Windows, track: Array | None) -> Finding:
@@ -173,7 +202,7 @@ def _sway(drive: Drive, w: Windows, track: Array | None) -> Finding:
         return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
     found, expected = swaying(drive, w, track)
     expected[w.back | np.roll(w.back, 1)] = np.nan
-    return _compare(name, found, expected, LEAST_M_S, "m/s", manoeuvre)
+    return _compare(name, found, expected, LEAST_M_S, "m/s", manoeuvre, follows=following(w))
 
 
 def _heave(drive: Drive, w: Windows, track: Array | None) -> Finding:
@@ -303,7 +332,7 @@ def _heading(drive: Drive, w: Windows, track: Array | None) -> Finding:
     middle = (w.first + w.last) // 2
     yaw = drive.motion["yaw"][middle]
     moving = speeds(w, track) > MOVING_M_S
-    good = (w.first[1:] == w.last[:-1]) & moving[1:] & moving[:-1]
+    good = following(w) & moving[1:] & moving[:-1]
     wrapped = [
         np.where(good, (angle[1:] - angle[:-1] + np.pi) % (2 * np.pi) - np.pi, np.nan) for angle in (yaw, course)
     ]

@@ -14,6 +14,7 @@ __all__ = [
     "Drive",
     "Windows",
     "axes",
+    "following",
     "heaving",
     "integral",
     "mean",
@@ -111,6 +112,11 @@ def axes(motion: npt.NDArray[np.void]) -> tuple[Array, Array]:
     return forward, down
 
 
+def following(w: Windows) -> npt.NDArray[np.bool_]:
+    """Return which windows but the first begin where the one before ends."""
+    return np.asarray(w.first[1:] == w.last[:-1])
+
+
 def speeds(w: Windows, track: Array) -> Array:
     """Return the mean speed along a track in each window [m/s]."""
     return np.asarray(np.linalg.norm(track, axis=1) / w.span)
@@ -130,7 +136,7 @@ def swaying(drive: Drive, w: Windows, track: Array) -> tuple[Array, Array]:
     expected = np.full(len(w.span), np.nan)
     speed = speeds(w, track)
     course = np.arctan2(track[:, 1], track[:, 0])
-    follows = w.first[1:] == w.last[:-1]
+    follows = following(w)
     turn = (course[1:] - course[:-1] + np.pi) % (2 * np.pi) - np.pi
     good = follows & (speed[1:] > MOVING_M_S) & (speed[:-1] > MOVING_M_S) & (np.abs(turn) < 1.5)
     # The course of a window is that of its middle: from one middle to the next lies half of each.
@@ -143,7 +149,7 @@ def swaying(drive: Drive, w: Windows, track: Array) -> tuple[Array, Array]:
 
 def heaving(drive: Drive, w: Windows, track: Array, attitude: npt.NDArray[np.void]) -> tuple[Array, Array]:
     """Return what heave sums up to from each window to the next, and the change of the velocity upwards [m/s]."""
-    follows = w.first[1:] == w.last[:-1]
+    follows = following(w)
     _, down = axes(attitude)
     changed = np.diff(track / w.span[:, None], axis=0)
     expected = np.where(follows, -np.einsum("ij,ij->i", down[w.first[1:]], changed), np.nan)

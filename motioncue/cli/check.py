@@ -18,6 +18,7 @@ from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
 
+QUIET_S = 0.5  # without another datagram: the simulator waits for an answer, and there will be none before it is known
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 
@@ -235,13 +236,15 @@ def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
     sizes: dict[str, int] = {}
     with open_receiver(url) as listening:
         listening.settimeout(0.1)
-        heard = 0
+        heard, last = 0, 0.0
         while heard < 20 and not interrupts.count and time.monotonic() < end:
             try:
                 data = listening.recv(65536)
             except TimeoutError:
+                if sizes and time.monotonic() - last > QUIET_S:
+                    break
                 continue
-            heard += 1
+            heard, last = heard + 1, time.monotonic()
             for name in _sources():
                 try:
                     protocols.system(name).identify(data)

@@ -1,5 +1,6 @@
 """`motioncue check`: files, captures and live sources, by what they are called and what they hold."""
 
+import contextlib
 import json
 import socket
 import threading
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from helpers import free_port, stream_url
 
 from motioncue.cli import cli
+from motioncue.protocols.beamng_simulink import STATE
 from motioncue.recording.read import sample_recording
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
@@ -129,3 +131,33 @@ def test_a_live_source_is_examined_and_answered(tmp_path):
     assert found["timing"]["clock"] == "arrival"
     assert found["verdict"] == "unknown"
     assert simulator.replies == simulator.sent + simulator.connections
+
+
+@pytest.mark.rt
+def test_a_simulator_that_says_no_more_before_it_is_answered_is_told_by_its_first_words():
+    port, stopping = free_port(socket.SOCK_DGRAM), threading.Event()
+    number = 0
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answers, socket.socket(type=socket.SOCK_DGRAM) as sender:
+        answers.bind(("127.0.0.1", 0))
+        answers.settimeout(2.0)  # as BeamNG waits
+
+        def step():
+            nonlocal number
+            while not stopping.wait(0.005):
+                number += 1
+                with contextlib.suppress(OSError):  # nobody answers, or nobody listens yet
+                    sender.sendto(STATE.encode({"id": number, "acc_z": -9.81}), ("127.0.0.1", port))
+                    answers.recv(1024)
+
+        thread = threading.Thread(target=step)
+        thread.start()
+        try:
+            reply = f"source.options.reply_port={answers.getsockname()[1]}"
+            result = run(f"udp://127.0.0.1:{port}", "--set", reply, "--duration", "12", "--json")
+        finally:
+            stopping.set()
+            thread.join()
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert found["system"] == "beamng-simulink"
+    assert found["timing"]["frames"] > 100

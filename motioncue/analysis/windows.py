@@ -1,31 +1,11 @@
-"""A drive in short windows: what its channels sum up to in them, and what position and velocity say they should."""
+"""A drive in short windows: what its channels sum up to in them, and what they should."""
 
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "CORRELATION",
-    "LEAST_M_S",
-    "MOVING_M_S",
-    "WINDOW_S",
-    "Array",
-    "Drive",
-    "Windows",
-    "axes",
-    "following",
-    "heaving",
-    "integral",
-    "mean",
-    "reversing",
-    "speeds",
-    "surging",
-    "swaying",
-    "track_of",
-    "turns",
-    "windows_of",
-]
+__all__ = ["Drive", "Windows"]
 
 Array = npt.NDArray[np.float64]
 

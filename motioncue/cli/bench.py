@@ -17,6 +17,7 @@ from motioncue.cli.bars import ASCII, Glyphs
 from motioncue.cli.common import folded, json_option, print_json
 from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
+from motioncue.cli.signals import Interrupts
 from motioncue.runtime.assembly import load_profile
 
 __all__ = ["command"]
@@ -24,6 +25,10 @@ __all__ = ["command"]
 CELL = 8  # characters of a figure
 BAR = 7  # of the histogram's longest bar
 COLUMN = BAR + 9  # of a histogram
+
+
+class Stopped(Exception):
+    """A signal came before everything was measured."""
 
 
 @click.command()
@@ -39,7 +44,7 @@ def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path 
 
     The emitter runs at 333.33 and 1000 Hz beside a bare loop that only sleeps and sends, in turn, so that what is the
     machine's and what is motioncue's can be told apart.  Takes two minutes; leave the machine to it, or use it as when
-    driving.
+    driving.  A signal that ends it leaves no result: exit status 128 and its number, 130 for Ctrl-C.
 
     \b
     Example:  motioncue bench --set output.keep_awake=true --report machine.html
@@ -47,8 +52,19 @@ def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path 
     settings = load_profile(profile, *overrides)
     if report is not None:
         check_report(report)
-    with shown_progress() as progress:
-        result = measure(settings, QUICK if quick else FULL, progress)
+    with Interrupts() as interrupts:
+        try:
+            with shown_progress() as progress:
+
+                def unless_stopped(share: float, what: str) -> None:
+                    if interrupts.count:
+                        raise Stopped
+                    progress(share, what)
+
+                result = measure(settings, QUICK if quick else FULL, unless_stopped)
+        except Stopped:
+            click.echo("ended by a signal before everything was measured: there is no result", err=True)
+            raise SystemExit(interrupts.status) from None
     show(result)
     if quick:
         click.echo("  A quick look: for a verdict to rely on, run it without --quick.")

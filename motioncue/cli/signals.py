@@ -27,6 +27,9 @@ class Interrupts:
     ----------
     count : int
         How often a signal has asked to end.
+    status : int
+        What a program exits with that such a signal has kept from its work, as shells have it: 128 and the newest one's
+        number; 0 before any.
     requests : deque of str
         What signals have asked for: "engage", "hold" or "park", oldest first.
 
@@ -38,12 +41,14 @@ class Interrupts:
 
     def __init__(self, *, operator: bool = False) -> None:
         self.count = 0
+        self.status = 0
         self.requests: deque[str] = deque(maxlen=KEPT)
         self._operator = operator
         self._before: dict[int, Any] = {}
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+        self.status = 128 + number
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requests.append(REQUESTS[signal.Signals(number).name])

@@ -3,6 +3,7 @@
 import html.parser
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -146,6 +147,53 @@ def test_the_last_line_is_the_result_and_the_file_is_written(monkeypatch, tmp_pa
     assert "A quick look" in done.stdout
     assert "  0 %  what a tick costs" in done.stderr
     assert report.exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_before_the_next_step_with_a_word_and_no_result(number, monkeypatch, tmp_path):
+    began = []
+
+    def measure(profile, plan, progress):
+        progress(0.0, "the first step")
+        signal.raise_signal(number)
+        began.append("whatever the signal came in the middle of is done")
+        progress(0.5, "the second step")
+        pytest.fail("goes on")
+
+    monkeypatch.setattr(bench, "measure", measure)
+    report = tmp_path / "machine.html"
+    done = CliRunner().invoke(cli, ["bench", "--json", "--report", str(report)])
+    assert began
+    assert done.exit_code == 128 + number
+    assert done.stderr.splitlines() == [
+        *("  0 %  the first step", "ended by a signal before everything was measured: there is no result")
+    ]
+    assert done.stdout == ""
+    assert not report.exists()
+
+
+# Says when the load is there, then waits for the signal that everything of its terminal gets.
+LOADED = """
+import signal, time
+from motioncue.bench.load import burning
+came = []
+signal.signal(signal.SIGINT, lambda *_: came.append(True))
+with burning(2):
+    print("burning", flush=True)
+    while not came:
+        time.sleep(0.01)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="signals a process group")
+def test_a_load_does_not_hear_what_interrupts_the_measurement():
+    with subprocess.Popen(
+        [sys.executable, "-c", LOADED], stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as program:
+        assert program.stdout.readline() == b"burning\n"
+        os.killpg(program.pid, signal.SIGINT)
+        _, said = program.communicate(timeout=60)
+    assert (program.returncode, said) == (0, b"")
 
 
 @pytest.mark.parametrize("name", ["machine.pdf", "machine", ".html"])

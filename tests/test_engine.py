@@ -216,6 +216,26 @@ def test_nothing_is_left_of_an_engine(rig):
 
 
 @pytest.mark.rt
+@pytest.mark.parametrize("room", [0, 1, 2])
+def test_a_system_without_room_for_its_threads_is_told_and_nothing_is_left(rig, monkeypatch, room):
+    start, engine, began = threading.Thread.start, rig.engine(), []
+
+    def start_some(thread):
+        if len(began) == room:
+            raise RuntimeError("can't start new thread")
+        start(thread)
+        began.append(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start_some)
+    with pytest.raises(RuntimeError, match="new thread"):
+        engine.start()
+    assert len(began) == room
+    assert running() == []
+    assert bindable(rig.url)
+    engine.stop()  # nothing to stop any more
+
+
+@pytest.mark.rt
 @pytest.mark.parametrize("scheme", sorted({SCHEME, "tcp"}))
 def test_a_busy_endpoint_is_refused_and_leaves_nothing_behind(tmp_path, scheme):
     with Rig(tmp_path, scheme) as rig:

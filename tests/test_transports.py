@@ -211,6 +211,22 @@ def test_a_folder_in_the_way_and_a_missing_folder_are_refused(path, url):
 
 @posix
 @pytest.mark.rt
+def test_a_forked_process_that_closes_does_not_remove_the_socket_of_its_parent(path, url):
+    listener = Listener(url)
+    child = os.fork()
+    if child == 0:
+        try:
+            listener.close()
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    connect(url).close()
+    listener.close()
+    assert not path.exists()
+
+
+@posix
+@pytest.mark.rt
 def test_closing_does_not_remove_the_socket_of_a_successor(path, url):
     first = Listener(url)
     path.unlink()

@@ -154,7 +154,7 @@ class Engine:
         EndpointError
             If an endpoint is in use or not to be had, or what is sent would come back to the source.
         RuntimeError
-            If this engine has been started before.
+            If this engine has been started before, or the system has no room for its threads.
         """
         if self._threads or self._ended.is_set():
             raise RuntimeError("this engine has been started already; make another one")
@@ -177,10 +177,14 @@ class Engine:
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
-        for target in (self._receive, self._emit, self._drain):
-            thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
+        try:
+            for target in (self._emit, self._receive, self._drain):
+                thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
+                thread.start()
+                self._threads.append(thread)
+        except BaseException:  # the system has no room for another thread
+            self._end()
+            raise
         return self
 
     def _receive(self) -> None:
@@ -234,15 +238,19 @@ class Engine:
         """
         if self._ended.is_set() or not self._threads:
             return
-        receive, emit, drain = self._threads
-        self._pipeline.emitter.stop()
-        if not wait:
-            return
-        emit.join()
-        self._receiver.stop()
-        receive.join()
+        if wait:
+            self._end()
+        else:
+            self._pipeline.emitter.stop()
+
+    def _end(self) -> None:
+        """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
+        for end, thread in zip(
+            (self._pipeline.emitter.stop, self._receiver.stop, self._ended.set), self._threads, strict=False
+        ):
+            end()
+            thread.join()
         self._ended.set()
-        drain.join()
         self._opened.close()
 
     def __enter__(self) -> "Engine":

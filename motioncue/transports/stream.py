@@ -42,6 +42,7 @@ class Listener:
         where = as_socket(self.endpoint)
         self._path = where.path
         self._inode = 0
+        self._owner = os.getpid()
         try:
             self.server = self._open(where)
         except (OSError, UnicodeError) as error:
@@ -85,10 +86,10 @@ class Listener:
         return listener
 
     def close(self) -> None:
-        """Stop listening, and remove the Unix socket if it is still ours."""
+        """Stop listening, and remove the Unix socket if it is still ours, not the parent's after a fork."""
         self.server.close()
         try:
-            if self._inode and os.stat(self._path).st_ino == self._inode:
+            if self._inode and os.getpid() == self._owner and os.stat(self._path).st_ino == self._inode:
                 os.unlink(self._path)
         except OSError:
             pass

@@ -339,6 +339,9 @@ def test_the_offline_cue_takes_motion_only():
     for out in (np.zeros(2, motioncue.CUE_DTYPE), motion):
         with pytest.raises(ConfigError, match="allowed is CUE_DTYPE"):
             motioncue.cue("ccd-dk", motion, out)
+    memory = np.zeros(3 * 120, "u1")
+    with pytest.raises(ConfigError, match="out: found memory of motion"):
+        motioncue.cue("ccd-dk", memory[: 3 * 104].view(motioncue.MOTION_DTYPE), memory.view(motioncue.CUE_DTYPE))
 
 
 def test_the_offline_cue_of_a_slice_is_that_of_its_copy():

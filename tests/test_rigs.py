@@ -140,6 +140,28 @@ def test_rigs_that_cannot_be_are_refused():
         Washouts(washouts(2)).reset([-1])
 
 
+@pytest.mark.parametrize("which", [np.array([True, False, True]), [1.0], [0, np.float64(1)], [0, 3], [None]])
+def test_rigs_to_reset_that_are_no_rigs_are_refused_and_none_is_reset(rng, which):
+    rigs, motion, cue = Washouts(washouts(3)), drives(rng, 3, 3), np.zeros(3, CUE_DTYPE)
+    for row in motion[:2]:
+        rigs.step(row, cue)
+    with pytest.raises((TypeError, IndexError)):
+        rigs.reset(which)
+    rigs.step(motion[2], cue)
+    assert bits(cue) == bits(alone(washouts(3), motion)[2])
+
+
+def test_arrays_in_the_same_memory_are_refused(rng):
+    rigs, memory = Washouts(washouts(3)), np.zeros(3 * 3 * 120, "u1")
+    motion, cue = memory[: 3 * 3 * 104].view(MOTION_DTYPE).reshape(3, 3), memory.view(CUE_DTYPE).reshape(3, 3)
+    with pytest.raises(ValueError, match="same memory"):
+        rigs.process(motion, cue)
+    with pytest.raises(ValueError, match="same memory"):
+        rigs.step(motion[0], cue[0])
+    with pytest.raises(ValueError, match="out: found memory of motion"):
+        washouts(1)[0].process(motion[0], cue[0])
+
+
 # ---- from profiles ---------------------------------------------------------------------------------------------------
 
 

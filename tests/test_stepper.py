@@ -112,6 +112,16 @@ def test_arrays_of_another_kind_are_refused(arrays, message):
         motioncue.bind("ccd-dk", **arrays)
 
 
+def test_arrays_in_the_same_memory_are_refused_and_fields_of_one_row_are_not():
+    memory = np.zeros(120, "u1")
+    with pytest.raises(ConfigError, match="cue: found memory of motion"):
+        motioncue.bind("ccd-dk", memory[:104].view(MOTION_DTYPE), memory.view(CUE_DTYPE))
+    row = np.zeros(3, [("motion", MOTION_DTYPE), ("cue", CUE_DTYPE)])[1:2]
+    row["motion"]["surge"] = 1.5
+    assert motioncue.bind("ccd-dk", row["motion"], row["cue"]).step()
+    assert row["cue"]["surge"] == 1.5
+
+
 def test_bound_arrays_outlive_their_names_and_cannot_be_resized():
     stepper = motioncue.bind("ccd-dk", np.ones(1, MOTION_DTYPE), np.zeros(1, CUE_DTYPE))
     assert stepper.step()

@@ -63,7 +63,7 @@ cdef class Algorithm:
         Raises
         ------
         ValueError
-            If `out` has another length.
+            If `out` has another length, or shares memory with `motion`.
 
         Notes
         -----
@@ -76,6 +76,8 @@ cdef class Algorithm:
         cdef uint64_t fpu
         if cue.shape[0] != n:
             raise ValueError(f"out: found {cue.shape[0]} rows, allowed are {n}, as many as motion has")
+        if np.may_share_memory(motion, out):
+            raise ValueError("out: found memory of motion, allowed is an array of its own")
         with nogil:
             fpu = mc_flush_denormals()
             if self.calls.run != NULL and n > 0:

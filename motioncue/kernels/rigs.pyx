@@ -8,6 +8,8 @@ from motioncue.kernels.lanes cimport chosen
 from motioncue.kernels.limiter cimport CueLimits, LimiterState, limit_cue
 from motioncue.kernels.washout cimport WASHOUT_SIZE, ClassicalWashout, Washout
 
+from operator import index
+
 import numpy as np
 
 from motioncue.motion import CUE_DTYPE
@@ -94,15 +96,18 @@ cdef class Washouts:
         Raises
         ------
         IndexError
-            If there is no such rig.
+            If there is no such rig; then none is reset.
+        TypeError
+            If one is no whole number, such as those of a mask.
         """
         cdef Washout washout
         cdef int64_t i
         cdef int k
-        for rig in range(self.n) if rigs is None else rigs:
+        which = range(self.n) if rigs is None else [index(rig) for rig in rigs]
+        for rig in which:
             if not 0 <= rig < self.n:
                 raise IndexError(f"rigs: found {rig}, allowed are 0 to {self.n - 1}")
-            i = rig
+        for i in which:
             for k in range(WASHOUT_SIZE):
                 (<double*>&washout)[k] = self.place(i)[k * self.machine.lanes]
             self.reset_one(&washout)
@@ -125,6 +130,8 @@ cdef class Washouts:
         cdef Cue[::1] cues = cue
         if motions.shape[0] != self.n or cues.shape[0] != self.n:
             raise ValueError(f"step: found shapes ({motions.shape[0]},) and ({cues.shape[0]},), allowed is ({self.n},)")
+        if np.may_share_memory(motion, cue):
+            raise ValueError("step: found motion and cue in the same memory, allowed are arrays of their own")
         self.motion, self.cue = motions, cues
         self.motion_array, self.cue_array = motion, cue
         return 0
@@ -142,7 +149,7 @@ cdef class Washouts:
         Raises
         ------
         ValueError
-            If an array has another dtype or shape.
+            If an array has another dtype or shape, or both share memory.
         TypeError
             If there is no array.
 
@@ -176,7 +183,7 @@ cdef class Washouts:
         Raises
         ------
         ValueError
-            If an array has another dtype or shape.
+            If an array has another dtype or shape, or both share memory.
 
         Notes
         -----
@@ -192,6 +199,8 @@ cdef class Washouts:
                 f"process: found shapes ({ticks}, {motion.shape[1]}) and ({cue.shape[0]}, {cue.shape[1]}), "
                 f"allowed is (ticks, {self.n})"
             )
+        if np.may_share_memory(motion, out):
+            raise ValueError("process: found motion and out in the same memory, allowed are arrays of their own")
         with nogil:
             fpu = mc_flush_denormals()
             for i in range(ticks):

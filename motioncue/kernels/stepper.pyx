@@ -57,7 +57,7 @@ cdef class Stepper:
     Raises
     ------
     ConfigError
-        If `motion` or `cue` is not an array of its kind.
+        If `motion` or `cue` is not an array of its kind, or both share memory.
 
     Attributes
     ----------
@@ -77,6 +77,8 @@ cdef class Stepper:
     ):
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
         self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
+        if np.may_share_memory(self.motion, self.cue):
+            raise ConfigError("cue: found memory of motion, allowed is an array of its own")
         cdef const Motion[::1] source = self.motion
         cdef Cue[::1] target = self.cue
         self._in = &source[0]

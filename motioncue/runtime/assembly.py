@@ -130,7 +130,7 @@ def cue(
     Raises
     ------
     ConfigError
-        If the profile is refused, or `motion` or `out` is not an array of its kind.
+        If the profile is refused, or `motion` or `out` is not an array of its kind, or both share memory.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     motion = np.ascontiguousarray(motion)
@@ -143,6 +143,8 @@ def cue(
                 f"out: found {type(out).__name__} of {array.dtype}, shape {array.shape}, "
                 f"allowed is CUE_DTYPE, shape {motion.shape}, contiguous and writeable"
             )
+        if np.may_share_memory(motion, out):
+            raise ConfigError("out: found memory of motion, allowed is an array of its own")
     cues = algorithm_of(profile).process(motion, out)
     limits_of(profile).process(cues)
     return cues

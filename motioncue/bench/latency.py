@@ -151,7 +151,7 @@ def running(work: Callable[[], object], stop: Callable[[], object] = lambda: Non
         except BaseException as error:
             refused.append(error)
 
-    thread = threading.Thread(target=run, name="motioncue bench")
+    thread = threading.Thread(target=run, name="motioncue bench", daemon=True)  # one that cannot be stopped may be left
     thread.start()
     try:
         yield

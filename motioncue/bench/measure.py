@@ -2,6 +2,7 @@
 
 import os
 import platform
+import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -17,6 +18,7 @@ from motioncue.bench.latency import Delays, bare_receiver, engine
 from motioncue.bench.load import available_processors, burning
 from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, histogram, quantiles_us, run_block, summary
 from motioncue.bench.verdict import advice, verdict
+from motioncue.errors import EndpointError
 from motioncue.kernels.clock import processors_awake
 from motioncue.profile import Profile
 
@@ -61,7 +63,13 @@ def measure(profile: Profile, plan: Plan = FULL, progress: Progress = lambda sha
     -------
     dict
         What ``motioncue bench --json`` prints.
+
+    Raises
+    ------
+    EndpointError
+        If this machine does not hear what it sends to itself.
     """
+    check_loopback()
     output, began = profile.outputs[0], time.monotonic()
     pacing: list[dict[str, Any]] = []
     latency: list[dict[str, Any]] = []
@@ -102,6 +110,21 @@ def measure(profile: Profile, plan: Plan = FULL, progress: Progress = lambda sha
         "advice": advice(granted, settings, pacing),
         "duration_s": time.monotonic() - began,
     }
+
+
+def check_loopback() -> None:
+    """Refuse a machine on which every packet would be lost; raises as `measure` does."""
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as hears,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sends,
+    ):
+        hears.settimeout(1.0)
+        try:
+            hears.bind(("127.0.0.1", 0))
+            sends.sendto(b".", hears.getsockname())
+            hears.recv(1)
+        except OSError as error:
+            raise EndpointError(f"udp://127.0.0.1: cannot send to this machine itself: {error}") from error
 
 
 def pace_rate(

@@ -1,9 +1,11 @@
 """``motioncue bench``: what it prints, what it writes, what it refuses."""
 
+import errno
 import html.parser
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 
@@ -194,6 +196,32 @@ def test_a_load_does_not_hear_what_interrupts_the_measurement():
         os.killpg(program.pid, signal.SIGINT)
         _, said = program.communicate(timeout=60)
     assert (program.returncode, said) == (0, b"")
+
+
+def test_a_machine_that_does_not_hear_itself_is_refused_in_one_line(monkeypatch):
+    def nowhere(sock, data, address):
+        raise OSError(errno.ENETUNREACH, os.strerror(errno.ENETUNREACH))
+
+    monkeypatch.setattr(socket, "socket", type("Cut", (socket.socket,), {"sendto": nowhere}))
+    done = CliRunner().invoke(cli, ["bench", "--quick"])
+    assert done.exit_code == 2
+    assert "error: udp://127.0.0.1: cannot send to this machine itself: " in done.stderr
+    assert os.strerror(errno.ENETUNREACH) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_thread_that_cannot_be_stopped_does_not_keep_the_process():
+    done = subprocess.run([sys.executable, "-c", UNSTOPPABLE], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+UNSTOPPABLE = """
+import threading
+from motioncue.bench.latency import running
+with running(threading.Event().wait, lambda: 1 / 0):
+    pass
+"""
 
 
 @pytest.mark.parametrize("name", ["machine.pdf", "machine", ".html"])

@@ -30,6 +30,7 @@ def test_table_has_a_line_for_every_row_and_names_machine_and_command():
     rows = [
         row("step", "C", [110.0] * 6, [100.0] * 6, target=1.05),
         row("step", "SciPy", [100.0] * 6, [1234.5e3] * 6, target=7.0, faster=True),
+        row("spin", "sleep", [0.04] * 6, [20.0] * 6, target=0.01),
         fact("rate error", "the grid", 2.5, "ppm", 10.0),
         fact("lost", "those sent", 3.0, "", 0.0),
     ]
@@ -42,9 +43,10 @@ def test_table_has_a_line_for_every_row_and_names_machine_and_command():
     benchmarks = [{"extra_info": {"rows": rows[:1]}}, {"extra_info": {"rows": rows[1:]}}, {"extra_info": {}}]
     text = table.table({"machine_info": machine, "benchmarks": benchmarks})
     assert text.startswith("`python benchmarks/table.py` on A processor, 2 processors")
-    assert text.splitlines()[-4:] == [
+    assert text.splitlines()[-5:] == [
         "| step | C | **1.10** | 1.10 … 1.10 | 110 / 100 ns | ≤ 1.05, missed |",
         "| step | SciPy | **12,345** times faster | 12,345 … 12,345 | 100 / 1,234,500 ns | ≥ 7.00, met |",
+        "| spin | sleep | **0.002** | 0.002 … 0.002 | 0.04 / 20 ns | ≤ 0.01, met |",
         "| rate error | the grid | **2.50 ppm** | | | ≤ 10 ppm, met |",
         "| lost | those sent | **3.00** | | | ≤ 0.00, missed |",
     ]

@@ -37,7 +37,9 @@ def rows_of(results: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def number(value: float) -> str:
-    """Return three digits, or whole numbers."""
+    """Return three digits, or whole numbers; what is not zero never reads as zero."""
+    if 0.0 < value < 0.01:
+        return f"{value:.1g}"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}" if value >= 10 else f"{value:.2f}"
 
 

@@ -151,6 +151,14 @@ def test_rigs_to_reset_that_are_no_rigs_are_refused_and_none_is_reset(rng, which
     assert bits(cue) == bits(alone(washouts(3), motion)[2])
 
 
+def test_rigs_that_were_never_made_have_no_tick():
+    rigs = Washouts.__new__(Washouts)
+    with pytest.raises(ValueError, match="shape"):
+        rigs.step(np.zeros(0, MOTION_DTYPE), np.zeros(0, CUE_DTYPE))
+    with pytest.raises(ValueError, match="shape"):
+        rigs.process(np.zeros((1, 0), MOTION_DTYPE))
+
+
 def test_arrays_in_the_same_memory_are_refused(rng):
     rigs, memory = Washouts(washouts(3)), np.zeros(3 * 3 * 120, "u1")
     motion, cue = memory[: 3 * 3 * 104].view(MOTION_DTYPE).reshape(3, 3), memory.view(CUE_DTYPE).reshape(3, 3)

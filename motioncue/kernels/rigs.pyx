@@ -128,7 +128,7 @@ cdef class Washouts:
             raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion
         cdef Cue[::1] cues = cue
-        if motions.shape[0] != self.n or cues.shape[0] != self.n:
+        if self.n == 0 or motions.shape[0] != self.n or cues.shape[0] != self.n:     # 0: never made
             raise ValueError(f"step: found shapes ({motions.shape[0]},) and ({cues.shape[0]},), allowed is ({self.n},)")
         if np.may_share_memory(motion, cue):
             raise ValueError("step: found motion and cue in the same memory, allowed are arrays of their own")
@@ -194,7 +194,7 @@ cdef class Washouts:
         if out is None:
             out = np.zeros((ticks, self.n), dtype=CUE_DTYPE)
         cdef Cue[:, ::1] cue = out
-        if motion.shape[1] != self.n or cue.shape[0] != ticks or cue.shape[1] != self.n:
+        if self.n == 0 or motion.shape[1] != self.n or cue.shape[0] != ticks or cue.shape[1] != self.n:
             raise ValueError(
                 f"process: found shapes ({ticks}, {motion.shape[1]}) and ({cue.shape[0]}, {cue.shape[1]}), "
                 f"allowed is (ticks, {self.n})"

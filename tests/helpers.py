@@ -374,7 +374,7 @@ def compiled(folder, name, *flags):
     """Compile a program of tests/linux with the package's headers into `folder`; return it."""
     source, include = Path(__file__).parent / "linux" / f"{name}.c", Path(motioncue.__file__).parents[1]
     warnings = ["-Wall", "-Werror", "-Wno-unused-function"]
-    command = ["gcc", "-std=gnu11", *warnings, f"-I{include}", *flags, source, "-o", folder / name, "-pthread"]
+    command = ["gcc", "-std=gnu11", *warnings, f"-I{include}", *flags, source, "-o", folder / name, "-pthread", "-lm"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / name

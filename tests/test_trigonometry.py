@@ -2,10 +2,12 @@
 
 import itertools
 import math
+import subprocess
 
 import mpmath
 import numpy as np
 import pytest
+from helpers import LINUX_PROGRAMS, compiled
 from mpmath import mp, mpf
 
 # Largest errors found in 36 million random arguments: sine 0.78, cosine 0.78, arc sine 0.86, angle 0.83.
@@ -182,3 +184,10 @@ def test_angle_at_zeros_infinities_and_axes_is_that_of_the_standard(probe):
     np.testing.assert_allclose(found, right, rtol=2.3e-16, atol=0)
     numbers = ~np.isnan(right)
     np.testing.assert_array_equal(np.signbit(found[numbers]), np.signbit(right[numbers]))
+
+
+@LINUX_PROGRAMS
+def test_no_angle_needs_what_c_leaves_undefined(tmp_path):
+    program = compiled(tmp_path, "turns", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
+    done = subprocess.run([program], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "as the C library\n", "")

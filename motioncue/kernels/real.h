@@ -29,7 +29,7 @@
 #define word int64_t         /* the bits of a real */
 #define ALL(c) (c)           /* a constant in every lane */
 #define BIT(w) ((int)(w))    /* a word that is 0 or 1 as a flag */
-#define SIGN(f) ((word)((uint64_t)(f) << 63)) /* a flag as the bit of the sign */
+#define SIGN(f) ((word)((uint64_t)(f) << 63)) /* the lowest bit, such as a flag, as that of the sign */
 
 INLINE word NAME(word)(real x) {
     word bits;

@@ -68,8 +68,8 @@ INLINE void NAME(sin_cos)(real x, real *sine, real *cosine) {
     *cosine = c;
     if (NAME(any)(distant)) {
         const flag odd = BIT(turns & 1);
-        *sine = REAL(WORD(NAME(pick)(odd, c, s)) ^ ((turns & 2) << 62));
-        *cosine = REAL(WORD(NAME(pick)(odd, s, c)) ^ (((turns + 1) & 2) << 62));
+        *sine = REAL(WORD(NAME(pick)(odd, c, s)) ^ SIGN(turns >> 1));
+        *cosine = REAL(WORD(NAME(pick)(odd, s, c)) ^ SIGN((turns + 1) >> 1));
     }
 }
 

@@ -60,8 +60,8 @@ typedef struct motioncue_api {
     /* Return the time from one step to the next [ns]. */
     int64_t (*period_ns)(const motioncue_stepper *stepper);
 
-    /* Do one tick: 1, or 0 if the motion is refused because it is not finite or beyond a million of any unit; then
-     * nothing has changed, and `cue` is left alone. */
+    /* Do one tick: 1, or 0 if the motion is refused because an acceleration, an angle or a rate is not finite or beyond a
+     * million of its unit; then nothing has changed, and `cue` is left alone.  Speeds go through unlooked at. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
     /* Forget the past: the next step starts from rest at neutral, so only call it while the platform is there. */

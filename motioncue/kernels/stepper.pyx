@@ -95,8 +95,9 @@ cdef class Stepper:
         Returns
         -------
         bool
-            False if the motion was refused, because it is not finite or beyond a million of any unit: then nothing
-            has changed, and `cue` is still that of the tick before.
+            False if the motion was refused, because an acceleration, an angle or a rate is not finite or beyond a
+            million of its unit: then nothing has changed, and `cue` is still that of the tick before.  Speeds go
+            through unlooked at.
         """
         return cueing_step(&self.cueing, self._in, self._out)
 

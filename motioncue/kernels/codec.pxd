@@ -29,6 +29,7 @@ ctypedef struct Row:
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
     bint optional       # what is beyond the limit or not finite is then absent, and no reason to refuse the packet
+    bint count          # decoding takes whole numbers from 0 on only
 
 
 cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
@@ -121,7 +122,7 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
             x = get(bytes, rows[i].format)
         else:
             x = get(packet + rows[i].offset, rows[i].format)
-        if not fabs(x) <= rows[i].limit:
+        if not fabs(x) <= rows[i].limit or (rows[i].count and not (x >= 0.0 and x == rint(x))):
             if not rows[i].optional:
                 return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
             x = NAN

@@ -17,8 +17,8 @@ cdef class Table:
     size : int
         Of the packet [bytes].
     rows : sequence of tuple
-        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; if there are more, optional
-        and bias.
+        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; if there are more, optional,
+        bias and count.
 
     Raises
     ------
@@ -36,12 +36,14 @@ cdef class Table:
             dtype = np.dtype(dtype)
             optional = bool(more) and more[0]
             bias = more[1] if len(more) > 1 else -0.0     # which added changes nothing, not even the sign of a zero
+            count = len(more) > 2 and more[2]
             name = dtype.str.replace(">", "<")
             if name not in FORMATS:
                 raise ValueError(f"row {i}: found format {dtype.str}, allowed are {', '.join(FORMATS)}")
             if not 0 <= offset <= size - dtype.itemsize:
                 raise ValueError(f"row {i}: found offset {offset}, allowed is 0 to {size - dtype.itemsize}")
-            self.rows[i] = Row(offset, FORMATS[name], dtype.str[0] == ">", slot, scale, bias, limit, absent, optional)
+            big = dtype.str[0] == ">"
+            self.rows[i] = Row(offset, FORMATS[name], big, slot, scale, bias, limit, absent, optional, count)
 
     def __dealloc__(self):
         free(self.rows)

@@ -1,5 +1,6 @@
 """Packets to and from arrays of doubles, driven by tables compiled from the layouts of protocols/."""
 
+from libc.float cimport DBL_MAX
 from libc.math cimport NAN, fabs, isfinite, rint
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memcpy
@@ -17,6 +18,7 @@ cdef enum Format:
     I4
     U4
     I8
+    N8                  # a count in an F8: whole, from 0 on
 
 
 ctypedef struct Row:
@@ -29,7 +31,6 @@ ctypedef struct Row:
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
     bint optional       # what is beyond the limit or not finite is then absent, and no reason to refuse the packet
-    bint count          # decoding takes whole numbers from 0 on only
 
 
 cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
@@ -62,6 +63,9 @@ cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
     elif format == U4:
         memcpy(&u4, p, 4)
         return u4
+    elif format == N8:
+        memcpy(&f8, p, 8)
+        return f8 if f8 >= 0.0 and f8 == rint(f8) else -DBL_MAX    # beyond any limit
     memcpy(&i8, p, 8)
     return <double>i8
 
@@ -72,7 +76,7 @@ cdef inline void put_f4(uint8_t* p, double value) noexcept nogil:
 
 
 cdef inline int size_of(Format format) noexcept nogil:
-    return 1 if format == I1 or format == U1 else 2 if format == I2 or format == U2 else 8 if format == F8 or format == I8 else 4
+    return 1 if format == I1 or format == U1 else 2 if format == I2 or format == U2 else 8 if format == F8 or format >= I8 else 4
 
 
 cdef inline void reverse(const uint8_t* p, uint8_t* out, int n) noexcept nogil:
@@ -94,7 +98,7 @@ cdef inline void put(uint8_t* p, Format format, bint big, double value) noexcept
     cdef int n = size_of(format)
     if format == F4:
         put_f4(bytes, value)
-    elif format == F8:
+    elif format == F8 or format == N8:
         memcpy(bytes, &value, 8)
     else:
         if format == I1 or format == I2 or format == I4:
@@ -122,7 +126,7 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
             x = get(bytes, rows[i].format)
         else:
             x = get(packet + rows[i].offset, rows[i].format)
-        if not fabs(x) <= rows[i].limit or (rows[i].count and not (x >= 0.0 and x == rint(x))):
+        if not fabs(x) <= rows[i].limit:
             if not rows[i].optional:
                 return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
             x = NAN

@@ -6,7 +6,9 @@ import numpy as np
 
 __all__ = ["Table"]
 
-FORMATS = {"<f4": F4, "<f8": F8, "|i1": I1, "|u1": U1, "<i2": I2, "<u2": U2, "<i4": I4, "<u4": U4, "<i8": I8}
+FORMATS = {
+    "<f4": F4, "<f8": F8, "|i1": I1, "|u1": U1, "<i2": I2, "<u2": U2, "<i4": I4, "<u4": U4, "<i8": I8, "<f8 count": N8,
+}
 
 
 cdef class Table:
@@ -36,14 +38,12 @@ cdef class Table:
             dtype = np.dtype(dtype)
             optional = bool(more) and more[0]
             bias = more[1] if len(more) > 1 else -0.0     # which added changes nothing, not even the sign of a zero
-            count = len(more) > 2 and more[2]
-            name = dtype.str.replace(">", "<")
+            name = dtype.str.replace(">", "<") + (" count" if len(more) > 2 and more[2] else "")
             if name not in FORMATS:
-                raise ValueError(f"row {i}: found format {dtype.str}, allowed are {', '.join(FORMATS)}")
+                raise ValueError(f"row {i}: found format {name}, allowed are {', '.join(FORMATS)}")
             if not 0 <= offset <= size - dtype.itemsize:
                 raise ValueError(f"row {i}: found offset {offset}, allowed is 0 to {size - dtype.itemsize}")
-            big = dtype.str[0] == ">"
-            self.rows[i] = Row(offset, FORMATS[name], big, slot, scale, bias, limit, absent, optional, count)
+            self.rows[i] = Row(offset, FORMATS[name], dtype.str[0] == ">", slot, scale, bias, limit, absent, optional)
 
     def __dealloc__(self):
         free(self.rows)

@@ -53,7 +53,7 @@ class Take(NamedTuple):
     index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     scale: float = 1.0  # telemetry = wire * scale
     optional: bool = False  # a value that is not finite, or beyond the field's limit, is absent instead of refused
-    count: bool = False  # anything but whole numbers from 0 on is refused
+    count: bool = False  # of an f8: anything but whole numbers from 0 on is refused
 
 
 class Send(NamedTuple):

@@ -18,7 +18,7 @@ if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
 else:
     COMPILE = [
-        "-O1" if DEBUG else "-O2",
+        "-O2",
         "-g" if DEBUG else "-g0",
         "-ffp-contract=off",
         "-fno-math-errno",
@@ -26,6 +26,8 @@ else:
         "-Wall",
         "-Wno-unused-function",
     ]
+    if DEBUG:  # sooner built
+        COMPILE.append("-O1")
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
 DIRECTIVES = {

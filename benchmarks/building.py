@@ -32,7 +32,7 @@ def package_flags() -> list[str]:
 def build() -> tuple[ModuleType, ModuleType]:
     """Return the modules `_floor` and `_loops`, compiled if they are not, or no longer, up to date."""
     package = PACKAGE / "motioncue"
-    headers = [HERE / "floor.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
+    headers = [SETUP, HERE / "floor.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
     extensions = [
         Extension(
             name,

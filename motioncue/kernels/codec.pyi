@@ -14,6 +14,7 @@ class Table:
             tuple[int, DTypeLike, int, float, float, float]
             | tuple[int, DTypeLike, int, float, float, float, bool]
             | tuple[int, DTypeLike, int, float, float, float, bool, float]
+            | tuple[int, DTypeLike, int, float, float, float, bool, float, bool]
         ],
     ) -> Self: ...
     @property

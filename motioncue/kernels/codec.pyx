@@ -7,7 +7,7 @@ import numpy as np
 __all__ = ["Table"]
 
 FORMATS = {
-    "<f4": F4, "<f8": F8, "|i1": I1, "|u1": U1, "<i2": I2, "<u2": U2, "<i4": I4, "<u4": U4, "<i8": I8, "<f8 count": N8,
+    "<f4": F4, "<f8": F8, "|i1": I1, "|u1": U1, "<i2": I2, "<u2": U2, "<i4": I4, "<u4": U4, "<i8": I8, "<f8 whole": N8,
 }
 
 
@@ -20,7 +20,7 @@ cdef class Table:
         Of the packet [bytes].
     rows : sequence of tuple
         (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; if there are more, optional,
-        bias and count.
+        bias and whole.
 
     Raises
     ------
@@ -38,7 +38,7 @@ cdef class Table:
             dtype = np.dtype(dtype)
             optional = bool(more) and more[0]
             bias = more[1] if len(more) > 1 else -0.0     # which added changes nothing, not even the sign of a zero
-            name = dtype.str.replace(">", "<") + (" count" if len(more) > 2 and more[2] else "")
+            name = dtype.str.replace(">", "<") + (" whole" if len(more) > 2 and more[2] else "")
             if name not in FORMATS:
                 raise ValueError(f"row {i}: found format {name}, allowed are {', '.join(FORMATS)}")
             if not 0 <= offset <= size - dtype.itemsize:

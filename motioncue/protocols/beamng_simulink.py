@@ -181,7 +181,7 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     derivation : Derivation
         Where the acceleration comes from, and the delay of what is derived.
     """
-    takes = [Take("stamp", 0, "id", scale=options.simulink_time_s, count=True), *_TAKES]
+    takes = [Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True), *_TAKES]
     reply, echo = b"", (0, 0, 0)
     if options.reply == "echo":
         reply, echo = CONTROL.encode({"id": 0.0}), (0, 0, 8)

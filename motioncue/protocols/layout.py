@@ -53,7 +53,7 @@ class Take(NamedTuple):
     index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs
     scale: float = 1.0  # telemetry = wire * scale
     optional: bool = False  # a value that is not finite, or beyond the field's limit, is absent instead of refused
-    count: bool = False  # of an f8: anything but whole numbers from 0 on is refused
+    whole: bool = False  # of an f8: anything but whole numbers from 0 on is refused
 
 
 class Send(NamedTuple):
@@ -215,7 +215,7 @@ class Packet:
             offset, dtype = self.where(take.field, take.index)
             slot = slot_of(TELEMETRY_DTYPE, take.telemetry) + take.element
             limit = min(self.fields[take.field].limit, float(np.finfo(np.float64).max))
-            rows.append((offset, dtype, slot, take.scale, limit, 0.0, take.optional, -0.0, take.count))
+            rows.append((offset, dtype, slot, take.scale, limit, 0.0, take.optional, -0.0, take.whole))
         return Table(self.size, rows)
 
     def sending(self, sends: Iterable[Send]) -> Table:

@@ -101,7 +101,7 @@ def test_a_recording_that_is_cut_short(tmp_path):
 def test_a_recording_of_another_system(tmp_path):
     path = str(sample_recording())
     line = refusal("simulate", "beamng", "--to", "udp://127.0.0.1:1", "--recording", path)
-    assert line.startswith(f"error: recording {path!r}: beamng: found ")
+    assert line.startswith(f"error: recording '{path}': beamng: found ")
 
 
 def test_a_recording_that_does_not_begin_with_init(tmp_path):

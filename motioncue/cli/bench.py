@@ -143,7 +143,7 @@ def show(result: Mapping[str, Any]) -> None:
     line()
     line("cost", "bold")
     for name, cost in result["cost_ns"].items():
-        line(f"  {microseconds(cost / 1e3) if cost >= 1e3 else f'{cost:.0f} ns':>9}  {COSTS[name]}", indent=13)
+        line(f"  {microseconds(cost / 1e3):>9}  {COSTS[name]}", indent=13)
     for name, why in result["absent"].items():
         line(f"  no {name}: {why}", "dim", 4)
     line()

@@ -114,7 +114,7 @@ def clock(seconds: float) -> str:
 
 def microseconds(value: float) -> str:
     """Return a time given in microseconds with a unit that suits it."""
-    for limit, unit in ((1e3, "µs"), (1e6, "ms")):
+    for limit, unit in ((1.0, "ns"), (1e3, "µs"), (1e6, "ms")):
         if value < limit * 0.9995:
             shown = value * 1e3 / limit
             return f"{shown:#.3g} {unit}" if shown < 99.95 else f"{shown:.0f} {unit}"

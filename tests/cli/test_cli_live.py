@@ -306,7 +306,8 @@ def test_a_rate_is_counted_over_the_last_two_seconds():
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (0.0, "0.00 µs"),
+        (0.0, "0.00 ns"),
+        (0.846, "846 ns"),
         (33.27, "33.3 µs"),
         (127.4, "127 µs"),
         (999.6, "1.00 ms"),

@@ -35,7 +35,7 @@ WAIT_S = 60.0  # for an engine, where a time is asked for
     metavar="HZ",
     help="Frames a second; the simulator's, or the recording's, if not given.",
 )
-@duration_option("How long to play; all of it if not given.  An engine is then awaited for 30 s at most.")
+@duration_option(f"How long to play; all of it if not given.  With it, an engine is awaited for {WAIT_S:g} s at most.")
 @json_option
 def command(
     system: str,

@@ -65,7 +65,7 @@ cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
         return u4
     elif format == N8:
         memcpy(&f8, p, 8)
-        return f8 if f8 >= 0.0 and f8 == rint(f8) else -DBL_MAX    # beyond any limit
+        return f8 if f8 >= 0.0 and f8 == rint(f8) else -DBL_MAX    # beyond the limit of a field that has one
     memcpy(&i8, p, 8)
     return <double>i8
 

@@ -77,9 +77,10 @@ def test_outside_loop_checks_its_arrays(ticks):
 
 @pytest.mark.skipif("MOTIONCUE_PROGRAMS" in os.environ, reason="builds an extension, which needs a compiler")
 def test_every_kernel_can_be_cimported_with_its_headers(tmp_path):
-    names = sorted(path.stem for path in (SOURCE / "kernels").glob("*.pxd") if path.stem != "__init__")
-    assert {"clock", "fade", "filters", "slot", "washout"} <= set(names)
-    lines = [f"from motioncue.kernels cimport {name}\n" for name in names]
+    folders = ("kernels", "intake")
+    names = [(f, path.stem) for f in folders for path in sorted((SOURCE / f).glob("*.pxd")) if path.stem != "__init__"]
+    assert {("kernels", "clock"), ("kernels", "filters"), ("kernels", "washout"), ("intake", "watch")} <= set(names)
+    lines = [f"from motioncue.{folder} cimport {name}\n" for folder, name in names]
     (tmp_path / "ticks.pyx").write_text("".join(lines) + "ready = True\n", encoding="utf-8")
     shutil.copy(EXAMPLE / "setup.py", tmp_path)
     assert build(tmp_path, "ticks").ready

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
+from motioncue.intake.intake import Intake
+from motioncue.intake.session import Session
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.intake import Intake
 from motioncue.kernels.reasons import NAMES
-from motioncue.kernels.session import Session
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.engine import MESSAGES

@@ -13,7 +13,14 @@ import motioncue
 
 SOURCE = Path(__file__).parents[1] / "motioncue"
 SUMMARY = 100  # characters
-COMPLETE = ("analysis", "cueing", "kernels", "recording", "runtime")  # Parameters and Raises are required here
+COMPLETE = (
+    "analysis",
+    "cueing",
+    "intake",
+    "kernels",
+    "recording",
+    "runtime",
+)  # Parameters and Raises are required here
 NOT_DOCUMENTED = {"MemoryError", "AssertionError"}
 
 SECTION = re.compile(r"^(\w[\w ]*)\n-+$", re.M)

@@ -10,9 +10,9 @@ from emitter_rig import DIRECT, FRAME_INTERVAL, MOVING, PERIOD, START, WASHOUT, 
 from helpers import frame, free_port, init, loopbacks, single
 
 from motioncue.cueing import design
+from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.session import Session
 from motioncue.protocols import dk
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.protocols.layout import Message, vector

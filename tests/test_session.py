@@ -22,8 +22,8 @@ from helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.session import Session
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 

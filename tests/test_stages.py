@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 from motioncue.errors import ConfigError
+from motioncue.intake.intake import Intake
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.motion import GRAVITY
 from motioncue.protocols.layout import Field, Message, Packet, vector
 

@@ -9,9 +9,9 @@ from trouble_helpers import MOVERS, START
 
 import motioncue
 from motioncue.cueing import design
+from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.session import Session
 from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.emitter import Emitter

@@ -13,7 +13,7 @@ cdef enum:
     LARGEST = 2048          # bytes of a datagram
 
 
-cdef extern from "motioncue/transports/arrival.h" nogil:
+cdef extern from "motioncue/bench/arrival.h" nogil:
     int64_t mc_arrival(mc_fd fd)
     int mc_receive(mc_fd fd, uint8_t* buffer, int room)
 

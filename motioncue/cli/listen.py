@@ -18,10 +18,10 @@ from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
 from motioncue.errors import ConfigError
+from motioncue.runtime.driver import Driver
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.virtual.dk import DatagramListener
-from motioncue.virtual.driver import Driver
 
 __all__ = ["command"]
 

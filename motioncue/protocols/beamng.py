@@ -29,9 +29,9 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from motioncue.errors import PacketError
+from motioncue.intake.intake import Intake
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
 
 __all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "session"]

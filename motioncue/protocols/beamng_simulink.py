@@ -32,9 +32,9 @@ import msgspec
 import numpy as np
 
 from motioncue.errors import PacketError
+from motioncue.intake.intake import Intake
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.motion import GRAVITY
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
 

@@ -18,9 +18,9 @@ from typing import Literal
 import msgspec
 
 from motioncue.errors import PacketError
+from motioncue.intake.session import Session
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.session import Session
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
 __all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "session"]

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import PacketError
+from motioncue.intake.stages import DELAY_S
 from motioncue.kernels.codec import Table
 from motioncue.kernels.seal import Seal
-from motioncue.kernels.stages import DELAY_S
 from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
 
 __all__ = ["NATIVE", "Derivation", "Encoding", "Field", "Message", "Packet", "Send", "Stream", "Take", "vector"]
@@ -258,7 +258,7 @@ class Message(NamedTuple):
     largest: int = 0  # longest form of the packet [bytes]; its own size if 0
 
     def compiled(self) -> tuple[Table, tuple[int, int], list[tuple[int, bytes]], str, bytes, tuple[int, int, int]]:
-        """Compile the message for `motioncue.kernels.intake.Intake`."""
+        """Compile the message for `motioncue.intake.intake.Intake`."""
         sizes = (self.packet.size, max(self.packet.size, self.largest))
         table = self.packet.taking(self.takes)
         return table, sizes, self.packet.fixed(), self.role, self.reply, self.echo

@@ -39,9 +39,9 @@ from typing import Any, Literal
 import msgspec
 
 from motioncue.errors import PacketError
+from motioncue.intake.intake import Intake
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
 from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, FEWER_OBJECTS, IMU, MESSAGES

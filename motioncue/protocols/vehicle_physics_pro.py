@@ -52,9 +52,9 @@ import msgspec
 import numpy as np
 
 from motioncue.errors import PacketError
+from motioncue.intake.intake import Intake
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.stages import TelemetryStages
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take, vector
 from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, NAN, SDKS, Bus, Sdk
 

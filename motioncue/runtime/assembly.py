@@ -11,8 +11,8 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.errors import ConfigError
 from motioncue.explain import explain
+from motioncue.intake.intake import Intake
 from motioncue.kernels.algorithm import Algorithm
-from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, parse_profile, profile_text

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from motioncue.errors import ConfigError
 from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
-from motioncue.kernels.relay import Relay
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
 from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile, period_ns_of, session_of, streams_of
+from motioncue.runtime.relay import Relay
 
 __all__ = ["bind", "relay"]
 

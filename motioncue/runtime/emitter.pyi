@@ -5,10 +5,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
+from motioncue.intake.intake import Intake
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
-from motioncue.kernels.intake import Intake
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.seal import Seal
 

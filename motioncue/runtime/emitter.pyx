@@ -14,7 +14,7 @@ from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
 from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
 from motioncue.kernels.rotation cimport up_vector
-from motioncue.kernels.intake cimport Intake
+from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
     Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,

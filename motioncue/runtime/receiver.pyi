@@ -3,9 +3,9 @@ from collections.abc import Sequence
 
 from typing_extensions import disjoint_base
 
+from motioncue.intake.intake import Intake
+from motioncue.intake.session import Session
 from motioncue.kernels.clock import Clock
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.session import Session
 from motioncue.transports.server import Server
 
 __all__ = ["DatagramReceiver", "StreamReceiver"]

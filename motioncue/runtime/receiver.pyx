@@ -4,10 +4,10 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.kernels.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
-from motioncue.kernels.messages cimport REPLY_BYTES, Reply, reply_write
+from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
+from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
 from motioncue.kernels.reasons cimport NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR
-from motioncue.kernels.session cimport (
+from motioncue.intake.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.kernels.slot cimport mc_count, mc_load, mc_store

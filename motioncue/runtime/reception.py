@@ -6,9 +6,9 @@ from contextlib import ExitStack
 from types import ModuleType
 
 from motioncue.errors import ConfigError, EndpointError
+from motioncue.intake.intake import Intake
+from motioncue.intake.session import Session
 from motioncue.kernels.clock import MonotonicClock
-from motioncue.kernels.intake import Intake
-from motioncue.kernels.session import Session
 from motioncue.runtime.receiver import DatagramReceiver, StreamReceiver
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import Listener

@@ -6,11 +6,11 @@ No transport here: whoever has whole packages hands them in, and sends the reply
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.kernels.body cimport BodyFrame
-from motioncue.kernels.messages cimport Messages, Reply
+from motioncue.intake.messages cimport Messages, Reply
 from motioncue.kernels.records cimport Motion, Publication, Telemetry
 from motioncue.kernels.slot cimport Event, Events, Slot
-from motioncue.kernels.stages cimport Stages
-from motioncue.kernels.watch cimport Watch
+from motioncue.intake.stages cimport Stages
+from motioncue.intake.watch cimport Watch
 
 
 cdef enum:

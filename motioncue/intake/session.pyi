@@ -1,6 +1,6 @@
 from typing_extensions import disjoint_base
 
-from motioncue.kernels.intake import Intake
+from motioncue.intake.intake import Intake
 
 __all__ = ["Session"]
 

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
+from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.codec import Table
-from motioncue.kernels.stages import TelemetryStages
 
 __all__ = ["Intake"]
 

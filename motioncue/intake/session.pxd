@@ -5,7 +5,7 @@ No transport here: whoever has bytes feeds them, in pieces of any size, and send
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.kernels.intake cimport Intake, IntakeState
+from motioncue.intake.intake cimport Intake, IntakeState
 
 
 cdef enum:

@@ -10,8 +10,8 @@ import numpy as np
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
-from motioncue.kernels.intake cimport Intake, IntakeState, intake_begin, intake_take
-from motioncue.kernels.messages cimport REPLY_BYTES, Reply, reply_write
+from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take
+from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
 from motioncue.kernels.limiter cimport CueLimits
 from motioncue.kernels.records cimport Actuation, Publication
 from motioncue.kernels.rotation cimport up_vector

@@ -9,7 +9,7 @@ import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
-from motioncue.kernels.messages cimport (
+from motioncue.intake.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
     reply_write, set_absent,
 )
@@ -20,8 +20,8 @@ from motioncue.kernels.reasons cimport (
 from motioncue.kernels.slot cimport (
     event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
 )
-from motioncue.kernels.stages cimport TelemetryStages, derive, derives, follow
-from motioncue.kernels.watch cimport watch_step
+from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
+from motioncue.intake.watch cimport watch_step
 
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import GRAVITY, MOTION_DTYPE

@@ -5,13 +5,13 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove
 
 from motioncue.kernels.body cimport BodyStage
-from motioncue.kernels.intake cimport (
+from motioncue.intake.intake cimport (
     Intake, IntakeState, intake_begin, intake_end, intake_take, refuse,
 )
-from motioncue.kernels.messages cimport Reply, reply_write
+from motioncue.intake.messages cimport Reply, reply_write
 from motioncue.kernels.reasons cimport BIG_ENDIAN, FRAMING, REPLY_LOST, STALLED
 from motioncue.kernels.slot cimport mc_count
-from motioncue.kernels.stages cimport TelemetryStages
+from motioncue.intake.stages cimport TelemetryStages
 
 __all__ = ["Session"]
 

@@ -61,7 +61,13 @@ class Driver:
         self.poll()
 
     def record(self, room: int) -> None:
-        """Keep the packages that come, until so many bytes are full; call it before entering."""
+        """Keep the packages that come, until so many bytes are full; call it before entering.
+
+        Parameters
+        ----------
+        room : int
+            For packages and 16 bytes more for each [bytes].
+        """
         self._session.record(room)
 
     def recorded(self) -> list[bytes]:

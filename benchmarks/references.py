@@ -12,7 +12,7 @@ from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from motioncue.motion import CUE_DTYPE, GRAVITY, MOTION_DTYPE
-from motioncue.profile import Axis, Classical
+from motioncue.settings.classical import Axis, Classical
 from motioncue.protocols.dk import MOTION
 
 PACK = struct.Struct("<12f")

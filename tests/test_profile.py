@@ -9,7 +9,9 @@ from helpers import BASE
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.profile import Classical, Direct, builtin_profiles, parse_profile, profile_text
+from motioncue.profile import builtin_profiles, parse_profile, profile_text
+from motioncue.settings.classical import Classical
+from motioncue.settings.direct import Direct
 from motioncue.runtime.assembly import check, load_profile
 
 WASHOUT = "ccd-dk-washout"

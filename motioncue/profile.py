@@ -56,7 +56,7 @@ class Source(Table, frozen=True, kw_only=True):
     """How long the way to neutral takes after that, and the way back [s]."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the system's own document leaves open; see `motioncue profiles`."""
 
     @property

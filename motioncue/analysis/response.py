@@ -177,7 +177,7 @@ def transfer_function(
     motioncue.cueing.theory : The responses of all channels; each algorithm's file says where its equations come from.
     """
     _known(channel_in, channel_out)
-    s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.float64))
+    s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.complex128))
     responses = cueing.theory(_profile(profile).cueing, channel_in, s)
     return np.asarray(responses.get(channel_out, np.zeros(s.shape)), dtype=np.complex128)
 

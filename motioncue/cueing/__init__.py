@@ -1,8 +1,8 @@
 """The cueing algorithms: one file an algorithm, found by the name that its settings have in `motioncue.settings`.
 
-An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step.  If the algorithm is linear for
-small signals, it also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of the
-motion, by name, at the complex frequencies `s` [rad/s].
+An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step.  If the algorithm is linear
+for small signals, it also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of
+the motion, by name, at the complex frequencies `s` [rad/s].
 """
 
 from collections.abc import Mapping

@@ -33,7 +33,7 @@ class Rigs(Batch):
     Notes
     -----
     Bit for bit what `motioncue.cue` does for each: cueing and limits; fade, supervisor and packets are the engine's.
-    Neighbors whose algorithm has a form for vector lanes are computed side by side, so sort mixed profiles by algorithm.
+    Neighbors whose algorithm has a form for vector lanes are computed side by side: sort mixed profiles by algorithm.
     Real time: `step` does not allocate while it is given the same two arrays, and cannot fail.
 
     Examples

@@ -18,4 +18,4 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """A cueing algorithm's settings; its tag is the algorithm's name."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """What `preset` fills in where the profile says nothing, by name; an algorithm that has some has the key `preset`."""
+    """What each `preset` fills in where the profile says nothing; an algorithm with presets has the key `preset`."""

@@ -234,7 +234,7 @@ class Checker:
         profile = bench.profile
         self.pace = min(1.0, round(1e9 / profile.output.rate_hz) * 1e-9 / profile.supervisor.fade_s)
         self.dt = round(1e9 / profile.output.rate_hz) * 1e-9
-        self.bounds = profile.limits.bounds()
+        self.bounds = profile.bounds()
         self.at = "OFFLINE"
 
     def __call__(self):

@@ -46,6 +46,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     limited = ", ".join(
         f"{name.replace('_', ' ')} {percent(share)}" for name, share in stats["limited"].items() if share
     )
+    unbounded = stats["limits"] == "none"
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
         ("frames in", str(stats["frames_received"])),
@@ -55,7 +56,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("rejected", reasons(stats["rejected"])),
         ("state", changes(stats)),
         ("events", reasons(stats["events"])),
-        ("limited", limited or "0"),
+        ("limited", "nothing is bounded" if unbounded else limited or "0"),
     ]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
-from motioncue.profile import Profile
+from motioncue.profile import Limits, Profile
 from motioncue.runtime.assembly import (
     algorithm_of,
     check,
@@ -51,6 +51,7 @@ class Pipeline:
         source = profile.source
         self.session = session_of(profile)
         self._limits = limits_of(profile)
+        self._bounds = profile.bounds()
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
@@ -61,8 +62,8 @@ class Pipeline:
             period_ns=period_ns_of(profile),
             limits=self._limits,
             bridge=source.bridge,
-            hold_s=source.hold_s,
-            fade_s=source.fade_s,
+            hold_s=profile.supervisor.hold_s,
+            fade_s=profile.supervisor.fade_s,
             trace=trace,
         )
 
@@ -101,6 +102,7 @@ class Pipeline:
                 for move in moves
             ],
             "events": self.session.discontinuities,
+            "limits": self._bounds or "none",
             "limited": self._limits.shares(),
         }
 
@@ -175,6 +177,7 @@ class Engine:
                 self._pipeline.emitter.add_output(*each)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
+        self._warn_of_what_is_free()
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -186,6 +189,15 @@ class Engine:
             self._end()
             raise
         return self
+
+    def _warn_of_what_is_free(self) -> None:
+        """Say which channels the profile does not bound."""
+        bounds = self.profile.bounds()
+        free = [name.replace("_", " ") for name in Limits.__struct_fields__ if name not in bounds]
+        if not bounds:
+            log.warning('limits = "none": nothing bounds what the platform is asked to do')
+        elif free:
+            log.warning("limits: nothing bounds %s", ", ".join(free))
 
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}

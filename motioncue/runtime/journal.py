@@ -1,4 +1,4 @@
-"""What the loops have counted and queued, as lines of the log: each kind of line now, its repetitions as a number."""
+"""What the loops have counted and queued, as lines of the log; repetitions as a number."""
 
 import logging
 import time
@@ -30,7 +30,17 @@ class Journal:
         self._kinds: dict[Hashable, _Kind] = {}
 
     def say(self, kind: Hashable, level: int, text: str) -> None:
-        """Log a line, or count it if there were several of its kind already."""
+        """Log a line, or count it if there were several of its kind already.
+
+        Parameters
+        ----------
+        kind : hashable
+            The same for lines that differ in their numbers only.
+        level : int
+            Of the line, as `logging` has it.
+        text : str
+            The line.
+        """
         known = self._kinds.setdefault(kind, _Kind(self._clock()))
         known.lines += 1
         known.newest = (level, text)
@@ -38,7 +48,13 @@ class Journal:
             log.log(level, "%s", text)
 
     def tell(self, *, end: bool = False) -> None:
-        """Say how many lines were counted since they were last told; call it a few times a second, and at the end."""
+        """Say how many lines were counted; call it a few times a second, and at the end.
+
+        Parameters
+        ----------
+        end : bool
+            Whether to say it before the window is over.
+        """
         now = self._clock()
         for kind, known in list(self._kinds.items()):
             age = now - known.since
@@ -80,7 +96,13 @@ class Outputs:
         self._outputs = [_Output(endpoint) for endpoint in endpoints]
 
     def look(self, counts: Sequence[dict[str, int]]) -> None:
-        """Compare what `Emitter.outputs` returns with what it returned the last time."""
+        """Say what has changed since the last call.
+
+        Parameters
+        ----------
+        counts : sequence of dict
+            As `Emitter.outputs` returns them.
+        """
         now = self._clock()
         for output, count in zip(self._outputs, counts, strict=True):
             refused, unheard, sent = (count[name] - output.counts[name] for name in ("refused", "unheard", "sent"))

@@ -68,9 +68,9 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
 
 
 def tell_unheard(sender: socket.socket) -> bool:
-    """Let a later call of the sender's say that nobody listened to a datagram; return whether the system can (Linux).
+    """Let a sender's next call fail if nobody listened to a datagram; return whether the system can.
 
-    That call sends nothing: whoever sends must try once more, as `motioncue.transports.sockets` does.
+    Only Linux can.  The call that fails sends nothing: try once more, as `motioncue.transports.sockets` does.
     """
     if sys.platform != "linux":
         return False

@@ -13,7 +13,7 @@ PATIENCE_S = 1.0  # for what is left at the end
 
 
 class Unblocked:
-    """Writes to a stream in a thread of its own; has the few methods of a stream that `logging` and rich call.
+    """Writes to a stream in a thread of its own; has what `logging` and rich call of a stream.
 
     Parameters
     ----------

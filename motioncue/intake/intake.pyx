@@ -17,7 +17,7 @@ from motioncue.intake.messages cimport (
 )
 from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
-    SESSION_ENDED, TYPE,
+    SESSION_ENDED, SIZE, TYPE,
 )
 from motioncue.kernels.slot cimport (
     event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
@@ -35,6 +35,7 @@ cdef double G = GRAVITY
 
 cdef enum:
     MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
+    LARGEST = 1 << 20       # bytes; no package of any system is as large
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -416,6 +417,9 @@ cdef class Intake:
         open : bool
         """
         cdef uint8_t out[REPLY_BYTES]
+        if data.shape[0] > <Py_ssize_t>LARGEST:
+            refuse(self.intake, SIZE, now_ns, data.shape[0])
+            return b"", True
         cdef int size = <int>data.shape[0]
         cdef const uint8_t* package = &data[0] if size else <const uint8_t*>b""
         cdef const Reply* reply = intake_take(self.intake, package, size, now_ns)

@@ -6,6 +6,8 @@ so that every other BeamNG tool can read the streams too.  Signs are BeamNG's, w
 DK limits motion below 0.89408 m/s, so a source without speed sends 1.0 m/s.  DK is not stable above 400 Hz.
 """
 
+from collections.abc import Iterator
+
 from motioncue.errors import PacketError
 from motioncue.protocols.beamng import GAUGES, MOTION
 from motioncue.protocols.layout import Packet, Send, Stream
@@ -62,6 +64,6 @@ def identify(data: bytes) -> Packet:
     )
 
 
-def framed(data: bytes) -> list[bytes]:
-    """Return the one packet that a datagram is."""
-    return [data]
+def framed(data: bytes) -> Iterator[bytes]:
+    """Yield the one packet that a datagram is."""
+    yield data

@@ -1,6 +1,7 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
+import sys
 import threading
 from collections import deque
 from contextlib import ExitStack
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
+from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Limits, Profile
 from motioncue.runtime.assembly import (
     algorithm_of,
@@ -187,6 +188,8 @@ class Engine:
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         self._warn_of_what_is_free()
+        if self._receiver.held:
+            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -216,6 +219,8 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if sys.platform == "win32":  # where a machine that nobody touches goes to sleep
+                granted["machine_awake"] = held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
             self._granted |= granted

@@ -1,10 +1,13 @@
 """``motioncue run``: a simulator drives a platform."""
 
+import sys
+from inspect import cleandoc
+
 import click
 
 from motioncue.cli.common import duration_option, json_option, logged, print_json
 from motioncue.cli.screen import Screen, wanted
-from motioncue.cli.signals import Interrupts
+from motioncue.cli.signals import Interrupts, operation
 from motioncue.cli.summary import engine_rows, print_summary
 from motioncue.cli.watch import EngineView, path_of, watch
 from motioncue.runtime.assembly import load_profile
@@ -16,7 +19,7 @@ __all__ = ["command"]
 @click.command()
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="Built-in, or a TOML file.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
-@duration_option("End after this time, fade included; a signal ends it too.")
+@duration_option("End after this time, fade included.")
 @json_option
 def command(profile: str, overrides: tuple[str, ...], duration: float | None, as_json: bool) -> None:
     """Wait for the simulator and drive the platform.
@@ -27,8 +30,7 @@ def command(profile: str, overrides: tuple[str, ...], duration: float | None, as
       h   hold: keep the motion of this moment
       p   park: fade to neutral and stay there
       q   park and quit
-    Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.
-    Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0.
+    <operation>
 
     \b
     Example:  motioncue run --profile ccd-dk --set output.rate_hz=250
@@ -46,3 +48,6 @@ def command(profile: str, overrides: tuple[str, ...], duration: float | None, as
         print_summary(title, engine_rows(stats))
         if as_json:
             print_json(stats)
+
+
+command.help = cleandoc(command.help or "").replace("<operation>", operation(sys.platform))

@@ -204,6 +204,5 @@ def _watch(
 
 def _asked(interrupts: Interrupts, keys: Keys) -> list[str]:
     """Return what the operator has asked for since the last call, oldest first."""
-    asked = [interrupts.requests.popleft() for _ in range(len(interrupts.requests))]
-    asked += [KEYS[key] for key in keys.pressed() if key in KEYS]
-    return ["quit"] if interrupts.count or "quit" in asked else asked
+    asked = interrupts.asked() + [KEYS[key] for key in keys.pressed() if key in KEYS]
+    return ["quit"] if "quit" in asked else asked

@@ -1,0 +1,278 @@
+"""The recorder: takes what the loops have put into their rings, and writes it in a thread of its own."""
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.reasons import NAMES
+from motioncue.kernels.ring import HEAD_DTYPE, RecordRing
+from motioncue.kernels.supervisor import State
+from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
+from motioncue.recording.topics import Event, Package
+from motioncue.recording.write import RecordingWriter
+
+__all__ = ["KINDS", "Batch", "Recorder", "sorted_out"]
+
+log = logging.getLogger("motioncue")
+
+TAKE_S = 0.05  # how often the rings are emptied
+FLUSH_S = 1.0  # how much a crash can lose
+
+KINDS = {"tick": 1, "transition": 2, "package": 3, "frame": 4, "happening": 5}
+"""What a record in a ring is; the loops write the same numbers (``kernels/ring.h``)."""
+
+EVENT_DTYPE = np.dtype(
+    [
+        ("time", "i8"),
+        ("code", "i8"),
+        ("detail", "i8"),
+        ("before", "i8"),
+        ("after", "i8"),
+        ("value", "f8"),
+        ("limit", "f8"),
+    ]
+)
+"""The payload of a transition and of a happening: ``Event`` of ``kernels/slot.h``."""
+
+
+class Batch(NamedTuple):
+    """Records of some time, by what they are."""
+
+    ticks: Any
+    frames: Any
+    packages: list[Package]
+    events: list[Event]
+
+
+def sorted_out(data: bytes) -> Batch:
+    """Return the records in what a ring gave.
+
+    Parameters
+    ----------
+    data : bytes
+        Whole records, each with its head (`HEAD_DTYPE`), padded to 8 bytes.
+    """
+    ticks, frames, packages, events = bytearray(), bytearray(), [], []
+    place = 0
+    while place < len(data):
+        kind, size, when = np.frombuffer(data, HEAD_DTYPE, 1, place)[0].tolist()
+        payload = data[place + HEAD_DTYPE.itemsize : place + HEAD_DTYPE.itemsize + size]
+        place += HEAD_DTYPE.itemsize + -(-size // 8) * 8
+        if kind == KINDS["tick"]:
+            ticks += payload
+        elif kind == KINDS["frame"]:
+            frames += payload
+        elif kind == KINDS["package"]:
+            packages.append(Package(when, int.from_bytes(payload[:8], "little"), payload[8:]))
+        else:
+            events.append(_event(payload, kind == KINDS["transition"]))
+    return Batch(np.frombuffer(bytes(ticks), TICK_DTYPE), np.frombuffer(bytes(frames), MOTION_DTYPE), packages, events)
+
+
+def _event(payload: bytes, transition: bool) -> Event:
+    when, code, detail, before, after, value, limit = np.frombuffer(payload, EVENT_DTYPE, 1)[0].tolist()
+    if transition:
+        return Event(when, "transition", NAMES[code], State(before).name, State(after).name, detail, value, limit)
+    return Event(when, "intake", NAMES[code], "", "", detail, value, limit)
+
+
+class Recorder:
+    """Records a run: a context manager around a thread that empties rings.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; a number is added to the name if it exists.
+    rings : sequence of RecordRing
+        What the loops fill.
+    settings : callable
+        Returns the profile in force, as tables.
+    force : bool
+        Replace a file that exists.
+    last_s : float, optional
+        Keep only so much in memory [s], and write it when `keep` is called and at the end; None writes everything as it comes.
+    roll_s, roll_bytes : float, int, optional
+        Begin another file after so long [s], or when one has grown so large [bytes].
+    about : mapping of str to str
+        Kept in the file.
+
+    Raises
+    ------
+    ConfigError
+        When entered, if the file cannot be made.
+
+    Notes
+    -----
+    Whatever happens to the disk, the loops do not wait: their rings drop what finds no room, and `counts` says how much.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        rings: list[RecordRing],
+        settings: Callable[[], Mapping[str, Any]],
+        *,
+        force: bool = False,
+        last_s: float | None = None,
+        roll_s: float | None = None,
+        roll_bytes: int | None = None,
+        about: Mapping[str, str] | None = None,
+    ) -> None:
+        self._path, self._rings, self._settings, self._force = Path(path), rings, settings, force
+        self._last_s, self._roll_s, self._roll_bytes = last_s, roll_s, roll_bytes
+        self._about = dict(about or {})
+        self._epoch = time.time_ns() - time.monotonic_ns()
+        self._writer: RecordingWriter | None = None
+        self._written: list[Path] = []
+        self._totals = {"packages": 0, "ticks": 0, "frames": 0, "events": 0}
+        self._lost = 0  # records that were taken from the rings and could not be written
+        self._kept: deque[tuple[float, bytes]] = deque()  # with `last_s`: when taken, and what
+        self._in_force: list[tuple[int, int, Mapping[str, Any]]] = []
+        self._wanted = threading.Event()  # write what is kept
+        self._stopping = threading.Event()
+        self._failed = False
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="motioncue recorder", daemon=True)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files written so far, the newest last."""
+        return list(self._written)
+
+    def counts(self) -> dict[str, int]:
+        """Return how many packages, ticks, frames and events have been recorded, and how many records were lost."""
+        return {**self._totals, "lost": self._lost + sum(ring.lost for ring in self._rings)}
+
+    def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
+        """Note that another profile is in force.
+
+        Parameters
+        ----------
+        when : int
+            Monotonic clock [ns].
+        number : int
+            How many changes there have been.
+        profile : mapping
+            Its tables.
+        """
+        with self._lock:
+            self._in_force.append((when, number, profile))
+
+    def keep(self) -> None:
+        """Write what is kept in memory, in a file of its own; nothing to do without `last_s`."""
+        self._wanted.set()
+
+    def _open(self) -> RecordingWriter:
+        force = self._force and not self._written
+        writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=self._about)
+        self._written.append(writer.path)
+        when, number, profile = self._in_force[-1]
+        writer.settings(when, number, profile)
+        return writer
+
+    def __enter__(self) -> "Recorder":
+        """Make the file and begin."""
+        self._in_force = [(time.monotonic_ns(), 0, self._settings())]
+        if self._last_s is None:
+            self._writer = self._open()
+        elif not self._path.parent.is_dir():
+            raise ConfigError(f"recording {str(self._path)!r}: there is no folder {str(self._path.parent)!r}")
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Write what is left and close the file."""
+        self._stopping.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        flushed = began = time.monotonic()
+        while not self._stopping.wait(TAKE_S):
+            self._take()
+            now = time.monotonic()
+            if self._wanted.is_set():
+                self._wanted.clear()
+                self._guarded(self._dump)
+            if now - flushed >= FLUSH_S:
+                flushed = now
+                self._guarded(self._flush)
+            if self._writer is not None and self._due(now - began):
+                began = now
+                self._guarded(self._roll)
+        self._take()
+        self._guarded(self._dump if self._last_s is not None else self._close)
+
+    def _due(self, age: float) -> bool:
+        assert self._writer is not None
+        too_old = self._roll_s is not None and age >= self._roll_s
+        return too_old or (self._roll_bytes is not None and self._writer.size >= self._roll_bytes)
+
+    def _take(self) -> None:
+        data = b"".join(ring.take() for ring in self._rings)
+        if self._last_s is not None:
+            now = time.monotonic()
+            self._kept.append((now, data))
+            while self._kept[0][0] < now - self._last_s:
+                self._kept.popleft()
+        elif data:
+            self._guarded(lambda: self._write(data))
+
+    def _write(self, data: bytes) -> None:
+        batch = sorted_out(data)
+        if self._writer is None:  # an earlier write has failed
+            self._lost += len(batch.ticks) + len(batch.frames) + len(batch.packages) + len(batch.events)
+            return
+        with self._lock:
+            news, self._in_force = self._in_force[1:], self._in_force[-1:]
+        for when, number, profile in news:
+            self._writer.settings(when, number, profile)
+        self._writer.packages(batch.packages)
+        self._writer.frames(batch.frames)
+        self._writer.ticks(batch.ticks)
+        self._writer.events(batch.events)
+        self._totals["packages"] += len(batch.packages)
+        self._totals["ticks"] += len(batch.ticks)
+        self._totals["frames"] += len(batch.frames)
+        self._totals["events"] += len(batch.events)
+
+    def _flush(self) -> None:
+        if self._writer is not None:
+            self._writer.flush()
+
+    def _roll(self) -> None:
+        self._close()
+        self._writer = self._open()
+
+    def _close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+            self._writer = None
+
+    def _dump(self) -> None:
+        """Write what is kept in memory to a file of its own."""
+        if self._last_s is None:
+            return
+        self._writer = self._open()
+        for _, data in self._kept:
+            self._write(data)
+        self._close()
+
+    def _guarded(self, action: Callable[[], None]) -> None:
+        """Do something with the file; if the system refuses, say so once and record no more."""
+        try:
+            action()
+        except (OSError, ConfigError, msgspec.MsgspecError) as error:
+            if self._writer is not None:
+                self._writer.abandon()
+                self._writer = None
+            if not self._failed:
+                self._failed = True
+                log.error("recording: %s; the run goes on and records no more", error)

@@ -1,7 +1,8 @@
 """A recording as arrays: `read`, and the walk through an MCAP file that survives every kind of damage.
 
-The records of MCAP are parsed here and not by its library, for two reasons: a file whose end is missing is an ordinary case, and
-ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP specification 1.0, "Records".
+The records of MCAP are parsed here and not by its library, for two reasons: a file whose end is missing is an ordinary
+case, and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP
+specification, "Records".
 """
 
 import json
@@ -164,9 +165,7 @@ class McapFile:
         self.metadata: dict[str, dict[str, str]] = {}
         self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
         self.topics: dict[int, tuple[str, str, int]] = {}  # of each channel: topic, encoding, schema
-        self._chunks: list[
-            tuple[bytes, dict[int, npt.NDArray[np.int64]]]
-        ] = []  # unpacked, offsets of messages by channel
+        self._chunks: list[tuple[bytes, dict[int, npt.NDArray[np.int64]]]] = []  # unpacked; places by channel
         try:
             with Path(path).open("rb") as file:
                 if file.read(len(MAGIC)) != MAGIC:
@@ -240,7 +239,7 @@ class McapFile:
                     yield data[place + MESSAGE_HEAD : place + 9 + length]
 
     def rows(self, topic: str, dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
-        """Return the messages of a topic whose payloads are CDR headers and rows of `dtype`; others are counted as bad."""
+        """Return the messages of a topic that are rows of `dtype`; others are counted as bad."""
         size = MESSAGE_HEAD + 4 + dtype.itemsize
         channels = [number for number, (name, _, _) in self.topics.items() if name == topic]
         parts = []
@@ -250,9 +249,8 @@ class McapFile:
                 places = index.get(channel, _NONE)
                 right = places[_lengths(memory, places) == size]
                 if len(right) < len(places):
-                    self.bad.append(
-                        f"{topic}: {len(places) - len(right)} messages of another size than {size - MESSAGE_HEAD}"
-                    )
+                    others, wanted = len(places) - len(right), size - MESSAGE_HEAD
+                    self.bad.append(f"{topic}: {others} messages of another size than {wanted} bytes")
                 parts.append(memory[right[:, None] + np.arange(MESSAGE_HEAD + 4, size)].reshape(-1).view(dtype))
         return np.concatenate(parts) if parts else np.zeros(0, dtype)
 
@@ -262,7 +260,8 @@ _NONE = np.zeros(0, np.int64)
 
 def _lengths(memory: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return how many bytes each record at these places has, its own 9 included."""
-    return 9 + memory[places[:, None] + np.arange(1, 9)].reshape(-1).view("<i8")
+    lengths: npt.NDArray[np.int64] = 9 + memory[places[:, None] + np.arange(1, 9)].reshape(-1).view("<i8")
+    return lengths
 
 
 def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
@@ -319,8 +318,8 @@ def read(path: str | Path) -> Drive:
     Returns
     -------
     Drive
-        With `motion` (MOTION_DTYPE), `ticks` (TICK_DTYPE), `packages`, `events`, `settings`, `about`, and in `unreadable` what a
-        damaged or unfinished file has lost.
+        With `motion` (MOTION_DTYPE), `ticks` (TICK_DTYPE), `packages`, `events`, `settings`, `about`, and in
+        `unreadable` what a damaged or unfinished file has lost.
 
     Raises
     ------

@@ -1,8 +1,9 @@
 """What a recording holds: one topic a record, each a table that gives schema, bytes on disk and NumPy dtype.
 
-A recording is an MCAP file (https://mcap.dev/spec).  Every message is plain little-endian CDR with a ``ros2msg`` schema, which
-Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8 bytes, so CDR pads nothing
-and the payload after its 4 header bytes is the record's own memory: schema and payload come from the NumPy dtype alone.
+A recording is an MCAP file (https://mcap.dev/spec).  Every message is plain little-endian CDR with a ``ros2msg``
+schema, which Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8 bytes,
+so CDR pads nothing and the payload after its 4 header bytes is the record's own memory: schema and payload come from the
+NumPy dtype alone.
 """
 
 import struct
@@ -58,17 +59,17 @@ TICK = _record("/motioncue/tick", "motioncue/msg/Tick", TICK_DTYPE, motion="moti
 """Every tick of the emitter: motion used, cue sent, state, weight, lateness."""
 
 PACKAGE = Topic("/motioncue/package", "motioncue/msg/Package", "int64 time\nuint32 endpoint\nuint8[] data")
-"""A package of the simulator as it came: when [ns, monotonic], at which endpoint (place among the profile's), its bytes."""
+"""A package of the simulator as it came: when [ns, monotonic], at which of the profile's endpoints, its bytes."""
 
 EVENT = Topic(
     "/motioncue/event",
     "motioncue/msg/Event",
     "int64 time\nint64 detail\nfloat64 value\nfloat64 limit\nstring what\nstring reason\nstring before\nstring after",
 )
-"""Something that happened: a transition of the supervisor, a session, a refusal; measured value and what was allowed."""
+"""Something that happened: a transition of the supervisor, a session, a refusal; what was measured and allowed."""
 
 SETTINGS = Topic("/motioncue/settings", "motioncue/msg/Settings", "int64 time\nint64 number\nstring profile")
-"""The profile in force from a time on, as JSON of its resolved tables; a run begins with number 0, each retune adds one."""
+"""The profile in force from a time on, as JSON of its tables; a run begins with number 0, each retune adds one."""
 
 TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, TICK, EVENT, SETTINGS)}
 """Every topic by name."""

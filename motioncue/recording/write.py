@@ -1,5 +1,6 @@
 """Recordings are written here: one MCAP file, whole up to its newest second whatever happens to the process."""
 
+import contextlib
 import json
 import os
 import platform
@@ -72,8 +73,8 @@ class RecordingWriter:
 
     Notes
     -----
-    Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; the file is
-    then to be left as it is.
+    Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; the
+    file is then to be left as it is.
     """
 
     def __init__(
@@ -109,9 +110,8 @@ class RecordingWriter:
 
     def _add(self, topic: Topic, time: int, payload: bytes) -> None:
         stamp = max(time + self._epoch, 0)
-        self._writer.add_message(
-            self._channels[topic.name], stamp, payload, stamp, self.counts[topic.name] & 0xFFFFFFFF
-        )
+        number = self.counts[topic.name] & 0xFFFFFFFF
+        self._writer.add_message(self._channels[topic.name], stamp, payload, stamp, number)
         self.counts[topic.name] += 1
 
     def packages(self, packages: list[Package]) -> None:
@@ -177,10 +177,8 @@ class RecordingWriter:
 
     def abandon(self) -> None:
         """Close the file as it is, after a write that failed."""
-        try:
+        with contextlib.suppress(OSError):  # what was buffered finds no room either
             self._file.close()
-        except OSError:  # what was buffered finds no room either
-            pass
 
     def __enter__(self) -> "RecordingWriter":
         """Return itself."""

@@ -98,7 +98,7 @@ class Recorder:
     force : bool
         Replace a file that exists.
     last_s : float, optional
-        Keep only so much in memory [s], and write it when `keep` is called and at the end; None writes everything as it comes.
+        Keep only so much in memory [s], and write it when `keep` is called and at the end; None writes all as it comes.
     roll_s, roll_bytes : float, int, optional
         Begin another file after so long [s], or when one has grown so large [bytes].
     about : mapping of str to str
@@ -111,7 +111,7 @@ class Recorder:
 
     Notes
     -----
-    Whatever happens to the disk, the loops do not wait: their rings drop what finds no room, and `counts` says how much.
+    Whatever happens to the disk, the loops do not wait: rings drop what finds no room, and `counts` says how much.
     """
 
     def __init__(

@@ -1,9 +1,9 @@
 """What a recording holds: one topic a record, each a table that gives schema, bytes on disk and NumPy dtype.
 
 A recording is an MCAP file (https://mcap.dev/spec).  Every message is plain little-endian CDR with a ``ros2msg``
-schema, which Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8 bytes,
-so CDR pads nothing and the payload after its 4 header bytes is the record's own memory: schema and payload come from the
-NumPy dtype alone.
+schema, which Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8
+bytes, so CDR pads nothing and the payload after its 4 header bytes is the record's own memory: schema and payload come
+from the NumPy dtype alone.
 """
 
 import struct

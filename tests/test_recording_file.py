@@ -1,4 +1,4 @@
-"""Recordings as files: what goes in comes out, other programs read them, and damage costs no more than what is damaged."""
+"""Recordings as files: what goes in comes out, other programs read them, damage costs what is damaged and no more."""
 
 import io
 import struct
@@ -152,10 +152,9 @@ def test_damage_anywhere_is_refused_or_reported_and_never_crashes(written, tmp_p
     broken.write_bytes(content)
     try:
         drive = read(broken)
-    except PacketError as error:
-        assert "recording" in str(error)
-    else:
-        assert drive.ticks.dtype == TICK_DTYPE
+    except PacketError:
+        return  # refused; any other exception fails the test
+    assert drive.ticks.dtype == TICK_DTYPE
 
 
 def test_a_huge_sparse_file_is_read_in_no_time(written, tmp_path):

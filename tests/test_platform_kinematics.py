@@ -6,7 +6,7 @@ import pytest
 from motioncue.kernels.platform import Kinematics
 
 # What a program that shares nothing with this project computed for two published hexapods: legs at neutral, and at surge
-# 0.1, sway -0.05, 0.08 m up, roll 3, pitch -4, yaw 5 degrees, from the right front leg clockwise seen from above.
+# 0.1, sway -0.05, 0.08 m up, roll 3, pitch -4, yaw 5 degrees, right front leg first, clockwise from above.
 HEXAPODS = {
     "dim": (
         (0.700, 0.250, 1.150, 0.250, 0.9055),

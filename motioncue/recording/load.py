@@ -313,7 +313,7 @@ def read(path: str | Path) -> Drive:
     Parameters
     ----------
     path : str or Path
-        An MCAP file that ``--record`` has written.
+        An MCAP file that ``--record`` has written, or a recording of ROS 2 with `sensor_msgs/msg/Imu`.
 
     Returns
     -------
@@ -324,7 +324,7 @@ def read(path: str | Path) -> Drive:
     Raises
     ------
     PacketError
-        If the file cannot be opened, is no MCAP file, or nothing of motioncue's can be read in it.
+        If the file cannot be opened, is no MCAP file, or there is no motion in it that can be read.
 
     Examples
     --------
@@ -334,9 +334,16 @@ def read(path: str | Path) -> Drive:
     file = McapFile(path)
     names = {name for name, _, _ in file.topics.values()}
     if not names & set(TOPICS):
-        what = f"topics {', '.join(sorted(names)[:5])}" if names else "no message that can be read"
-        lost = f" ({file.bad[0]})" if file.bad else ""
-        raise PacketError(f"recording {str(path)!r}: found {what}{lost}, allowed are topics of motioncue")
+        from motioncue.recording.ros2 import ros2_motion
+
+        try:
+            return Drive(ros2_motion(file), np.zeros(0, TICK_DTYPE), [], [], [], {}, tuple(file.bad))
+        except PacketError as error:
+            what = f"topics {', '.join(sorted(names)[:5])}" if names else "no message that can be read"
+            lost = f" ({file.bad[0]})" if file.bad else ""
+            raise PacketError(
+                f"recording {str(path)!r}: found {what}{lost}, allowed are topics of motioncue, or of ROS 2: {error}"
+            ) from error
     motion, ticks = file.rows(FRAME.name, MOTION_DTYPE), file.rows(TICK.name, TICK_DTYPE)
     packages = _decoded(file, PACKAGE.name, decode_package)
     events = _decoded(file, EVENT.name, decode_event)

@@ -136,10 +136,10 @@ def decode_event(payload: bytes) -> Event:
     body = _body(payload)
     try:
         time, detail, value, limit = struct.unpack_from("<qqdd", body)
-        texts, _ = _strings(body, 32, 4)
+        (what, reason, before, after), _ = _strings(body, 32, 4)
     except (struct.error, ValueError) as error:
         raise PacketError(f"{EVENT.name}: {error}") from error
-    return Event(time, *texts, detail=detail, value=value, limit=limit)
+    return Event(time, what, reason, before, after, detail, value, limit)
 
 
 def encode_settings(time: int, number: int, profile: str) -> bytes:

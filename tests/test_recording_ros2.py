@@ -79,7 +79,7 @@ def vector(values):
 
 
 def quaternion(roll=0.0, pitch=0.0, heading=0.0):
-    """Return x, y, z, w in REP 103 for right side down, nose up [rad] and a heading from north to the right [rad]."""
+    """Return x, y, z, w in REP 103 for right side down, nose up and a heading from north to the right [rad]."""
     yaw = np.pi / 2 - heading
     about = [(np.array([0, 0, 1]), yaw), (np.array([0, 1, 0]), -pitch), (np.array([1, 0, 0]), roll)]
     w, v = 1.0, np.zeros(3)
@@ -139,7 +139,7 @@ def test_at_rest_nothing_is_felt_whatever_the_attitude(recording):
     attitudes = rng.uniform(-1, 1, (20, 3)) * [2.5, 1.3, 3.0]
     messages = []
     for i, (roll, pitch, heading) in enumerate(attitudes):
-        # An accelerometer at rest reads g along the world's up: nose up gives +x, left side up (right side down) gives +y.
+        # At rest it reads g along the world's up axis: nose up gives +x, right side down +y.
         force = G * np.array([np.sin(pitch), np.sin(roll) * np.cos(pitch), np.cos(roll) * np.cos(pitch)])
         messages.append(imu(i * 0.1, quaternion(roll, pitch, heading), force, (0, 0, 0)))
     motion = read(recording(messages)).motion

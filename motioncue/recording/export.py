@@ -30,7 +30,9 @@ WHAT = ("ticks", "frames", "events")
 
 
 def columns(rows: npt.NDArray[np.void]) -> list[tuple[str, str, npt.NDArray[Any]]]:
-    """Return name, unit and values of each column of a record array; nested records give ``motion_surge`` and the like.
+    """Return name, unit and values of each column of records.
+
+    Nested records give columns such as ``motion_surge``.
 
     Parameters
     ----------

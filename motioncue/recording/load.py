@@ -75,7 +75,13 @@ class Drive(NamedTuple):
 
 
 def is_mcap(data: bytes) -> bool:
-    """Say whether these first bytes of a file are those of an MCAP file."""
+    """Say whether a file is an MCAP file.
+
+    Parameters
+    ----------
+    data : bytes
+        Its first bytes, eight at least.
+    """
     return data.startswith(MAGIC)
 
 

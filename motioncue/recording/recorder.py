@@ -148,7 +148,7 @@ class Recorder:
         return list(self._written)
 
     def counts(self) -> dict[str, int]:
-        """Return how many packages, ticks, frames and events have been recorded, and how many records were lost."""
+        """Return how much has been recorded of each kind, and how many records were lost."""
         return {**self._totals, "lost": self._lost + sum(ring.lost for ring in self._rings)}
 
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:

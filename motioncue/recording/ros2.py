@@ -1,8 +1,8 @@
-"""Recordings of robots and research vehicles: `sensor_msgs/Imu` and `nav_msgs/Odometry` as motion, without ROS.
+"""Recordings of ROS 2, as robots and research vehicles make them, read as motion without ROS.
 
 Layouts: the message definitions of ROS 2's common_interfaces (sensor_msgs/msg/Imu, nav_msgs/msg/Odometry), as plain
-little-endian CDR.  Axes: REP 103: the body is x forward, y left, z up, the world x east, y north, z up; an accelerometer
-at rest reads +g along z (sensor_msgs/msg/Imu, REP 145).
+little-endian CDR.  Axes: REP 103: the body is x forward, y left, z up, the world x east, y north, z up.  An
+accelerometer at rest reads +g along z (REP 145).
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""What a recording holds: one topic a record, each a table that gives schema, bytes on disk and NumPy dtype.
+"""What a recording holds: for each topic its schema, its bytes on disk and its NumPy dtype.
 
 A recording is an MCAP file (https://mcap.dev/spec).  Every message is plain little-endian CDR with a ``ros2msg``
 schema, which Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8

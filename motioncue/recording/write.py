@@ -1,4 +1,4 @@
-"""Recordings are written here: one MCAP file, whole up to its newest second whatever happens to the process."""
+"""The writer of recordings: an MCAP file that is whole up to its newest second, whatever happens."""
 
 import contextlib
 import json
@@ -115,21 +115,45 @@ class RecordingWriter:
         self.counts[topic.name] += 1
 
     def packages(self, packages: list[Package]) -> None:
-        """Write packages as they came."""
+        """Write packages as they came.
+
+        Parameters
+        ----------
+        packages : list of Package
+            In order of time.
+        """
         for package in packages:
             self._add(PACKAGE, package.time, encode_package(package))
 
     def events(self, events: list[Event]) -> None:
-        """Write what happened."""
+        """Write what happened.
+
+        Parameters
+        ----------
+        events : list of Event
+            In order of time.
+        """
         for event in events:
             self._add(EVENT, event.time, encode_event(event))
 
     def frames(self, motion: npt.NDArray[np.void]) -> None:
-        """Write the motion of frames: ndarray of MOTION_DTYPE."""
+        """Write the motion of frames.
+
+        Parameters
+        ----------
+        motion : ndarray of MOTION_DTYPE, shape (n,)
+            In order of time.
+        """
         self._rows(FRAME, motion, motion["time"])
 
     def ticks(self, ticks: npt.NDArray[np.void]) -> None:
-        """Write ticks: ndarray of TICK_DTYPE."""
+        """Write ticks.
+
+        Parameters
+        ----------
+        ticks : ndarray of TICK_DTYPE, shape (n,)
+            In order of time.
+        """
         self._rows(TICK, ticks, ticks["deadline"])
 
     def _rows(self, topic: Topic, rows: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> None:
@@ -153,7 +177,13 @@ class RecordingWriter:
         self._add(SETTINGS, time, encode_settings(time, number, json.dumps(profile)))
 
     def flush(self) -> None:
-        """Make everything so far readable, whatever happens next; OSError if the file has been removed or is full."""
+        """Make everything so far readable, whatever happens next.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file has been removed or replaced; any other OSError if the system refuses to write.
+        """
         self._writer.flush()
         found = os.fstat(self._file.fileno())
         try:

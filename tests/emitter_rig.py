@@ -16,7 +16,8 @@ PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driv
 
 
 def profile(name="ccd-dk", **source):
-    return motioncue.load_profile(name, *(f"source.{key}={value}" for key, value in source.items()))
+    """Return a profile without bounds: what is looked at is what comes before them."""
+    return motioncue.load_profile(name, "limits=none", *(f"source.{key}={value}" for key, value in source.items()))
 
 
 DIRECT, WASHOUT = profile(), profile("ccd-dk-washout")

@@ -41,6 +41,7 @@ class Rig:
         source = {"hold_s": 5.0, "fade_s": 0.1, **source}
         profile = motioncue.load_profile(
             name,
+            "limits=none",  # what is looked at is what comes before them
             f"source.endpoint={self.url}",
             *(f"source.{key}={value}" for key, value in source.items()),
             f"output.motion={self.motion.url}",

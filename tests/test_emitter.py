@@ -299,7 +299,7 @@ def test_park_fades_to_neutral_in_spite_of_frames_and_back():
 
 @pytest.mark.parametrize("moving", [True, False])
 def test_stop_fades_to_neutral_and_then_ends(moving):
-    rig = Rig()
+    rig = Rig(motioncue.load_profile("ccd-dk"))
     if moving:
         rig.frames_for(2)
     rig.emitter.stop()
@@ -317,7 +317,7 @@ def test_stop_fades_to_neutral_and_then_ends(moving):
 
 
 def test_stop_during_a_fade_goes_on_with_it():
-    rig = Rig().frames_for(2).silence_for(0.5)
+    rig = Rig(motioncue.load_profile("ccd-dk")).frames_for(2).silence_for(0.5)
     rig.emitter.stop()
     rig.emitter.run()
     weight = rig.trace["weight"]

@@ -186,8 +186,9 @@ cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
             target = s.limits[i].state.target
             wanted = target + short_way(channel[0] - target)
             if limiter_step(&s.limits[i], &wanted):
-                channel[0] = short_way(wanted)
+                channel[0] = wanted
                 mc_count(&s.acted[i], 1)
+            channel[0] = short_way(channel[0])
         elif s.leans[i]:
             wanted = lean(channel[0])
             if limiter_step(&s.limits[i], &wanted) or wanted != channel[0]:

@@ -15,7 +15,6 @@
 #include "motioncue/kernels/filters.h"
 #include "motioncue/kernels/washout.h"
 
-enum { MC_WASHOUT_SIZE = sizeof(mc_Washout) / sizeof(double) };
 #undef LANES
 #undef NAME
 #include "motioncue/kernels/real.h"

@@ -299,13 +299,13 @@ cdef class Emitter:
         cdef Cue* cue = &self._actuation.cue
         cdef double* channels = <double*>cue
         if step.begin:
-            algorithm.reset(algorithm.memory)           # from rest, with no memory of an older drive
+            algorithm.reset(algorithm.state)           # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
             self._splice.position = 1.0
         if s.fade.position > 0.0:
             if s.state != FAULT:
-                algorithm.step(algorithm.memory, &self._bridge.motion, cue)
+                algorithm.step(algorithm.state, algorithm.coeffs, &self._bridge.motion, cue)
                 if finite(cue):
                     self._good = cue[0]
                 elif not s.faulted:

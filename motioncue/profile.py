@@ -21,11 +21,13 @@ else:
     import tomli as tomllib
 
 __all__ = [
+    "UNWATCHED",
     "Limits",
     "Output",
     "Profile",
     "Source",
     "Supervisor",
+    "Watch",
     "builtin_profiles",
     "parse_profile",
     "profile_text",
@@ -50,10 +52,6 @@ class Source(Table, frozen=True, kw_only=True):
     """Delay of what is derived from velocity or attitude [s]."""
     bridge: Literal["hold", "linear", "predict"] = "predict"
     """What a tick makes of the frames before it: the newest, a line one frame late, or what they lead to by now."""
-    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
-    """How long the last motion is held when no frame comes [s]."""
-    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
-    """How long the way to neutral takes after that, and the way back [s]."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -87,7 +85,16 @@ class Output(Table, frozen=True, kw_only=True):
 
 
 class Supervisor(Table, frozen=True, kw_only=True):
-    """What a car cannot do: beyond it, the motion is not one drive any more."""
+    """How the platform is held and faded when the motion ends."""
+
+    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
+    """How long the last motion is held when no frame comes [s]."""
+    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
+    """How long the way to neutral takes after that, and the way back [s]."""
+
+
+class Watch(Table, frozen=True, kw_only=True):
+    """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
     max_acceleration_m_s2: Positive = 80.0
     """Largest believable acceleration [m/s^2]."""
@@ -99,6 +106,10 @@ class Supervisor(Table, frozen=True, kw_only=True):
     """How unevenly frames may arrive [s]."""
     frame_jump_s: Positive = 2.0
     """Largest change of the simulator's frame time [s]."""
+
+
+UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
+"""Thresholds that no frame exceeds."""
 
 
 class AccelerationBounds(Table, frozen=True, kw_only=True):
@@ -175,6 +186,7 @@ class Profile(Table, frozen=True, kw_only=True):
     source: Source
     cueing: Cueing
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
+    watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
     limits: Limits = Limits()
     description: str = ""
@@ -192,6 +204,11 @@ class Profile(Table, frozen=True, kw_only=True):
 
 
 LARGEST = 1_000_000  # characters of a profile
+
+MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
+    f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
+}
+"""Keys that had another place in earlier profiles, and their place now."""
 
 _PACKAGE = resources.files("motioncue.profiles")
 
@@ -254,7 +271,10 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         _refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {explain(error, tables, Profile)}{_preset_hint(error, tables)}") from error
+        message = explain(error, tables, Profile)
+        moved = MOVED.get(message.partition(":")[0])
+        place = f"; it is {moved} now" if moved else ""
+        raise ConfigError(f"{name}: {message}{place}{_preset_hint(error, tables)}") from error
     except ConfigError:
         raise
     except ValueError as error:  # of the TOML reader; a number of too many digits is one too
@@ -270,7 +290,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     path = key.strip().split(".")
     if not equals or not all(path) or "\n" in text:
-        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as source.hold_s=0.2")
+        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
     try:
         override.encode()
     except UnicodeEncodeError as error:

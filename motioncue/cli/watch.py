@@ -172,7 +172,7 @@ def _watch(
     keys: Keys,
     duration_s: float | None,
 ) -> float:
-    fade_s = engine.profile.source.fade_s
+    fade_s = engine.profile.supervisor.fade_s
     start = time.monotonic()
     park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
     operator = "engage"

@@ -61,8 +61,8 @@ class Pipeline:
             period_ns=period_ns_of(profile),
             limits=self._limits,
             bridge=source.bridge,
-            hold_s=source.hold_s,
-            fade_s=source.fade_s,
+            hold_s=profile.supervisor.hold_s,
+            fade_s=profile.supervisor.fade_s,
             trace=trace,
         )
 

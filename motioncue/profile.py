@@ -5,14 +5,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from motioncue.errors import ConfigError, meant, not_among
 from motioncue.explain import explain
 from motioncue.packets import PacketTable
-from motioncue.presets import CLASSICAL
+from motioncue.settings import ALGORITHMS, Cueing
+from motioncue.settings.table import Positive, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,31 +21,22 @@ else:
     import tomli as tomllib
 
 __all__ = [
-    "Axis",
-    "Classical",
-    "Direct",
+    "UNWATCHED",
     "Limits",
     "Output",
     "Profile",
-    "RotationAxis",
     "Source",
     "Supervisor",
-    "Tilt",
-    "TranslationAxis",
+    "Watch",
     "builtin_profiles",
     "parse_profile",
     "profile_text",
 ]
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A table of a profile: a key that it does not have is refused."""
-
-
-class Source(_Table, frozen=True, kw_only=True):
+class Source(Table, frozen=True, kw_only=True):
     """The simulator."""
 
     system: str
@@ -60,13 +52,9 @@ class Source(_Table, frozen=True, kw_only=True):
     """Delay of what is derived from velocity or attitude [s]."""
     bridge: Literal["hold", "linear", "predict"] = "predict"
     """What a tick makes of the frames before it: the newest, a line one frame late, or what they lead to by now."""
-    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
-    """How long the last motion is held when no frame comes [s]."""
-    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
-    """How long the way to neutral takes after that, and the way back [s]."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the system's own document leaves open; see `motioncue profiles`."""
 
     @property
@@ -75,63 +63,7 @@ class Source(_Table, frozen=True, kw_only=True):
         return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
 
 
-class Axis(_Table, frozen=True, kw_only=True):
-    """A washed-out axis."""
-
-    gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
-    order: Literal[1, 2, 3] = 2
-    cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural (first order: break) frequency of the high-pass filter [Hz]."""
-    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
-    """Damping ratio of the second-order section."""
-    break_hz: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
-    """Break frequency of the third order's extra section [Hz]; no other order uses it."""
-
-
-class TranslationAxis(Axis, frozen=True, kw_only=True):
-    """Surge, sway or heave."""
-
-    limit_m_s2: Positive | None = None
-    """Largest scaled input [m/s^2]; none if left out."""
-
-
-class RotationAxis(Axis, frozen=True, kw_only=True):
-    """Roll, pitch or yaw."""
-
-    limit_deg_s: Positive | None = None
-    """Largest scaled input [deg/s]; none if left out."""
-
-
-class Tilt(_Table, frozen=True, kw_only=True):
-    """Tilt coordination: sustained specific force as platform tilt."""
-
-    surge_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    sway_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural frequencies of the low-pass filters [Hz]."""
-    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
-    rate_limit_deg_s: Positive | None = None
-    """Largest tilt rate [deg/s]; none if left out."""
-
-
-class Direct(_Table, frozen=True, tag_field="algorithm", tag="direct"):
-    """Body frame straight through."""
-
-
-class Classical(_Table, frozen=True, kw_only=True, tag_field="algorithm", tag="classical"):
-    """Classical washout; a preset fills whatever is not given."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = CLASSICAL
-    preset: str | None = None
-    surge: TranslationAxis
-    sway: TranslationAxis
-    heave: TranslationAxis
-    roll: RotationAxis
-    pitch: RotationAxis
-    yaw: RotationAxis
-    tilt: Tilt
-
-
-class Output(_Table, frozen=True, kw_only=True):
+class Output(Table, frozen=True, kw_only=True):
     """The platform."""
 
     system: str = "custom"
@@ -152,8 +84,17 @@ class Output(_Table, frozen=True, kw_only=True):
     """Keep the process in memory: no tick waits for a page."""
 
 
-class Supervisor(_Table, frozen=True, kw_only=True):
-    """What a car cannot do: beyond it, the motion is not one drive any more."""
+class Supervisor(Table, frozen=True, kw_only=True):
+    """How the platform is held and faded when the motion ends."""
+
+    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
+    """How long the last motion is held when no frame comes [s]."""
+    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
+    """How long the way to neutral takes after that, and the way back [s]."""
+
+
+class Watch(Table, frozen=True, kw_only=True):
+    """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
     max_acceleration_m_s2: Positive = 80.0
     """Largest believable acceleration [m/s^2]."""
@@ -167,11 +108,14 @@ class Supervisor(_Table, frozen=True, kw_only=True):
     """Largest change of the simulator's frame time [s]."""
 
 
+UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
+"""Thresholds that no frame exceeds."""
+
 Bound = Positive | None
 Free = Literal["none"]
 
 
-class AccelerationBounds(_Table, frozen=True, kw_only=True):
+class AccelerationBounds(Table, frozen=True, kw_only=True):
     """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md gives the reasons at length."""
 
     value_m_s2: Positive = 25.0
@@ -190,7 +134,7 @@ class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
     """A kerb at speed; half of what injures a spine (Dynamic Response Index), even as a square wave at its resonance."""
 
 
-class AngleBounds(_Table, frozen=True, kw_only=True):
+class AngleBounds(Table, frozen=True, kw_only=True):
     """Bounds of roll or pitch, and of their derivatives as sent."""
 
     value_deg: Positive = 60.0
@@ -213,7 +157,7 @@ class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
     """That rate within one packet."""
 
 
-class RateBounds(_Table, frozen=True, kw_only=True):
+class RateBounds(Table, frozen=True, kw_only=True):
     """Bounds of an angular rate, and of its derivatives as sent."""
 
     value_deg_s: Positive = 300.0
@@ -224,7 +168,7 @@ class RateBounds(_Table, frozen=True, kw_only=True):
     jerk_deg_s4: Bound = None
 
 
-class DisplacementBounds(_Table, frozen=True, kw_only=True):
+class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Bounds of a displacement, and of its derivatives as sent."""
 
     value_m: Positive = 10.0
@@ -236,7 +180,7 @@ class DisplacementBounds(_Table, frozen=True, kw_only=True):
     jerk_m_s3: Bound = None
 
 
-class Limits(_Table, frozen=True, kw_only=True):
+class Limits(Table, frozen=True, kw_only=True):
     """Bounds that what is sent keeps, whatever comes in.
 
     What is left out has its default; `"none"` in place of a channel's table frees that channel.
@@ -256,12 +200,13 @@ class Limits(_Table, frozen=True, kw_only=True):
     heave_displacement: DisplacementBounds | Free = DisplacementBounds()
 
 
-class Profile(_Table, frozen=True, kw_only=True):
+class Profile(Table, frozen=True, kw_only=True):
     """Everything a run needs."""
 
     source: Source
-    cueing: Direct | Classical
+    cueing: Cueing
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
+    watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
     limits: Limits | Free = Limits()
     """Bounds of what is sent; `"none"` bounds nothing."""
@@ -295,6 +240,11 @@ class Profile(_Table, frozen=True, kw_only=True):
 
 
 LARGEST = 1_000_000  # characters of a profile
+
+MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
+    f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
+}
+"""Keys that had another place in earlier profiles, and their place now."""
 
 _PACKAGE = resources.files("motioncue.profiles")
 
@@ -357,7 +307,10 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         _refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {explain(error, tables, Profile)}{_preset_hint(error, tables)}") from error
+        message = explain(error, tables, Profile)
+        moved = MOVED.get(message.partition(":")[0])
+        place = f"; it is {moved} now" if moved else ""
+        raise ConfigError(f"{name}: {message}{place}{_preset_hint(error, tables)}") from error
     except ConfigError:
         raise
     except ValueError as error:  # of the TOML reader; a number of too many digits is one too
@@ -373,7 +326,7 @@ def _override(tables: dict[str, Any], override: str) -> None:
     key, equals, text = override.partition("=")
     path = key.strip().split(".")
     if not equals or not all(path) or "\n" in text:
-        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as source.hold_s=0.2")
+        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
     try:
         override.encode()
     except UnicodeEncodeError as error:
@@ -400,20 +353,29 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fill_from_preset(tables: dict[str, Any]) -> None:
     cueing = tables.get("cueing")
-    if not isinstance(cueing, dict) or cueing.get("algorithm") != "classical" or "preset" not in cueing:
+    presets = _presets(tables)
+    if not isinstance(cueing, dict) or "preset" not in cueing or not presets:
         return
     preset = cueing["preset"]
-    if not isinstance(preset, str) or preset not in Classical.presets:
-        raise ConfigError(f"cueing.preset: {not_among(preset, Classical.presets)}")
-    tables["cueing"] = _merged(Classical.presets[preset], cueing)
+    if not isinstance(preset, str) or preset not in presets:
+        raise ConfigError(f"cueing.preset: {not_among(preset, presets)}")
+    tables["cueing"] = _merged(presets[preset], cueing)
+
+
+def _presets(tables: dict[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the presets of the algorithm that a profile names; none if it names none."""
+    cueing = tables.get("cueing")
+    name = cueing.get("algorithm") if isinstance(cueing, dict) else None
+    return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return how a washout is completed, if that is what is wrong."""
-    lacks = "missing required" in str(error) and "`$.cueing" in str(error) and "algorithm" in tables["cueing"]
-    if not lacks or "preset" in tables["cueing"]:
+    """Return how the settings of an algorithm are completed, if that is what is wrong."""
+    presets = _presets(tables)
+    lacks = "missing required" in str(error) and "`$.cueing" in str(error)
+    if not lacks or not presets or "preset" in tables["cueing"]:
         return ""
-    return f"; cueing.preset fills what is left out, allowed are {', '.join(Classical.presets)}"
+    return f"; cueing.preset fills what is left out, allowed are {', '.join(presets)}"
 
 
 def _refuse_not_finite(value: Any, path: str) -> None:

@@ -282,11 +282,11 @@ def stream_url(scheme, folder):
 
 
 @contextlib.contextmanager
-def serving(url, session, clock=None):
+def serving(url, session, clock=None, hosts=None):
     """Run a receiver for `session` at `url`; yield it; stop it, and show that it ended."""
-    listener = Listener(url)
+    listener = Listener(url, hosts)
     receiver = StreamReceiver(session, listener.server, clock or MonotonicClock())
-    thread = threading.Thread(target=receiver.run, daemon=True)
+    thread = threading.Thread(target=receiver.run, name="receiver", daemon=True)
     thread.start()
     try:
         yield receiver

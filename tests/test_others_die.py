@@ -35,7 +35,7 @@ listener.run()
 def settings_for(folder, motion):
     """Return a profile from a socket in `folder` to a UDP endpoint."""
     return load_profile(
-        "ccd-dk", f"source.endpoint=unix://{folder}/s", "source.fade_s=0.5", f"output.motion={motion}",
+        "ccd-dk", f"source.endpoint=unix://{folder}/s", "supervisor.fade_s=0.5", f"output.motion={motion}",
         f"output.gauges={somewhere()}",
     )  # fmt: skip
 

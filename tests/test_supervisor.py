@@ -13,6 +13,7 @@ from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.supervisor import TABLE, State
+from motioncue.profile import Watch
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.emitter import Emitter
 
@@ -63,7 +64,7 @@ class Rig:
             takes += vector(name, name)
         messages = Message(AXES, "axes"), Message(LOOSE, "motion", takes)
         self.session = Session([message.compiled() for message in messages], BodyStage())
-        self.session.watch(acceleration=math.inf, rate=math.inf)
+        self.session.watch(Watch(max_acceleration_m_s2=math.inf, max_rate_deg_s=math.inf))
         self.clock = FakeClock(START)
         self.emitter = Emitter(
             self.session, design(settings.cueing, 1e9 / PERIOD), self.clock,

@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import motioncue
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import Classical
+from motioncue.settings.classical import Classical
 
 G = 9.80665  # [m/s^2]
 PERIOD = 1e-9 * round(1e9 / 333.33)  # [s], the grid of the built-in profiles

@@ -267,7 +267,7 @@ class Checker:
         self.bench = bench
         self.done = 0
         profile = bench.profile
-        self.pace = min(1.0, round(1e9 / profile.output.rate_hz) * 1e-9 / profile.source.fade_s)
+        self.pace = min(1.0, round(1e9 / profile.output.rate_hz) * 1e-9 / profile.supervisor.fade_s)
         self.dt = round(1e9 / profile.output.rate_hz) * 1e-9
         self.bounds = profile.bounds()
         self.at = "OFFLINE"

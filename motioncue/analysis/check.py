@@ -17,6 +17,7 @@ from motioncue.analysis.signs import Finding, examine
 from motioncue.analysis.windows import Drive
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
+from motioncue.profile import Watch
 from motioncue.protocols.layout import Derivation
 
 __all__ = ["Report", "Timing", "check"]
@@ -68,6 +69,7 @@ def check(
     options: Mapping[str, Any] | None = None,
     *,
     acceleration: str = "native",
+    watch: Watch | None = None,
     rate_hz: float | None = None,
 ) -> Report:
     """Examine what a source sent.
@@ -84,6 +86,8 @@ def check(
         As ``source.options`` of the profile.
     acceleration : {"native", "from_velocity"}
         As ``source.acceleration`` of the profile.
+    watch : Watch, optional
+        As ``[watch]`` of the profile; the defaults of the type if not given.
     rate_hz : float, optional
         Frames a second [Hz], where neither `times_s` nor the packages say when they came.
 
@@ -96,7 +100,7 @@ def check(
     """
     module = protocols.source(system)
     now = msgspec.convert(dict(options or {}), module.Options)
-    source = _Source(module, packages, times_s, rate_hz)
+    source = _Source(module, packages, times_s, rate_hz, watch or Watch())
     drive, timing = source.read(now, acceleration)
     if timing.frames < 2:
         because = ", ".join(f"{count} {reason}" for reason, count in timing.rejected.items())
@@ -118,16 +122,23 @@ class _Source:
     """The packages of a source, read as often as one likes."""
 
     def __init__(
-        self, module: Any, packages: Sequence[bytes], times_s: Sequence[float] | None, rate_hz: float | None
+        self,
+        module: Any,
+        packages: Sequence[bytes],
+        times_s: Sequence[float] | None,
+        rate_hz: float | None,
+        watch: Watch,
     ) -> None:
         self.module = module
         self._packages = packages
         self._times = times_s
         self._rate_hz = rate_hz
+        self._watch = watch
 
     def read(self, options: Any, acceleration: str, most: int | None = None) -> tuple[Drive, Timing]:
         """Return the drive under a reading, and its timing."""
         intake = self.module.session(options, derivation=Derivation(acceleration))
+        intake.watch(self._watch)
         intake.begin(1)
         rows: list[Any] = []
         world: list[Any] = []
@@ -143,8 +154,7 @@ class _Source:
             before = intake.accepted
             intake.feed(package, now)
             if intake.accepted > before:
-                row = intake.newest()
-                rows.append(row)
+                rows.append(intake.frame())
                 world.append(intake.world())
                 part.append(sum(intake.discontinuities.values()))
         motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)

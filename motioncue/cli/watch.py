@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from motioncue import cueing
 from motioncue.cli.history import History, Rate
 from motioncue.cli.keys import Keys
 from motioncue.cli.live import CHANNELS, STATES, Transition, View, microseconds
@@ -27,9 +28,8 @@ TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 def path_of(profile: Profile) -> str:
     """Return in one line what is connected with what."""
-    algorithm = type(profile.cueing).__name__.lower()
     platforms = " + ".join(output.system for output in profile.outputs)
-    return f"{profile.name}: {profile.source.system} → {algorithm} → {platforms}"
+    return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
 
 
 def values_of(record: Any) -> dict[str, float]:
@@ -172,7 +172,7 @@ def _watch(
     keys: Keys,
     duration_s: float | None,
 ) -> float:
-    fade_s = engine.profile.source.fade_s
+    fade_s = engine.profile.supervisor.fade_s
     start = time.monotonic()
     park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
     operator = "engage"

@@ -10,6 +10,7 @@ An input that keeps the bounds by itself passes bit for bit.
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
+from motioncue.kernels.records cimport CHANNELS
 from motioncue.kernels.slot cimport mc_count
 
 
@@ -115,7 +116,7 @@ cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, doubl
 
 
 cdef enum:
-    LIMITS = 12             # the channels of a cue that move the platform
+    LIMITS = CHANNELS - 2   # the channels of a cue that move the platform: not speed and engine speed
 
 
 ctypedef struct LimitSet:

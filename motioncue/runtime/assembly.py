@@ -1,6 +1,5 @@
 """What a profile is made into: checked, and taken to the parts that loops are built of."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -160,14 +159,8 @@ def limits_of(profile: Profile) -> CueLimits:
 
 def session_of(profile: Profile) -> Intake:
     """Return the source's side that the profile describes."""
-    source, watch = profile.source, profile.supervisor
+    source = profile.source
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
     session: Intake = protocols.source(source.system).session(options_of(profile), source.head_m, derivation)
-    session.watch(
-        acceleration=watch.max_acceleration_m_s2,
-        rate=math.radians(watch.max_rate_deg_s),
-        frozen_s=watch.frozen_s,
-        slack_s=watch.jitter_s,
-        frame_jump_s=watch.frame_jump_s,
-    )
+    session.watch(profile.watch)
     return session

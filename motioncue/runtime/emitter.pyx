@@ -12,12 +12,15 @@ from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
-from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
+from motioncue.kernels.records cimport (
+    CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    tick_write,
+)
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
-    Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
+    Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.kernels.supervisor cimport (
     ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
@@ -38,9 +41,6 @@ __all__ = ["Emitter"]
 cdef enum:
     OUTPUTS = 16
     PACKET_BYTES = 512
-    CHANNELS = 14           # doubles of a cue, its time left out
-    ROLL = 3
-    YAW = 5
 
 
 ctypedef struct Sink:
@@ -135,7 +135,7 @@ cdef class Emitter:
     """
 
     cdef object _alive          # the objects that own what the next three point to
-    cdef Slot* _input           # of Motion: receiver to emitter
+    cdef PublicationSlot* _input    # receiver to emitter
     cdef Calls _calls
     cdef Time _time
     cdef Sink _sinks[OUTPUTS]
@@ -153,7 +153,7 @@ cdef class Emitter:
     cdef LimitSet* _limits
     cdef Tick _tick
     cdef Actuation _actuation
-    cdef Slot _newest           # of Tick: emitter to viewer
+    cdef TickSlot _newest       # emitter to viewer
     cdef Tick _viewed
     cdef Counts _counts
     cdef Histogram* _lateness
@@ -200,7 +200,7 @@ cdef class Emitter:
         self._bridge.kind = KINDS[bridge]
         self._splice.position = 1.0
         self._owned = []
-        slot_clear(&self._newest)
+        tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
         self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
@@ -251,7 +251,7 @@ cdef class Emitter:
         cdef int64_t now
         cdef int i
 
-        if slot_read(self._input, &s.input, sizeof(Publication)):
+        if publication_read(self._input, &s.input):
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
         s.still = at_neutral(self._limits)
@@ -299,13 +299,13 @@ cdef class Emitter:
         cdef Cue* cue = &self._actuation.cue
         cdef double* channels = <double*>cue
         if step.begin:
-            algorithm.reset(algorithm.memory)           # from rest, with no memory of an older drive
+            algorithm.reset(algorithm.state)           # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
             self._splice.position = 1.0
         if s.fade.position > 0.0:
             if s.state != FAULT:
-                algorithm.step(algorithm.memory, &self._bridge.motion, cue)
+                algorithm.step(algorithm.state, algorithm.coeffs, &self._bridge.motion, cue)
                 if finite(cue):
                     self._good = cue[0]
                 elif not s.faulted:
@@ -343,7 +343,7 @@ cdef class Emitter:
             mc_store(&self._counts.first, now)
         mc_store(&self._counts.last, now)
         mc_count(&self._counts.ticks, 1)
-        slot_write(&self._newest, &self._tick, sizeof(Tick))
+        tick_write(&self._newest, &self._tick)
         if self._traced < self._trace.shape[0]:
             self._trace[self._traced] = self._tick
             mc_store(&self._traced, self._traced + 1)
@@ -453,7 +453,7 @@ cdef class Emitter:
 
     def newest(self):
         """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
-        slot_read(&self._newest, &self._viewed, sizeof(Tick))
+        tick_read(&self._newest, &self._viewed)
         out = np.zeros(1, dtype=TICK_DTYPE)
         cdef Tick[::1] view = out
         view[0] = self._viewed

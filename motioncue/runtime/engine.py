@@ -62,8 +62,8 @@ class Pipeline:
             period_ns=period_ns_of(profile),
             limits=self._limits,
             bridge=source.bridge,
-            hold_s=source.hold_s,
-            fade_s=source.fade_s,
+            hold_s=profile.supervisor.hold_s,
+            fade_s=profile.supervisor.fade_s,
             trace=trace,
         )
 
@@ -316,6 +316,8 @@ MESSAGES = {
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
+    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",

@@ -5,14 +5,15 @@ import sys
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from motioncue.errors import ConfigError, meant, not_among
 from motioncue.explain import explain
 from motioncue.packets import PacketTable
-from motioncue.presets import CLASSICAL
+from motioncue.settings import ALGORITHMS, Cueing
+from motioncue.settings.table import Positive, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,32 +22,21 @@ else:
 
 __all__ = [
     "UNWATCHED",
-    "Axis",
-    "Classical",
-    "Direct",
     "Limits",
     "Output",
     "Profile",
-    "RotationAxis",
     "Source",
     "Supervisor",
-    "Tilt",
-    "TranslationAxis",
     "Watch",
     "builtin_profiles",
     "parse_profile",
     "profile_text",
 ]
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A table of a profile: a key that it does not have is refused."""
-
-
-class Source(_Table, frozen=True, kw_only=True):
+class Source(Table, frozen=True, kw_only=True):
     """The simulator."""
 
     system: str
@@ -64,7 +54,7 @@ class Source(_Table, frozen=True, kw_only=True):
     """What a tick makes of the frames before it: the newest, a line one frame late, or what they lead to by now."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the system's own document leaves open; see `motioncue profiles`."""
 
     @property
@@ -73,63 +63,7 @@ class Source(_Table, frozen=True, kw_only=True):
         return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
 
 
-class Axis(_Table, frozen=True, kw_only=True):
-    """A washed-out axis."""
-
-    gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
-    order: Literal[1, 2, 3] = 2
-    cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural (first order: break) frequency of the high-pass filter [Hz]."""
-    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
-    """Damping ratio of the second-order section."""
-    break_hz: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
-    """Break frequency of the third order's extra section [Hz]; no other order uses it."""
-
-
-class TranslationAxis(Axis, frozen=True, kw_only=True):
-    """Surge, sway or heave."""
-
-    limit_m_s2: Positive | None = None
-    """Largest scaled input [m/s^2]; none if left out."""
-
-
-class RotationAxis(Axis, frozen=True, kw_only=True):
-    """Roll, pitch or yaw."""
-
-    limit_deg_s: Positive | None = None
-    """Largest scaled input [deg/s]; none if left out."""
-
-
-class Tilt(_Table, frozen=True, kw_only=True):
-    """Tilt coordination: sustained specific force as platform tilt."""
-
-    surge_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    sway_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural frequencies of the low-pass filters [Hz]."""
-    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
-    rate_limit_deg_s: Positive | None = None
-    """Largest tilt rate [deg/s]; none if left out."""
-
-
-class Direct(_Table, frozen=True, tag_field="algorithm", tag="direct"):
-    """Body frame straight through."""
-
-
-class Classical(_Table, frozen=True, kw_only=True, tag_field="algorithm", tag="classical"):
-    """Classical washout; a preset fills whatever is not given."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = CLASSICAL
-    preset: str | None = None
-    surge: TranslationAxis
-    sway: TranslationAxis
-    heave: TranslationAxis
-    roll: RotationAxis
-    pitch: RotationAxis
-    yaw: RotationAxis
-    tilt: Tilt
-
-
-class Output(_Table, frozen=True, kw_only=True):
+class Output(Table, frozen=True, kw_only=True):
     """The platform."""
 
     system: str = "custom"
@@ -150,7 +84,7 @@ class Output(_Table, frozen=True, kw_only=True):
     """Keep the process in memory: no tick waits for a page."""
 
 
-class Supervisor(_Table, frozen=True, kw_only=True):
+class Supervisor(Table, frozen=True, kw_only=True):
     """How the platform is held and faded when the motion ends."""
 
     hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
@@ -159,7 +93,7 @@ class Supervisor(_Table, frozen=True, kw_only=True):
     """How long the way to neutral takes after that, and the way back [s]."""
 
 
-class Watch(_Table, frozen=True, kw_only=True):
+class Watch(Table, frozen=True, kw_only=True):
     """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
     max_acceleration_m_s2: Positive = 80.0
@@ -177,84 +111,105 @@ class Watch(_Table, frozen=True, kw_only=True):
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
 """Thresholds that no frame exceeds."""
 
-
-class AccelerationBounds(_Table, frozen=True, kw_only=True):
-    """Bounds of surge, sway or heave, and of their derivatives as sent."""
-
-    value_m_s2: Positive
-    rate_m_s3: Positive | None = None
-    acceleration_m_s4: Positive | None = None
-    jerk_m_s5: Positive | None = None
+Bound = Positive | None
+Free = Literal["none"]
 
 
-class AngleBounds(_Table, frozen=True, kw_only=True):
-    """Bounds of roll, pitch or yaw, and of their derivatives as sent."""
+class AccelerationBounds(Table, frozen=True, kw_only=True):
+    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md gives the reasons at length."""
 
-    value_deg: Positive
-    rate_deg_s: Positive | None = None
-    acceleration_deg_s2: Positive | None = None
-    jerk_deg_s3: Positive | None = None
+    value_m_s2: Positive = 25.0
+    """A rally car brakes and corners with up to 23; 2.5 g is within what amusement rides do to strapped-in people."""
+    rate_m_s3: Bound = 2500.0
+    """7.5 m/s^2 from packet to packet: what a rough road at 60 frames a second needs without prediction."""
+    acceleration_m_s4: Bound = 600_000.0
+    """5.4 m/s^2 more or less than from packet to packet before: a step takes two packets to begin and two to end."""
+    jerk_m_s5: Bound = None
 
 
-class RateBounds(_Table, frozen=True, kw_only=True):
+class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
+    """Bounds of heave, and of its derivatives as sent."""
+
+    value_m_s2: Positive = 30.0
+    """A kerb at speed; half of what injures a spine (Dynamic Response Index), even as a square wave at its resonance."""
+
+
+class AngleBounds(Table, frozen=True, kw_only=True):
+    """Bounds of roll or pitch, and of their derivatives as sent."""
+
+    value_deg: Positive = 60.0
+    """Steeper than any road or platform, and less than what lets a seated person hang in the belts."""
+    rate_deg_s: Bound = 300.0
+    """0.9 degrees from packet to packet: the fastest that a rally car's attitude changes between two frames."""
+    acceleration_deg_s2: Bound = 100_000.0
+    """0.9 degrees more or less than from packet to packet before: what an honest staircase at 60 frames a second needs."""
+    jerk_deg_s3: Bound = None
+
+
+class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
+    """Bounds of yaw, and of its derivatives as sent; it may go all the way round."""
+
+    value_deg: Positive = 180.0
+    """All the way round: a heading has no neutral side."""
+    rate_deg_s: Bound = 720.0
+    """Two turns a second, faster than any spin: what remains is a heading that flips when the nose passes the vertical."""
+    acceleration_deg_s2: Bound = 240_000.0
+    """That rate within one packet."""
+
+
+class RateBounds(Table, frozen=True, kw_only=True):
     """Bounds of an angular rate, and of its derivatives as sent."""
 
-    value_deg_s: Positive
-    rate_deg_s2: Positive | None = None
-    acceleration_deg_s3: Positive | None = None
-    jerk_deg_s4: Positive | None = None
+    value_deg_s: Positive = 300.0
+    """As fast as roll and pitch may change; a spin and a rollover reach 230."""
+    rate_deg_s2: Bound = 30_000.0
+    """90 deg/s from packet to packet: what derived rates need without prediction."""
+    acceleration_deg_s3: Bound = None
+    jerk_deg_s4: Bound = None
 
 
-class DisplacementBounds(_Table, frozen=True, kw_only=True):
+class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Bounds of a displacement, and of its derivatives as sent."""
 
-    value_m: Positive
-    rate_m_s: Positive | None = None
-    acceleration_m_s2: Positive | None = None
-    jerk_m_s3: Positive | None = None
+    value_m: Positive = 10.0
+    """Nothing that a platform has, but more than a washout asks for on a drive: put your platform's stroke here."""
+    rate_m_s: Bound = 10.0
+    """As for the value: put your platform's speed here."""
+    acceleration_m_s2: Bound = 30.0
+    """The seat's own acceleration on a platform that follows exactly: as for heave."""
+    jerk_m_s3: Bound = None
 
 
-class Limits(_Table, frozen=True, kw_only=True):
-    """Bounds that what is sent keeps, whatever comes in; a channel that is left out keeps its default."""
+class Limits(Table, frozen=True, kw_only=True):
+    """Bounds that what is sent keeps, whatever comes in.
 
-    surge: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    sway: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    heave: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    roll: AngleBounds | None = None
-    pitch: AngleBounds | None = None
-    yaw: AngleBounds | None = None
-    roll_rate: RateBounds | None = None
-    pitch_rate: RateBounds | None = None
-    yaw_rate: RateBounds | None = None
-    surge_displacement: DisplacementBounds | None = None
-    sway_displacement: DisplacementBounds | None = None
-    heave_displacement: DisplacementBounds | None = None
+    What is left out has its default; `"none"` in place of a channel's table frees that channel.
+    """
 
-    def bounds(self) -> dict[str, list[float | None]]:
-        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
-
-        None is no bound.
-        """
-        tables = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {
-            name: [
-                math.radians(value) if value is not None and "_deg" in key else value
-                for key, value in msgspec.structs.asdict(table).items()
-            ]
-            for name, table in tables.items()
-            if table is not None
-        }
+    surge: AccelerationBounds | Free = AccelerationBounds()
+    sway: AccelerationBounds | Free = AccelerationBounds()
+    heave: HeaveBounds | Free = HeaveBounds()
+    roll: AngleBounds | Free = AngleBounds()
+    pitch: AngleBounds | Free = AngleBounds()
+    yaw: HeadingBounds | Free = HeadingBounds()
+    roll_rate: RateBounds | Free = RateBounds()
+    pitch_rate: RateBounds | Free = RateBounds()
+    yaw_rate: RateBounds | Free = RateBounds()
+    surge_displacement: DisplacementBounds | Free = DisplacementBounds()
+    sway_displacement: DisplacementBounds | Free = DisplacementBounds()
+    heave_displacement: DisplacementBounds | Free = DisplacementBounds()
 
 
-class Profile(_Table, frozen=True, kw_only=True):
+class Profile(Table, frozen=True, kw_only=True):
     """Everything a run needs."""
 
     source: Source
-    cueing: Direct | Classical
+    cueing: Cueing
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
     watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
-    limits: Limits = Limits()
+    limits: Limits | Free = Limits()
+    """Bounds of what is sent; `"none"` bounds nothing."""
     description: str = ""
     name: str = ""
 
@@ -267,6 +222,21 @@ class Profile(_Table, frozen=True, kw_only=True):
     def rate_hz(self) -> float:
         """Ticks a second; every platform is sent to at each."""
         return self.outputs[0].rate_hz
+
+    def bounds(self) -> dict[str, list[float | None]]:
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
+
+        None is no bound.
+        """
+        tables = {} if self.limits == "none" else msgspec.structs.asdict(self.limits)
+        return {
+            name: [
+                math.radians(value) if value is not None and "_deg" in key else value
+                for key, value in msgspec.structs.asdict(table).items()
+            ]
+            for name, table in tables.items()
+            if table != "none"
+        }
 
 
 LARGEST = 1_000_000  # characters of a profile
@@ -383,20 +353,29 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fill_from_preset(tables: dict[str, Any]) -> None:
     cueing = tables.get("cueing")
-    if not isinstance(cueing, dict) or cueing.get("algorithm") != "classical" or "preset" not in cueing:
+    presets = _presets(tables)
+    if not isinstance(cueing, dict) or "preset" not in cueing or not presets:
         return
     preset = cueing["preset"]
-    if not isinstance(preset, str) or preset not in Classical.presets:
-        raise ConfigError(f"cueing.preset: {not_among(preset, Classical.presets)}")
-    tables["cueing"] = _merged(Classical.presets[preset], cueing)
+    if not isinstance(preset, str) or preset not in presets:
+        raise ConfigError(f"cueing.preset: {not_among(preset, presets)}")
+    tables["cueing"] = _merged(presets[preset], cueing)
+
+
+def _presets(tables: dict[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the presets of the algorithm that a profile names; none if it names none."""
+    cueing = tables.get("cueing")
+    name = cueing.get("algorithm") if isinstance(cueing, dict) else None
+    return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return how a washout is completed, if that is what is wrong."""
-    lacks = "missing required" in str(error) and "`$.cueing" in str(error) and "algorithm" in tables["cueing"]
-    if not lacks or "preset" in tables["cueing"]:
+    """Return how the settings of an algorithm are completed, if that is what is wrong."""
+    presets = _presets(tables)
+    lacks = "missing required" in str(error) and "`$.cueing" in str(error)
+    if not lacks or not presets or "preset" in tables["cueing"]:
         return ""
-    return f"; cueing.preset fills what is left out, allowed are {', '.join(Classical.presets)}"
+    return f"; cueing.preset fills what is left out, allowed are {', '.join(presets)}"
 
 
 def _refuse_not_finite(value: Any, path: str) -> None:

@@ -9,8 +9,10 @@ from helpers import BASE
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.profile import Classical, Direct, builtin_profiles, parse_profile, profile_text
+from motioncue.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.runtime.assembly import check, load_profile
+from motioncue.settings.classical import Classical
+from motioncue.settings.direct import Direct
 
 WASHOUT = "ccd-dk-washout"
 # The published sets, in rad/s as their sources give them: gains, natural frequencies, extra break, order.

@@ -10,6 +10,7 @@ An input that keeps the bounds by itself passes bit for bit.
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
+from motioncue.kernels.records cimport CHANNELS
 from motioncue.kernels.slot cimport mc_count
 
 
@@ -32,6 +33,9 @@ ctypedef struct LimiterState:
 ctypedef struct Limit:
     Bounds hard             # never exceeded
     Bounds plan             # a little inside: room for the time steps
+    double per_jerk         # of the plan: 1 / (2 jerk), 1 / (2 acceleration), acceleration / (2 jerk);
+    double per_acceleration # 0 if the channel stops at once
+    double ramp
     LimiterState state
 
 
@@ -80,6 +84,18 @@ cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noe
     return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
 
 
+cdef inline bint clearly_viable(const Limit* l, double x, double v, double a) noexcept nogil:
+    """Say whether the state can be braked below the bounds on either side, by an estimate that is quick and never too kind.
+
+    With p the rate once the push has ended, stopping takes p (p/A + A/J)/2 at most: that is the exact distance if the
+    brake is held at A, and exceeds it if the brake is not (the inequality of the arithmetic and the geometric mean).
+    """
+    cdef double push = fabs(a)
+    cdef double p = fabs(v) + push * (0.5 + l.per_jerk * push)
+    cdef double reach = fabs(x) + fabs(v) + p * (2.0 * l.per_jerk * push + l.per_acceleration * p + l.ramp)
+    return push <= l.plan.acceleration and p <= l.plan.rate and reach <= l.plan.value
+
+
 cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
     """Say whether push `j` leaves a state that can be braked below the bounds."""
     cdef double a = sign * (s.a + j)
@@ -100,13 +116,14 @@ cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, doubl
 
 
 cdef enum:
-    LIMITS = 12             # the channels of a cue that move the platform
+    LIMITS = CHANNELS - 2   # the channels of a cue that move the platform: not speed and engine speed
 
 
 ctypedef struct LimitSet:
     Limit limits[LIMITS]
     int channels[LIMITS]    # places among the doubles of a cue
     bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
+    bint leans[LIMITS]      # a roll that may not: beyond a right angle it is sent as the lean with the same sideways pull
     int64_t acted[LIMITS]   # ticks
     int64_t ticks
     int count
@@ -122,6 +139,9 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     cdef double j = a - s.a
     cdef double speed = goal - s.target
     s.target = goal
+    if not s.limiting and -l.hard.jerk <= j <= l.hard.jerk and clearly_viable(l, goal, v, a):
+        s.x, s.v, s.a = goal, v, a
+        return False
     if (
         -l.hard.jerk <= j <= l.hard.jerk
         and viable_above(b, goal, v, a)
@@ -140,19 +160,40 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     return True
 
 
+cdef inline double short_way(double angle) noexcept nogil:
+    """Return the angle within half a turn either way; one that is there already keeps its bits."""
+    return angle if -M_PI <= angle <= M_PI else remainder(angle, 2.0 * M_PI)
+
+
+cdef inline double lean(double roll) noexcept nogil:
+    """Return the lean within a right angle that has the sine of `roll`: gravity pulls sideways as it does in the car."""
+    if -0.5 * M_PI <= roll <= 0.5 * M_PI:
+        return roll
+    roll = short_way(roll)
+    if -0.5 * M_PI <= roll <= 0.5 * M_PI:
+        return roll
+    return M_PI - roll if roll > 0.0 else -M_PI - roll
+
+
 cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
     """Limit every bounded channel of a cue in place."""
     cdef double* channel
     cdef double target
-    cdef double turned
+    cdef double wanted
     cdef int i
     for i in range(s.count):
         channel = &channels[s.channels[i]]
         if s.turns[i]:
             target = s.limits[i].state.target
-            turned = target + remainder(channel[0] - target, 2.0 * M_PI)
-            if limiter_step(&s.limits[i], &turned):
-                channel[0] = remainder(turned, 2.0 * M_PI)
+            wanted = target + short_way(channel[0] - target)
+            if limiter_step(&s.limits[i], &wanted):
+                channel[0] = wanted
+                mc_count(&s.acted[i], 1)
+            channel[0] = short_way(channel[0])
+        elif s.leans[i]:
+            wanted = lean(channel[0])
+            if limiter_step(&s.limits[i], &wanted) or wanted != channel[0]:
+                channel[0] = wanted
                 mc_count(&s.acted[i], 1)
         elif limiter_step(&s.limits[i], channel):
             mc_count(&s.acted[i], 1)

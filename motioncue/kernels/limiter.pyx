@@ -83,6 +83,9 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
         l.plan.jerk = h.jerk
         if h.rate == 2.0 * h.value:
             l.plan.rate = h.rate
+    l.per_jerk = 0.0 if h.stops_at_once else 0.5 / l.plan.jerk
+    l.per_acceleration = 0.0 if h.stops_at_once else 0.5 / l.plan.acceleration
+    l.ramp = 0.0 if h.stops_at_once else 0.5 * l.plan.acceleration / l.plan.jerk
     l.state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     return l
 
@@ -171,7 +174,8 @@ cdef class CueLimits:
             One that moves the platform.
         value : float
             Largest magnitude, in the channel's unit; must be > 0.  Pi or more for roll or yaw lets it go all the way
-            round, pi and -pi being one; the bounds of the derivatives hold across that line too.
+            round, pi and -pi being one; the bounds of the derivatives hold across that line too.  With a smaller bound,
+            a roll beyond a right angle is sent as the lean whose sine is the same: pi - roll, or -pi - roll.
         rate, acceleration, jerk : float or None
             Largest magnitude of its first three derivatives [per s, s^2, s^3]; must be > 0; None is no bound.
         dt : float
@@ -187,6 +191,7 @@ cdef class CueLimits:
             raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
         # No angle is beyond half a turn: such a bound leaves the axis free to go round, and only its motion is bounded.
         self.set.turns[self.set.count] = channel in ("roll", "yaw") and value >= M_PI * (1.0 - 1e-9)
+        self.set.leans[self.set.count] = channel == "roll" and not self.set.turns[self.set.count]
         if self.set.turns[self.set.count] and isfinite(value):
             value = ANY_ANGLE
         self.set.limits[self.set.count] = checked(value, rate, acceleration, jerk, dt)

@@ -28,7 +28,7 @@ cdef inline bint cueing_tick(const Cueing* c, const Motion* motion, Cue* cue) no
     """Do one tick on a thread that flushes denormals; False, and nothing is changed, if the motion is refused."""
     if not possible(motion):
         return False
-    c.algorithm.step(c.algorithm.memory, motion, cue)
+    c.algorithm.step(c.algorithm.state, c.algorithm.coeffs, motion, cue)
     limit_cue(c.limits, <double*>cue)
     cue.time = motion.time
     return True
@@ -44,7 +44,7 @@ cdef inline bint cueing_step(const Cueing* c, const Motion* motion, Cue* cue) no
 
 cdef inline void cueing_reset(const Cueing* c) noexcept nogil:
     """Forget the past; the next step starts from rest, and its limits at neutral."""
-    c.algorithm.reset(c.algorithm.memory)
+    c.algorithm.reset(c.algorithm.state)
     limits_rest(c.limits)
 
 

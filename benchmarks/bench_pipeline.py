@@ -14,8 +14,8 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.motion import CUE_DTYPE
 from motioncue.protocols.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.recording.replay import replay
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.replay import replay
 
 
 @pytest.fixture

@@ -8,12 +8,15 @@ from typing import Any, NamedTuple
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import TAPE_BYTES, duration_option, echo, json_option, logged, positive, print_json
+from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
+from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
 from motioncue.recording.read import parse_recording, quoted, read_bytes
+from motioncue.recording.recorder import RING_BYTES, sorted_out
+from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
@@ -207,7 +210,9 @@ def _live(
         intake = module.session(
             msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
         )
-        intake.record(TAPE_BYTES)
+        ring = RecordRing(RING_BYTES)
+        intake.record(ring)
+        heard: list[Package] = []
         reception = Reception(intake, endpoints, allow=source.allow)
         thread = threading.Thread(target=reception.run, name="motioncue check", daemon=True)
         thread.start()
@@ -216,6 +221,7 @@ def _live(
             shown = time.monotonic() + 5.0
             while not interrupts.count and time.monotonic() < end:
                 time.sleep(max(0.0, min(0.1, end - time.monotonic())))
+                heard += sorted_out(ring.take()).packages
                 if time.monotonic() > shown:
                     shown += 5.0
                     click.echo(f"  {intake.accepted} frames, {end - time.monotonic():.0f} s to go", err=True)
@@ -223,12 +229,12 @@ def _live(
             reception.stop()
             thread.join()
             reception.close()
-    tape = intake.recorded()
-    if not tape:
+    heard += sorted_out(ring.take()).packages
+    if not heard:
         unheard = f" but what was refused ({reasons(intake.rejected)})" if intake.rejected else ""
         raise PacketError(f"{', '.join(endpoints)}: nothing came{unheard} in {duration:g} s")
-    times = [(now - tape[0][0]) * 1e-9 for now, _ in tape]
-    packages = [package for _, package in tape]
+    times = [(package.time - heard[0].time) * 1e-9 for package in heard]
+    packages = [package.data for package in heard]
     return Heard(system, packages, times, profile, ", ".join(endpoints))
 
 

@@ -16,7 +16,6 @@ import click
 from motioncue import protocols
 
 __all__ = [
-    "TAPE_BYTES",
     "duration_option",
     "echo",
     "folded",
@@ -27,9 +26,6 @@ __all__ = [
     "print_json",
     "strict",
 ]
-
-TAPE_BYTES = 256 << 20
-"""For what a source says: ten minutes of the largest packets at 400 Hz, hours of any other."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 

@@ -9,6 +9,7 @@ from motioncue.kernels.body cimport BodyFrame
 from motioncue.intake.messages cimport Messages, Reply
 from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.kernels.slot cimport Event, Events
+from motioncue.kernels.ring cimport Ring
 from motioncue.intake.stages cimport Stages
 from motioncue.intake.watch cimport Watch
 
@@ -52,10 +53,8 @@ ctypedef struct IntakeState:
     PublicationSlot newest  # receiver to emitter
     Counters counters
     Events events
-    uint8_t* tape           # packages as they came: time, size, bytes; NULL if nobody wants them
-    int64_t tape_room       # [bytes]
-    int64_t tape_used
-    int64_t tape_missed     # packages that found no room
+    Ring* ring              # packages, frames and events go there as they come; NULL if nobody records
+    int endpoint            # that the newest package came to, for the record
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
@@ -70,3 +69,4 @@ cdef class Intake:
     cdef readonly int reply_port
     cdef object _tables     # own the rows that the messages point to
     cdef Event _event
+    cdef object _ring       # owns what `ring` points to

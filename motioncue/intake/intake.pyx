@@ -2,8 +2,8 @@
 
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp
 
 from math import radians
 
@@ -20,9 +20,11 @@ from motioncue.kernels.reasons cimport (
     SESSION_ENDED, TYPE,
 )
 from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
-from motioncue.kernels.slot cimport (
-    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release,
+from motioncue.kernels.ring cimport (
+    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RecordRing,
+    ring_write,
 )
+from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.intake.watch cimport watch_step
 
@@ -38,6 +40,8 @@ cdef double G = GRAVITY
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
     cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
     event_write(&s.events, &event)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
 
 
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
@@ -61,14 +65,23 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.watch.changes = 0
 
 
-cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
-    """Start afresh for a simulator that has just connected."""
+cdef void begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh: what comes is another drive."""
     forget(s)
     mc_count(&s.counters.sessions, 1)
     tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
+cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh for a simulator that has just connected."""
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_CONNECTED, now, b"", 0)
+    begin(s, now)
+
+
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_DISCONNECTED, now, b"", 0)
     tell(s, now, SESSION_ENDED, mc_load(&s.counters.sessions))
 
 
@@ -84,7 +97,7 @@ cdef void time_frame(IntakeState* s, int64_t now) noexcept nogil:
     if isfinite(s.said.stamp):
         s.said.frame_duration = s.said.stamp - s.before.stamp if s.watch.armed else 0.0
         if s.said.frame_duration < 0.0:     # the simulator's time has begun again
-            intake_begin(s, now)
+            begin(s, now)
             s.said.frame_duration = 0.0
     if s.began == 0:
         s.began = now
@@ -174,21 +187,11 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
         p.limit = s.watch.limit
         if not again:       # a freeze counts once
             mc_count(&s.counters.events[reason], 1)
+    p.count += 1
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_FRAME, s.motion.time, &s.motion, sizeof(Motion))
     if not s.alone:
         publication_write(&s.newest, &s.publication)
-
-
-cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
-    """Keep the package if there is room for it."""
-    cdef int64_t used = mc_load(&s.tape_used)
-    cdef int64_t n = size
-    if used + 16 + n > s.tape_room or mc_load(&s.tape_missed):    # the beginning whole instead of all with gaps
-        mc_count(&s.tape_missed, 1)
-        return
-    memcpy(s.tape + used, &now, 8)
-    memcpy(s.tape + used + 8, &n, 8)
-    memcpy(s.tape + used + 16, package, size)
-    mc_store_release(&s.tape_used, used + 16 + n)
 
 
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
@@ -208,8 +211,8 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
     cdef int near, reason
-    if s.tape != NULL:
-        put_on_tape(s, package, size, now)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     reason = find_message(&s.messages, package, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
@@ -311,47 +314,18 @@ cdef class Intake:
         self.intake.watch.frame_jump_s = thresholds.frame_jump_s
 
     def __dealloc__(self):
-        if self.intake != NULL:
-            free(self.intake.tape)
         free(self.intake)
 
-    def record(self, Py_ssize_t room):
-        """Keep the packages that come, until so many bytes are full; call it before anything comes.
+    def record(self, RecordRing ring not None):
+        """Put packages, frames and events into a ring as they come; call it before anything comes.
 
         Parameters
         ----------
-        room : int
-            For packages and 16 bytes more for each [bytes].
-
-        Raises
-        ------
-        RuntimeError
-            If it has been called before.
+        ring : RecordRing
+            Its writer's side belongs to the thread that feeds this source.
         """
-        if self.intake.tape != NULL:
-            raise RuntimeError("packages are being kept already")
-        self.intake.tape = <uint8_t*>malloc(max(room, 1))
-        if self.intake.tape == NULL:
-            raise MemoryError
-        self.intake.tape_room = room
-
-    def recorded(self):
-        """Return the packages kept so far: a list of (time [ns], bytes)."""
-        cdef int64_t end = mc_load_acquire(&self.intake.tape_used)
-        cdef int64_t place = 0
-        cdef int64_t now, size
-        out = []
-        while place < end:
-            memcpy(&now, self.intake.tape + place, 8)
-            memcpy(&size, self.intake.tape + place + 8, 8)
-            out.append((now, self.intake.tape[place + 16 : place + 16 + size]))
-            place += 16 + size
-        return out
-
-    @property
-    def unrecorded(self):
-        """How many packages came after the room for them was full."""
-        return mc_load(&self.intake.tape_missed)
+        self._ring = ring
+        self.intake.ring = &ring.ring
 
     def frame(self):
         """Return the frame of the package just accepted, believable or not: MOTION_DTYPE, shape (1,).

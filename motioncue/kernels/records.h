@@ -46,6 +46,7 @@ typedef struct { /* what the receiver hands to the emitter */
     double value, limit; /* what was measured, and what was allowed */
     int64_t changed;     /* when the motion last changed, or was a parked car's [ns] */
     int64_t frozen;      /* the simulator repeats itself, or its motion cannot be; `motion` is the last good one */
+    int64_t count;       /* of publications until this one */
 } Publication;
 
 typedef struct { /* what encoders read */
@@ -58,6 +59,8 @@ typedef struct {
     int64_t deadline; /* [ns] */
     int64_t lateness; /* [ns] */
     int64_t state;    /* a State of the supervisor */
+    int64_t frames;   /* publications until the one that the tick read; a replay feeds as many before it */
+    int64_t operation; /* what the operator wants: an Operator, plus ENGAGED_NOW if asked for since the tick before */
     double weight;    /* of the fade, 0 to 1 */
     Motion motion;
     Cue cue;

@@ -52,6 +52,7 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         double limit
         int64_t changed
         int64_t frozen
+        int64_t count
 
     ctypedef struct Actuation:
         Cue cue
@@ -64,6 +65,8 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         int64_t deadline
         int64_t lateness
         int64_t state
+        int64_t frames
+        int64_t operation
         double weight
         Motion motion
         Cue cue

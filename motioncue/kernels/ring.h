@@ -10,8 +10,18 @@
 #include <stdint.h>
 #include <string.h>
 #include "motioncue/kernels/atomics.h"
+enum { /* what a payload is, in the lowest byte of its kind */
+    RECORD_TICK = 1,         /* Tick */
+    RECORD_TRANSITION = 2,   /* Event */
+    RECORD_PACKAGE = 3,      /* the bytes of a package; the other bytes of the kind say which endpoint it came to */
+    RECORD_FRAME = 4,        /* Motion */
+    RECORD_HAPPENING = 5,    /* Event of the intake */
+    RECORD_CONNECTED = 6,    /* nothing: from here on the source is another one, or the same anew */
+    RECORD_DISCONNECTED = 7, /* nothing */
+    RECORD_ENDPOINT = 8      /* bits that the endpoint is shifted by */
+};
 typedef struct {
-    int32_t kind; /* what the payload is: the two sides agree on it */
+    int32_t kind;
     int32_t size; /* of the payload [bytes] */
     int64_t time; /* [ns] */
 } RingHead;       /* before every payload, which is padded to a multiple of 8 bytes */

@@ -4,8 +4,17 @@ from libc.stdint cimport int32_t, int64_t, uint8_t
 
 
 cdef extern from "motioncue/kernels/ring.h" nogil:
+    enum:
+        RECORD_TICK
+        RECORD_TRANSITION
+        RECORD_PACKAGE
+        RECORD_FRAME
+        RECORD_HAPPENING
+        RECORD_CONNECTED
+        RECORD_DISCONNECTED
+        RECORD_ENDPOINT
     ctypedef struct RingHead:
-        int32_t kind        # what the payload is
+        int32_t kind        # what the payload is: a RECORD_
         int32_t size        # of the payload [bytes]
         int64_t time        # [ns]
     ctypedef struct Ring:

@@ -1,9 +1,10 @@
 import numpy as np
 from typing_extensions import disjoint_base
 
-__all__ = ["HEAD_DTYPE", "RecordRing"]
+__all__ = ["HEAD_DTYPE", "KINDS", "RecordRing"]
 
 HEAD_DTYPE: np.dtype[np.void]
+KINDS: dict[str, int]
 
 @disjoint_base
 class RecordRing:

@@ -9,7 +9,13 @@ import numpy as np
 
 from motioncue.kernels.slot cimport mc_load
 
-__all__ = ["HEAD_DTYPE", "RecordRing"]
+__all__ = ["HEAD_DTYPE", "KINDS", "RecordRing"]
+
+KINDS = {
+    "tick": RECORD_TICK, "transition": RECORD_TRANSITION, "package": RECORD_PACKAGE, "frame": RECORD_FRAME,
+    "happening": RECORD_HAPPENING, "connected": RECORD_CONNECTED, "disconnected": RECORD_DISCONNECTED,
+}
+"""What a record is, in the lowest byte of its kind; the rest of a package's kind says which endpoint it came to."""
 
 HEAD_DTYPE = np.dtype([("kind", "i4"), ("size", "i4"), ("time", "i8")])
 """What stands before every payload: its kind, its size [bytes], its time [ns]; payloads are padded to 8 bytes."""

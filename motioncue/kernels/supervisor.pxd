@@ -44,6 +44,7 @@ cdef enum Operator:
     OPERATOR_WANTS_HOLD
     OPERATOR_WANTS_PARK
     OPERATOR_WANTS_END
+    ENGAGED_NOW = 8             # added to one of these in a tick: an operator has engaged since the tick before
 
 
 ctypedef struct Supervisor:

@@ -5,6 +5,7 @@ case, and ticks and frames become one array without a Python loop over messages.
 specification, "Records".
 """
 
+import io
 import json
 import os
 import struct
@@ -159,6 +160,8 @@ class McapFile:
     ----------
     path : str or Path
         The file.
+    data : bytes, optional
+        What is in it, if somebody has read it already.
 
     Raises
     ------
@@ -166,17 +169,17 @@ class McapFile:
         If it cannot be opened or is no MCAP file.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, data: bytes | None = None) -> None:
         self.bad: list[str] = []
         self.metadata: dict[str, dict[str, str]] = {}
         self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
         self.topics: dict[int, tuple[str, str, int]] = {}  # of each channel: topic, encoding, schema
         self._chunks: list[tuple[bytes, dict[int, npt.NDArray[np.int64]]]] = []  # unpacked; places by channel
         try:
-            with Path(path).open("rb") as file:
+            with Path(path).open("rb") if data is None else io.BytesIO(data) as file:
                 if file.read(len(MAGIC)) != MAGIC:
                     raise PacketError(f"recording {str(path)!r}: not an MCAP file")
-                self._read(file, os.fstat(file.fileno()).st_size)
+                self._read(file, file.seek(0, os.SEEK_END))
         except OSError as error:
             raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
 
@@ -234,6 +237,10 @@ class McapFile:
                 self.bad.append(f"in a chunk: {error}")
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         self._chunks.append((data, index))
+
+    def packages(self) -> list[Package]:
+        """Return the packages of a simulator, as they came."""
+        return _decoded(self, PACKAGE.name, decode_package)
 
     def payloads(self, topic: str) -> Iterator[bytes]:
         """Yield the payload of each message of a topic, in order of the file."""
@@ -351,7 +358,7 @@ def read(path: str | Path) -> Drive:
                 f"recording {str(path)!r}: found {what}{lost}, allowed are topics of motioncue, or of ROS 2: {error}"
             ) from error
     motion, ticks = file.rows(FRAME.name, MOTION_DTYPE), file.rows(TICK.name, TICK_DTYPE)
-    packages = _decoded(file, PACKAGE.name, decode_package)
+    packages = file.packages()
     events = _decoded(file, EVENT.name, decode_event)
     settings = [
         Settings(time, number, json.loads(text))

@@ -14,6 +14,7 @@ from motioncue.errors import PacketError
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import datagrams, is_capture
+from motioncue.recording.load import McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -81,7 +82,11 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     module = protocols.system(system)
     times, others = None, 0
     try:
-        if is_capture(data):
+        if is_mcap(data):
+            recorded = McapFile(name, data).packages()
+            packages = [package.data for package in recorded]
+            times = [(package.time - recorded[0].time) * 1e-9 for package in recorded]
+        elif is_capture(data):
             captured = datagrams(data)
             own = [datagram for datagram in captured if _belongs(module, datagram.payload)]
             packages = [datagram.payload for datagram in own]

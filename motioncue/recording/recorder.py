@@ -13,21 +13,21 @@ import numpy as np
 
 from motioncue.errors import ConfigError
 from motioncue.kernels.reasons import NAMES
-from motioncue.kernels.ring import HEAD_DTYPE, RecordRing
+from motioncue.kernels.ring import HEAD_DTYPE, KINDS, RecordRing
 from motioncue.kernels.supervisor import State
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.write import RecordingWriter
 
-__all__ = ["KINDS", "Batch", "Recorder", "sorted_out"]
+__all__ = ["RING_BYTES", "Batch", "Recorder", "sorted_out", "tick_ring_bytes"]
 
 log = logging.getLogger("motioncue")
 
+RING_BYTES = 8 << 20
+"""For what a source says: more than ten seconds of the largest packages at 400 Hz."""
+
 TAKE_S = 0.05  # how often the rings are emptied
 FLUSH_S = 1.0  # how much a crash can lose
-
-KINDS = {"tick": 1, "transition": 2, "package": 3, "frame": 4, "happening": 5}
-"""What a record in a ring is; the loops write the same numbers (``kernels/ring.h``)."""
 
 EVENT_DTYPE = np.dtype(
     [
@@ -41,6 +41,20 @@ EVENT_DTYPE = np.dtype(
     ]
 )
 """The payload of a transition and of a happening: ``Event`` of ``kernels/slot.h``."""
+
+
+_WHAT = {number: name for name, number in KINDS.items()}
+
+
+def tick_ring_bytes(rate_hz: float) -> int:
+    """Return the room that ticks need while a disk stalls for ten seconds [bytes].
+
+    Parameters
+    ----------
+    rate_hz : float
+        Ticks a second [Hz].
+    """
+    return round(10.0 * rate_hz) * (HEAD_DTYPE.itemsize + TICK_DTYPE.itemsize) + (64 << 10)
 
 
 class Batch(NamedTuple):
@@ -66,14 +80,17 @@ def sorted_out(data: bytes) -> Batch:
         kind, size, when = np.frombuffer(data, HEAD_DTYPE, 1, place)[0].tolist()
         payload = data[place + HEAD_DTYPE.itemsize : place + HEAD_DTYPE.itemsize + size]
         place += HEAD_DTYPE.itemsize + -(-size // 8) * 8
-        if kind == KINDS["tick"]:
+        what, endpoint = _WHAT[kind & 0xFF], kind >> 8
+        if what == "tick":
             ticks += payload
-        elif kind == KINDS["frame"]:
+        elif what == "frame":
             frames += payload
-        elif kind == KINDS["package"]:
-            packages.append(Package(when, int.from_bytes(payload[:8], "little"), payload[8:]))
+        elif what == "package":
+            packages.append(Package(when, endpoint, payload))
+        elif what in ("connected", "disconnected"):
+            events.append(Event(when, what, ""))
         else:
-            events.append(_event(payload, kind == KINDS["transition"]))
+            events.append(_event(payload, what == "transition"))
     return Batch(np.frombuffer(bytes(ticks), TICK_DTYPE), np.frombuffer(bytes(frames), MOTION_DTYPE), packages, events)
 
 
@@ -93,8 +110,8 @@ class Recorder:
         The file; a number is added to the name if it exists.
     rings : sequence of RecordRing
         What the loops fill.
-    settings : callable
-        Returns the profile in force, as tables.
+    settings : mapping
+        The profile in force at the beginning, as tables.
     force : bool
         Replace a file that exists.
     last_s : float, optional
@@ -118,7 +135,7 @@ class Recorder:
         self,
         path: str | Path,
         rings: list[RecordRing],
-        settings: Callable[[], Mapping[str, Any]],
+        settings: Mapping[str, Any],
         *,
         force: bool = False,
         last_s: float | None = None,
@@ -151,6 +168,13 @@ class Recorder:
         """Return how much has been recorded of each kind, and how many records were lost."""
         return {**self._totals, "lost": self._lost + sum(ring.lost for ring in self._rings)}
 
+    def summary(self) -> str:
+        """Return in words what has been recorded, and where."""
+        counts = self.counts()
+        what = f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages"
+        lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
+        return f"{what} in {', '.join(str(path) for path in self._written) or 'no file'}{lost}"
+
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
         """Note that another profile is in force.
 
@@ -180,7 +204,7 @@ class Recorder:
 
     def __enter__(self) -> "Recorder":
         """Make the file and begin."""
-        self._in_force = [(time.monotonic_ns(), 0, self._settings())]
+        self._in_force = [(time.monotonic_ns(), 0, self._settings)]
         if self._last_s is None:
             self._writer = self._open()
         elif not self._path.parent.is_dir():

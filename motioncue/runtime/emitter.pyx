@@ -16,6 +16,7 @@ from motioncue.kernels.records cimport (
     CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
+from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
@@ -23,7 +24,7 @@ from motioncue.kernels.slot cimport (
     Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.kernels.supervisor cimport (
-    ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
+    ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
     RUNNING, Step, Supervisor, supervise,
 )
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
@@ -176,6 +177,7 @@ cdef class Emitter:
     cdef Tick[::1] _trace
     cdef object _trace_array
     cdef int64_t _traced
+    cdef Ring* _ring            # every tick goes there too; NULL if nobody records
     cdef Events _transitions
     cdef Event _transition
     cdef int64_t _wanted        # by the operator
@@ -272,8 +274,11 @@ cdef class Emitter:
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
         s.still = at_neutral(self._limits)
-        s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
-        self._engages_seen = mc_load(&self._engages)
+        t.operation = s.wanted
+        if mc_load(&self._engages) != self._engages_seen:
+            self._engages_seen = mc_load(&self._engages)
+            s.reset = True
+            t.operation += ENGAGED_NOW
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
@@ -303,6 +308,7 @@ cdef class Emitter:
         t.deadline = self._deadline
         t.lateness = now - self._deadline
         t.state = s.state
+        t.frames = s.input.count
         t.weight = step.weight
         t.motion = self._bridge.motion
         self.account(now)
@@ -350,6 +356,8 @@ cdef class Emitter:
             self._deadline, step.reason, 0, step.before, self._supervisor.state, step.value, step.limit
         )
         event_write(&self._transitions, &self._transition)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TRANSITION, self._deadline, &self._transition, sizeof(Event))
 
     cdef void account(self, int64_t now) noexcept nogil:
         """Count and publish the tick that has just been sent."""
@@ -359,6 +367,8 @@ cdef class Emitter:
         mc_store(&self._counts.last, now)
         mc_count(&self._counts.ticks, 1)
         tick_write(&self._newest, &self._tick)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TICK, self._deadline, &self._tick, sizeof(Tick))
         if self._traced < self._trace.shape[0]:
             self._trace[self._traced] = self._tick
             mc_store(&self._traced, self._traced + 1)
@@ -387,6 +397,43 @@ cdef class Emitter:
                 or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and at_neutral(self._limits))
             ):
                 break
+        mc_restore_fpu(fpu)
+
+    def record(self, RecordRing ring not None):
+        """Put every tick and every change of state into a ring; call it before `run`.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            Its writer's side belongs to the thread that ticks.
+        """
+        self._owned.append(ring)
+        self._ring = &ring.ring
+
+    def replay_tick(self, int64_t index, int64_t deadline_ns, int64_t operation):
+        """Do one tick that has been recorded, with what the operator wanted then.
+
+        Parameters
+        ----------
+        index : int
+            Of the tick.
+        deadline_ns : int
+            Of the tick [ns].
+        operation : int
+            As in the recorded tick.
+        """
+        mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
+        if not self._stopping:
+            mc_store(&self._wanted, operation % ENGAGED_NOW)
+        if operation >= ENGAGED_NOW:
+            mc_count(&self._engages, 1)
+        self._index, self._deadline = index, deadline_ns
+        with nogil:
+            self.replayed()
+
+    cdef void replayed(self) noexcept nogil:
+        cdef uint64_t fpu = mc_flush_denormals()
+        self.tick()
         mc_restore_fpu(fpu)
 
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):

@@ -11,7 +11,7 @@ from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
-from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
+from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, lean_cue, limit_cue
 from motioncue.kernels.records cimport (
     CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
@@ -327,6 +327,7 @@ cdef class Emitter:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
+            lean_cue(self._limits, channels)    # before the fade: half a roll of pi is a right angle, half its lean is 0
             if step.weight != 1.0 and not step.begin:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))

@@ -33,6 +33,7 @@ log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
 
 class Pipeline:
@@ -178,8 +179,8 @@ class Engine:
                     opened.callback(sender.close)
                     tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((url, sender, address, *encoding))
-            for url, *each in senders:
+                    senders.append((url, (sender, address, *encoding)))
+            for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
@@ -272,11 +273,10 @@ class Engine:
 
     def _end(self) -> None:
         """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
-        for end, thread in zip(
-            (self._pipeline.emitter.stop, self._receiver.stop, self._ended.set), self._threads, strict=False
-        ):
+        ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
+        for (end, patience_s), thread in zip(ends, self._threads, strict=False):
             end()
-            thread.join()
+            thread.join(patience_s)
         self._ended.set()
         self._opened.close()
 

@@ -41,4 +41,5 @@ class Reason(IntEnum):
     OPERATOR_HOLD = 33
     OPERATOR_PARK = 34
     END_OF_RUN = 35
-    REASONS = 36
+    RETUNED = 36
+    REASONS = 37

@@ -67,6 +67,7 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         int64_t state
         int64_t frames
         int64_t operation
+        int64_t settings
         double weight
         Motion motion
         Cue cue

@@ -89,7 +89,7 @@ TICK_DTYPE = np.dtype(
         ("state", "i8"),  # of the supervisor (motioncue.kernels.supervisor.State)
         ("frames", "i8"),  # that the source had given when the tick read the newest: what a replay feeds before it
         ("operation", "i8"),  # what the operator wants: 0 engage, 1 hold, 2 park, 3 the end; 8 more if engaged just now
-        ("settings", "i8"),  # number of those in force: 0 at the beginning, then that of the newest change
+        ("settings", "i8"),  # number of the newest ones taken: 0 at the beginning, then that of a change
         ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # what the tick made of the frames until then; times are those of the newest
         ("cue", CUE_DTYPE),  # what the tick sent

@@ -25,6 +25,7 @@ __all__ = [
     "Limits",
     "Output",
     "Profile",
+    "Record",
     "Source",
     "Supervisor",
     "Watch",
@@ -93,6 +94,21 @@ class Supervisor(Table, frozen=True, kw_only=True):
     """How long the last motion is held when no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
     """How long the way to neutral takes after that, and the way back [s]."""
+
+
+class Record(Table, frozen=True, kw_only=True):
+    """What is kept of a run."""
+
+    file: str
+    """Where: an MCAP file; a number is added to the name of one that exists."""
+    force: bool = False
+    """Replace a file that exists."""
+    last_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] | None = None
+    """Keep only so much, in memory [s]; it is written at a fault, when the operator asks, and at the end."""
+    roll_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file after so long [s]."""
+    roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file when one has grown so large [MB]."""
 
 
 class Watch(Table, frozen=True, kw_only=True):
@@ -213,6 +229,7 @@ class Profile(Table, frozen=True, kw_only=True):
     supervisor: Supervisor = Supervisor()
     limits: Limits | Free = Limits()
     """Bounds of what is sent; `"none"` bounds nothing."""
+    record: Record | None = None
     description: str = ""
     name: str = ""
 

@@ -19,7 +19,7 @@ __all__ = ["KEYS", "EngineView", "path_of", "values_of", "watch"]
 PATIENCE = 3.0  # fades that the way to neutral may take before the engine is stopped anyway
 SHOWN = 20  # transitions that a view may show
 
-KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit"}
+KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit", "r": "keep"}
 """What each key asks for; to quit is to park and end."""
 
 LOST = {"send_errors": "not sent", "unheard": "nobody there"}
@@ -183,6 +183,9 @@ def _watch(
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
         asked = _asked(interrupts, keys)
+        if "keep" in asked:
+            engine.keep()
+            asked = [name for name in asked if name != "keep"]
         if "quit" in asked and not hurried:
             hurried = True
             park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * fade_s)

@@ -436,6 +436,11 @@ cdef class Intake:
         return mc_load(&self.intake.counters.accepted)
 
     @property
+    def published(self):
+        """Frames that have been handed on: those that gave a motion, repeats among them."""
+        return self.intake.publication.count
+
+    @property
     def others(self):
         """Packages of the system that carry no motion by themselves."""
         return mc_load(&self.intake.counters.others)

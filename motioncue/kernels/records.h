@@ -61,7 +61,7 @@ typedef struct {
     int64_t state;    /* a State of the supervisor */
     int64_t frames;   /* publications until the one that the tick read; a replay feeds as many before it */
     int64_t operation; /* what the operator wants: an Operator, plus ENGAGED_NOW if asked for since the tick before */
-    int64_t settings; /* number of those in force */
+    int64_t settings; /* number of the newest that were taken: what a replay posts before the tick */
     double weight;    /* of the fade, 0 to 1 */
     Motion motion;
     Cue cue;

@@ -152,6 +152,12 @@ cdef class Settings:
         )
 
 
+    @property
+    def number(self):
+        """How many settings were posted before these; it is known once they have been posted."""
+        return self.design.number
+
+
 cdef class Cueing:
     """Cueing that is stepped in a loop without the GIL, and whose settings anybody may change meanwhile.
 

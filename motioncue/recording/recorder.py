@@ -16,6 +16,7 @@ from motioncue.kernels.reasons import NAMES
 from motioncue.kernels.ring import HEAD_DTYPE, KINDS, RecordRing
 from motioncue.kernels.supervisor import State
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
+from motioncue.profile import Record
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.write import RecordingWriter
 
@@ -27,6 +28,7 @@ RING_BYTES = 8 << 20
 """For what a source says: more than ten seconds of the largest packages at 400 Hz."""
 
 TAKE_S = 0.05  # how often the rings are emptied
+PATIENCE_S = 10.0  # for a disk that does not answer at the end
 FLUSH_S = 1.0  # how much a crash can lose
 
 EVENT_DTYPE = np.dtype(
@@ -106,18 +108,12 @@ class Recorder:
 
     Parameters
     ----------
-    path : str or Path
-        The file; a number is added to the name if it exists.
+    record : Record or str or Path
+        What is to be kept, and where; or only where.
     rings : sequence of RecordRing
         What the loops fill.
     settings : mapping
         The profile in force at the beginning, as tables.
-    force : bool
-        Replace a file that exists.
-    last_s : float, optional
-        Keep only so much in memory [s], and write it when `keep` is called and at the end; None writes all as it comes.
-    roll_s, roll_bytes : float, int, optional
-        Begin another file after so long [s], or when one has grown so large [bytes].
     about : mapping of str to str
         Kept in the file.
 
@@ -133,18 +129,16 @@ class Recorder:
 
     def __init__(
         self,
-        path: str | Path,
+        record: Record | str | Path,
         rings: list[RecordRing],
         settings: Mapping[str, Any],
         *,
-        force: bool = False,
-        last_s: float | None = None,
-        roll_s: float | None = None,
-        roll_bytes: int | None = None,
         about: Mapping[str, str] | None = None,
     ) -> None:
-        self._path, self._rings, self._settings, self._force = Path(path), rings, settings, force
-        self._last_s, self._roll_s, self._roll_bytes = last_s, roll_s, roll_bytes
+        record = record if isinstance(record, Record) else Record(file=str(record))
+        self._path, self._rings, self._settings, self._force = Path(record.file), rings, settings, record.force
+        self._last_s, self._roll_s = record.last_s, record.roll_s
+        self._roll_bytes = None if record.roll_mb is None else round(1e6 * record.roll_mb)
         self._about = dict(about or {})
         self._epoch = time.time_ns() - time.monotonic_ns()
         self._writer: RecordingWriter | None = None
@@ -213,9 +207,11 @@ class Recorder:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Write what is left and close the file."""
+        """Write what is left and close the file; a disk that does not answer is not waited for."""
         self._stopping.set()
-        self._thread.join()
+        self._thread.join(PATIENCE_S)
+        if self._thread.is_alive():
+            log.error("recording: the disk does not answer; what it has not taken is lost")
 
     def _run(self) -> None:
         flushed = began = time.monotonic()

@@ -316,7 +316,7 @@ cdef class Emitter:
         t.lateness = now - self._deadline
         t.state = s.state
         t.frames = s.input.count
-        t.settings = self._number
+        t.settings = self._cued.next.number if self._cued.overlap else self._number
         t.weight = step.weight
         t.motion = self._bridge.motion
         self.account(now)

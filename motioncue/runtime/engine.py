@@ -2,18 +2,22 @@
 
 import logging
 import threading
+import time
 from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Limits, Profile, differences
+from motioncue.profile import Limits, Profile, Record, differences
+from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes
 from motioncue.runtime.assembly import (
     check,
     load_profile,
@@ -52,6 +56,7 @@ class Pipeline:
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         self._tuner = Tuner(profile)
         self.session = session_of(profile)
+        self.recorder: Recorder | None = None
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
@@ -69,6 +74,16 @@ class Pipeline:
 
     def _post(self, settings: Settings) -> None:
         self.emitter.retune(settings)
+        if self.recorder is not None:
+            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(settings.profile))
+
+    def record(self, record: Record, about: dict[str, str]) -> Recorder:
+        """Have both loops recorded; return the recorder, to be entered before they begin."""
+        ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
+        self.emitter.record(ticks)
+        self.session.record(source)
+        self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
+        return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
         """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
@@ -109,6 +124,7 @@ class Pipeline:
             "events": self.session.discontinuities,
             "limits": self.profile.bounds() or "none",
             "limited": self.emitter.settings.limits.shares(),
+            **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }
 
 
@@ -121,11 +137,13 @@ class Engine:
         A profile, or what `load_profile` takes.
     trace : int
         How many ticks to keep for `trace`, from the first on.
+    record : Record, str or Path, optional
+        What is recorded, and where; ``[record]`` of the profile if not given.
 
     Raises
     ------
     ConfigError
-        If the profile is refused.
+        If the profile is refused; when entered: if the recording cannot be made.
     EndpointError
         When entered: if the source's endpoint is in use or not to be had.
 
@@ -141,7 +159,9 @@ class Engine:
     ...     print(engine.stats())
     """
 
-    def __init__(self, profile: Profile | str | Path, *, trace: int = 0) -> None:
+    def __init__(
+        self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
+    ) -> None:
         if isinstance(profile, Profile):
             check(profile)
         else:
@@ -155,6 +175,9 @@ class Engine:
         self._endpoints: list[str] = []  # of what is sent
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
+        if record is not None and not isinstance(record, Record):
+            record = Record(file=str(record))
+        self._record = profile.record if record is None else record
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -186,6 +209,8 @@ class Engine:
                 self._pipeline.emitter.add_output(*each)
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
+            if self._record is not None:
+                opened.enter_context(self._pipeline.record(self._record, {}))
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         self._warn_of_what_is_free()
@@ -239,6 +264,8 @@ class Engine:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
+            if move["to"] == "FAULT":
+                self.keep()
             if move["reason"] == "retuned":
                 self._log_retuned()
                 continue
@@ -296,6 +323,16 @@ class Engine:
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
         if words:
             log.info("retuned: %s%s", ", ".join(words[:SHOWN]), more)
+
+    def keep(self) -> None:
+        """Write what a recording that keeps only the last seconds has in memory; nothing to do for any other."""
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.keep()
+
+    @property
+    def recordings(self) -> list[Path]:
+        """The files that have been recorded so far, the newest last."""
+        return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again."""

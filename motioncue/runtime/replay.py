@@ -1,18 +1,25 @@
 """Replay: a recording through the whole engine, on a clock that takes no time."""
 
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.errors import PacketError
+from motioncue.errors import ConfigError, PacketError
+from motioncue.explain import explain
+from motioncue.intake.intake import Intake
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Profile
+from motioncue.recording.export import columns as columns_of
+from motioncue.recording.load import Drive
 from motioncue.recording.read import quoted, read_frames
-from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.assembly import check, load_profile
 from motioncue.runtime.engine import Pipeline
 
-__all__ = ["replay"]
+__all__ = ["Difference", "first_difference", "profile_of", "repeat", "replay"]
 
 START_NS = 1_000_000_000
 
@@ -62,3 +69,124 @@ def replay(
         pipeline.session.feed(package, time)
     pipeline.emitter.run(until_ns=end)
     return pipeline.emitter.trace
+
+
+class Difference(NamedTuple):
+    """Where two runs differ first."""
+
+    tick: int
+    """Index of the tick."""
+    channel: str
+    """Such as ``cue.surge``."""
+    recorded: float
+    replayed: float
+
+
+def profile_of(tables: Mapping[str, Any]) -> Profile:
+    """Return the profile that a recording was made with.
+
+    Parameters
+    ----------
+    tables : mapping
+        As the recording has them.
+
+    Raises
+    ------
+    ConfigError
+        If this version does not take them.
+    """
+    try:
+        profile = msgspec.convert(tables, Profile, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"profile of the recording: {explain(error, dict(tables), Profile)}") from error
+    check(profile)
+    return profile
+
+
+def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]:
+    """Return the ticks that the engine makes of a recording, each with what the recorded tick had.
+
+    Parameters
+    ----------
+    drive : Drive
+        With packages and ticks.
+    profile : Profile, optional
+        Other settings than those of the recording, in force throughout.
+
+    Returns
+    -------
+    ndarray of TICK_DTYPE, shape (n,)
+        With the recording's own settings, and the same build, bit for bit the recorded ticks but for their lateness.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused, or is for another system than the recording.
+    PacketError
+        If the recording has no ticks or no settings.
+
+    Notes
+    -----
+    Each tick reads what it read then: as many frames are fed before it as it says, at the times at which they came.
+    Changes of settings and what the operator did are repeated at their ticks.
+    """
+    if not len(drive.ticks) or not drive.settings:
+        raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
+    settings = {row.number: row.profile for row in drive.settings} if profile is None else {}
+    first = drive.settings[0].profile
+    chosen = profile_of(first) if profile is None else profile
+    if chosen.source.system != first["source"]["system"]:
+        raise ConfigError(
+            f"source.system: found {chosen.source.system!r}, allowed is that of the recording, "
+            f"{first['source']['system']!r}"
+        )
+    pipeline = Pipeline(chosen, FakeClock(START_NS), trace=len(drive.ticks))
+    source = _events(drive)
+    upcoming = next(source, None)
+    number = int(drive.ticks["settings"][0])
+    columns = ("index", "deadline", "frames", "operation", "settings")
+    for index, deadline, frames, operation, newest in zip(
+        *(drive.ticks[name].tolist() for name in columns), strict=True
+    ):
+        while upcoming is not None and pipeline.session.published < frames:
+            upcoming(pipeline.session)
+            upcoming = next(source, None)
+        if newest != number and newest in settings:
+            pipeline.retune(profile_of(settings[newest]))
+        number = newest
+        pipeline.emitter.replay_tick(index, deadline, operation)
+    ticks = pipeline.emitter.trace
+    ticks["settings"] = drive.ticks["settings"]  # numbers count what was posted, also what no tick has taken
+    return ticks
+
+
+def _events(drive: Drive) -> Iterator[Callable[[Intake], Any]]:
+    """Yield what happened to the source, in order: each takes the intake that it is to happen to."""
+    connected = [(event.time, 0, b"") for event in drive.events if event.what == "connected"]
+    packages = [(package.time, 1, package.data) for package in drive.packages]
+    for time, kind, data in sorted(connected + packages, key=lambda row: row[:2]):
+        if kind == 0:
+            yield lambda intake, time=time: intake.begin(time)  # type: ignore[misc]
+        else:
+            yield lambda intake, time=time, data=data: intake.feed(data, time)  # type: ignore[misc]
+
+
+def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:
+    """Return where two runs differ first, whatever their lateness; None if every bit is the same.
+
+    Parameters
+    ----------
+    recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
+        As many ticks of both.
+    """
+    numbers = [rows.copy().view("i8").reshape(len(rows), -1) for rows in (recorded, replayed)]
+    names = [name for name, _, _ in columns_of(recorded)]
+    different = numbers[0] != numbers[1]
+    different[:, names.index("lateness")] = False
+    rows = np.flatnonzero(different.any(axis=1))
+    if not len(rows):
+        return None
+    row = rows[0]
+    place = int(np.flatnonzero(different[row])[0])
+    values = [float(values[row]) for side in (recorded, replayed) for name, _, values in [columns_of(side)[place]]]
+    return Difference(int(recorded["index"][row]), names[place], *values)

@@ -37,13 +37,20 @@ ctypedef struct Cue:
     int64_t time            # [ns] deadline of the tick
 
 
+ctypedef struct Placement:      # of a frame in time
+    int64_t taken           # when it was taken, on the local clock [ns]
+    int64_t spent           # sum of the times between frames; another one for every frame that says anything new [ns]
+    double interval         # nominal, from frame to frame [s]
+    int64_t joins           # number of frames so far that were not where the frame before led
+
+
 ctypedef struct Publication:    # what the receiver hands to the emitter
     Motion motion
+    Placement place         # of the motion
     int64_t epoch           # another number: the motion does not continue what came before
     int64_t reason          # of the newest epoch, or of being frozen
     double value            # what was measured,
     double limit            # and what was allowed
-    int64_t changed         # when the motion last changed, or was a parked car's [ns]
     bint frozen             # the simulator repeats itself, or its motion cannot be; `motion` is the last good one
 
 

@@ -6,7 +6,7 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
+from motioncue.kernels.bridge cimport BridgeState, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
@@ -64,7 +64,7 @@ ctypedef struct Counts:
     int64_t last
 
 
-ctypedef struct Splice:     # joins the cue to what it was before a gap
+ctypedef struct Splice:     # joins the cue to what it was before it was made differently
     double offsets[CHANNELS]
     double position         # 0 to 1; 1 is done
 
@@ -80,7 +80,10 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
 cdef inline void join(
     Splice* s, bint begin, const double* before, const double* earlier, double* channels, double pace
 ) noexcept nogil:
-    """Begin where the last two ticks were heading, and let the difference vanish as a fade does."""
+    """Begin where the last two ticks were heading, and let the difference vanish as a fade does.
+
+    For a cue that is made differently from a tick on; gaps in the motion are joined by the bridge.
+    """
     cdef double left
     cdef int i
     if begin:
@@ -197,7 +200,7 @@ cdef class Emitter:
         self._period = period_ns
         self._supervisor.hold = <int64_t>(hold_s * 1e9)
         self._supervisor.fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
-        self._bridge.kind = KINDS[bridge]
+        bridge_design(&self._bridge, KINDS[bridge], fade_s)
         self._splice.position = 1.0
         self._owned = []
         slot_clear(&self._newest)
@@ -261,7 +264,7 @@ cdef class Emitter:
         if step.moved:
             self.report(&step)
         bridge_step(
-            &self._bridge, &s.motion, s.state == ENGAGING or s.state == RUNNING, step.begin or step.splice, self._deadline
+            &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
         self.shape(&step)
 
@@ -318,7 +321,7 @@ cdef class Emitter:
                 cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
             # Joined first, so that an unfinished difference fades with the rest.
             join(
-                &self._splice, step.splice, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace
+                &self._splice, False, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace
             )
             self._earlier = self._joined
             self._joined = cue[0]

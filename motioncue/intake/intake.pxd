@@ -9,6 +9,7 @@ from motioncue.kernels.body cimport BodyFrame
 from motioncue.intake.messages cimport Messages, Reply
 from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.kernels.slot cimport Event, Events
+from motioncue.kernels.timeline cimport Timeline
 from motioncue.intake.stages cimport Stages
 from motioncue.intake.watch cimport Watch
 
@@ -42,11 +43,12 @@ ctypedef struct IntakeState:
     Telemetry said          # by the newest packages
     Telemetry known         # before the newest package
     Telemetry before        # by the frame before
-    int64_t before_time     # when that came [ns]
-    double waited           # frame time since the last frame that was not a repeat [s]
     Telemetry telemetry     # what the body stage reads
     Motion motion
-    Watch watch             # does a frame continue the drive?
+    int64_t before_time     # when that came [ns]
+    double waited           # frame time since the last frame that was not a repeat [s]
+    Timeline timeline       # when was it taken?
+    Watch watch             # does it continue the drive?
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
     PublicationSlot newest  # receiver to emitter

@@ -23,6 +23,7 @@ from motioncue.kernels.records cimport MOVING, publication_clear, publication_re
 from motioncue.kernels.slot cimport (
     event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release,
 )
+from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.intake.watch cimport watch_step
 
@@ -56,6 +57,7 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.part_time = 0
     s.began = 0
     s.waited = 0.0
+    timeline_restart(&s.timeline)
     s.stages.running = False
     s.watch.armed = False
     s.watch.changes = 0
@@ -151,6 +153,8 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
     cdef bint standing = reason == FROZEN or reason == PAUSED
     cdef bint again = standing and p.frozen and p.reason == reason
+    if not repeats or s.watch.changed == s.motion.time:     # a moving car that repeats itself says nothing new
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if derives(&s.stages, &s.said) and not repeats:
         # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.
         s.stages.running = s.stages.running and reason == ACCEPTED
@@ -165,7 +169,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     p.frozen = standing or not s.watch.believable
     if not p.frozen:
         p.motion = s.motion
-        p.changed = s.watch.changed
+        p.place = s.timeline.place
     if (reason != ACCEPTED and not standing) or p.epoch == 0:
         p.epoch += 1
     if reason != ACCEPTED:

@@ -241,6 +241,12 @@ class Profile(Table, frozen=True, kw_only=True):
             if table != "none"
         }
 
+    @property
+    def free(self) -> list[str]:
+        """Channels that move the platform and are not bounded."""
+        bounds = self.bounds()
+        return [name for name in Limits.__struct_fields__ if name not in bounds]
+
 
 LARGEST = 1_000_000  # characters of a profile
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Limits, Profile, differences
+from motioncue.profile import Profile, differences
 from motioncue.runtime.assembly import (
     check,
     load_profile,
@@ -203,12 +203,11 @@ class Engine:
 
     def _warn_of_what_is_free(self) -> None:
         """Say which channels the profile does not bound."""
-        bounds = self.profile.bounds()
-        free = [name.replace("_", " ") for name in Limits.__struct_fields__ if name not in bounds]
-        if not bounds:
+        free = [name.replace("_", " ") for name in self.profile.free]
+        if self.profile.limits == "none":
             log.warning('limits = "none": nothing bounds what the platform is asked to do')
         elif free:
-            log.warning("limits: nothing bounds %s", ", ".join(free))
+            log.warning("limits: %s: not bounded", ", ".join(free))
 
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}

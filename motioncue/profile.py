@@ -113,73 +113,93 @@ class Watch(Table, frozen=True, kw_only=True):
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
 """Thresholds that no frame exceeds."""
 
+Bound = Positive | None
+Free = Literal["none"]
+
 
 class AccelerationBounds(Table, frozen=True, kw_only=True):
-    """Bounds of surge, sway or heave, and of their derivatives as sent."""
+    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md gives the reasons at length."""
 
-    value_m_s2: Positive
-    rate_m_s3: Positive | None = None
-    acceleration_m_s4: Positive | None = None
-    jerk_m_s5: Positive | None = None
+    value_m_s2: Positive = 25.0
+    """A rally car brakes and corners with up to 23; 2.5 g is within what amusement rides do to strapped-in people."""
+    rate_m_s3: Bound = 2500.0
+    """7.5 m/s^2 from packet to packet: what a rough road at 60 frames a second needs without prediction."""
+    acceleration_m_s4: Bound = 600_000.0
+    """5.4 m/s^2 more or less than from packet to packet before: a step takes two packets to begin and two to end."""
+    jerk_m_s5: Bound = None
+
+
+class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
+    """Bounds of heave, and of its derivatives as sent."""
+
+    value_m_s2: Positive = 30.0
+    """A kerb at speed; half of what injures a spine (Dynamic Response Index), even as a square wave at its resonance."""
 
 
 class AngleBounds(Table, frozen=True, kw_only=True):
-    """Bounds of roll, pitch or yaw, and of their derivatives as sent."""
+    """Bounds of roll or pitch, and of their derivatives as sent."""
 
-    value_deg: Positive
-    rate_deg_s: Positive | None = None
-    acceleration_deg_s2: Positive | None = None
-    jerk_deg_s3: Positive | None = None
+    value_deg: Positive = 60.0
+    """Steeper than any road or platform, and less than what lets a seated person hang in the belts."""
+    rate_deg_s: Bound = 300.0
+    """0.9 degrees from packet to packet: the fastest that a rally car's attitude changes between two frames."""
+    acceleration_deg_s2: Bound = 100_000.0
+    """0.9 degrees more or less than from packet to packet before: what an honest staircase at 60 frames a second needs."""
+    jerk_deg_s3: Bound = None
+
+
+class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
+    """Bounds of yaw, and of its derivatives as sent; it may go all the way round."""
+
+    value_deg: Positive = 180.0
+    """All the way round: a heading has no neutral side."""
+    rate_deg_s: Bound = 720.0
+    """Two turns a second, faster than any spin: what remains is a heading that flips when the nose passes the vertical."""
+    acceleration_deg_s2: Bound = 240_000.0
+    """That rate within one packet."""
 
 
 class RateBounds(Table, frozen=True, kw_only=True):
     """Bounds of an angular rate, and of its derivatives as sent."""
 
-    value_deg_s: Positive
-    rate_deg_s2: Positive | None = None
-    acceleration_deg_s3: Positive | None = None
-    jerk_deg_s4: Positive | None = None
+    value_deg_s: Positive = 300.0
+    """As fast as roll and pitch may change; a spin and a rollover reach 230."""
+    rate_deg_s2: Bound = 30_000.0
+    """90 deg/s from packet to packet: what derived rates need without prediction."""
+    acceleration_deg_s3: Bound = None
+    jerk_deg_s4: Bound = None
 
 
 class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Bounds of a displacement, and of its derivatives as sent."""
 
-    value_m: Positive
-    rate_m_s: Positive | None = None
-    acceleration_m_s2: Positive | None = None
-    jerk_m_s3: Positive | None = None
+    value_m: Positive = 10.0
+    """Nothing that a platform has, but more than a washout asks for on a drive: put your platform's stroke here."""
+    rate_m_s: Bound = 10.0
+    """As for the value: put your platform's speed here."""
+    acceleration_m_s2: Bound = 30.0
+    """The seat's own acceleration on a platform that follows exactly: as for heave."""
+    jerk_m_s3: Bound = None
 
 
 class Limits(Table, frozen=True, kw_only=True):
-    """Bounds that what is sent keeps, whatever comes in; a channel that is left out keeps its default."""
+    """Bounds that what is sent keeps, whatever comes in.
 
-    surge: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    sway: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    heave: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    roll: AngleBounds | None = None
-    pitch: AngleBounds | None = None
-    yaw: AngleBounds | None = None
-    roll_rate: RateBounds | None = None
-    pitch_rate: RateBounds | None = None
-    yaw_rate: RateBounds | None = None
-    surge_displacement: DisplacementBounds | None = None
-    sway_displacement: DisplacementBounds | None = None
-    heave_displacement: DisplacementBounds | None = None
+    What is left out has its default; `"none"` in place of a channel's table frees that channel.
+    """
 
-    def bounds(self) -> dict[str, list[float | None]]:
-        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
-
-        None is no bound.
-        """
-        tables = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {
-            name: [
-                math.radians(value) if value is not None and "_deg" in key else value
-                for key, value in msgspec.structs.asdict(table).items()
-            ]
-            for name, table in tables.items()
-            if table is not None
-        }
+    surge: AccelerationBounds | Free = AccelerationBounds()
+    sway: AccelerationBounds | Free = AccelerationBounds()
+    heave: HeaveBounds | Free = HeaveBounds()
+    roll: AngleBounds | Free = AngleBounds()
+    pitch: AngleBounds | Free = AngleBounds()
+    yaw: HeadingBounds | Free = HeadingBounds()
+    roll_rate: RateBounds | Free = RateBounds()
+    pitch_rate: RateBounds | Free = RateBounds()
+    yaw_rate: RateBounds | Free = RateBounds()
+    surge_displacement: DisplacementBounds | Free = DisplacementBounds()
+    sway_displacement: DisplacementBounds | Free = DisplacementBounds()
+    heave_displacement: DisplacementBounds | Free = DisplacementBounds()
 
 
 class Profile(Table, frozen=True, kw_only=True):
@@ -190,7 +210,8 @@ class Profile(Table, frozen=True, kw_only=True):
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
     watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
-    limits: Limits = Limits()
+    limits: Limits | Free = Limits()
+    """Bounds of what is sent; `"none"` bounds nothing."""
     description: str = ""
     name: str = ""
 
@@ -203,6 +224,21 @@ class Profile(Table, frozen=True, kw_only=True):
     def rate_hz(self) -> float:
         """Ticks a second; every platform is sent to at each."""
         return self.outputs[0].rate_hz
+
+    def bounds(self) -> dict[str, list[float | None]]:
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
+
+        None is no bound.
+        """
+        tables = {} if self.limits == "none" else msgspec.structs.asdict(self.limits)
+        return {
+            name: [
+                math.radians(value) if value is not None and "_deg" in key else value
+                for key, value in msgspec.structs.asdict(table).items()
+            ]
+            for name, table in tables.items()
+            if table != "none"
+        }
 
 
 LARGEST = 1_000_000  # characters of a profile

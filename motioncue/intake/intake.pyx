@@ -19,8 +19,9 @@ from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
     SESSION_ENDED, TYPE,
 )
+from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
 from motioncue.kernels.slot cimport (
-    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
+    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release,
 )
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.intake.watch cimport watch_step
@@ -32,9 +33,6 @@ from motioncue.profile import Watch as Thresholds
 __all__ = ["Intake"]
 
 cdef double G = GRAVITY
-
-cdef enum:
-    MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -177,7 +175,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
         if not again:       # a freeze counts once
             mc_count(&s.counters.events[reason], 1)
     if not s.alone:
-        slot_write(&s.newest, &s.publication, sizeof(Publication))
+        publication_write(&s.newest, &s.publication)
 
 
 cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
@@ -295,7 +293,7 @@ cdef class Intake:
         for i in range(3):
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
-        slot_clear(&s.newest)
+        publication_clear(&s.newest)
         self.watch(Thresholds())
 
     def watch(self, thresholds):
@@ -430,7 +428,7 @@ cdef class Intake:
         For use when no emitter reads this source: a slot has one reader.
         """
         cdef Publication publication
-        if not slot_read(&self.intake.newest, &publication, sizeof(Publication)):
+        if not publication_read(&self.intake.newest, &publication):
             return None
         out = np.zeros(1, dtype=MOTION_DTYPE)
         cdef Motion[::1] view = out

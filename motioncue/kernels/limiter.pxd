@@ -16,7 +16,7 @@ from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
 from motioncue.kernels.fade cimport Vanishing
-from motioncue.kernels.records cimport Cue
+from motioncue.kernels.records cimport CHANNELS, Cue
 from motioncue.kernels.slot cimport mc_count
 
 
@@ -39,11 +39,15 @@ ctypedef struct LimiterState:
 ctypedef struct Limit:
     Bounds hard             # never exceeded
     Bounds plan             # a little inside: room for the time steps
+    double per_jerk         # of the plan: 1 / (2 jerk), 1 / (2 acceleration), acceleration / (2 jerk);
+    double per_acceleration # 0 if the channel stops at once
+    double ramp
     LimiterState state
 
 
 ctypedef struct Easing:         # from the bounds before to those of a limit
     bint on
+    bint fresh              # the first limiter begins at the next input
     Limit wide              # the second limiter: its state is what is sent
     Vanishing difference    # of its input from the output of the first
     double position         # 0 to 1
@@ -95,6 +99,18 @@ cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noe
     return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
 
 
+cdef inline bint clearly_viable(const Limit* l, double x, double v, double a) noexcept nogil:
+    """Say whether the state can be braked below the bounds on either side, by an estimate that is quick and never too kind.
+
+    With p the rate once the push has ended, stopping takes p (p/A + A/J)/2 at most: that is the exact distance if the
+    brake is held at A, and exceeds it if the brake is not (the inequality of the arithmetic and the geometric mean).
+    """
+    cdef double push = fabs(a)
+    cdef double p = fabs(v) + push * (0.5 + l.per_jerk * push)
+    cdef double reach = fabs(x) + fabs(v) + p * (2.0 * l.per_jerk * push + l.per_acceleration * p + l.ramp)
+    return push <= l.plan.acceleration and p <= l.plan.rate and reach <= l.plan.value
+
+
 cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
     """Say whether push `j` leaves a state that can be braked below the bounds."""
     cdef double a = sign * (s.a + j)
@@ -115,7 +131,7 @@ cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, doubl
 
 
 cdef enum:
-    LIMITS = 12             # the channels of a cue that move the platform
+    LIMITS = CHANNELS - 2   # the channels of a cue that move the platform: not speed and engine speed
 
 
 ctypedef struct LimitSet:
@@ -124,6 +140,7 @@ ctypedef struct LimitSet:
     int easing              # how many are on
     int channels[LIMITS]    # places among the doubles of a cue
     bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
+    bint leans[LIMITS]      # a roll that may not: beyond a right angle it is sent as the lean with the same sideways pull
     int64_t acted[LIMITS]   # ticks
     int64_t ticks
     int count
@@ -139,6 +156,9 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     cdef double j = a - s.a
     cdef double speed = goal - s.target
     s.target = goal
+    if not s.limiting and -l.hard.jerk <= j <= l.hard.jerk and clearly_viable(l, goal, v, a):
+        s.x, s.v, s.a = goal, v, a
+        return False
     if (
         -l.hard.jerk <= j <= l.hard.jerk
         and viable_above(b, goal, v, a)
@@ -155,6 +175,21 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     value[0] = s.x
     s.limiting = True
     return True
+
+
+cdef inline double short_way(double angle) noexcept nogil:
+    """Return the angle within half a turn either way; one that is there already keeps its bits."""
+    return angle if -M_PI <= angle <= M_PI else remainder(angle, 2.0 * M_PI)
+
+
+cdef inline double lean(double roll) noexcept nogil:
+    """Return the lean within a right angle that has the sine of `roll`: gravity pulls sideways as it does in the car."""
+    if -0.5 * M_PI <= roll <= 0.5 * M_PI:
+        return roll
+    roll = short_way(roll)
+    if -0.5 * M_PI <= roll <= 0.5 * M_PI:
+        return roll
+    return M_PI - roll if roll > 0.0 else -M_PI - roll
 
 
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil
@@ -174,15 +209,21 @@ cdef inline void limit_each(LimitSet* s, double* channels, bint easing) noexcept
     """Limit every bounded channel of a cue in place; some of them are `easing` or none is."""
     cdef double* channel
     cdef double target
-    cdef double turned
+    cdef double wanted
     cdef int i
     for i in range(s.count):
         channel = &channels[s.channels[i]]
         if s.turns[i]:
             target = s.limits[i].state.target
-            turned = target + remainder(channel[0] - target, 2.0 * M_PI)
-            if step_one(s, i, &turned, easing):
-                channel[0] = remainder(turned, 2.0 * M_PI)
+            wanted = target + short_way(channel[0] - target)
+            if step_one(s, i, &wanted, easing):
+                channel[0] = wanted
+                mc_count(&s.acted[i], 1)
+            channel[0] = short_way(channel[0])
+        elif s.leans[i]:
+            wanted = lean(channel[0])
+            if step_one(s, i, &wanted, easing) or wanted != channel[0]:
+                channel[0] = wanted
                 mc_count(&s.acted[i], 1)
         elif step_one(s, i, channel, easing):
             mc_count(&s.acted[i], 1)

@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
-from motioncue.kernels.records cimport Cue
+from motioncue.kernels.records cimport ROLL, YAW, Cue
 from motioncue.kernels.slot cimport mc_load
 
 import numpy as np
@@ -18,10 +18,6 @@ __all__ = ["CueLimits", "Limiter"]
 
 cdef double ANY_ANGLE = 1e9     # [rad], of an axis that goes round
 cdef double NO_BOUND = 1e250    # that no value reaches
-
-cdef enum:
-    ROLL = 3            # places among the doubles of a cue
-    YAW = 5
 
 LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
 
@@ -81,6 +77,12 @@ cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     """Limit `value` in place with both limiters; say whether it had to be.  The easing ends when both have the same state."""
     cdef double wanted = value[0]
+    cdef double slope
+    if e.fresh:
+        e.fresh = False
+        l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
+        slope = heading(e.wide.state.v, e.wide.state.v - e.wide.state.a) / e.pace
+        e.difference = vanishing(e.wide.state.x - l.state.x, slope, 0.0)
     limiter_step(l, value)
     e.position += e.pace
     if e.position < 1.0:
@@ -93,6 +95,13 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
 cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
     """Say whether the state can be braked within the bounds on either side."""
     return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
+
+
+cdef void set_estimate(Limit* l) noexcept nogil:
+    """Set what `clearly_viable` needs of the plan."""
+    l.per_jerk = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.jerk
+    l.per_acceleration = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.acceleration
+    l.ramp = 0.0 if l.plan.stops_at_once else 0.5 * l.plan.acceleration / l.plan.jerk
 
 
 cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
@@ -122,10 +131,11 @@ cdef void keep_within(Limit* l) noexcept nogil:
     s.v = 0.0
 
 
-cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, double pace) noexcept nogil:
-    """Go on with the bounds of `l` where another limit is; say whether that takes an easing.
+cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace) noexcept nogil:
+    """Go on with the bounds of `l` where the limit `before` is; say whether that takes an easing.
 
-    The first limiter begins where it was, or else at the input; the second, where what is sent is.
+    The second limiter begins where what is sent is.  The first one begins where it is too; at the next input if it has kept
+    the value off the input, or if that is `another`.
     """
     cdef bint again = was.on
     cdef double scale = was.pace / pace if again else 0.0
@@ -133,7 +143,8 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, doub
     cdef double bend = 0.0
     e.wide = was.wide if again else before[0]
     l.state = before.state
-    if not again and not l.state.limiting and viable(l, &l.state):
+    e.fresh = another or (not again and l.state.limiting)
+    if not again and not e.fresh and viable(l, &l.state):
         e.on = False
         return False
     if again and was.position < 1.0:        # the difference goes on as it was going
@@ -142,13 +153,11 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, doub
         slope += l.state.v / pace
     elif not again:
         slope = heading(l.state.v, l.state.v - l.state.a) / pace
-        if l.state.limiting:
-            l.state.x = l.state.target
-            l.state.v = l.state.a = 0.0
     keep_within(l)
     slope -= l.state.v / pace
     e.wide.hard = wider(&e.wide.hard, &l.hard)
     e.wide.plan = wider(&e.wide.plan, &l.plan)
+    set_estimate(&e.wide)
     e.difference = vanishing(e.wide.state.x - l.state.x, slope, bend)
     e.position = 0.0
     e.pace = pace
@@ -176,6 +185,16 @@ cdef LimiterState state_of(const Cue* sent, int channel) noexcept nogil:
     return LimiterState(x, v, v - u, x, False)
 
 
+cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
+    """Take away the whole turns that an angle has made which may not go round any more."""
+    cdef double sent = e.wide.state.x if e.on else s.x
+    cdef double turns = sent - remainder(sent, 2.0 * M_PI)
+    s.x -= turns
+    s.target -= turns
+    e.wide.state.x -= turns
+    e.wide.state.target -= turns
+
+
 cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil:
     """Go on where other limits are; `sent` are the last three cues, oldest first.
 
@@ -183,6 +202,8 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
     nothing reaches, so that it too comes to its input along a fade.
     """
     cdef Limit none = limit_of(NO_BOUND, 0.0, 0.0, 0.0, 1.0)
+    cdef Limit old
+    cdef Easing easing
     cdef Easing still
     cdef int i, j
     still.on = False
@@ -198,6 +219,7 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
             if before.easings[j].on or before.limits[j].state.limiting:
                 s.channels[s.count] = before.channels[j]
                 s.turns[s.count] = before.turns[j]
+                s.leans[s.count] = False
                 s.limits[s.count] = none
                 s.count += 1
     for i in range(s.count):
@@ -207,15 +229,18 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
                 break
         else:
             none.state = state_of(sent, s.channels[i])
-            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, pace)
+            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, s.leans[i], pace)
             continue
         s.acted[i] = before.acted[j]
-        if same_bounds(&s.limits[i], &before.limits[j]):
+        if same_bounds(&s.limits[i], &before.limits[j]) and s.leans[i] == before.leans[j]:
             s.limits[i] = before.limits[j]
             s.easings[i] = before.easings[j]
             s.easing += s.easings[i].on
-        else:
-            s.easing += ease(&s.limits[i], &s.easings[i], &before.limits[j], &before.easings[j], pace)
+            continue
+        old, easing = before.limits[j], before.easings[j]
+        if before.turns[j] and not s.turns[i]:
+            turn_back(&old.state, &easing)
+        s.easing += ease(&s.limits[i], &s.easings[i], &old, &easing, s.leans[i] != before.leans[j], pace)
 
 
 # ---- what Python makes -----------------------------------------------------------------------------------------------
@@ -239,6 +264,7 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
         l.plan.jerk = h.jerk
         if h.rate == 2.0 * h.value:
             l.plan.rate = h.rate
+    set_estimate(&l)
     l.state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     return l
 
@@ -333,7 +359,7 @@ cdef class Limiter:
         cdef Easing easing = self._easing
         if not same_bounds(&limit, &before):
             self._limit = limit
-            ease(&self._limit, &self._easing, &before, &easing, min(1.0, dt / fade_s))
+            ease(&self._limit, &self._easing, &before, &easing, False, min(1.0, dt / fade_s))
 
     @property
     def easing(self):
@@ -361,7 +387,8 @@ cdef class CueLimits:
             One that moves the platform.
         value : float
             Largest magnitude, in the channel's unit; must be > 0.  Pi or more for roll or yaw lets it go all the way
-            round, pi and -pi being one; the bounds of the derivatives hold across that line too.
+            round, pi and -pi being one; the bounds of the derivatives hold across that line too.  With a smaller bound,
+            a roll beyond a right angle is sent as the lean whose sine is the same: pi - roll, or -pi - roll.
         rate, acceleration, jerk : float or None
             Largest magnitude of its first three derivatives [per s, s^2, s^3]; must be > 0; None is no bound.
         dt : float
@@ -377,6 +404,7 @@ cdef class CueLimits:
             raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
         # No angle is beyond half a turn: such a bound leaves the axis free to go round, and only its motion is bounded.
         self.set.turns[self.set.count] = channel in ("roll", "yaw") and value >= M_PI * (1.0 - 1e-9)
+        self.set.leans[self.set.count] = channel == "roll" and not self.set.turns[self.set.count]
         if self.set.turns[self.set.count] and isfinite(value):
             value = ANY_ANGLE
         self.set.limits[self.set.count] = checked(value, rate, acceleration, jerk, dt)

@@ -12,12 +12,11 @@ from libc.stdint cimport int64_t, uintptr_t
 from motioncue.kernels.algorithm cimport Algorithm, Calls
 from motioncue.kernels.fade cimport Vanishing
 from motioncue.kernels.limiter cimport CueLimits, LimitSet, limit_cue, limits_rest
-from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.records cimport CHANNELS, Cue, Motion
 from motioncue.kernels.slot cimport mc_load
 
 
 cdef enum:
-    JOINED = 14             # doubles of a cue, its time left out
     OVERLAP = 3             # ticks that both algorithms run: two slopes, which have to agree
 
 
@@ -35,9 +34,9 @@ ctypedef struct CueingState:
     Design next             # taken, and running beside it
     int overlap             # which of the ticks with both this is, from 1; 0 if there are none
     int compared            # how many of them in a row gave two cues
-    double apart[OVERLAP][JOINED]   # by how much the cue of `now` exceeded that of `next`
+    double apart[OVERLAP][CHANNELS]   # by how much the cue of `now` exceeded that of `next`
     Cue sent[OVERLAP]       # in these ticks, oldest first
-    Vanishing joins[JOINED] # what is still added to the cue
+    Vanishing joins[CHANNELS] # what is still added to the cue
     double position         # of that, 0 to 1; 1 is done
     double pace             # [1/tick]
     bint busy               # there is an overlap or a join

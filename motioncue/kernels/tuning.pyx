@@ -7,15 +7,12 @@ from libc.string cimport memcpy, memset
 from motioncue.kernels.algorithm cimport continues
 from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
 from motioncue.kernels.limiter cimport limits_take
+from motioncue.kernels.records cimport CHANNELS, ROLL, YAW
 from motioncue.kernels.slot cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
 
 from motioncue.kernels.bridge import KINDS
 
 __all__ = ["Cueing", "Settings"]
-
-cdef enum:
-    ROLL = 3            # places among the doubles of a cue
-    YAW = 5
 
 cdef int64_t NOT_POSTED = 0x7FFFFFFFFFFFFFFF
 
@@ -50,13 +47,13 @@ cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcep
     if c.overlap and next.state != c.now.algorithm.state:
         next.step(next.state, next.coeffs, motion, &other)
         apart = c.apart[c.compared]
-        for i in range(JOINED):
+        for i in range(CHANNELS):
             apart[i] = turned(channels[i] - (<double*>&other)[i], i)
         c.compared += 1
     if c.position < 1.0:
         c.position += c.pace
     if c.position < 1.0:
-        for i in range(JOINED):
+        for i in range(CHANNELS):
             channels[i] += left_at(&c.joins[i], c.position)
         cue.roll = remainder(cue.roll, 2.0 * M_PI)
         cue.yaw = remainder(cue.yaw, 2.0 * M_PI)
@@ -70,11 +67,11 @@ cdef void begin_join(CueingState* c, double pace) noexcept nogil:
     cdef double value, slope, bend
     cdef bint same = True
     cdef int i
-    for i in range(JOINED):
+    for i in range(CHANNELS):
         same = same and (newest[i] == 0.0 or newest[i] != newest[i])
     if same:
         return
-    for i in range(JOINED):
+    for i in range(CHANNELS):
         value = newest[i]
         slope = bend = 0.0
         if c.compared == OVERLAP:

@@ -170,7 +170,7 @@ def cue(
 
 def limits_of(profile: Profile) -> CueLimits:
     limits = CueLimits()
-    for channel, (value, rate, acceleration, jerk) in profile.limits.bounds().items():
+    for channel, (value, rate, acceleration, jerk) in profile.bounds().items():
         assert value is not None
         limits.add(channel, value, rate, acceleration, jerk, dt=period_ns_of(profile) * 1e-9)
     return limits

@@ -105,6 +105,5 @@ cdef motioncue_api table = motioncue_api(
     MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune
 )
 
-assert sizeof(motioncue_motion) == sizeof(Motion) and sizeof(motioncue_cue) == sizeof(Cue)
 
 _capi = PyCapsule_New(&table, "motioncue._capi", NULL)

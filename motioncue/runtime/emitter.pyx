@@ -13,12 +13,15 @@ from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral
 from motioncue.kernels.reasons cimport RETUNED
-from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
+from motioncue.kernels.records cimport (
+    CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    tick_write,
+)
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
-    Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
+    Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.kernels.supervisor cimport (
     ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
@@ -27,7 +30,7 @@ from motioncue.kernels.supervisor cimport (
 from motioncue.kernels.tuning cimport (
     Cueing, CueingState, Settings, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
 )
-from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
+from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
 
 import numpy as np
 
@@ -41,9 +44,6 @@ __all__ = ["Emitter"]
 cdef enum:
     OUTPUTS = 16
     PACKET_BYTES = 512
-    CHANNELS = 14           # doubles of a cue, its time left out
-    ROLL = 3
-    YAW = 5
 
 
 ctypedef struct Sink:
@@ -55,13 +55,16 @@ ctypedef struct Sink:
     uint8_t packet[PACKET_BYTES]
     int size
     SealState* seal         # NULL if the packet has neither count nor checksum
+    int64_t sent
+    int64_t unheard         # of those, as far as the system says so: nobody listened at the address
+    int64_t refused         # by the system
+    int64_t error           # the newest number that it gave as the reason; 0 before any
 
 
 ctypedef struct Counts:
-    int64_t ticks           # sent
+    int64_t ticks
+    int64_t packets         # ticks of which at least one output's packet was sent
     int64_t skipped
-    int64_t datagrams       # of all outputs
-    int64_t send_errors
     int64_t not_finite
     int64_t first           # [ns] when the first was sent
     int64_t last
@@ -101,6 +104,19 @@ cdef inline void join(
         s.position += pace
 
 
+cdef inline bint send(Sink* s) noexcept nogil:
+    """Send the output's packet; say whether it left."""
+    cdef int done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
+    if done < 0:
+        mc_store(&s.error, -done)
+        mc_count(&s.refused, 1)
+        return False
+    mc_count(&s.sent, 1)
+    if done == MC_UNHEARD:
+        mc_count(&s.unheard, 1)
+    return True
+
+
 cdef inline bint finite(const Cue* c) noexcept nogil:
     """Say whether every channel that moves the platform is a number."""
     return isfinite(
@@ -130,7 +146,7 @@ cdef class Emitter:
     """
 
     cdef object _alive          # the objects that own what the next two point to
-    cdef Slot* _input           # of Motion: receiver to emitter
+    cdef PublicationSlot* _input    # receiver to emitter
     cdef Time _time
     cdef Cueing _cueing         # owns
     cdef CueingState* _cued
@@ -149,7 +165,7 @@ cdef class Emitter:
     cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef Tick _tick
     cdef Actuation _actuation
-    cdef Slot _newest           # of Tick: emitter to viewer
+    cdef TickSlot _newest       # emitter to viewer
     cdef Tick _viewed
     cdef Counts _counts
     cdef Histogram* _lateness
@@ -188,7 +204,7 @@ cdef class Emitter:
         self.adopt()
         self._splice.position = 1.0
         self._owned = []
-        slot_clear(&self._newest)
+        tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
         self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
@@ -253,12 +269,13 @@ cdef class Emitter:
         cdef Sink* sink
         cdef Step step
         cdef int64_t now
+        cdef bint left = False
         cdef int i
 
         cueing_take(self._cued)
         if self._number != self._cued.now.number:
             self.adopt_new()
-        if slot_read(self._input, &s.input, sizeof(Publication)):
+        if publication_read(self._input, &s.input):
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
         s.still = at_neutral(self._cued.now.limits)
@@ -285,11 +302,9 @@ cdef class Emitter:
             clock.sleep_until(clock.memory, self._deadline)
         now = clock.now(clock.memory)
         for i in range(self._sink_count):
-            sink = &self._sinks[i]
-            if mc_send_to(sink.fd, sink.packet, sink.size, sink.address, sink.address_size) == 0:
-                mc_count(&self._counts.datagrams, 1)
-            else:
-                mc_count(&self._counts.send_errors, 1)
+            left = send(&self._sinks[i]) or left
+        if left:
+            mc_count(&self._counts.packets, 1)
 
         t.index = self._index
         t.deadline = self._deadline
@@ -352,7 +367,7 @@ cdef class Emitter:
             mc_store(&self._counts.first, now)
         mc_store(&self._counts.last, now)
         mc_count(&self._counts.ticks, 1)
-        slot_write(&self._newest, &self._tick, sizeof(Tick))
+        tick_write(&self._newest, &self._tick)
         if self._traced < self._trace.shape[0]:
             self._trace[self._traced] = self._tick
             mc_store(&self._traced, self._traced + 1)
@@ -491,7 +506,7 @@ cdef class Emitter:
 
     def newest(self):
         """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
-        slot_read(&self._newest, &self._viewed, sizeof(Tick))
+        tick_read(&self._newest, &self._viewed)
         out = np.zeros(1, dtype=TICK_DTYPE)
         cdef Tick[::1] view = out
         view[0] = self._viewed
@@ -502,15 +517,43 @@ cdef class Emitter:
         """Every tick so far, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
 
+    def outputs(self):
+        """Return what became of each output's packets, in the order of `add_output`.
+
+        Returns
+        -------
+        list of dict
+            ``sent``; ``unheard``: of those, how many nobody listened to, as far as the system says so; ``refused`` by
+            the system, and ``error``, the newest number that it gave as the reason, 0 before any.
+        """
+        cdef const Sink* sink
+        cdef int i
+        out = []
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            out.append({
+                "sent": mc_load(&sink.sent),
+                "unheard": mc_load(&sink.unheard),
+                "refused": mc_load(&sink.refused),
+                "error": mc_load(&sink.error),
+            })
+        return out
+
     def counts(self):
-        """Return the counters: ticks, skipped, datagrams, send_errors, not_finite, retunes, and the measured rate [Hz]."""
+        """Return the counters, and the measured rate of the ticks [Hz].
+
+        ``packets`` are the ticks of which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
+        sums over the outputs.
+        """
+        outputs = self.outputs()
         cdef int64_t ticks = mc_load(&self._counts.ticks)
         cdef int64_t span = mc_load(&self._counts.last) - mc_load(&self._counts.first)
         return {
             "ticks": ticks,
+            "packets": mc_load(&self._counts.packets),
             "skipped": mc_load(&self._counts.skipped),
-            "datagrams": mc_load(&self._counts.datagrams),
-            "send_errors": mc_load(&self._counts.send_errors),
+            "datagrams": sum(output["sent"] for output in outputs),
+            "send_errors": sum(output["refused"] for output in outputs),
             "not_finite": mc_load(&self._counts.not_finite),
             "retunes": mc_load(&self._cued.changes),
             "first_ns": mc_load(&self._counts.first),

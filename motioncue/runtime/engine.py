@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Profile, differences
+from motioncue.profile import Limits, Profile, differences
 from motioncue.runtime.assembly import (
     check,
     load_profile,
@@ -21,9 +21,10 @@ from motioncue.runtime.assembly import (
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change, Tuner
-from motioncue.transports.udp import open_sender
+from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
 __all__ = ["Engine"]
 
@@ -84,7 +85,7 @@ class Pipeline:
         counts = self.emitter.counts()
         return {
             "frames_received": self.session.accepted,
-            "packets_sent": counts["ticks"],
+            "packets_sent": counts["packets"],
             "rate_hz": counts["rate_hz"],
             "skipped": counts["skipped"],
             "rejected": self.session.rejected,
@@ -97,6 +98,7 @@ class Pipeline:
             "replies_lost": self.session.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
+            "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
             "state": self.emitter.state,
             "retunes": counts["retunes"],
             "transitions": [
@@ -104,6 +106,7 @@ class Pipeline:
                 for move in moves
             ],
             "events": self.session.discontinuities,
+            "limits": self.profile.bounds() or "none",
             "limited": self.emitter.settings.limits.shares(),
         }
 
@@ -147,6 +150,9 @@ class Engine:
         self._ended = threading.Event()
         self._logged = 0  # changes of state
         self._logged_profile = profile
+        self._lost = 0  # events
+        self._journal = Journal()
+        self._endpoints: list[str] = []  # of what is sent
         self._granted: dict[str, bool] = {}
 
     def start(self) -> "Engine":
@@ -172,12 +178,16 @@ class Engine:
                 for name, (url, encoding) in streams_of(output).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
+                    tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((sender, address, *encoding))
-            for each in senders:
+                    senders.append((url, sender, address, *encoding))
+            for url, *each in senders:
                 self._pipeline.emitter.add_output(*each)
+                self._endpoints.append(url)
+            self._outputs = Outputs(self._journal, self._endpoints)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
+        self._warn_of_what_is_free()
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -189,6 +199,15 @@ class Engine:
             self._end()
             raise
         return self
+
+    def _warn_of_what_is_free(self) -> None:
+        """Say which channels the profile does not bound."""
+        bounds = self.profile.bounds()
+        free = [name.replace("_", " ") for name in Limits.__struct_fields__ if name not in bounds]
+        if not bounds:
+            log.warning('limits = "none": nothing bounds what the platform is asked to do')
+        elif free:
+            log.warning("limits: nothing bounds %s", ", ".join(free))
 
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
@@ -206,12 +225,17 @@ class Engine:
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):
             self._log_events()
+            self._journal.tell()
         self._log_events()
+        self._journal.tell(end=True)
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES[reason]
-            log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+        before, self._lost = self._lost, self._pipeline.session.events_lost
+        if self._lost > before:
+            self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
             if move["reason"] == "retuned":
@@ -220,7 +244,9 @@ class Engine:
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
-            log.log(level, "%s to %s: %s%s", move["from"].lower(), move["to"].lower(), move["reason"], because)
+            kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
+            self._journal.say(kind, level, f"{kind}{because}")
+        self._outputs.look(self._pipeline.emitter.outputs())
 
     @property
     def profile(self) -> Profile:
@@ -322,7 +348,11 @@ class Engine:
 
         ``granted`` tells what the system was asked for to be on time: name to whether it was granted.
         """
-        return {**self._pipeline.stats(), "granted": dict(self._granted)}
+        outputs = [
+            {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
+            for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
+        ]
+        return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
@@ -358,6 +388,8 @@ MESSAGES = {
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
+    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",

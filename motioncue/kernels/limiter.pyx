@@ -77,12 +77,10 @@ cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     """Limit `value` in place with both limiters; say whether it had to be.  The easing ends when both have the same state."""
     cdef double wanted = value[0]
-    cdef double slope
     if e.fresh:
         e.fresh = False
         l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
-        slope = heading(e.wide.state.v, e.wide.state.v - e.wide.state.a) / e.pace
-        e.difference = vanishing(e.wide.state.x - l.state.x, slope, 0.0)
+        e.difference = vanishing(e.wide.state.x - l.state.x, slope_at(&e.difference, 0.0), bend_at(&e.difference, 0.0))
     limiter_step(l, value)
     e.position += e.pace
     if e.position < 1.0:
@@ -143,7 +141,7 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint
     cdef double bend = 0.0
     e.wide = was.wide if again else before[0]
     l.state = before.state
-    e.fresh = another or (not again and l.state.limiting)
+    e.fresh = another or l.state.limiting
     if not again and not e.fresh and viable(l, &l.state):
         e.on = False
         return False
@@ -153,8 +151,9 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint
         slope += l.state.v / pace
     elif not again:
         slope = heading(l.state.v, l.state.v - l.state.a) / pace
-    keep_within(l)
-    slope -= l.state.v / pace
+    if not e.fresh:
+        keep_within(l)
+        slope -= l.state.v / pace
     e.wide.hard = wider(&e.wide.hard, &l.hard)
     e.wide.plan = wider(&e.wide.plan, &l.plan)
     set_estimate(&e.wide)

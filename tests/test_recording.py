@@ -214,9 +214,7 @@ def test_a_replay_reads_what_at_ticks_reads(motion, kind):
 
 
 def test_a_replay_gives_the_offline_cue_bit_for_bit_while_the_weight_is_one(profile):
-    profile = motioncue.load_profile(
-        profile.name, "limits=none"
-    )  # whose memory reaches back to before the weight is one
+    profile = motioncue.load_profile(profile.name, "limits=none")  # a bound's memory reaches back into the fade
     trace = replay(profile, SAMPLE)
     assert trace["weight"][0] > 0  # engaged at the first tick
     cues = motioncue.cue(profile, trace["motion"])

@@ -225,8 +225,8 @@ def turn_of(pace):
     return (15 / 8 * 40 / math.e) * (1 + 20 * pace) + 10 / math.sqrt(3) + 80 * pace
 
 
-def broken(cues, bounds, dt, fresh=True):
-    """Return (channel, order, tick, ratio) of every channel's first difference beyond its bound: the independent checker.
+def broken(cues, bounds, dt, fresh=True, rounding=EPS):
+    """Return (channel, order, tick, ratio) of each difference of a channel beyond its bound: the independent checker.
 
     Parameters
     ----------
@@ -238,6 +238,8 @@ def broken(cues, bounds, dt, fresh=True):
         Tick [s].
     fresh : bool
         They are the first ones: the platform was at rest at neutral before.
+    rounding : float
+        Twice the relative error of what was sent.
 
     Notes
     -----
@@ -251,12 +253,11 @@ def broken(cues, bounds, dt, fresh=True):
             path = np.unwrap(path)
         largest = max(each[0], float(np.abs(path).max(initial=0.0)))
         for order, bound in enumerate(each):
-            if bound is not None and not (name == "yaw" and order == 0):
-                size = np.abs(np.diff(path, order))
-                if not size.max(initial=0.0) <= bound * dt**order * (1 + 4 * EPS) + 2**order * EPS * largest:
-                    found.append((name, order, int(size.argmax()), float(size.max() / (bound * dt**order))))
-        if not np.abs(cues[name]).max(initial=0.0) <= each[0] * (1 + EPS):
-            found.append((name, 0, int(np.abs(cues[name]).argmax()), float(np.abs(cues[name]).max() / each[0])))
+            if bound is None:
+                continue
+            size = np.abs(np.diff(path, order)) if order else np.abs(cues[name])
+            if not size.max(initial=0.0) <= bound * dt**order * (1 + 4 * EPS) + 2**order * rounding * largest:
+                found.append((name, order, int(size.argmax()), float(size.max() / (bound * dt**order))))
     return found
 
 

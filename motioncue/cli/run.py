@@ -54,6 +54,7 @@ def command(profile: str, overrides: tuple[str, ...], follow: bool, duration: fl
             with Engine(settings) as engine, follower or nullcontext(), Screen(live=live) as screen:
                 view = EngineView(engine, title, duration, messages)
                 elapsed_s = watch(engine, view, screen, interrupts, duration)
+            interrupts.over = True
         stats = {"duration_s": elapsed_s, **engine.stats()}
         print_summary(title, engine_rows(stats))
         if as_json:

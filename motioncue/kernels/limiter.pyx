@@ -215,7 +215,7 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
             if s.channels[i] == before.channels[j]:
                 break
         else:
-            if before.easings[j].on or before.limits[j].state.limiting:
+            if before.easings[j].on or before.limits[j].state.limiting or before.leans[j]:
                 s.channels[s.count] = before.channels[j]
                 s.turns[s.count] = before.turns[j]
                 s.leans[s.count] = False

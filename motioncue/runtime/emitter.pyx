@@ -11,7 +11,7 @@ from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
-from motioncue.kernels.limiter cimport at_neutral
+from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
 from motioncue.kernels.records cimport (
     CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
@@ -335,6 +335,7 @@ cdef class Emitter:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
+            lean_cue(self._cued.now.limits, channels)   # before the fade: half a roll of pi is a right angle, half its lean is 0
             if step.weight != 1.0 and not step.begin:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
@@ -543,7 +544,7 @@ cdef class Emitter:
         """Return the counters, and the measured rate of the ticks [Hz].
 
         ``packets`` are the ticks of which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
-        sums over the outputs.
+        sums over the outputs; ``retunes`` says how often settings have changed.
         """
         outputs = self.outputs()
         cdef int64_t ticks = mc_load(&self._counts.ticks)

@@ -33,6 +33,7 @@ log = logging.getLogger("motioncue")
 TRANSITIONS = 10_000  # changes of state that are kept
 SHOWN = 5  # changed settings in one line of the log
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
 
 class Pipeline:
@@ -155,10 +156,10 @@ class Engine:
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._logged = 0  # changes of state
-        self._logged_profile = profile
         self._lost = 0  # events
         self._journal = Journal()
         self._endpoints: list[str] = []  # of what is sent
+        self._logged_profile = profile
         self._granted: dict[str, bool] = {}
 
     def start(self) -> "Engine":
@@ -186,10 +187,10 @@ class Engine:
                     opened.callback(sender.close)
                     tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((sender, address, *encoding))
-                    self._endpoints.append(url)
-            for each in senders:
+                    senders.append((url, (sender, address, *encoding)))
+            for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
+                self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
@@ -331,11 +332,10 @@ class Engine:
 
     def _end(self) -> None:
         """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
-        for end, thread in zip(
-            (self._pipeline.emitter.stop, self._receiver.stop, self._ended.set), self._threads, strict=False
-        ):
+        ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
+        for (end, patience_s), thread in zip(ends, self._threads, strict=False):
             end()
-            thread.join()
+            thread.join(patience_s)
         self._ended.set()
         self._opened.close()
 

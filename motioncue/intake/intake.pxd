@@ -28,6 +28,22 @@ ctypedef struct Counters:
     int64_t events[REASON_COUNT]
 
 
+cdef extern from "motioncue/intake/tuned.h" nogil:
+    ctypedef struct Tuned:
+        double acceleration
+        double rate
+        double frozen_s
+        double slack_s
+        double frame_jump_s
+        double head[3]
+        double move_s
+    ctypedef struct TunedSlot:
+        pass
+    void tuned_clear(TunedSlot* slot)
+    void tuned_write(TunedSlot* slot, const Tuned* newest)
+    bint tuned_read(TunedSlot* slot, Tuned* out)
+
+
 ctypedef struct IntakeState:
     Messages messages
     bint needs_axes         # no motion before a package has announced the car's axes
@@ -35,6 +51,11 @@ ctypedef struct IntakeState:
     int64_t part_time       # when the newest of those came [ns]; 0 before any has
     BodyFrame frame         # as configured; axes as announced
     BodyFrame fallback      # as configured
+    TunedSlot tuning        # whoever changes settings to the receiver
+    Tuned tuned             # in use; the head is on its way there
+    double head_before[3]   # where that began [m]
+    int64_t head_since      # when it did [ns]
+    bint head_moves
     Stages stages
     bint initialised
     int64_t began           # when the session's first frame came [ns]

@@ -3,7 +3,7 @@
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memcmp, memcpy, memset
 
 from math import radians
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
+from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
     reply_write, set_absent,
@@ -208,10 +209,41 @@ cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexce
     return reason
 
 
+cdef void use_thresholds(IntakeState* s) noexcept nogil:
+    s.watch.acceleration = s.tuned.acceleration
+    s.watch.rate = s.tuned.rate
+    s.watch.frozen_s = s.tuned.frozen_s
+    s.watch.slack_s = s.tuned.slack_s
+    s.watch.frame_jump_s = s.tuned.frame_jump_s
+
+
+cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
+    """Use newer settings, if there are any, from this package on; the head moves to its new place as a fade does."""
+    cdef double* head = s.fallback.head
+    cdef double position
+    cdef int i
+    if tuned_read(&s.tuning, &s.tuned):
+        use_thresholds(s)
+        s.head_since = now
+        s.head_moves = False
+        for i in range(3):
+            s.head_before[i] = head[i]
+            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
+    if s.head_moves:
+        position = (now - s.head_since) * 1e-9 / s.tuned.move_s
+        s.head_moves = position < 1.0
+        for i in range(3):
+            head[i] = s.tuned.head[i]
+            if s.head_moves:
+                head[i] += (1.0 - smooth(position)) * (s.head_before[i] - head[i])
+            s.frame.head[i] = head[i]
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
     cdef int near, reason
+    take_tuned(s, now)
     if s.tape != NULL:
         put_on_tape(s, package, size, now)
     reason = find_message(&s.messages, package, size, &near)
@@ -233,6 +265,18 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
+
+
+cdef Tuned tuned_of(thresholds):
+    """Return the thresholds of a watch; the head is left at 0."""
+    cdef Tuned tuned
+    memset(&tuned, 0, sizeof(Tuned))
+    tuned.acceleration = thresholds.max_acceleration_m_s2
+    tuned.rate = radians(thresholds.max_rate_deg_s)
+    tuned.frozen_s = thresholds.frozen_s
+    tuned.slack_s = thresholds.jitter_s
+    tuned.frame_jump_s = thresholds.frame_jump_s
+    return tuned
 
 
 cdef class Intake:
@@ -298,6 +342,7 @@ cdef class Intake:
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
         publication_clear(&s.newest)
+        tuned_clear(&s.tuning)
         self.watch(Thresholds())
 
     def watch(self, thresholds):
@@ -308,11 +353,27 @@ cdef class Intake:
         thresholds : motioncue.profile.Watch
             The plausibility thresholds; a new intake has that type's defaults.
         """
-        self.intake.watch.acceleration = thresholds.max_acceleration_m_s2
-        self.intake.watch.rate = radians(thresholds.max_rate_deg_s)
-        self.intake.watch.frozen_s = thresholds.frozen_s
-        self.intake.watch.slack_s = thresholds.jitter_s
-        self.intake.watch.frame_jump_s = thresholds.frame_jump_s
+        self.intake.tuned = tuned_of(thresholds)
+        use_thresholds(self.intake)
+
+    def retune(self, thresholds, head_m, double fade_s):
+        """Change what may change while packages come; taken with the next package, without a lock.
+
+        One thread at a time.
+
+        Parameters
+        ----------
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds.
+        head_m : sequence of 3 floats
+            The occupant's head from the motion reference point: forward, right, up [m].
+        fade_s : float
+            How long the head takes to get there [s].
+        """
+        cdef Tuned tuned = tuned_of(thresholds)
+        tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
+        tuned.move_s = fade_s
+        tuned_write(&self.intake.tuning, &tuned)
 
     def __dealloc__(self):
         if self.intake != NULL:

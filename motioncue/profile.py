@@ -258,6 +258,12 @@ class Profile(Table, frozen=True, kw_only=True):
             if table != "none"
         }
 
+    @property
+    def free(self) -> list[str]:
+        """Channels that move the platform and are not bounded."""
+        bounds = self.bounds()
+        return [name for name in Limits.__struct_fields__ if name not in bounds]
+
 
 LARGEST = 1_000_000  # characters of a profile
 
@@ -346,7 +352,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
         As `parse_profile` does.
     """
     tables = _tables(profile)
-    given = _flat(overrides) if isinstance(overrides, Mapping) else map(_parsed, overrides)
+    given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
     for key, value in given:
         _put(tables, key, value)
     return _profile(tables, profile.name)
@@ -368,13 +374,13 @@ def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _flat(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value of tables within tables, also within lists of tables, with its dotted key."""
+def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield every value of tables within tables with its dotted key; `lists` of tables are taken apart too, or not."""
     for key, value in tables.items():
         here = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, here)
-        elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        if isinstance(value, Mapping):
+            yield from _flat(value, here, lists=lists)
+        elif lists and isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
             for index, item in enumerate(value):
                 yield from _flat(item, f"{here}[{index}]")
         else:

@@ -176,12 +176,14 @@ def _watch(
     keys: Keys,
     duration_s: float | None,
 ) -> float:
-    fade_s = engine.profile.supervisor.fade_s
     start = time.monotonic()
-    park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
+    end_at = float("inf") if duration_s is None else duration_s
     operator = "engage"
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
+        fade_s = engine.profile.supervisor.fade_s
+        if not hurried:
+            park_at = max(0.0, end_at - fade_s)
         asked = _asked(interrupts, keys)
         if "keep" in asked:
             engine.keep()

@@ -10,6 +10,7 @@ from motioncue.intake.messages cimport Messages, Reply
 from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.kernels.slot cimport Event, Events
 from motioncue.kernels.ring cimport Ring
+from motioncue.kernels.timeline cimport Timeline
 from motioncue.intake.stages cimport Stages
 from motioncue.intake.watch cimport Watch
 
@@ -28,6 +29,23 @@ ctypedef struct Counters:
     int64_t events[REASON_COUNT]
 
 
+cdef extern from "motioncue/intake/tuned.h" nogil:
+    ctypedef struct Tuned:
+        double acceleration
+        double rate
+        double frozen_s
+        double slack_s
+        double frame_jump_s
+        double head[3]
+        double move_s
+        int64_t number
+    ctypedef struct TunedSlot:
+        pass
+    void tuned_clear(TunedSlot* slot)
+    void tuned_write(TunedSlot* slot, const Tuned* newest)
+    bint tuned_read(TunedSlot* slot, Tuned* out)
+
+
 ctypedef struct IntakeState:
     Messages messages
     bint needs_axes         # no motion before a package has announced the car's axes
@@ -35,6 +53,11 @@ ctypedef struct IntakeState:
     int64_t part_time       # when the newest of those came [ns]; 0 before any has
     BodyFrame frame         # as configured; axes as announced
     BodyFrame fallback      # as configured
+    TunedSlot tuning        # whoever changes settings to the receiver
+    Tuned tuned             # in use; the head is on its way there
+    double head_before[3]   # where that began [m]
+    int64_t head_since      # when it did [ns]
+    bint head_moves
     Stages stages
     bint initialised
     int64_t began           # when the session's first frame came [ns]
@@ -43,11 +66,12 @@ ctypedef struct IntakeState:
     Telemetry said          # by the newest packages
     Telemetry known         # before the newest package
     Telemetry before        # by the frame before
-    int64_t before_time     # when that came [ns]
-    double waited           # frame time since the last frame that was not a repeat [s]
     Telemetry telemetry     # what the body stage reads
     Motion motion
-    Watch watch             # does a frame continue the drive?
+    int64_t before_time     # when that came [ns]
+    double waited           # frame time since the last frame that was not a repeat [s]
+    Timeline timeline       # when was it taken?
+    Watch watch             # does it continue the drive?
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
     PublicationSlot newest  # receiver to emitter

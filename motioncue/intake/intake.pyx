@@ -3,7 +3,7 @@
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memset
 
 from math import radians
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
+from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
     reply_write, set_absent,
@@ -21,10 +22,11 @@ from motioncue.kernels.reasons cimport (
 )
 from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
 from motioncue.kernels.ring cimport (
-    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RecordRing,
-    ring_write,
+    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RECORD_RETUNED,
+    RecordRing, ring_write,
 )
 from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
+from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.intake.watch cimport watch_step
 
@@ -60,6 +62,7 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.part_time = 0
     s.began = 0
     s.waited = 0.0
+    timeline_restart(&s.timeline)
     s.stages.running = False
     s.watch.armed = False
     s.watch.changes = 0
@@ -164,6 +167,8 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
     cdef bint standing = reason == FROZEN or reason == PAUSED
     cdef bint again = standing and p.frozen and p.reason == reason
+    if not repeats or s.watch.changed == s.motion.time:     # a moving car that repeats itself says nothing new
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if derives(&s.stages, &s.said) and not repeats:
         # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.
         s.stages.running = s.stages.running and reason == ACCEPTED
@@ -178,7 +183,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     p.frozen = standing or not s.watch.believable
     if not p.frozen:
         p.motion = s.motion
-        p.changed = s.watch.changed
+        p.place = s.timeline.place
     if (reason != ACCEPTED and not standing) or p.epoch == 0:
         p.epoch += 1
     if reason != ACCEPTED:
@@ -207,10 +212,43 @@ cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexce
     return reason
 
 
+cdef void use_thresholds(IntakeState* s) noexcept nogil:
+    s.watch.acceleration = s.tuned.acceleration
+    s.watch.rate = s.tuned.rate
+    s.watch.frozen_s = s.tuned.frozen_s
+    s.watch.slack_s = s.tuned.slack_s
+    s.watch.frame_jump_s = s.tuned.frame_jump_s
+
+
+cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
+    """Use newer settings, if there are any, from this package on; the head moves to its new place as a fade does."""
+    cdef double* head = s.fallback.head
+    cdef double position
+    cdef int i
+    if tuned_read(&s.tuning, &s.tuned):
+        use_thresholds(s)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_RETUNED, now, &s.tuned.number, sizeof(int64_t))
+        s.head_since = now
+        s.head_moves = False
+        for i in range(3):
+            s.head_before[i] = head[i]
+            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
+    if s.head_moves:
+        position = (now - s.head_since) * 1e-9 / s.tuned.move_s
+        s.head_moves = position < 1.0
+        for i in range(3):
+            head[i] = s.tuned.head[i]
+            if s.head_moves:
+                head[i] += (1.0 - smooth(position)) * (s.head_before[i] - head[i])
+            s.frame.head[i] = head[i]
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
     cdef int near, reason
+    take_tuned(s, now)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     reason = find_message(&s.messages, package, size, &near)
@@ -232,6 +270,18 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
+
+
+cdef Tuned tuned_of(thresholds):
+    """Return the thresholds of a watch; the head is left at 0."""
+    cdef Tuned tuned
+    memset(&tuned, 0, sizeof(Tuned))
+    tuned.acceleration = thresholds.max_acceleration_m_s2
+    tuned.rate = radians(thresholds.max_rate_deg_s)
+    tuned.frozen_s = thresholds.frozen_s
+    tuned.slack_s = thresholds.jitter_s
+    tuned.frame_jump_s = thresholds.frame_jump_s
+    return tuned
 
 
 cdef class Intake:
@@ -297,6 +347,7 @@ cdef class Intake:
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
         publication_clear(&s.newest)
+        tuned_clear(&s.tuning)
         self.watch(Thresholds())
 
     def watch(self, thresholds):
@@ -307,11 +358,30 @@ cdef class Intake:
         thresholds : motioncue.profile.Watch
             The plausibility thresholds; a new intake has that type's defaults.
         """
-        self.intake.watch.acceleration = thresholds.max_acceleration_m_s2
-        self.intake.watch.rate = radians(thresholds.max_rate_deg_s)
-        self.intake.watch.frozen_s = thresholds.frozen_s
-        self.intake.watch.slack_s = thresholds.jitter_s
-        self.intake.watch.frame_jump_s = thresholds.frame_jump_s
+        self.intake.tuned = tuned_of(thresholds)
+        use_thresholds(self.intake)
+
+    def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
+        """Change what may change while packages come; taken with the next package, without a lock.
+
+        One thread at a time.
+
+        Parameters
+        ----------
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds.
+        head_m : sequence of 3 floats
+            The occupant's head from the motion reference point: forward, right, up [m].
+        fade_s : float
+            How long the head takes to get there [s].
+        number : int
+            Of the settings, for who records.
+        """
+        cdef Tuned tuned = tuned_of(thresholds)
+        tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
+        tuned.move_s = fade_s
+        tuned.number = number
+        tuned_write(&self.intake.tuning, &tuned)
 
     def __dealloc__(self):
         free(self.intake)

@@ -44,13 +44,19 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         double heave_displacement
         int64_t time            # [ns] deadline of the tick
 
+    ctypedef struct Placement:
+        int64_t taken
+        int64_t spent
+        double interval
+        int64_t joins
+
     ctypedef struct Publication:
         Motion motion
+        Placement place
         int64_t epoch
         int64_t reason
         double value
         double limit
-        int64_t changed
         int64_t frozen
         int64_t count
 

@@ -18,6 +18,7 @@ enum { /* what a payload is, in the lowest byte of its kind */
     RECORD_HAPPENING = 5,    /* Event of the intake */
     RECORD_CONNECTED = 6,    /* nothing: from here on the source is another one, or the same anew */
     RECORD_DISCONNECTED = 7, /* nothing */
+    RECORD_RETUNED = 9,      /* number of the settings that the source's side uses from here on, int64_t */
     RECORD_ENDPOINT = 8      /* bits that the endpoint is shifted by */
 };
 typedef struct {

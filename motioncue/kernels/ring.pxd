@@ -12,6 +12,7 @@ cdef extern from "motioncue/kernels/ring.h" nogil:
         RECORD_HAPPENING
         RECORD_CONNECTED
         RECORD_DISCONNECTED
+        RECORD_RETUNED
         RECORD_ENDPOINT
     ctypedef struct RingHead:
         int32_t kind        # what the payload is: a RECORD_

@@ -14,6 +14,7 @@ __all__ = ["HEAD_DTYPE", "KINDS", "RecordRing"]
 KINDS = {
     "tick": RECORD_TICK, "transition": RECORD_TRANSITION, "package": RECORD_PACKAGE, "frame": RECORD_FRAME,
     "happening": RECORD_HAPPENING, "connected": RECORD_CONNECTED, "disconnected": RECORD_DISCONNECTED,
+    "retuned": RECORD_RETUNED,
 }
 """What a record is, in the lowest byte of its kind; the rest of a package's kind says which endpoint it came to."""
 

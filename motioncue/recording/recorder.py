@@ -89,6 +89,8 @@ def sorted_out(data: bytes) -> Batch:
             frames += payload
         elif what == "package":
             packages.append(Package(when, endpoint, payload))
+        elif what == "retuned":
+            events.append(Event(when, what, "", detail=int.from_bytes(payload, "little")))
         elif what in ("connected", "disconnected"):
             events.append(Event(when, what, ""))
         else:

@@ -6,10 +6,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
+from motioncue.kernels.bridge cimport BridgeState, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
-from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
@@ -71,38 +70,12 @@ ctypedef struct Counts:
     int64_t last
 
 
-ctypedef struct Splice:     # joins the cue to what it was before a gap
-    double offsets[CHANNELS]
-    double position         # 0 to 1; 1 is done
-
-
 cdef inline void blend(double* channels, double weight) noexcept nogil:
     """Scale every channel towards neutral; a whole cue keeps its bits."""
     cdef int i
     if weight != 1.0:
         for i in range(CHANNELS):
             channels[i] *= weight
-
-
-cdef inline void join(
-    Splice* s, bint begin, const double* before, const double* earlier, double* channels, double pace
-) noexcept nogil:
-    """Begin where the last two ticks were heading, and let the difference vanish as a fade does."""
-    cdef double left
-    cdef int i
-    if begin:
-        for i in range(CHANNELS):
-            s.offsets[i] = before[i] + (before[i] - earlier[i]) - channels[i]
-            if s.offsets[i] != s.offsets[i]:
-                s.offsets[i] = 0.0          # absent channels have no difference
-        s.offsets[ROLL] = remainder(s.offsets[ROLL], 2.0 * M_PI)
-        s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
-        s.position = 0.0
-    if s.position < 1.0:
-        left = 1.0 - smooth(s.position)
-        for i in range(CHANNELS):
-            channels[i] += left * s.offsets[i]
-        s.position += pace
 
 
 cdef inline bint send(Sink* s) noexcept nogil:
@@ -160,9 +133,7 @@ cdef class Emitter:
     cdef int64_t _index         # of the next tick
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # from frames to ticks
-    cdef Splice _splice
     cdef Cue _good              # the last one that was all numbers, before the fade
-    cdef Cue _earlier           # of the tick before the last
     cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef Tick _tick
     cdef Actuation _actuation
@@ -204,7 +175,6 @@ cdef class Emitter:
         self._time = clock.calls
         self._period = settings.period_ns
         self.adopt()
-        self._splice.position = 1.0
         self._owned = []
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
@@ -252,7 +222,7 @@ cdef class Emitter:
         self._number = self._cued.now.number
         self._supervisor.hold = self._cued.now.hold
         self._supervisor.fade.pace = self._cued.now.pace
-        self._bridge.kind = self._cued.now.bridge
+        bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period)
 
     cdef void adopt_new(self) noexcept nogil:
         """Use settings that have come into force since the last tick, and say so."""
@@ -290,7 +260,7 @@ cdef class Emitter:
         if step.moved:
             self.report(&step)
         bridge_step(
-            &self._bridge, &s.motion, s.state == ENGAGING or s.state == RUNNING, step.begin or step.splice, self._deadline
+            &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
         self.shape(&step)
 
@@ -322,7 +292,7 @@ cdef class Emitter:
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
-        """Make the cue of this tick: algorithm, fade, splice, limits."""
+        """Make the cue of this tick: algorithm, fade, limits."""
         cdef Supervisor* s = &self._supervisor
         cdef Cue* cue = &self._actuation.cue
         cdef double* channels = <double*>cue
@@ -330,7 +300,6 @@ cdef class Emitter:
             cueing_begin(self._cued)                    # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
-            self._splice.position = 1.0
         if s.fade.position > 0.0:
             if s.state == FAULT:
                 cueing_rest(self._cued)
@@ -347,11 +316,6 @@ cdef class Emitter:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
                 cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
-            # Joined first, so that an unfinished difference fades with the rest.
-            join(
-                &self._splice, step.splice, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace
-            )
-            self._earlier = self._joined
             self._joined = cue[0]
             blend(channels, step.weight)
         else:
@@ -359,7 +323,6 @@ cdef class Emitter:
             memset(cue, 0, sizeof(Cue))
             cue.speed = 0.0 * s.motion.speed            # absent stays absent
             cue.engine_speed = 0.0 * s.motion.engine_speed
-            self._splice.position = 1.0
         cueing_limit(self._cued, cue)
 
     cdef void report(self, const Step* step) noexcept nogil:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Limits, Profile, Record, differences
+from motioncue.profile import Profile, Record, differences
 from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes
 from motioncue.runtime.assembly import (
     check,
@@ -35,7 +35,7 @@ __all__ = ["Engine"]
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
-SHOWN = 8  # changed settings in one line of the log
+SHOWN = 5  # changed settings in one line of the log
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
 LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
@@ -73,9 +73,12 @@ class Pipeline:
         self._tuner(change, self._post)
 
     def _post(self, settings: Settings) -> None:
+        """Leave settings for both loops; called by one thread at a time."""
+        profile: Profile = settings.profile
         self.emitter.retune(settings)
+        self.session.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
         if self.recorder is not None:
-            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(settings.profile))
+            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
 
     def record(self, record: Record, about: dict[str, str]) -> Recorder:
         """Have both loops recorded; return the recorder, to be entered before they begin."""
@@ -86,9 +89,9 @@ class Pipeline:
         return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
+        """Return the changes of state and settings after the first `known`, as far as kept, and how many there were."""
         with self._collecting:
-            new = self.emitter.transitions()
+            new = _gathered(self.emitter.transitions())
             self._moves.extend(new)
             self._collected += len(new)
             missing = min(self._collected - known, len(self._moves))
@@ -118,7 +121,10 @@ class Pipeline:
             "state": self.emitter.state,
             "retunes": counts["retunes"],
             "transitions": [
-                {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
+                {
+                    "t": (move["time"] - began) * 1e-9,
+                    **{key: move[key] for key in ("from", "to", "reason", "count") if key in move},
+                }
                 for move in moves
             ],
             "events": self.session.discontinuities,
@@ -228,12 +234,11 @@ class Engine:
 
     def _warn_of_what_is_free(self) -> None:
         """Say which channels the profile does not bound."""
-        bounds = self.profile.bounds()
-        free = [name.replace("_", " ") for name in Limits.__struct_fields__ if name not in bounds]
-        if not bounds:
+        free = [name.replace("_", " ") for name in self.profile.free]
+        if self.profile.limits == "none":
             log.warning('limits = "none": nothing bounds what the platform is asked to do')
         elif free:
-            log.warning("limits: nothing bounds %s", ", ".join(free))
+            log.warning("limits: %s: not bounded", ", ".join(free))
 
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
@@ -319,10 +324,10 @@ class Engine:
         """Say which settings have changed since the last time."""
         old, self._logged_profile = self._logged_profile, self.profile
         new = differences(old, self._logged_profile)
-        words = [f"{key} {before!r} → {after!r}" for key, (before, after) in new.items()]
+        words = [f"{key} {_short(before)} → {_short(after)}" for key, (before, after) in new.items()]
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
         if words:
-            log.info("retuned: %s%s", ", ".join(words[:SHOWN]), more)
+            self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
 
     def keep(self) -> None:
         """Write what a recording that keeps only the last seconds has in memory; nothing to do for any other."""
@@ -399,6 +404,24 @@ class Engine:
     def trace(self) -> npt.NDArray[np.void]:
         """The first ticks, as many as asked for: ndarray of TICK_DTYPE."""
         return self._pipeline.emitter.trace
+
+
+def _short(value: Any) -> str:
+    """Return a setting as a line of the log shows it."""
+    return f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)
+
+
+def _gathered(moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the changes with those of settings that follow one another made one, which says how many they are."""
+    out: list[dict[str, Any]] = []
+    for move in moves:
+        if move["reason"] != "retuned":
+            out.append(move)
+        elif out and out[-1]["reason"] == "retuned":
+            out[-1]["count"] += 1
+        else:
+            out.append({**move, "count": 1})
+    return out
 
 
 CALM = (

@@ -16,7 +16,8 @@ from motioncue.profile import Profile
 from motioncue.recording.export import columns as columns_of
 from motioncue.recording.load import Drive
 from motioncue.recording.read import quoted, read_frames
-from motioncue.runtime.assembly import check, load_profile
+from motioncue.recording.topics import Package
+from motioncue.runtime.assembly import check, load_profile, settings_of
 from motioncue.runtime.engine import Pipeline
 
 __all__ = ["Difference", "first_difference", "profile_of", "repeat", "replay"]
@@ -132,7 +133,7 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
-    settings = {row.number: row.profile for row in drive.settings} if profile is None else {}
+    changes = {row.number: profile_of(row.profile) for row in drive.settings} if profile is None else {}
     first = drive.settings[0].profile
     chosen = profile_of(first) if profile is None else profile
     if chosen.source.system != first["source"]["system"]:
@@ -141,7 +142,8 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
             f"{first['source']['system']!r}"
         )
     pipeline = Pipeline(chosen, FakeClock(START_NS), trace=len(drive.ticks))
-    source = _events(drive)
+    source = _events(drive, changes)
+    settings = pipeline.emitter.settings
     upcoming = next(source, None)
     number = int(drive.ticks["settings"][0])
     columns = ("index", "deadline", "frames", "operation", "settings")
@@ -151,8 +153,9 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
         while upcoming is not None and pipeline.session.published < frames:
             upcoming(pipeline.session)
             upcoming = next(source, None)
-        if newest != number and newest in settings:
-            pipeline.retune(profile_of(settings[newest]))
+        if newest != number and newest in changes:
+            settings = settings_of(changes[newest], settings)
+            pipeline.emitter.retune(settings)
         number = newest
         pipeline.emitter.replay_tick(index, deadline, operation)
     ticks = pipeline.emitter.trace
@@ -160,15 +163,28 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
     return ticks
 
 
-def _events(drive: Drive) -> Iterator[Callable[[Intake], Any]]:
+def _events(drive: Drive, changes: Mapping[int, Profile]) -> Iterator[Callable[[Intake], Any]]:
     """Yield what happened to the source, in order: each takes the intake that it is to happen to."""
-    connected = [(event.time, 0, b"") for event in drive.events if event.what == "connected"]
-    packages = [(package.time, 1, package.data) for package in drive.packages]
-    for time, kind, data in sorted(connected + packages, key=lambda row: row[:2]):
-        if kind == 0:
-            yield lambda intake, time=time: intake.begin(time)  # type: ignore[misc]
-        else:
-            yield lambda intake, time=time, data=data: intake.feed(data, time)  # type: ignore[misc]
+    rows: list[tuple[int, int, Callable[[Intake], Any]]] = []
+    for event in drive.events:
+        if event.what == "connected":
+            rows.append((event.time, 0, _begin(event.time)))
+        elif event.what == "retuned" and event.detail in changes:
+            rows.append((event.time, 1, _retune(changes[event.detail])))
+    rows += [(package.time, 2, _feed(package)) for package in drive.packages]
+    return (action for _, _, action in sorted(rows, key=lambda row: row[:2]))
+
+
+def _begin(time: int) -> Callable[[Intake], Any]:
+    return lambda intake: intake.begin(time)
+
+
+def _retune(profile: Profile) -> Callable[[Intake], Any]:
+    return lambda intake: intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
+
+
+def _feed(package: Package) -> Callable[[Intake], Any]:
+    return lambda intake: intake.feed(package.data, package.time)
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:

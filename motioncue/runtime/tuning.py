@@ -56,7 +56,8 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
     """
     for key, (allowed, found) in differences(old, new).items():
         if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
-            raise ConfigError(f"{key}: found {found!r}, allowed is {allowed!r} while it runs")
+            words = ["nothing" if value is None else repr(value) for value in (found, allowed)]
+            raise ConfigError(f"{key}: found {words[0]}, allowed is {words[1]} while it runs")
 
 
 class Tuner:

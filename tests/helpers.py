@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import math
+import re
 import shutil
 import socket
 import struct
@@ -295,6 +296,20 @@ def serving(url, session, clock=None, hosts=None):
         thread.join(30)
         assert not thread.is_alive()
         listener.close()
+
+
+MORE = re.compile(r" \.\.\. (\d+) more in the last \d+ s$")
+
+
+def said_in(caplog, words):
+    """Return how often each line with these words was logged or counted, without what is in brackets."""
+    said = Counter()
+    for record in caplog.records:
+        line = record.getMessage()
+        if record.name == "motioncue" and words in line:
+            more = MORE.search(line)
+            said[MORE.sub("", line).split(" (")[0]] += int(more[1]) if more else 1
+    return said
 
 
 def receive(client, size):

@@ -278,7 +278,7 @@ cdef class DatagramReceiver:
         for i in range(self._forward_count):
             if mc_send_to(
                 self._forwards[i].fd, self._buffer, size, self._forwards[i].address, self._forwards[i].address_size
-            ) == 0:
+            ) >= 0:
                 mc_count(&self.forwarded, 1)
         if self._heard == 0:
             memcpy(self._driver, host, 16)
@@ -294,7 +294,7 @@ cdef class DatagramReceiver:
         reply = intake_take(s, self._buffer, size, now)
         if reply.size:
             i = reply_write(reply, self._buffer, size, out)
-            if mc_send_back(fd, out, i, &sender, self._reply_port) == 0:
+            if mc_send_back(fd, out, i, &sender, self._reply_port) >= 0:
                 mc_count(&s.counters.replies, 1)
             else:
                 refuse(s, REPLY_LOST, now, 0)

@@ -19,6 +19,8 @@ static inline void mc_close(mc_fd fd) { closesocket(fd); }
 static inline void mc_set_nonblocking(mc_fd fd) { u_long on = 1; ioctlsocket(fd, FIONBIO, &on); }
 static inline int mc_would_block(void) { return WSAGetLastError() == WSAEWOULDBLOCK; }
 static inline int mc_no_descriptor(void) { return WSAGetLastError() == WSAEMFILE || WSAGetLastError() == WSAENOBUFS; }
+static inline int mc_nobody_there(void) { return WSAGetLastError() == WSAECONNRESET; }
+static inline int mc_last_error(void) { return WSAGetLastError(); }
 #else
 #include <errno.h>
 #include <fcntl.h>
@@ -36,6 +38,8 @@ static inline int mc_would_block(void) { return errno == EAGAIN || errno == EWOU
 static inline int mc_no_descriptor(void) {
     return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
 }
+static inline int mc_nobody_there(void) { return errno == ECONNREFUSED || errno == EHOSTUNREACH; }
+static inline int mc_last_error(void) { return errno; }
 #endif
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
@@ -58,18 +62,21 @@ static inline int mc_send(mc_fd fd, const uint8_t *buffer, int size) {
     int n = (int)send(fd, (const char *)buffer, size, MSG_NOSIGNAL);
     return n >= 0 ? n : (mc_would_block() ? 0 : -1);
 }
-/* A datagram; 0, or -1 if the system refused it.  `address` is a packed sockaddr. */
+/* A datagram: 0 if it was sent; MC_UNHEARD if it was, and an earlier one found nobody; minus the error's number if the
+   system refused it.  `address` is a packed sockaddr. */
+#define MC_UNHEARD 1
 static inline int mc_send_to(mc_fd fd, const uint8_t *buffer, int size, const void *address, int address_size) {
     struct sockaddr_storage to;
     const struct sockaddr *where = (const struct sockaddr *)&to;
+    int unheard = 0, sent;
     memcpy(&to, address, (size_t)address_size);
-    int sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
-#ifdef _WIN32
-    /* What became of an earlier datagram, not of this one, which has not been sent: once more. */
-    if (sent < 0 && WSAGetLastError() == WSAECONNRESET)
+    sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
+    /* The error tells what became of an earlier datagram, and this one has not been sent: once more. */
+    if (sent < 0 && mc_nobody_there()) {
+        unheard = MC_UNHEARD;
         sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
-#endif
-    return sent == size ? 0 : -1;
+    }
+    return sent == size ? unheard : -mc_last_error();
 }
 /* Windows fails a datagram socket's calls with WSAECONNRESET after a port was unreachable, unless told not to.  True if it
    was told, or needs not be. */

@@ -27,7 +27,8 @@ def ticks(channel, crossing_s, gaps):
     # Heading turns against the world's up axis and is pi for an unturned car, whose forward axis is +Z; roll turns
     # about that axis and is pi when turned by pi.
     axis, sense, at_line = ((0.0, 1.0, 0.0), -1.0, 0.0) if channel == "yaw" else ((0.0, 0.0, 1.0), 1.0, math.pi)
-    pipeline = Pipeline(load_profile("ccd-dk"), FakeClock(START), trace=5000)
+    profile = load_profile("ccd-dk", "limits=none")  # bounds would hide a step
+    pipeline = Pipeline(profile, FakeClock(START), trace=5000)
     pipeline.session.begin(START)
     pipeline.session.feed(INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
     for t in np.arange(0.0, 4.0, 1 / RATE_HZ):

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 import tomllib
-from helpers import BASE, stream_url
+from helpers import BASE, eventually, stream_url
 from limits_rig import (
     PERIOD,
     PROFILES,
@@ -125,12 +125,6 @@ def test_statistics_say_what_is_bounded():
     assert list(pipeline.stats()["limited"]) == [name for name in MOVERS if name != "yaw"]
 
 
-def test_a_summary_says_that_nothing_is_bounded():
-    for override, expected in (("limits=none", "nothing is bounded"), ("limits.surge=none", "0")):
-        stats = {"duration_s": 1.0, **played(profile_of("beamng", override), []).stats()}
-        assert dict(engine_rows(stats))["limited"] == expected
-
-
 @pytest.mark.rt
 @pytest.mark.parametrize(
     ("overrides", "said"),
@@ -140,12 +134,23 @@ def test_a_summary_says_that_nothing_is_bounded():
         (("limits.yaw=none", "limits.yaw_rate=none"), "limits: yaw, yaw rate: not bounded"),
     ],
 )
-def test_the_log_of_a_run_says_what_is_not_bounded(tmp_path, caplog, overrides, said):
+def test_a_run_says_what_is_not_bounded(tmp_path, caplog, overrides, said):
     profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}", *overrides)
-    with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile):
+    with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
         pass
     lines = [record.getMessage() for record in caplog.records if "limits" in record.getMessage()]
     assert lines == ([] if said is None else [said])
+    limited = dict(engine_rows({"duration_s": 1.0, **engine.stats()}))["limited"]
+    assert limited == ("nothing is bounded" if profile.limits == "none" else "0")
+
+
+@pytest.mark.rt
+def test_a_run_that_is_freed_says_so_at_once(tmp_path, caplog):
+    profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}")
+    with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
+        engine.retune("limits=none")
+        eventually(lambda: any("nothing bounds" in record.getMessage() for record in caplog.records))
+        assert engine.stats()["limits"] == "none"
 
 
 # ---- honest drives pass ----------------------------------------------------------------------------------------------

@@ -328,6 +328,8 @@ class Engine:
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
         if words:
             self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
+        if self._logged_profile.free != old.free:
+            self._warn_of_what_is_free()
 
     def keep(self) -> None:
         """Write what a recording that keeps only the last seconds has in memory; nothing to do for any other."""

@@ -266,6 +266,7 @@ class Profile(Table, frozen=True, kw_only=True):
 
 
 LARGEST = 1_000_000  # characters of a profile
+DOTS = 32  # in a line of one
 
 MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
     f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
@@ -325,6 +326,7 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         allowed.  Whether systems and endpoints exist is checked when the profile is put to use.
     """
     try:
+        _refuse_long_keys(text, name)
         tables = tomllib.loads(text)
     except ValueError as error:  # a number of too many digits is one too
         raise ConfigError(f"{name}: not TOML: {error}") from error
@@ -427,6 +429,15 @@ def _profile(tables: dict[str, Any], name: str) -> Profile:
     return profile
 
 
+def _refuse_long_keys(text: str, name: str) -> None:
+    """Refuse keys of very many parts, on which the TOML reader spends the square of their number."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
+            raise ConfigError(
+                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}: no key has as many parts"
+            )
+
+
 def _parsed(override: str) -> tuple[str, Any]:
     """Return the dotted key and the value of ``KEY=VALUE``."""
     key, equals, text = override.partition("=")
@@ -436,6 +447,7 @@ def _parsed(override: str) -> tuple[str, Any]:
         override.encode()
     except UnicodeEncodeError as error:
         raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
+    _refuse_long_keys(override, "--set")
     try:
         return key.strip(), tomllib.loads(f"value = {text}")["value"]
     except ValueError:

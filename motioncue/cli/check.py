@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -34,6 +36,8 @@ class Heard(NamedTuple):
     times: list[float] | None
     profile: Profile
     what: str
+    rejected: Mapping[str, int] = {}
+    """Beside the packages: what of a capture is none."""
 
 
 @click.command()
@@ -80,6 +84,8 @@ def command(
         watch=heard.profile.watch,
         rate_hz=rate,
     )
+    rejected = Counter(report.timing.rejected) + Counter(heard.rejected)
+    report = report._replace(timing=report.timing._replace(rejected=dict(rejected)))
     _print(heard, report)
     if as_json:
         print_json(
@@ -157,8 +163,8 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
         protocols.source(system, "--system")
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
-    packages, times, _ = parse_recording(data, quoted(file), name)
-    return Heard(name, packages, times, _settings(name, overrides), file)
+    packages, times, _, rejected = parse_recording(data, quoted(file), name)
+    return Heard(name, packages, times, _settings(name, overrides), file, rejected)
 
 
 def _sources() -> list[str]:

@@ -18,7 +18,7 @@ from motioncue.intake.messages cimport (
 )
 from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
-    SESSION_ENDED, TYPE,
+    SESSION_ENDED, SIZE, TYPE,
 )
 from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
 from motioncue.kernels.ring cimport (
@@ -37,6 +37,9 @@ from motioncue.profile import Watch as Thresholds
 __all__ = ["Intake"]
 
 cdef double G = GRAVITY
+
+cdef enum:
+    LARGEST = 1 << 20       # bytes; no package of any system is as large
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -458,6 +461,9 @@ cdef class Intake:
         open : bool
         """
         cdef uint8_t out[REPLY_BYTES]
+        if data.shape[0] > <Py_ssize_t>LARGEST:
+            refuse(self.intake, SIZE, now_ns, data.shape[0])
+            return b"", True
         cdef int size = <int>data.shape[0]
         cdef const uint8_t* package = &data[0] if size else <const uint8_t*>b""
         cdef const Reply* reply = intake_take(self.intake, package, size, now_ns)

@@ -148,11 +148,11 @@ cdef class Session(Intake):
         cdef Py_ssize_t n = data.shape[0]
         cdef int piece
         cdef bint good = True
-        replies = b""
+        replies = bytearray()
         while good and start < n:
             piece = min(n - start, FEED_BYTES)
             good = session_feed(self.state, &data[start], piece, now_ns)
             start += piece
             replies += self.state.out[: self.state.out_have]
             session_sent(self.state, self.state.out_have)
-        return replies, good
+        return bytes(replies), good

@@ -25,7 +25,7 @@ Signs, here turned into those of `Motion` (forward, right, down; world north, ea
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -202,18 +202,18 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     return Intake([message.compiled()], stage, stages, reply_port=options.reply_port)
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split messages of one kind written one after the other; what cannot be split is one datagram."""
-    for size in (STATE.size, CONTROL.size):
-        packages = [data[start : start + size] for start in range(0, len(data), size)]
-        if all(len(package) == size and _is_id(package) for package in packages):
-            return packages
-    return [data]
+    fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(data, size))
+    size = next(fitting, len(data))
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
 
 
-def _is_id(data: bytes) -> bool:
-    number = float(np.frombuffer(data, "<f8", count=1)[0])
-    return 0.0 <= number <= LARGEST_ID and number.is_integer()
+def _are_ids(data: bytes, size: int) -> bool:
+    """Say whether every message of a size begins with an id."""
+    ids = np.frombuffer(data, "<f8")[:: size // 8]
+    return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
 
 
 def identify(data: bytes) -> Packet:
@@ -226,7 +226,7 @@ def identify(data: bytes) -> Packet:
     """
     for packet in (STATE, CONTROL):
         if len(data) == packet.size:
-            if _is_id(data):
+            if _are_ids(data, packet.size):
                 return packet
             number = float(np.frombuffer(data, "<f8", count=1)[0])
             raise PacketError(

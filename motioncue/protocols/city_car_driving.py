@@ -13,6 +13,7 @@ of the quaternion are assumptions, stated here and settable where a source of do
 * Linear acceleration: kinematic, gravity excluded.  Angular velocity and acceleration: world axes, right-handed.
 """
 
+from collections.abc import Iterator
 from typing import Literal
 
 import msgspec
@@ -133,7 +134,7 @@ def session(
     )
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split a recorded stream into its packages.
 
     Raises
@@ -141,7 +142,7 @@ def framed(data: bytes) -> list[bytes]:
     PacketError
         If a size field cannot be, or the last package is cut short: says at which offset.
     """
-    packages, start = [], 0
+    start = 0
     while start < len(data):
         size = int.from_bytes(data[start : start + 2], "little")
         if size < 3:
@@ -149,9 +150,8 @@ def framed(data: bytes) -> list[bytes]:
         if start + size > len(data):
             left = len(data) - start
             raise PacketError(f"city-car-driving: found {left} bytes at offset {start}, the package has {size}")
-        packages.append(data[start : start + size])
+        yield data[start : start + size]
         start += size
-    return packages
 
 
 def identify(data: bytes) -> Packet:

@@ -12,6 +12,8 @@ within 90 degrees by nature; yaw goes the short way at its largest rate.  With `
 as they are, and jump.
 """
 
+from collections.abc import Iterator
+
 from motioncue.errors import PacketError
 from motioncue.protocols.beamng import GAUGES, MOTION
 from motioncue.protocols.layout import Packet, Send, Stream
@@ -68,6 +70,6 @@ def identify(data: bytes) -> Packet:
     )
 
 
-def framed(data: bytes) -> list[bytes]:
-    """Return the one packet that a datagram is."""
-    return [data]
+def framed(data: bytes) -> Iterator[bytes]:
+    """Yield the one packet that a datagram is."""
+    yield data

@@ -33,7 +33,7 @@ counted as `incomplete`, the platform holds and fades as if nothing had come, an
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -204,7 +204,7 @@ def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) ->
     return composed(COMMANDS[name], values)
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split datagrams that were laid one after the other, by their own lengths.
 
     Raises
@@ -212,7 +212,7 @@ def framed(data: bytes) -> list[bytes]:
     PacketError
         If what begins somewhere has no header and length, or the last one is cut short: says at which offset.
     """
-    packages, start = [], 0
+    start = 0
     while start < len(data):
         header, mark, rest = data[start : start + 64].partition(b"$")
         length = int.from_bytes(rest[:4], "little", signed=True)
@@ -223,9 +223,8 @@ def framed(data: bytes) -> list[bytes]:
         if start + size > len(data):
             left = len(data) - start
             raise PacketError(f"morai: found {left} bytes at offset {start}, the packet has {size}")
-        packages.append(data[start : start + size])
+        yield data[start : start + size]
         start += size
-    return packages
 
 
 def identify(data: bytes) -> Packet:

@@ -111,12 +111,13 @@ cdef class PipeConnection:
     def sendall(self, data):
         """Send all of `data`; OSError if the server has gone, TimeoutError if it does not read."""
         cdef const unsigned char[::1] view = data
-        cdef int start = 0, bytes = 0, error
+        cdef Py_ssize_t start = 0
+        cdef int bytes = 0, error
         while start < view.shape[0]:
             self._check_open()
             with nogil:
                 error = mc_pipe_client_send(
-                    self.memory, &view[start], <int>view.shape[0] - start, self.timeout_ms, &bytes
+                    self.memory, &view[start], <int>min(view.shape[0] - start, 4096), self.timeout_ms, &bytes
                 )
             if error == WAIT_TIMEOUT:
                 raise TimeoutError("the pipe's server does not read")

@@ -306,7 +306,7 @@ MESSAGES = {
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
     "big_endian": (
         logging.ERROR,
-        "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",
+        "the size field has its bytes swapped (read as {}): source.options.byte_order = 'big' reads that; connection closed",
     ),
     "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),

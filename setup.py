@@ -30,6 +30,9 @@ else:
         COMPILE.append("-O1")
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
+# What Cython puts into every module that has a memoryview or a class, made once: half of what would have to be compiled.
+SHARED = "motioncue._cython"
+
 DIRECTIVES = {
     "language_level": 3,
     "boundscheck": DEBUG,
@@ -53,6 +56,7 @@ class Build(build_ext):
             compiler_directives=DIRECTIVES,
             build_dir=f"build/{variant}",
             nthreads=JOBS if JOBS > 1 else 0,
+            shared_utility_qualified_name=SHARED,
         )
         # To change between the debug build and the other compiles everything, to build the same again only changes.
         stamp = Path("build/variant")
@@ -67,7 +71,7 @@ class Build(build_ext):
 def extensions() -> list[Extension]:
     """Return one extension per .pyx file; headers beside it are found through the repository root."""
     headers = [str(path) for path in Path("motioncue").rglob("*.h")]
-    return [
+    kernels = [
         Extension(
             ".".join(path.with_suffix("").parts),
             [str(path)],
@@ -78,6 +82,8 @@ def extensions() -> list[Extension]:
         )
         for path in sorted(Path("motioncue").rglob("*.pyx"))
     ]
+    shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=COMPILE)
+    return [shared, *kernels]  # it takes longest: first
 
 
 if __name__ == "__main__":  # the processes that translate may import this file again

@@ -111,7 +111,7 @@ legend = sides[0].legend()
 # **See:** full motion one second after the first frame; after the last one nothing changes for 0.1 s, then the cue is
 # back at neutral a second later, and packets go on being sent throughout.
 #
-# **Try this:** replay with `"source.fade_s=0.3"` and look at the surge of the first half second.
+# **Try this:** replay with `"supervisor.fade_s=0.3"` and look at the surge of the first half second.
 
 # %% [markdown]
 # ## What a washout does

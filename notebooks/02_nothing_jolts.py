@@ -59,7 +59,7 @@ print("\ncounted:", trouble.stats["events"], trouble.stats["rejected"])
 #
 # $$|\mathbf p_2 - \mathbf p_1| \le \tfrac12\,\mathrm{m} + v\,(\Delta t + \tau) + \tfrac12\, a\, \Delta t^2$$
 #
-# where $a$ is 20 m/s², for what is not reported, and $\tau$ (`supervisor.jitter_s`) is how unevenly frames may
+# where $a$ is 20 m/s², for what is not reported, and $\tau$ (`watch.jitter_s`) is how unevenly frames may
 # arrive. Velocity is held to the reported accelerations in the same way, attitude to the reported rates;
 # accelerations and rates themselves to what no car exceeds. So the bounds move with the drive: hard driving passes
 # because it says that it is hard. What does not pass begins a new *epoch*, and this table decides what happens:
@@ -141,7 +141,7 @@ print(
 # at the velocity jump, the attitude jump and the respawn. With the supervisor what is left is the drive's own, mostly
 # the humps and the edges of the simulator's frames.
 #
-# **Try this:** set `"source.fade_s=0.3"`: how much does a quicker fade cost?
+# **Try this:** set `"supervisor.fade_s=0.3"`: how much does a quicker fade cost?
 
 # %% [markdown]
 # ## Leaving and coming back

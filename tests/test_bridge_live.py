@@ -83,7 +83,7 @@ def test_a_hold_by_the_operator_keeps_the_motion_and_the_way_back_does_not_step(
 @pytest.mark.parametrize("late_s", [0.001, 0.012])
 def test_after_a_pause_of_the_operator_the_motion_goes_on_from_where_it_was(kind, late_s):
     """Shorter than a motion is held, so nothing is joined: the bridge itself leads over, however old the frame is."""
-    bench = swaying(bridged(kind, "source.hold_s=3.0"), 2.0)
+    bench = swaying(bridged(kind, "supervisor.hold_s=3.0"), 2.0)
     bench.emitter.hold()
     swaying(bench, 0.8).run(late_s)
     bench.emitter.engage()

@@ -14,6 +14,7 @@ from motioncue.analysis.signs import examine
 from motioncue.analysis.windows import MOVING_M_S, Drive
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE
+from motioncue.profile import Watch
 from motioncue.protocols.beamng import MOTION
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.vehicle_physics_pro import STATES
@@ -63,6 +64,14 @@ def test_a_straight_drive_settles_neither_the_order_nor_the_sense_of_the_quatern
             assert option.verdict == "unknown"
             assert "turn by 30 degrees or more" in option.evidence
         assert verdicts(report)["attitude and course"] == "unknown"
+
+
+def test_the_profiles_thresholds_part_the_drive():
+    """Nothing is compared across a discontinuity, and these thresholds refuse every acceleration."""
+    strict = verdicts(check("city-car-driving", PACKAGES["tour"], watch=Watch(max_acceleration_m_s2=0.01)))
+    usual = verdicts(check("city-car-driving", PACKAGES["tour"]))
+    assert usual["surge and speed"] == "ok"
+    assert strict["surge and speed"] == "unknown"
 
 
 def test_a_parked_car_shows_gravity_and_nothing_else():

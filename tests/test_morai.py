@@ -391,5 +391,5 @@ def test_a_platform_fades_out_and_in_when_the_imu_stops_and_returns():
     assert (ticks["weight"][time > 8.0] == 1.0).all()
     for name in ("surge", "sway", "heave", "roll", "pitch"):
         usual = np.abs(np.diff(whole["cue"][name])).max()
-        fade = 2.0 * np.abs(whole["motion"][name]).max() / profile.rate_hz / profile.source.fade_s
+        fade = 2.0 * np.abs(whole["motion"][name]).max() / profile.rate_hz / profile.supervisor.fade_s
         assert np.abs(np.diff(ticks["cue"][name])).max() <= usual + fade, name

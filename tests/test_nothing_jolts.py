@@ -51,8 +51,8 @@ class Trouble(RuleBasedStateMachine):
     )
     def begin(self, stalls, hold_s, fade_s):
         self.bench = Bench(
-            f"source.hold_s={hold_s}", f"source.fade_s={fade_s}", *self.overrides, profile=self.profile, stalls=stalls,
-            trace=80_000,
+            f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}", *self.overrides,
+            profile=self.profile, stalls=stalls, trace=80_000,
         )  # fmt: skip
         self.check = Checker(self.bench)
         self.place = 0.0
@@ -226,7 +226,7 @@ events = st.one_of(
 
 def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
     """Return the bench after a drive whose attitude is smooth within an event and jumps at some."""
-    overrides = f"source.hold_s={hold_s}", f"source.fade_s={fade_s}", f"source.bridge={bridge}"
+    overrides = f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}", f"source.bridge={bridge}"
     bench = Bench(*overrides, profile=profile).connect()
     now = {"place": 0.0, "time": 0.0, "roll": 0.2, "pitch": -0.1}
 

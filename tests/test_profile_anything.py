@@ -21,6 +21,7 @@ KEYS = st.sampled_from(
         *("source", "system", "endpoint", "hold_s", "fade_s", "head_m", "options", "quaternion", "description", "name"),
         *("cueing", "algorithm", "preset", "surge", "sway", "heave", "roll", "pitch", "yaw", "tilt"),
         *("gain", "order", "cutoff_hz", "damping", "break_hz", "limit_m_s2"),
+        *("watch", "frozen_s", "supervisor", "limits", "value_deg"),
         *("output", "rate_hz", "motion", "gauges"),
     ]
 ) | st.text("abc_ .`[]0é\"'", min_size=1, max_size=6)
@@ -34,7 +35,9 @@ SCALARS = (
 TREES = st.recursive(
     SCALARS, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5), max_leaves=25
 )
-TABLES = st.fixed_dictionaries({}, optional=dict.fromkeys(("source", "cueing", "output", "name", "x"), TREES))
+TABLES = st.fixed_dictionaries(
+    {}, optional=dict.fromkeys(("source", "cueing", "output", "watch", "supervisor", "limits", "name", "x"), TREES)
+)
 
 
 def toml(value):

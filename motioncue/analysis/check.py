@@ -19,6 +19,7 @@ from motioncue.analysis.signs import examine
 from motioncue.analysis.windows import Drive
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
+from motioncue.profile import Watch
 from motioncue.protocols.layout import Derivation
 
 __all__ = ["Report", "Timing", "check"]
@@ -63,6 +64,7 @@ def check(
     options: Mapping[str, Any] | None = None,
     *,
     acceleration: str = "native",
+    watch: Watch | None = None,
     rate_hz: float | None = None,
 ) -> Report:
     """Examine what a source sent.
@@ -79,6 +81,8 @@ def check(
         As ``source.options`` of the profile.
     acceleration : {"native", "from_velocity"}
         As ``source.acceleration`` of the profile.
+    watch : Watch, optional
+        As ``[watch]`` of the profile; the defaults of the type if not given.
     rate_hz : float, optional
         Frames a second [Hz], where neither `times_s` nor the packages say when they came.
 
@@ -91,7 +95,7 @@ def check(
     """
     module = protocols.source(system)
     now = msgspec.convert(dict(options or {}), module.Options)
-    source = _Source(module, packages, times_s, rate_hz)
+    source = _Source(module, packages, times_s, rate_hz, watch or Watch())
     findings, timing = source.examined(now, acceleration)
     advice = advise(source.findings, module, now, acceleration, findings)
     if timing.frames < 2 and not advice.changes:
@@ -113,13 +117,19 @@ class _Source:
     """The packages of a source, read as often as one likes."""
 
     def __init__(
-        self, module: Any, packages: Sequence[bytes], times_s: Sequence[float] | None, rate_hz: float | None
+        self,
+        module: Any,
+        packages: Sequence[bytes],
+        times_s: Sequence[float] | None,
+        rate_hz: float | None,
+        watch: Watch,
     ) -> None:
         self.module = module
         self._packages = packages
         self._timed = times_s is not None or rate_hz is not None
         self._came = None if times_s is None else [1 + round((time - times_s[0]) * 1e9) for time in times_s]
         self._period = 1e9 / rate_hz if rate_hz else 0.0  # [ns]
+        self._watch = watch
 
     def findings(self, options: Any, acceleration: str, most: int | None = None) -> list[Finding]:
         """Return what there is to say of a reading, of its first `most` frames."""
@@ -128,6 +138,7 @@ class _Source:
     def examined(self, options: Any, acceleration: str, most: int | None = None) -> tuple[list[Finding], Timing]:
         """Return what there is to say of a reading, and its timing."""
         intake = self.module.session(options, derivation=Derivation(acceleration))
+        intake.watch(self._watch)
         intake.begin(1)
         rows: list[bytes] = []
         world: list[Any] = []
@@ -139,7 +150,7 @@ class _Source:
             # Where nothing says when it came, a package that is no frame takes no time.
             intake.feed(package, 1 + round(len(rows) * self._period) if self._came is None else self._came[index])
             if intake.accepted > before:
-                rows.append(intake.newest().tobytes())
+                rows.append(intake.frame().tobytes())
                 world.append(intake.world())
                 part.append(sum(intake.discontinuities.values()))
         motion = np.frombuffer(b"".join(rows), MOTION_DTYPE)

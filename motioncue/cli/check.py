@@ -12,13 +12,14 @@ from motioncue.cli.common import TAPE_BYTES, duration_option, echo, json_option,
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
-from motioncue.profile import Source, builtin_profiles, parse_profile
+from motioncue.profile import Profile, builtin_profiles, parse_profile
 from motioncue.recording.read import parse_recording, quoted, read_bytes
 from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
 
 QUIET_S = 0.5  # without another datagram: the simulator waits for an answer, and there will be none before it is known
+JUDGED = ("source.options.", "source.acceleration=", "watch.")  # what --set may change without a profile
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 
@@ -38,8 +39,7 @@ class Heard(NamedTuple):
     system: str
     packages: list[bytes]
     times: list[float] | None
-    options: dict[str, Any]
-    acceleration: str
+    profile: Profile
     what: str
 
 
@@ -77,8 +77,15 @@ def command(
     from motioncue.analysis.check import check
 
     heard = _heard(target, system, endpoints, overrides, rate, duration)
+    source = heard.profile.source
     report = check(
-        heard.system, heard.packages, heard.times, heard.options, acceleration=heard.acceleration, rate_hz=rate
+        heard.system,
+        heard.packages,
+        heard.times,
+        source.options,
+        acceleration=source.acceleration,
+        watch=heard.profile.watch,
+        rate_hz=rate,
     )
     _print(heard, report)
     if as_json:
@@ -109,12 +116,10 @@ def _heard(
 ) -> Heard:
     profile = target in builtin_profiles() or target.endswith(".toml")
     live = profile or "://" in target or (target in protocols.SYSTEMS and not Path(target).exists())
-    foreign = [
-        key for key in overrides if not profile and not key.startswith(("source.options.", "source.acceleration="))
-    ]
+    foreign = [key for key in overrides if not profile and not key.startswith(JUDGED)]
     if foreign:
         raise click.UsageError(
-            f"--set: found {foreign[0]!r}, allowed without a profile are source.options and source.acceleration"
+            f"--set: found {foreign[0]!r}, allowed without a profile are source.options, source.acceleration and watch"
         )
     if live and rate is not None:
         raise click.UsageError("--rate is for files that say no times")
@@ -125,8 +130,8 @@ def _heard(
     if profile:
         from motioncue.runtime.assembly import load_profile
 
-        source = load_profile(target, *overrides).source
-        return _live(source.system, endpoints or source.endpoints, source, duration)
+        loaded = load_profile(target, *overrides)
+        return _live(loaded.source.system, endpoints or loaded.source.endpoints, loaded, duration)
     if "://" in target:
         parse_endpoint(
             target, tuple(FORMS) if system is None else protocols.source(system, "--system").SCHEMES, "SOURCE"
@@ -143,8 +148,8 @@ def _heard(
     return _file(target, system, overrides)
 
 
-def _settings(system: str, overrides: tuple[str, ...]) -> Source:
-    """Return a source of a system with its defaults, and what is to be otherwise."""
+def _settings(system: str, overrides: tuple[str, ...]) -> Profile:
+    """Return a profile of a system with its defaults, and what is to be otherwise."""
     from motioncue.runtime.assembly import options_of
 
     text = f"""
@@ -154,7 +159,7 @@ def _settings(system: str, overrides: tuple[str, ...]) -> Source:
     """
     profile = parse_profile(text, name="--set", overrides=overrides)
     options_of(profile)
-    return profile.source
+    return profile
 
 
 def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
@@ -163,8 +168,7 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
     packages, times, _ = parse_recording(data, quoted(file), name)
-    source = _settings(name, overrides)
-    return Heard(name, packages, times, source.options, source.acceleration, file)
+    return Heard(name, packages, times, _settings(name, overrides), file)
 
 
 def _sources() -> list[str]:
@@ -196,7 +200,7 @@ def _only(sizes: dict[str, int], where: str) -> str:
 def _live(
     system: str | None,
     endpoints: tuple[str, ...],
-    settings: Source | tuple[str, ...],
+    settings: Profile | tuple[str, ...],
     duration: float | None,
 ) -> Heard:
     import msgspec
@@ -210,7 +214,8 @@ def _live(
         if system is None:
             system = _told_by_sound(endpoints[0], end, interrupts)
         module = protocols.source(system)
-        source = settings if isinstance(settings, Source) else _settings(system, settings)
+        profile = settings if isinstance(settings, Profile) else _settings(system, settings)
+        source = profile.source
         check_endpoints(module, endpoints, name="--at")
         intake = module.session(
             msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
@@ -237,7 +242,7 @@ def _live(
         raise PacketError(f"{', '.join(endpoints)}: nothing came{unheard} in {duration:g} s")
     times = [(now - tape[0][0]) * 1e-9 for now, _ in tape]
     packages = [package for _, package in tape]
-    return Heard(system, packages, times, source.options, source.acceleration, ", ".join(endpoints))
+    return Heard(system, packages, times, profile, ", ".join(endpoints))
 
 
 def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from motioncue import cueing
 from motioncue.cli.history import History, Rate
 from motioncue.cli.keys import Keys
 from motioncue.cli.live import CHANNELS, STATES, Transition, View, microseconds
@@ -21,15 +22,17 @@ SHOWN = 20  # transitions that a view may show
 KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit"}
 """What each key asks for; to quit is to park and end."""
 
+LOST = {"send_errors": "not sent", "unheard": "nobody there"}
+"""What the view calls packets that do not arrive, by their statistic."""
+
 # The log's lines about transitions: the view has its own.
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
 def path_of(profile: Profile) -> str:
     """Return in one line what is connected with what."""
-    algorithm = type(profile.cueing).__name__.lower()
     platforms = " + ".join(output.system for output in profile.outputs)
-    return f"{profile.name}: {profile.source.system} → {algorithm} → {platforms}"
+    return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
 
 
 def values_of(record: Any) -> dict[str, float]:
@@ -105,6 +108,7 @@ class EngineView:
                 ("max", f"{microseconds(late['max']):>7}"),
                 ("skipped", str(stats["skipped"])),
                 ("rejected", str(sum(stats["rejected"].values()))),
+                *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
         motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}
@@ -172,7 +176,7 @@ def _watch(
     keys: Keys,
     duration_s: float | None,
 ) -> float:
-    fade_s = engine.profile.source.fade_s
+    fade_s = engine.profile.supervisor.fade_s
     start = time.monotonic()
     park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
     operator = "engage"

@@ -7,8 +7,8 @@ from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.kernels.body cimport BodyFrame
 from motioncue.intake.messages cimport Messages, Reply
-from motioncue.kernels.records cimport Motion, Publication, Telemetry
-from motioncue.kernels.slot cimport Event, Events, Slot
+from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
+from motioncue.kernels.slot cimport Event, Events
 from motioncue.intake.stages cimport Stages
 from motioncue.intake.watch cimport Watch
 
@@ -49,7 +49,7 @@ ctypedef struct IntakeState:
     Watch watch             # does a frame continue the drive?
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
-    Slot newest             # of Publication: receiver to emitter
+    PublicationSlot newest  # receiver to emitter
     Counters counters
     Events events
     uint8_t* tape           # packages as they came: time, size, bytes; NULL if nobody wants them
@@ -61,6 +61,7 @@ ctypedef struct IntakeState:
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil
+cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil
 
 

@@ -5,6 +5,8 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcmp, memcpy
 
+from math import radians
+
 import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
@@ -17,21 +19,20 @@ from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
     SESSION_ENDED, TYPE,
 )
+from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
 from motioncue.kernels.slot cimport (
-    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
+    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release,
 )
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.intake.watch cimport watch_step
 
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import GRAVITY, MOTION_DTYPE
+from motioncue.profile import Watch as Thresholds
 
 __all__ = ["Intake"]
 
 cdef double G = GRAVITY
-
-cdef enum:
-    MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -174,7 +175,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
         if not again:       # a freeze counts once
             mc_count(&s.counters.events[reason], 1)
     if not s.alone:
-        slot_write(&s.newest, &s.publication, sizeof(Publication))
+        publication_write(&s.newest, &s.publication)
 
 
 cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
@@ -298,36 +299,22 @@ cdef class Intake:
         for i in range(3):
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
-        slot_clear(&s.newest)
-        self.watch()
+        publication_clear(&s.newest)
+        self.watch(Thresholds())
 
-    def watch(
-        self,
-        *,
-        double acceleration=80.0,
-        double rate=10.5,
-        double frozen_s=1.0,
-        double slack_s=0.1,
-        double frame_jump_s=2.0,
-    ):
+    def watch(self, thresholds):
         """Set what counts as a discontinuity.
 
         Parameters
         ----------
-        acceleration, rate : float
-            Largest believable acceleration [m/s^2] and angular rate [rad/s].
-        frozen_s : float
-            How long a moving car may repeat the same state [s].
-        slack_s : float
-            How unevenly frames may arrive [s].
-        frame_jump_s : float
-            Largest change of the simulator's frame time [s].
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds; a new intake has that type's defaults.
         """
-        self.intake.watch.acceleration = acceleration
-        self.intake.watch.rate = rate
-        self.intake.watch.frozen_s = frozen_s
-        self.intake.watch.slack_s = slack_s
-        self.intake.watch.frame_jump_s = frame_jump_s
+        self.intake.watch.acceleration = thresholds.max_acceleration_m_s2
+        self.intake.watch.rate = radians(thresholds.max_rate_deg_s)
+        self.intake.watch.frozen_s = thresholds.frozen_s
+        self.intake.watch.slack_s = thresholds.jitter_s
+        self.intake.watch.frame_jump_s = thresholds.frame_jump_s
 
     def __dealloc__(self):
         if self.intake != NULL:
@@ -371,6 +358,16 @@ cdef class Intake:
     def unrecorded(self):
         """How many packages came after the room for them was full."""
         return mc_load(&self.intake.tape_missed)
+
+    def frame(self):
+        """Return the frame of the package just accepted, believable or not: MOTION_DTYPE, shape (1,).
+
+        For use when no loop feeds this source, right after `accepted` has grown.
+        """
+        out = np.zeros(1, dtype=MOTION_DTYPE)
+        cdef Motion[::1] view = out
+        view[0] = self.intake.motion
+        return out
 
     def world(self):
         """Return position and velocity of the newest frame in world axes.
@@ -437,7 +434,7 @@ cdef class Intake:
         For use when no emitter reads this source: a slot has one reader.
         """
         cdef Publication publication
-        if not slot_read(&self.intake.newest, &publication, sizeof(Publication)):
+        if not publication_read(&self.intake.newest, &publication):
             return None
         out = np.zeros(1, dtype=MOTION_DTYPE)
         cdef Motion[::1] view = out

@@ -18,7 +18,7 @@ of the last two, so nothing is invented beyond a few times what the frames thems
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.records cimport Motion
+from motioncue.kernels.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion
 from motioncue.kernels.rotation cimport to_angles, turn_about
 from motioncue.kernels.slot cimport mc_count
 
@@ -29,12 +29,12 @@ cdef enum:
     BRIDGE_PREDICT
 
 cdef enum:
-    LINES = 8               # the channels of a motion that are no angles
+    LINES = MOTION_TIME - 3     # the channels of a motion that are no angles
     SLOPE = 3               # place of the slope among what is seen, after as many curves, newest first
     OFF = 4                 # place of how far a channel is off its average
     ORDER = 5               # how much that is
-    RATES = 3               # place of the first body rate among the lines
-    ANGLES = 3              # place of the first angle among the channels
+    RATES = ROLL_RATE - 3   # place of the first body rate among the lines
+    ANGLES = ROLL           # place of the first angle among the channels
 
 
 ctypedef struct Line:           # in the channel's own unit

@@ -28,7 +28,7 @@ with MORAI's J of 20 ms and a delay of 40 ms, 7 % with 80 ms.  What all arrivals
 
 With ``imu = true`` acceleration and rates are the IMU's (x forward, y left, z up, gravity included, rad/s), at the
 place where that is mounted; the status stays the motion, and still gives attitude, position and velocity.  A status
-that comes before any IMU, or longer after one than frames may come apart (``supervisor.jitter_s``), is no motion: it is
+that comes before any IMU, or longer after one than frames may come apart (``watch.jitter_s``), is no motion: it is
 counted as `incomplete`, the platform holds and fades as if nothing had come, and goes on when the IMU is back.
 """
 

@@ -12,26 +12,28 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
-from motioncue.profile import Profile
+from motioncue.kernels.tuning import Settings
+from motioncue.profile import Limits, Profile, differences
 from motioncue.runtime.assembly import (
-    algorithm_of,
     check,
-    limits_of,
     load_profile,
-    period_ns_of,
     session_of,
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
-from motioncue.transports.udp import open_sender
+from motioncue.runtime.tuning import Change, Tuner
+from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
 __all__ = ["Engine"]
 
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
+SHOWN = 8  # changed settings in one line of the log
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
 
 class Pipeline:
@@ -48,23 +50,25 @@ class Pipeline:
     """
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
-        source = profile.source
+        self._tuner = Tuner(profile)
         self.session = session_of(profile)
-        self._limits = limits_of(profile)
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
-        self.emitter = Emitter(
-            self.session,
-            algorithm_of(profile),
-            clock,
-            period_ns=period_ns_of(profile),
-            limits=self._limits,
-            bridge=source.bridge,
-            hold_s=source.hold_s,
-            fade_s=source.fade_s,
-            trace=trace,
-        )
+        self.emitter = Emitter(self.session, self._tuner.settings, clock, trace=trace)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings the ticks use."""
+        profile: Profile = self.emitter.settings.profile
+        return profile
+
+    def retune(self, change: Change) -> None:
+        """Change settings while it runs; see `Engine.retune`."""
+        self._tuner(change, self._post)
+
+    def _post(self, settings: Settings) -> None:
+        self.emitter.retune(settings)
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
         """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
@@ -82,7 +86,7 @@ class Pipeline:
         counts = self.emitter.counts()
         return {
             "frames_received": self.session.accepted,
-            "packets_sent": counts["ticks"],
+            "packets_sent": counts["packets"],
             "rate_hz": counts["rate_hz"],
             "skipped": counts["skipped"],
             "rejected": self.session.rejected,
@@ -95,13 +99,16 @@ class Pipeline:
             "replies_lost": self.session.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
+            "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
             "state": self.emitter.state,
+            "retunes": counts["retunes"],
             "transitions": [
                 {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
                 for move in moves
             ],
             "events": self.session.discontinuities,
-            "limited": self._limits.shares(),
+            "limits": self.profile.bounds() or "none",
+            "limited": self.emitter.settings.limits.shares(),
         }
 
 
@@ -139,11 +146,14 @@ class Engine:
             check(profile)
         else:
             profile = load_profile(profile)
-        self.profile = profile
         self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._logged = 0  # changes of state
+        self._lost = 0  # events
+        self._journal = Journal()
+        self._endpoints: list[str] = []  # of what is sent
+        self._logged_profile = profile
         self._granted: dict[str, bool] = {}
 
     def start(self) -> "Engine":
@@ -169,12 +179,16 @@ class Engine:
                 for name, (url, encoding) in streams_of(output).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
+                    tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((sender, address, *encoding))
-            for each in senders:
+                    senders.append((url, (sender, address, *encoding)))
+            for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
+                self._endpoints.append(url)
+            self._outputs = Outputs(self._journal, self._endpoints)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
+        self._warn_of_what_is_free()
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -186,6 +200,15 @@ class Engine:
             self._end()
             raise
         return self
+
+    def _warn_of_what_is_free(self) -> None:
+        """Say which channels the profile does not bound."""
+        bounds = self.profile.bounds()
+        free = [name.replace("_", " ") for name in Limits.__struct_fields__ if name not in bounds]
+        if not bounds:
+            log.warning('limits = "none": nothing bounds what the platform is asked to do')
+        elif free:
+            log.warning("limits: nothing bounds %s", ", ".join(free))
 
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
@@ -203,18 +226,76 @@ class Engine:
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):
             self._log_events()
+            self._journal.tell()
         self._log_events()
+        self._journal.tell(end=True)
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES[reason]
-            log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+        before, self._lost = self._lost, self._pipeline.session.events_lost
+        if self._lost > before:
+            self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
+            if move["reason"] == "retuned":
+                self._log_retuned()
+                continue
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
-            log.log(level, "%s to %s: %s%s", move["from"].lower(), move["to"].lower(), move["reason"], because)
+            kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
+            self._journal.say(kind, level, f"{kind}{because}")
+        self._outputs.look(self._pipeline.emitter.outputs())
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings the ticks use."""
+        return self._pipeline.profile
+
+    def retune(self, change: Change) -> None:
+        """Change settings while it runs, without a step in what is sent.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides of what
+            was asked for last: ``"cueing.surge.gain=0.4"``, several of these, or a mapping.
+
+        Raises
+        ------
+        ConfigError
+            If a key or value is not allowed, or cannot change while it runs (systems, endpoints, packets, rate,
+            options of the source): names it, what was found and what is allowed.  Then nothing changes.
+
+        Notes
+        -----
+        Everything of ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
+        ``source.head_m``.  It is checked and designed here, in the caller's thread; the loops take it from a mailbox
+        without waiting.  `profile` is the new one once its settings are in force.
+
+        Filters keep their states as long as the structure is the same (each axis its order); otherwise they start
+        from rest.  In either case the cue goes on from where it was, and the difference vanishes within a
+        ``supervisor.fade_s``.  Bounds that what is sent does not keep yet are approached likewise; until then each of
+        value, rate, acceleration and jerk keeps the wider bound, that before or the new one.
+
+        Examples
+        --------
+        >>> engine.retune("cueing.surge.gain=0.4")              # doctest: +SKIP
+        >>> engine.retune({"cueing": {"surge": {"gain": 0.4}}})     # doctest: +SKIP
+        >>> engine.retune("rig.toml")                           # doctest: +SKIP
+        """
+        self._pipeline.retune(change)
+
+    def _log_retuned(self) -> None:
+        """Say which settings have changed since the last time."""
+        old, self._logged_profile = self._logged_profile, self.profile
+        new = differences(old, self._logged_profile)
+        words = [f"{key} {before!r} → {after!r}" for key, (before, after) in new.items()]
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        if words:
+            log.info("retuned: %s%s", ", ".join(words[:SHOWN]), more)
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again."""
@@ -245,11 +326,10 @@ class Engine:
 
     def _end(self) -> None:
         """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
-        for end, thread in zip(
-            (self._pipeline.emitter.stop, self._receiver.stop, self._ended.set), self._threads, strict=False
-        ):
+        ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
+        for (end, patience_s), thread in zip(ends, self._threads, strict=False):
             end()
-            thread.join()
+            thread.join(patience_s)
         self._ended.set()
         self._opened.close()
 
@@ -268,7 +348,11 @@ class Engine:
 
         ``granted`` tells what the system was asked for to be on time: name to whether it was granted.
         """
-        return {**self._pipeline.stats(), "granted": dict(self._granted)}
+        outputs = [
+            {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
+            for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
+        ]
+        return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
@@ -304,6 +388,8 @@ MESSAGES = {
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
+    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): source.options.byte_order = 'big' reads that; connection closed",

@@ -49,7 +49,7 @@ def read_with(wire, said, options):
         before = intake.accepted
         intake.feed(row.tobytes(), 1 + round(time * 1e9))
         if intake.accepted > before:
-            motion.append(intake.newest().tobytes())
+            motion.append(intake.frame().tobytes())
             world.append(intake.world())
             about.append(state)
     places = np.array(world).reshape(-1, 2, 3)

@@ -20,7 +20,13 @@ STEP_S = 0.0005  # of a simulator's physics: its clock goes on by whole ones
 
 # What the questions about accelerations and rates stand on.
 BASES = (
-    "frames", "continuity", "frame time", "velocity and position", "attitude and course", "pitch and climb", "yaw and course",
+    "frames",
+    "continuity",
+    "frame time",
+    "velocity and position",
+    "attitude and course",
+    "pitch and climb",
+    "yaw and course",
     "up",
 )
 
@@ -125,7 +131,7 @@ def advise(
     changes = best[0] if len(best) == 1 else {}
     after = trials.of(changes, None) if changes else before
     wrong = [name for name, finding in before.items() if finding.verdict == "wrong"]
-    left = [name for name in wrong if name in after and after[name].verdict == "wrong"]
+    left = [name for name in wrong if not changes or (name in after and after[name].verdict == "wrong")]
     options = _settled(trials, module, values, base, changes, after)
     return Advice(
         options,
@@ -210,6 +216,8 @@ def _mended(before: Found, after: Found, wrong: set[str]) -> int:
             continue
         if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then)):
             return 0
+        if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
+            return 0  # it is hidden, not mended
         if name in wrong and then.verdict != "wrong":
             right += then.verdict == "ok"
             mended += then.verdict == "ok" or not then.shown

@@ -203,7 +203,7 @@ def _steady(discontinuities: Mapping[str, int], frames: int) -> Finding:
     evidence = f"{evidence or 'no discontinuity'} in {frames} frames"
     if sum(discontinuities.values()) <= max(SELDOM, REFUSED * frames):
         return Finding("continuity", "ok", evidence)
-    return Finding("continuity", "wrong", f"{evidence}: no car does that; a unit or a clock is not as it is read")
+    return Finding("continuity", "wrong", f"{evidence}: an engine with these thresholds would park all the time")
 
 
 def _timing(motion: Any, arrival: Any, own: Any, intake: Any) -> Timing:

@@ -59,7 +59,7 @@ def judged(own: Array | None, arrival: Array | None, drive: Drive) -> tuple[Find
             return Finding(NAME, "unknown", f"{evidence}: slow motion, or another unit", "drive", False), clock
     if not wrong:
         told = any(RIGHT[0] < value < RIGHT[1] for value in paces.values()) or (own is not None and arrival is not None)
-        return Finding(NAME, "ok" if told else "unknown", evidence, "" if told else "accelerate and turn", False), clock
+        return Finding(NAME, "ok" if told else "unknown", evidence, "" if told else "accelerate and turn", told), clock
     other = arrival if own is not None else None
     if other is None and pace is not None:
         other = clock / pace

@@ -109,7 +109,9 @@ def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tu
     if there:
         return place, answers
     blind = (NOSE, CLIMB, COURSE)
-    others = [open_(f.name, "the position contradicts the velocity", STEERING) if f.name in blind else f for f in others]
+    others = [
+        open_(f.name, "the position contradicts the velocity", STEERING) if f.name in blind else f for f in others
+    ]
     return place._replace(evidence=f"{place.evidence}; it is the position, or the attitude is turned"), others
 
 
@@ -168,8 +170,10 @@ def _place(drive: Drive, w: Windows) -> Finding:
         )
 
     level = along(name, slice(0, 2), 0.5 * MOVING_M_S, "m", (1, 0))
-    single = [along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,)) for n, m, way in
-              ((0, 1, "north"), (1, 0, "east"))]
+    single = [
+        along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
+        for n, m, way in ((0, 1, "north"), (1, 0, "east"))
+    ]
     upwards = _upwards(name, w, said, moved(0.0), manoeuvre)
     # On a flat road nothing upwards is shown, nor needed.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
@@ -369,9 +373,7 @@ def _pitch(g: Going) -> Finding:
             return Finding(name, "wrong", f"the nose points {np.degrees(offset):+.0f} degrees off the road throughout")
         middle = float(np.median(climb[known]))
         climb, pitch = climb - middle, pitch - middle - offset
-    return compare(
-        Relation(name, pitch, lambda _: climb, SLOPING, "of slope", manoeuvre, late_s=0.0, far=np.inf)
-    )
+    return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", manoeuvre, late_s=0.0, far=np.inf))
 
 
 def _lean(g: Going) -> Finding:

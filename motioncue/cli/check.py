@@ -23,11 +23,14 @@ JUDGED = ("source.options.", "source.acceleration=", "watch.")  # what --set may
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 
-REMEDY = "look at the simulator's version and settings; if they are right, record the drive (motioncue listen) and report it"
+REMEDY = (
+    "look at the simulator's version and settings; if they are right, record the drive (motioncue listen) and report it"
+)
 REMEDIES = {
     "frame time": "have the simulator send its time in the document's unit; for a file without times, give --rate",
     "velocity and position": "have the simulator send both in the document's unit and axes; velocity gives the speed, "
     "position only tells teleports",
+    "continuity": "if everything else is right, raise the thresholds in [watch]",
     "frames": "compare the simulator's version with the document's; motioncue decode shows what is in a packet",
 }
 """What to do about a finding, where no option of the source helps."""
@@ -312,7 +315,9 @@ def _print_advice(report: Any) -> None:
     if report.changes:
         echo(f"with that, examined again: {', '.join(report.mended)} mended, nothing else worse", indent=2)
     for change in report.either:
-        echo("one of these would mend it: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2)
+        echo(
+            "one of these would mend it: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2
+        )
     if report.either:
         echo("the drive does not tell which: settle more, and examine again", indent=2)
     for name in report.left if not report.either else ():

@@ -30,6 +30,7 @@ __all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "
 SCHEMES = ("pipe", "unix", "tcp")
 """Where the simulator connects to."""
 
+
 class Packets(NamedTuple):
     """The four packages, in one order of bytes."""
 

@@ -91,7 +91,9 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
     Versions 1 and 2 have none: unless derived, they are refused.
     """
-    angular_velocity: Literal["south_east_down", "north_west_up", "south_east_up", "north_west_down"] = "south_east_down"
+    angular_velocity: Literal["south_east_down", "north_west_up", "south_east_up", "north_west_down"] = (
+        "south_east_down"
+    )
     """About which of the world's axes the status's angular velocity is positive, in the usual right-handed sense."""
     imu: bool = False
     """Whether acceleration and rates are the IMU's."""

@@ -46,8 +46,10 @@ class Outcome:
 
     @property
     def false_ok(self):
-        return self.kind == "evident" and self.verdict in ("ok", "unknown") or (
-            self.kind == "hidden" and self.verdict == "ok"
+        return (
+            self.kind == "evident"
+            and self.verdict in ("ok", "unknown")
+            or (self.kind == "hidden" and self.verdict == "ok")
         )
 
     @property

@@ -119,7 +119,9 @@ def evidence(reading, time):
     """
     new = np.concatenate([[True] * (len(time) > 0), np.diff(time) > 0.0])  # the same frame again says nothing new
     time, n = time[new], int(new.sum())
-    reading = Reading(*(getattr(reading, name)[new] for name in ("motion", "position", "velocity", "about")), reading.refused)
+    reading = Reading(
+        *(getattr(reading, name)[new] for name in ("motion", "position", "velocity", "about")), reading.refused
+    )
     if n < 60 or np.ptp(time) < 3 * SPAN_S:
         return {}
     starts = np.arange(time[0], time[-1] - SPAN_S, SPAN_S / 2)

@@ -46,15 +46,13 @@ class Outcome:
 
     @property
     def false_ok(self):
-        return (
-            self.kind == "evident"
-            and self.verdict in ("ok", "unknown")
-            or (self.kind == "hidden" and self.verdict == "ok")
+        return (self.kind == "evident" and self.verdict in ("ok", "unknown")) or (
+            self.kind == "hidden" and self.verdict == "ok"
         )
 
     @property
     def false_accusation(self):
-        return self.kind == "harmless" and self.verdict in ("wrong", "refused") or bool(self.accused)
+        return (self.kind == "harmless" and self.verdict in ("wrong", "refused")) or bool(self.accused)
 
 
 @cache
@@ -128,7 +126,7 @@ def run(case, check):
     options = {name: value for name, value in base.items() if "." not in name}
     acceleration = base.get("source.acceleration", "native")
     outcome = Outcome(case, kind, "refused", harmed, shown, [], False, "none", {}, {})
-    singles, pairs = choices(wire.system, base)
+    singles = choices(wire.system, base)
     if kind == "evident" and max(harmed.values()) > 1.0:
         outcome.mendable = any(mends(wire, said, clean, base, suits, change, harmed)[0] < MENDED for change in singles)
     try:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from campaign.wires import Said, attitude_of
+from campaign.wires import attitude_of
 from motioncue.motion import GRAVITY
 
 __all__ = ["FAULTS", "Fault"]

@@ -1,12 +1,11 @@
 """What a fault does to the motion, and whether the drive shows it: computed from what the car did.
 
-Nothing here looks at `motioncue check`.  The harm is the difference between the motion that the packets give and the one
-that they should give.  The evidence is how far the quantities, as they are read, contradict each other over stretches of
-a second, measured with the frames' true times: a fault that leaves every such relation as it was cannot be seen.
+Nothing here looks at `motioncue check`.  The harm is the difference between the motion that the packets give and the
+one that they should give.  The evidence is how far the quantities, as they are read, contradict each other over
+stretches of a second, measured with the frames' true times: a fault that leaves every relation as it was is not seen.
 """
 
 import dataclasses
-import itertools
 from typing import get_args, get_origin, get_type_hints
 
 import msgspec
@@ -187,7 +186,7 @@ def evidence(reading, time):
 
 
 def choices(system, base):
-    """Return every other choice of one or two options of a source, acceleration from velocity among them."""
+    """Return every other choice of one option of a source, acceleration from velocity among them."""
     module = protocols.source(system)
     hints = get_type_hints(module.Options)
     values = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is not None and get_args(hint)}
@@ -196,9 +195,7 @@ def choices(system, base):
     values["source.acceleration"] = ("native", "from_velocity")
     defaults = msgspec.to_builtins(module.Options())
     now = {**defaults, "source.acceleration": "native", **base}
-    singles = [{name: v} for name, many in values.items() for v in many if v != now[name]]
-    pairs = [{**one, **two} for one, two in itertools.combinations(singles, 2) if not one.keys() & two.keys()]
-    return singles, pairs
+    return [{name: v} for name, many in values.items() for v in many if v != now[name]]
 
 
 def mends(wire, said, clean, base, suits, change, before):

@@ -6,9 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
-
 from campaign.drives import states_of
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 
 __all__ = ["WIRES", "Said", "Wire", "attitude_of", "options_of", "say"]
 

@@ -28,6 +28,19 @@ JUDGED = ("source.options.", "source.acceleration=", "watch.")  # what --set may
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 
+REMEDY = (
+    "look at the simulator's version and settings; if they are right, record the drive (motioncue listen) and report it"
+)
+REMEDIES = {
+    "frame time": "have the simulator send its time in the document's unit; for a file without times, give --rate",
+    "velocity and position": "have the simulator send both in the document's unit and axes; velocity gives the speed, "
+    "position only tells teleports",
+    "continuity": "if everything else is right, raise the thresholds in [watch]",
+    "frames": "compare the simulator's version with the document's; motioncue decode shows what is in a packet",
+}
+"""What to do about a finding, where no option of the source helps."""
+
+
 class Heard(NamedTuple):
     """What there is to examine."""
 
@@ -96,6 +109,9 @@ def command(
                 "findings": [finding._asdict() for finding in report.findings],
                 "options": [option._asdict() for option in report.options],
                 "changes": report.changes,
+                "either": report.either,
+                "mended": report.mended,
+                "left": report.left,
             }
         )
     if report.verdict == "wrong":
@@ -288,18 +304,33 @@ def _print(heard: Heard, report: Any) -> None:
         echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)
-    for key, value in report.changes.items():
-        echo(f"change the profile: {key} = {value!r}")
-    if report.verdict == "wrong" and not report.changes:
-        echo("no option explains what is wrong: look at the simulator's settings, or report it", indent=2)
+    _print_advice(report)
     manoeuvres = dict.fromkeys(
         finding.manoeuvre for finding in report.findings if finding.verdict == "unknown" and finding.manoeuvre
     )
     for manoeuvre in manoeuvres:
         echo(f"to settle more: {manoeuvre}", indent=2)
+    open_ = [finding.name for finding in report.findings if finding.verdict == "unknown"]
+    open_ += [option.key for option in report.options if option.verdict == "unknown"]
     words = {
         "ok": "every sign holds",
         "wrong": "something is wrong",
-        "unknown": "nothing is wrong, not everything is shown",
+        "unknown": f"nothing contradicts; not shown by this drive: {', '.join(open_)}",
     }
-    echo(words[report.verdict])
+    echo(words[report.verdict], indent=2)
+
+
+def _print_advice(report: Any) -> None:
+    """Say what mends what is wrong, and what to do where nothing does."""
+    for key, value in report.changes.items():
+        echo(f"change the profile: {key} = {value!r}")
+    if report.changes:
+        echo(f"with that, examined again: {', '.join(report.mended)} mended, nothing else worse", indent=2)
+    for change in report.either:
+        echo(
+            "one of these would mend it: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2
+        )
+    if report.either:
+        echo("the drive does not tell which: settle more, and examine again", indent=2)
+    for name in report.left if not report.either else ():
+        echo(f"no option mends {name}: {REMEDIES.get(name, REMEDY)}", indent=2)

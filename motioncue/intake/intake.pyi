@@ -25,6 +25,7 @@ class Intake:
         unknown_reply: bytes = b"",
         patience_s: float = 1.0,
         reply_port: int = 0,
+        byte_order: str = "little",
     ) -> Self: ...
     @property
     def reply_port(self) -> int: ...

@@ -310,10 +310,13 @@ cdef class Intake:
     reply_port : int
         Where the simulator expects the answers to its datagrams; 0 for where they come from.
 
+    byte_order : {"little", "big"}
+        Of the size field, where packages come in pieces.
+
     Raises
     ------
     ValueError
-        If there are too many messages, or a reply or a constant does not fit.
+        If there are too many messages, the byte order is not one of those, or a reply or a constant does not fit.
 
     Notes
     -----
@@ -321,7 +324,8 @@ cdef class Intake:
     """
 
     def __cinit__(
-        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0, int reply_port=0
+        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0,
+        int reply_port=0, str byte_order="little"
     ):
         cdef IntakeState* s
         cdef int i
@@ -330,6 +334,8 @@ cdef class Intake:
         self.intake = s = <IntakeState*>calloc(1, sizeof(IntakeState))
         if s == NULL:
             raise MemoryError
+        if byte_order not in ("little", "big"):
+            raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
         self._tables = [message[0] for message in messages]
         for message in messages:

@@ -454,7 +454,7 @@ MESSAGES = {
     "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
-        "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",
+        "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
     ),
     "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),

@@ -125,9 +125,7 @@ def program(request, tmp_path_factory):
 
 @compiles
 @posix
-@pytest.mark.parametrize(
-    ("language", "standard"), [("C", "-std=c99"), pytest.param("C++", "-std=c++11", marks=no_cxx)]
-)
+@pytest.mark.parametrize(("language", "standard"), [("C", "-std=c99"), pytest.param("C++", "-std=c++11", marks=no_cxx)])
 def test_header_alone_has_the_layout_of_the_dtypes(tmp_path, language, standard):
     lines = ["#include <motioncue/motioncue.h>", "#include <stdio.h>", "int main(void) {"]
     for name, dtype in {"motion": MOTION_DTYPE, "cue": CUE_DTYPE}.items():
@@ -218,6 +216,22 @@ def test_c_step_refuses_a_motion_that_is_not_finite(facts):
 @posix
 def test_steppers_live_and_die_in_threads_without_the_gil(facts):
     assert facts["lived"] == 1
+
+
+@compiles
+@posix
+def test_c_retune_gives_the_bits_of_the_stepper_without_an_allocation_in_a_step(facts):
+    assert (facts["changed"], facts["allocations_of_join"]) == (1, 0)  # the first change was refused, the second taken
+    assert facts["refusal"] == "output.rate_hz: found 100.0, allowed is 1000.0 while it runs"
+    stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    stepper.motion["surge"] = 1.0
+    for _ in range(500):
+        stepper.step()
+    before = stepper.cue.tobytes()
+    stepper.retune("cueing.surge.gain=0.1")
+    for _ in range(200):
+        stepper.step()
+    assert [bytes.fromhex(each) for each in facts["joined"]] == [before, stepper.cue.tobytes()]
 
 
 @compiles

@@ -43,6 +43,7 @@ class Trouble(RuleBasedStateMachine):
 
     overrides: tuple = ()
     profile = "ccd-dk"
+    checker = Checker
 
     @initialize(
         stalls=st.lists(st.sampled_from([0, 0, 0, 1_000_000, 3_000_030, 40_000_000, 700_000_000]), max_size=200),
@@ -54,7 +55,7 @@ class Trouble(RuleBasedStateMachine):
             f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}", *self.overrides,
             profile=self.profile, stalls=stalls, trace=80_000,
         )  # fmt: skip
-        self.check = Checker(self.bench)
+        self.check = self.checker(self.bench)
         self.place = 0.0
         self.last = []
         self.began = 0

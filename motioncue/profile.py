@@ -434,7 +434,7 @@ def _refuse_long_keys(text: str, name: str) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
             raise ConfigError(
-                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}: no key has as many parts"
+                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}, no key has more"
             )
 
 

@@ -103,7 +103,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
 
 
 def _from_mcap(recorded: list[Package], module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among recorded ones; what else came is counted as an engine would have refused it."""
+    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
         why = f" (of the first, {_why_not(module, recorded[0].data)})" if recorded else ""

@@ -7,7 +7,7 @@ from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -17,7 +17,6 @@ from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, pro
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, Record, differences
-from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes
 from motioncue.runtime.assembly import (
     check,
     load_profile,
@@ -29,6 +28,9 @@ from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change, Tuner
 from motioncue.transports.udp import error_text, open_sender, tell_unheard
+
+if TYPE_CHECKING:
+    from motioncue.recording.recorder import Recorder
 
 __all__ = ["Engine"]
 
@@ -80,8 +82,10 @@ class Pipeline:
         if self.recorder is not None:
             self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
 
-    def record(self, record: Record, about: dict[str, str]) -> Recorder:
+    def record(self, record: Record, about: dict[str, str]) -> "Recorder":
         """Have both loops recorded; return the recorder, to be entered before they begin."""
+        from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
+
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
         self.emitter.record(ticks)
         self.session.record(source)

@@ -125,9 +125,7 @@ def program(request, tmp_path_factory):
 
 @compiles
 @posix
-@pytest.mark.parametrize(
-    ("language", "standard"), [("C", "-std=c99"), pytest.param("C++", "-std=c++11", marks=no_cxx)]
-)
+@pytest.mark.parametrize(("language", "standard"), [("C", "-std=c99"), pytest.param("C++", "-std=c++11", marks=no_cxx)])
 def test_header_alone_has_the_layout_of_the_dtypes(tmp_path, language, standard):
     lines = ["#include <motioncue/motioncue.h>", "#include <stdio.h>", "int main(void) {"]
     for name, dtype in {"motion": MOTION_DTYPE, "cue": CUE_DTYPE}.items():

@@ -48,7 +48,7 @@ def swaying(bench, seconds, began=0.0, rate_hz=60.0):
 
 
 def bridged(kind, *overrides):
-    return Bench(f"source.bridge={kind}", *overrides).connect()
+    return Bench("limits=none", f"source.bridge={kind}", *overrides).connect()  # bounds would hide a step
 
 
 @pytest.mark.parametrize("kind", KINDS)

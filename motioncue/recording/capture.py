@@ -84,8 +84,7 @@ def captured(data: bytes) -> Captured:
                 incomplete.append(Incomplete(CUT, port))
             elif length >= 8:
                 out.append(Datagram(float(time), port, whole[8:length]))
-            if len(out) + len(incomplete) > MOST:
-                raise ValueError(f"more than {MOST} datagrams; no drive has as many")
+            _refuse_more(len(out) + len(incomplete))
         parts.end()
     except (ValueError, struct.error, dpkt.dpkt.Error, EOFError) as error:
         raise PacketError(
@@ -106,6 +105,11 @@ def _refuse_cut(data: bytes) -> None:
         if len(data) - start < size or not size <= length <= len(data) - start:
             raise ValueError(f"the last whole frame ends at {start}")
         start += length
+
+
+def _refuse_more(count: int) -> None:
+    if count > MOST:
+        raise ValueError(f"more than {MOST} datagrams; no drive has as many")
 
 
 def _dpkt() -> Any:

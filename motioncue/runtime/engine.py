@@ -1,6 +1,7 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
+import sys
 import threading
 import time
 from collections import deque
@@ -13,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
+from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, Record, differences
@@ -224,6 +225,8 @@ class Engine:
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         self._warn_of_what_is_free()
+        if self._receiver.held:
+            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -252,6 +255,8 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if sys.platform == "win32":  # where a machine that nobody touches goes to sleep
+                granted["machine_awake"] = held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
             self._granted |= granted

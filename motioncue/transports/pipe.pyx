@@ -42,6 +42,12 @@ cdef class PipeServer(Server):
     ------
     OSError
         If somebody serves a pipe of that name already, or the system refuses; off Windows, always.
+
+    Attributes
+    ----------
+    held : bool
+        Whether the name is not to be had yet, since a program still holds its end of an earlier server's pipe.  It is
+        served as soon as that is closed.
     """
 
     def __cinit__(self, str name not None):
@@ -56,6 +62,7 @@ cdef class PipeServer(Server):
             if error == ACCESS_DENIED:
                 raise OSError(0, "the name is in use", None, error)
             raise system_error(error)
+        self.held = self.memory.first != 0
 
     def __dealloc__(self):
         self.close()

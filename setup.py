@@ -32,7 +32,7 @@ else:
         COMPILE = COLD
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
-# Cython's own code for memoryviews, functions and classes: in every module again, it would be most of what is compiled.
+# Cython's own code for memoryviews, functions and classes.  In every module again, it would be half of what is built.
 SHARED = "motioncue._cython"
 
 DIRECTIVES = {

@@ -32,7 +32,7 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 def pytest_addoption(parser):
     parser.addoption("--thin", action="store_true", help="run every seventh point of each test that is marked grid")
     parser.addoption(
-        "--quick", action="store_true", help="--thin, nothing slow, and every seventh of a file's tests marked rt"
+        "--quick", action="store_true", help="--thin, every seventh of a file's tests marked rt, nothing slow or alone"
     )
 
 
@@ -42,17 +42,18 @@ def pytest_collection_modifyitems(config, items):
     if not quick and not config.getoption("thin"):
         return
     seen = Counter()
-    kept, thinned = [], []
+    kept, left_out = [], []
     for item in items:
-        every, series = 1, None
-        if item.get_closest_marker("grid"):
-            every, series = 7, item.nodeid.partition("[")[0]
-        elif quick and item.get_closest_marker("rt"):
-            every, series = 7, item.path
-        left_out = seen[series] % every or (quick and item.get_closest_marker("slow"))
-        (thinned if left_out else kept).append(item)
+        marks = {mark.name for mark in item.iter_markers()}
+        series = None
+        if "grid" in marks:
+            series = item.nodeid.partition("[")[0]
+        elif quick and "rt" in marks:
+            series = item.path
+        skipped = (quick and marks & {"slow", "alone"}) or (series and seen[series] % 7)
+        (left_out if skipped else kept).append(item)
         seen[series] += 1
-    config.hook.pytest_deselected(items=thinned)
+    config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 
 

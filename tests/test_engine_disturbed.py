@@ -47,6 +47,7 @@ def rig(tmp_path):
 
 
 @pytest.mark.rt
+@pytest.mark.alone
 def test_a_busy_interpreter_loses_no_package(rig):
     """One thread that never lets go of the GIL on its own, another that collects garbage all the time."""
     done = threading.Event()

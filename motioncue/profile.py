@@ -337,7 +337,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two profiles differ, each with its two values; None where a profile lacks the key.
+    """Return the keys in which two profiles differ, each with both values; None for a missing one.
 
     Parameters
     ----------

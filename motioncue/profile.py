@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -361,7 +362,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two profiles differ, each with its two values; None where a profile lacks the key.
+    """Return the keys in which two profiles differ, each with both values; None for a missing one.
 
     Parameters
     ----------
@@ -400,15 +401,20 @@ def _tables(profile: Profile) -> dict[str, Any]:
 def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a table says beyond what a preset fills in, and beyond its defaults where the preset is silent."""
     tag = table.__struct_config__.tag_field
-    defaults = {field.name: field.default for field in msgspec.structs.fields(table)}
     out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
-    for name, default in defaults.items():
+    for name, default in _defaults(type(table)).items():
         value = getattr(table, name)
         if isinstance(value, msgspec.Struct):
             out[name] = _stripped(value, filled.get(name, {}))
         elif value != filled.get(name, default):
             out[name] = value
     return out
+
+
+@cache
+def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the default of each of a table's keys."""
+    return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
 def _profile(tables: dict[str, Any], name: str) -> Profile:

@@ -16,7 +16,7 @@ PERIOD_S = 0.2  # between two looks at the file
 
 
 class Follower:
-    """Looks at a file again and again, and applies it when it was saved; a context manager around the thread that does.
+    """Applies a file whenever it was saved; a context manager around the thread that looks at it.
 
     A file counts as saved when two looks in a row find the same contents, other than those before.  A half-written file
     does not count; one that an editor has put in the place of the old one does.

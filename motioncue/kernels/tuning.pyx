@@ -1,4 +1,4 @@
-"""The cold half of cueing whose settings change: taking, comparing, joining; and what keeps settings alive."""
+"""Cueing whose settings change, the cold half: taking, comparing, joining, keeping alive."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t

@@ -1,4 +1,4 @@
-"""The one door for parameters that change while it runs: whoever changes them, they are checked and designed here."""
+"""The one door for settings that change while it runs: here they are checked and designed."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping

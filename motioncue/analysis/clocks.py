@@ -94,7 +94,7 @@ def _paces(drive: Drive, clock: Array, typical: float) -> dict[str, float]:
     scale = WINDOW_S / FRAMES / typical
     drive = drive._replace(time=clock * scale)
     w = windows_of(drive)
-    out = {}
+    out: dict[str, float] = {}
     if np.isfinite(drive.position).all() and np.isfinite(drive.velocity).all():
         moved = drive.position[w.last] - drive.position[w.first]
         said = np.array([integral(drive, w, axis) for axis in drive.velocity.T]).T.reshape(-1, 3)

@@ -10,12 +10,11 @@ from motioncue.cli.common import json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
-from motioncue.profile import Profile
+from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
 from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.replay import first_difference, profile_of, repeat
-from motioncue.runtime.tuning import changed
 
 __all__ = ["command"]
 
@@ -101,7 +100,7 @@ def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> 
         return None
     if not drive.settings:
         raise PacketError("the recording has no settings, allowed is one of a run")
-    return changed(profile_of(drive.settings[0].profile), overrides)
+    return overridden(profile_of(drive.settings[0].profile), overrides)
 
 
 def _states(ticks: Any) -> str:

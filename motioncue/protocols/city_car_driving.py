@@ -132,7 +132,7 @@ def session(
         world_up=(0, 1, 0),
         head_m=head_m,
         rotation=options.rotation,
-        rates="car" if derived else options.rates,
+        rates="world" if options.rates == "world" and not derived else "car",
         gravity=options.gravity,
     )
     frame_reply = packets.frame_reply.encode()

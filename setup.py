@@ -16,6 +16,7 @@ JOBS = os.cpu_count() or 1
 # states would be packed only to be taken apart at the next tick.
 if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
+    COLD = COMPILE
 else:
     COMPILE = [
         "-O2",
@@ -26,11 +27,12 @@ else:
         "-Wall",
         "-Wno-unused-function",
     ]
-    if DEBUG:  # sooner built
-        COMPILE.append("-O1")
+    COLD = [*COMPILE, "-O1"]  # sooner built; nothing of a tick
+    if DEBUG:
+        COMPILE = COLD
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
-# What Cython puts into every module that has a memoryview or a class, made once: half of what would have to be compiled.
+# Cython's own code for memoryviews, functions and classes.  In every module again, it would be half of what is built.
 SHARED = "motioncue._cython"
 
 DIRECTIVES = {
@@ -82,8 +84,8 @@ def extensions() -> list[Extension]:
         )
         for path in sorted(Path("motioncue").rglob("*.pyx"))
     ]
-    shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=COMPILE)
-    return [shared, *kernels]  # it takes longest: first
+    shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=COLD)
+    return [shared, *kernels]  # the one that takes longest comes first
 
 
 if __name__ == "__main__":  # the processes that translate may import this file again

@@ -2,7 +2,8 @@
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,10 +26,13 @@ __all__ = [
     "Limits",
     "Output",
     "Profile",
+    "Record",
     "Source",
     "Supervisor",
     "Watch",
     "builtin_profiles",
+    "differences",
+    "overridden",
     "parse_profile",
     "profile_text",
 ]
@@ -93,6 +97,21 @@ class Supervisor(Table, frozen=True, kw_only=True):
     """How long the way to neutral takes after that, and the way back [s]."""
 
 
+class Record(Table, frozen=True, kw_only=True):
+    """What is kept of a run."""
+
+    file: str
+    """Where: an MCAP file; a number is added to the name of one that exists."""
+    force: bool = False
+    """Replace a file that exists."""
+    last_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] | None = None
+    """Keep only so much, in memory [s]; it is written at a fault, when the operator asks, and at the end."""
+    roll_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file after so long [s]."""
+    roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file when one has grown so large [MB]."""
+
+
 class Watch(Table, frozen=True, kw_only=True):
     """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
@@ -111,19 +130,20 @@ class Watch(Table, frozen=True, kw_only=True):
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
 """Thresholds that no frame exceeds."""
 
+
 Bound = Positive | None
 Free = Literal["none"]
 
 
 class AccelerationBounds(Table, frozen=True, kw_only=True):
-    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md gives the reasons at length."""
+    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md has the reasons and measurements."""
 
     value_m_s2: Positive = 25.0
-    """A rally car brakes and corners with up to 23; 2.5 g is within what amusement rides do to strapped-in people."""
+    """2.5 g: a tenth more than the hardest braking and cornering of a recorded rally stage."""
     rate_m_s3: Bound = 2500.0
-    """7.5 m/s^2 from packet to packet: what a rough road at 60 frames a second needs without prediction."""
+    """7.5 m/s^2 from packet to packet: the least that lets a rough road pass at 60 frames a second with `hold`."""
     acceleration_m_s4: Bound = 600_000.0
-    """5.4 m/s^2 more or less than from packet to packet before: a step takes two packets to begin and two to end."""
+    """A step begins with 5.4 m/s^2 in the first packet and ends as gently; found as the rate was."""
     jerk_m_s5: Bound = None
 
 
@@ -131,39 +151,39 @@ class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
     """Bounds of heave, and of its derivatives as sent."""
 
     value_m_s2: Positive = 30.0
-    """A kerb at speed; half of what injures a spine (Dynamic Response Index), even as a square wave at its resonance."""
+    """A hard kerb; whatever the waveform, a spine is loaded with half of what STANAG 4569 allows."""
 
 
 class AngleBounds(Table, frozen=True, kw_only=True):
     """Bounds of roll or pitch, and of their derivatives as sent."""
 
     value_deg: Positive = 60.0
-    """Steeper than any road or platform, and less than what lets a seated person hang in the belts."""
+    """Steeper than roads and than what a washout asks for on a rally stage; far from half a turn, where angles jump."""
     rate_deg_s: Bound = 300.0
-    """0.9 degrees from packet to packet: the fastest that a rally car's attitude changes between two frames."""
+    """0.9 degrees from packet to packet: the least that lets attitudes pass at 30 frames a second with `hold`."""
     acceleration_deg_s2: Bound = 100_000.0
-    """0.9 degrees more or less than from packet to packet before: what an honest staircase at 60 frames a second needs."""
+    """A turn begins with 0.9 degrees in the first packet; found as the rate was."""
     jerk_deg_s3: Bound = None
 
 
 class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
-    """Bounds of yaw, and of its derivatives as sent; it may go all the way round."""
+    """Bounds of yaw, and of its derivatives as sent."""
 
     value_deg: Positive = 180.0
-    """All the way round: a heading has no neutral side."""
-    rate_deg_s: Bound = 720.0
-    """Two turns a second, faster than any spin: what remains is a heading that flips when the nose passes the vertical."""
+    """A heading may go all the way round."""
+    rate_deg_s: Bound = 900.0
+    """Faster than any spin: only a heading that turns over at once, as when the nose passes the vertical, is slowed."""
     acceleration_deg_s2: Bound = 240_000.0
-    """That rate within one packet."""
+    """Found as for roll and pitch."""
 
 
 class RateBounds(Table, frozen=True, kw_only=True):
     """Bounds of an angular rate, and of its derivatives as sent."""
 
     value_deg_s: Positive = 300.0
-    """As fast as roll and pitch may change; a spin and a rollover reach 230."""
+    """As fast as roll and pitch may change."""
     rate_deg_s2: Bound = 30_000.0
-    """90 deg/s from packet to packet: what derived rates need without prediction."""
+    """90 deg/s from packet to packet: the least that lets a rally stage pass at 66 frames a second with `hold`."""
     acceleration_deg_s3: Bound = None
     jerk_deg_s4: Bound = None
 
@@ -172,11 +192,11 @@ class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Bounds of a displacement, and of its derivatives as sent."""
 
     value_m: Positive = 10.0
-    """Nothing that a platform has, but more than a washout asks for on a drive: put your platform's stroke here."""
+    """More than the presets ask for; the stroke of the platform is a better one."""
     rate_m_s: Bound = 10.0
-    """As for the value: put your platform's speed here."""
+    """More than the presets ask for; the speed of the platform is a better one."""
     acceleration_m_s2: Bound = 30.0
-    """The seat's own acceleration on a platform that follows exactly: as for heave."""
+    """What the seat itself does if the platform follows exactly: as heave."""
     jerk_m_s3: Bound = None
 
 
@@ -210,6 +230,7 @@ class Profile(Table, frozen=True, kw_only=True):
     supervisor: Supervisor = Supervisor()
     limits: Limits | Free = Limits()
     """Bounds of what is sent; `"none"` bounds nothing."""
+    record: Record | None = None
     description: str = ""
     name: str = ""
 
@@ -237,6 +258,12 @@ class Profile(Table, frozen=True, kw_only=True):
             for name, table in tables.items()
             if table != "none"
         }
+
+    @property
+    def free(self) -> list[str]:
+        """Channels that move the platform and are not bounded."""
+        bounds = self.bounds()
+        return [name for name in Limits.__struct_fields__ if name not in bounds]
 
 
 LARGEST = 1_000_000  # characters of a profile
@@ -302,9 +329,97 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     try:
         _refuse_long_keys(text, name)
         tables = tomllib.loads(text)
-        for override in overrides:
-            _override(tables, override)
-        tables.setdefault("name", Path(name).stem)
+    except ValueError as error:  # a number of too many digits is one too
+        raise ConfigError(f"{name}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
+    for override in overrides:
+        _put(tables, *_parsed(override))
+    tables.setdefault("name", Path(name).stem)
+    return _profile(tables, name)
+
+
+def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
+    """Return a profile with some of its values changed; a preset fills what it has filled before.
+
+    Parameters
+    ----------
+    profile : Profile
+        What is changed.
+    overrides : mapping, or iterable of str
+        Values by dotted key, also in tables within tables; or ``KEY=VALUE`` as `parse_profile` takes it.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables = _tables(profile)
+    given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
+    for key, value in given:
+        _put(tables, key, value)
+    return _profile(tables, profile.name)
+
+
+def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
+    """Return the keys in which two profiles differ, each with both values; None for a missing one.
+
+    Parameters
+    ----------
+    old, new : Profile
+        Any two.
+    """
+    before, after = (dict(_flat(msgspec.to_builtins(profile))) for profile in (old, new))
+    return {
+        key: (before.get(key), after.get(key))
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    }
+
+
+def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield every value of tables within tables with its dotted key; `lists` of tables are taken apart too, or not."""
+    for key, value in tables.items():
+        here = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(value, here, lists=lists)
+        elif lists and isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+            for index, item in enumerate(value):
+                yield from _flat(item, f"{here}[{index}]")
+        else:
+            yield here, value
+
+
+def _tables(profile: Profile) -> dict[str, Any]:
+    """Return the tables that a profile can be made of again, without what its preset fills in."""
+    tables: dict[str, Any] = msgspec.to_builtins(profile)
+    filled = profile.cueing.presets.get(getattr(profile.cueing, "preset", None) or "", {})
+    tables["cueing"] = _stripped(profile.cueing, filled)
+    return tables
+
+
+def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table says beyond what a preset fills in, and beyond its defaults where the preset is silent."""
+    tag = table.__struct_config__.tag_field
+    out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
+    for name, default in _defaults(type(table)).items():
+        value = getattr(table, name)
+        if isinstance(value, msgspec.Struct):
+            out[name] = _stripped(value, filled.get(name, {}))
+        elif value != filled.get(name, default):
+            out[name] = value
+    return out
+
+
+@cache
+def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the default of each of a table's keys."""
+    return {field.name: field.default for field in msgspec.structs.fields(table)}
+
+
+def _profile(tables: dict[str, Any], name: str) -> Profile:
+    """Return the profile that tables make; ConfigError if they make none."""
+    try:
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
@@ -313,10 +428,6 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         moved = MOVED.get(message.partition(":")[0])
         place = f"; it is {moved} now" if moved else ""
         raise ConfigError(f"{name}: {message}{place}{_preset_hint(error, tables)}") from error
-    except ConfigError:
-        raise
-    except ValueError as error:  # of the TOML reader; a number of too many digits is one too
-        raise ConfigError(f"{name}: not TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
@@ -329,14 +440,14 @@ def _refuse_long_keys(text: str, name: str) -> None:
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
             raise ConfigError(
-                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}: no key has as many parts"
+                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}, no key has more"
             )
 
 
-def _override(tables: dict[str, Any], override: str) -> None:
+def _parsed(override: str) -> tuple[str, Any]:
+    """Return the dotted key and the value of ``KEY=VALUE``."""
     key, equals, text = override.partition("=")
-    path = key.strip().split(".")
-    if not equals or not all(path) or "\n" in text:
+    if not equals or not all(key.strip().split(".")) or "\n" in text:
         raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
     try:
         override.encode()
@@ -344,10 +455,17 @@ def _override(tables: dict[str, Any], override: str) -> None:
         raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
     _refuse_long_keys(override, "--set")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        return key.strip(), tomllib.loads(f"value = {text}")["value"]
     except ValueError:
-        value = text
-    table = tables
+        return key.strip(), text
+
+
+def _put(tables: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key; another algorithm comes without the settings of the one before."""
+    table, path = tables, key.split(".")
+    cueing = tables.get("cueing")
+    if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
+        tables["cueing"] = {}
     for step in path[:-1]:
         table = table.setdefault(step, {})
         if not isinstance(table, dict):

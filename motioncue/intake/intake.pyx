@@ -2,8 +2,8 @@
 
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memset
 
 from math import radians
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
+from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
     reply_write, set_absent,
@@ -19,9 +20,13 @@ from motioncue.kernels.reasons cimport (
     ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
     SESSION_ENDED, SIZE, TYPE,
 )
-from motioncue.kernels.slot cimport (
-    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
+from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
+from motioncue.kernels.ring cimport (
+    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RECORD_RETUNED,
+    RecordRing, ring_write,
 )
+from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
+from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
 from motioncue.intake.watch cimport watch_step
 
@@ -34,13 +39,14 @@ __all__ = ["Intake"]
 cdef double G = GRAVITY
 
 cdef enum:
-    MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
     LARGEST = 1 << 20       # bytes; no package of any system is as large
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
     cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
     event_write(&s.events, &event)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
 
 
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
@@ -59,19 +65,29 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.part_time = 0
     s.began = 0
     s.waited = 0.0
+    timeline_restart(&s.timeline)
     s.stages.running = False
     s.watch.armed = False
     s.watch.changes = 0
 
 
-cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
-    """Start afresh for a simulator that has just connected."""
+cdef void begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh: what comes is another drive."""
     forget(s)
     mc_count(&s.counters.sessions, 1)
     tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
+cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh for a simulator that has just connected."""
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_CONNECTED, now, b"", 0)
+    begin(s, now)
+
+
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_DISCONNECTED, now, b"", 0)
     tell(s, now, SESSION_ENDED, mc_load(&s.counters.sessions))
 
 
@@ -87,7 +103,7 @@ cdef void time_frame(IntakeState* s, int64_t now) noexcept nogil:
     if isfinite(s.said.stamp):
         s.said.frame_duration = s.said.stamp - s.before.stamp if s.watch.armed else 0.0
         if s.said.frame_duration < 0.0:     # the simulator's time has begun again
-            intake_begin(s, now)
+            begin(s, now)
             s.said.frame_duration = 0.0
     if s.began == 0:
         s.began = now
@@ -154,6 +170,8 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
     cdef bint standing = reason == FROZEN or reason == PAUSED
     cdef bint again = standing and p.frozen and p.reason == reason
+    if not repeats or s.watch.changed == s.motion.time:     # a moving car that repeats itself says nothing new
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if derives(&s.stages, &s.said) and not repeats:
         # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.
         s.stages.running = s.stages.running and reason == ACCEPTED
@@ -168,7 +186,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     p.frozen = standing or not s.watch.believable
     if not p.frozen:
         p.motion = s.motion
-        p.changed = s.watch.changed
+        p.place = s.timeline.place
     if (reason != ACCEPTED and not standing) or p.epoch == 0:
         p.epoch += 1
     if reason != ACCEPTED:
@@ -177,21 +195,11 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
         p.limit = s.watch.limit
         if not again:       # a freeze counts once
             mc_count(&s.counters.events[reason], 1)
+    p.count += 1
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_FRAME, s.motion.time, &s.motion, sizeof(Motion))
     if not s.alone:
-        slot_write(&s.newest, &s.publication, sizeof(Publication))
-
-
-cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
-    """Keep the package if there is room for it."""
-    cdef int64_t used = mc_load(&s.tape_used)
-    cdef int64_t n = size
-    if used + 16 + n > s.tape_room or mc_load(&s.tape_missed):    # the beginning whole instead of all with gaps
-        mc_count(&s.tape_missed, 1)
-        return
-    memcpy(s.tape + used, &now, 8)
-    memcpy(s.tape + used + 8, &n, 8)
-    memcpy(s.tape + used + 16, package, size)
-    mc_store_release(&s.tape_used, used + 16 + n)
+        publication_write(&s.newest, &s.publication)
 
 
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
@@ -207,12 +215,45 @@ cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexce
     return reason
 
 
+cdef void use_thresholds(IntakeState* s) noexcept nogil:
+    s.watch.acceleration = s.tuned.acceleration
+    s.watch.rate = s.tuned.rate
+    s.watch.frozen_s = s.tuned.frozen_s
+    s.watch.slack_s = s.tuned.slack_s
+    s.watch.frame_jump_s = s.tuned.frame_jump_s
+
+
+cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
+    """Use newer settings, if there are any, from this package on; the head moves to its new place as a fade does."""
+    cdef double* head = s.fallback.head
+    cdef double position
+    cdef int i
+    if tuned_read(&s.tuning, &s.tuned):
+        use_thresholds(s)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_RETUNED, now, &s.tuned.number, sizeof(int64_t))
+        s.head_since = now
+        s.head_moves = False
+        for i in range(3):
+            s.head_before[i] = head[i]
+            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
+    if s.head_moves:
+        position = (now - s.head_since) * 1e-9 / s.tuned.move_s
+        s.head_moves = position < 1.0
+        for i in range(3):
+            head[i] = s.tuned.head[i]
+            if s.head_moves:
+                head[i] += (1.0 - smooth(position)) * (s.head_before[i] - head[i])
+            s.frame.head[i] = head[i]
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
     cdef int near, reason
-    if s.tape != NULL:
-        put_on_tape(s, package, size, now)
+    take_tuned(s, now)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     reason = find_message(&s.messages, package, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
@@ -232,6 +273,18 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
+
+
+cdef Tuned tuned_of(thresholds):
+    """Return the thresholds of a watch; the head is left at 0."""
+    cdef Tuned tuned
+    memset(&tuned, 0, sizeof(Tuned))
+    tuned.acceleration = thresholds.max_acceleration_m_s2
+    tuned.rate = radians(thresholds.max_rate_deg_s)
+    tuned.frozen_s = thresholds.frozen_s
+    tuned.slack_s = thresholds.jitter_s
+    tuned.frame_jump_s = thresholds.frame_jump_s
+    return tuned
 
 
 cdef class Intake:
@@ -257,10 +310,13 @@ cdef class Intake:
     reply_port : int
         Where the simulator expects the answers to its datagrams; 0 for where they come from.
 
+    byte_order : {"little", "big"}
+        Of the size field, where packages come in pieces.
+
     Raises
     ------
     ValueError
-        If there are too many messages, or a reply or a constant does not fit.
+        If there are too many messages, the byte order is not one of those, or a reply or a constant does not fit.
 
     Notes
     -----
@@ -268,7 +324,8 @@ cdef class Intake:
     """
 
     def __cinit__(
-        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0, int reply_port=0
+        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0,
+        int reply_port=0, str byte_order="little"
     ):
         cdef IntakeState* s
         cdef int i
@@ -277,6 +334,8 @@ cdef class Intake:
         self.intake = s = <IntakeState*>calloc(1, sizeof(IntakeState))
         if s == NULL:
             raise MemoryError
+        if byte_order not in ("little", "big"):
+            raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
         self._tables = [message[0] for message in messages]
         for message in messages:
@@ -296,7 +355,8 @@ cdef class Intake:
         for i in range(3):
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
-        slot_clear(&s.newest)
+        publication_clear(&s.newest)
+        tuned_clear(&s.tuning)
         self.watch(Thresholds())
 
     def watch(self, thresholds):
@@ -307,54 +367,44 @@ cdef class Intake:
         thresholds : motioncue.profile.Watch
             The plausibility thresholds; a new intake has that type's defaults.
         """
-        self.intake.watch.acceleration = thresholds.max_acceleration_m_s2
-        self.intake.watch.rate = radians(thresholds.max_rate_deg_s)
-        self.intake.watch.frozen_s = thresholds.frozen_s
-        self.intake.watch.slack_s = thresholds.jitter_s
-        self.intake.watch.frame_jump_s = thresholds.frame_jump_s
+        self.intake.tuned = tuned_of(thresholds)
+        use_thresholds(self.intake)
 
-    def __dealloc__(self):
-        if self.intake != NULL:
-            free(self.intake.tape)
-        free(self.intake)
+    def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
+        """Change what may change while packages come; taken with the next package, without a lock.
 
-    def record(self, Py_ssize_t room):
-        """Keep the packages that come, until so many bytes are full; call it before anything comes.
+        One thread at a time.
 
         Parameters
         ----------
-        room : int
-            For packages and 16 bytes more for each [bytes].
-
-        Raises
-        ------
-        RuntimeError
-            If it has been called before.
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds.
+        head_m : sequence of 3 floats
+            The occupant's head from the motion reference point: forward, right, up [m].
+        fade_s : float
+            How long the head takes to get there [s].
+        number : int
+            Of the settings, for who records.
         """
-        if self.intake.tape != NULL:
-            raise RuntimeError("packages are being kept already")
-        self.intake.tape = <uint8_t*>malloc(max(room, 1))
-        if self.intake.tape == NULL:
-            raise MemoryError
-        self.intake.tape_room = room
+        cdef Tuned tuned = tuned_of(thresholds)
+        tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
+        tuned.move_s = fade_s
+        tuned.number = number
+        tuned_write(&self.intake.tuning, &tuned)
 
-    def recorded(self):
-        """Return the packages kept so far: a list of (time [ns], bytes)."""
-        cdef int64_t end = mc_load_acquire(&self.intake.tape_used)
-        cdef int64_t place = 0
-        cdef int64_t now, size
-        out = []
-        while place < end:
-            memcpy(&now, self.intake.tape + place, 8)
-            memcpy(&size, self.intake.tape + place + 8, 8)
-            out.append((now, self.intake.tape[place + 16 : place + 16 + size]))
-            place += 16 + size
-        return out
+    def __dealloc__(self):
+        free(self.intake)
 
-    @property
-    def unrecorded(self):
-        """How many packages came after the room for them was full."""
-        return mc_load(&self.intake.tape_missed)
+    def record(self, RecordRing ring not None):
+        """Put packages, frames and events into a ring as they come; call it before anything comes.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            Its writer's side belongs to the thread that feeds this source.
+        """
+        self._ring = ring
+        self.intake.ring = &ring.ring
 
     def frame(self):
         """Return the frame of the package just accepted, believable or not: MOTION_DTYPE, shape (1,).
@@ -434,7 +484,7 @@ cdef class Intake:
         For use when no emitter reads this source: a slot has one reader.
         """
         cdef Publication publication
-        if not slot_read(&self.intake.newest, &publication, sizeof(Publication)):
+        if not publication_read(&self.intake.newest, &publication):
             return None
         out = np.zeros(1, dtype=MOTION_DTYPE)
         cdef Motion[::1] view = out
@@ -466,6 +516,11 @@ cdef class Intake:
     def accepted(self):
         """Packages that gave a motion."""
         return mc_load(&self.intake.counters.accepted)
+
+    @property
+    def published(self):
+        """Frames that have been handed on: those that gave a motion, repeats among them."""
+        return self.intake.publication.count
 
     @property
     def others(self):

@@ -17,6 +17,8 @@ from motioncue.errors import PacketError
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
+from motioncue.recording.load import McapFile, is_mcap
+from motioncue.recording.topics import Package
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -86,6 +88,8 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
     module = protocols.system(system)
     try:
+        if is_mcap(data):
+            return _from_mcap(McapFile(name, data).packages(), module, system)
         if is_capture(data):
             return _from_capture(captured(data), module, system)
         packages = list(islice(module.framed(data), MOST + 1)) if data else []
@@ -96,6 +100,17 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
     return Recording(packages, None, 0, {})
+
+
+def _from_mcap(recorded: list[Package], module: ModuleType, system: str) -> Recording:
+    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    own = [package for package in recorded if _why_not(module, package.data) is None]
+    if not own:
+        why = f" (of the first, {_why_not(module, recorded[0].data)})" if recorded else ""
+        raise PacketError(f"found {len(recorded)} packages of other kinds{why}, allowed is at least one of {system}")
+    rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
+    times = [(package.time - own[0].time) * 1e-9 for package in own]
+    return Recording([package.data for package in own], times, 0, rejected)
 
 
 def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:

@@ -6,11 +6,11 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.intake.intake import Intake
-from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
-from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.seal import Seal
+from motioncue.kernels.tuning import Settings
 
 __all__ = ["Emitter"]
 
@@ -19,14 +19,9 @@ class Emitter:
     def __init__(
         self,
         intake: Intake,
-        algorithm: Algorithm,
+        settings: Settings,
         clock: Clock,
         *,
-        period_ns: int,
-        limits: CueLimits | None = None,
-        bridge: str = "hold",
-        hold_s: float = 0.1,
-        fade_s: float = 1.0,
         trace: int = 0,
     ) -> None: ...
     def add_output(
@@ -37,8 +32,13 @@ class Emitter:
         packet: bytes,
         seal_with: Seal | None = None,
     ) -> None: ...
+    def record(self, ring: RecordRing) -> None: ...
+    def replay_tick(self, index: int, deadline_ns: int, operation: int) -> None: ...
     def run(self, ticks: int = -1, until_ns: int = 0x7FFFFFFFFFFFFFFF) -> None: ...
     def prepare_thread(self, core: int | None = None, lock_memory: bool = False) -> dict[str, bool]: ...
+    def retune(self, settings: Settings) -> None: ...
+    @property
+    def settings(self) -> Settings: ...
     def engage(self) -> None: ...
     def hold(self) -> None: ...
     def park(self) -> None: ...

@@ -30,28 +30,31 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 
 def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run every test; those that are named run without it")
     parser.addoption("--thin", action="store_true", help="run every seventh point of each test that is marked grid")
-    parser.addoption(
-        "--quick", action="store_true", help="--thin, every seventh of a file's tests marked rt, nothing slow or alone"
-    )
+
+
+def is_quick(config):
+    """Tell whether nothing was asked for but the tests by which an installation can be trusted."""
+    named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
+    option = config.option
+    return not (named or option.keyword or option.markexpr or option.all or option.thin)
 
 
 def pytest_collection_modifyitems(config, items):
-    """Keep every seventh of what is to be thinned out; seven is prime, so that every value of every parameter stays."""
-    quick = config.getoption("quick")
-    if not quick and not config.getoption("thin"):
-        return
+    """Thin tests out where that is asked for: seven is prime, so that every value of every parameter stays.
+
+    A quick run thins grids, and in each file the tests of real clocks and sockets; it leaves out slow and alone.
+    """
+    quick = is_quick(config)
+    thinned = {"grid", "rt"} if quick else {"grid"} if config.getoption("thin") else set()
+    dropped = {"slow", "alone"} if quick else set()
     seen = Counter()
     kept, left_out = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        series = None
-        if "grid" in marks:
-            series = item.nodeid.partition("[")[0]
-        elif quick and "rt" in marks:
-            series = item.path
-        skipped = (quick and marks & {"slow", "alone"}) or (series and seen[series] % 7)
-        (left_out if skipped else kept).append(item)
+        series = item.path if "rt" in marks else item.nodeid.partition("[")[0]
+        (left_out if marks & dropped or (marks & thinned and seen[series] % 7) else kept).append(item)
         seen[series] += 1
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept

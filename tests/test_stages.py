@@ -80,7 +80,7 @@ def test_a_velocity_in_car_axes_has_the_same_speed_and_turns_with_the_car(roll, 
 @given(angles=st.tuples(angle, steep, angle), rates=three, accelerations=three)
 def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, accelerations):
     intake = new_intake(head_m=(0.0, 0.0, 1.0), rates="angles")
-    intake.watch(acceleration=1e9, rate=1e9)
+    intake.trust()
     row = motion(intake, angles=angles, angular_velocity=rates, angular_acceleration=accelerations)
 
     def turned(seconds):
@@ -109,8 +109,8 @@ def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, acceleratio
 def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
     """A steady ramp from rest gives a (1 - exp(-t / d)), however unevenly frames come."""
     intake = new_intake(rates="derived", acceleration="from_velocity", delay_s=delay_s)
-    intake.watch(acceleration=1e9, rate=1e9)
-    times = np.cumsum(np.random.default_rng(seed).uniform(1, 40, 100).round() * 10**6).astype(np.int64)
+    intake.trust()
+    times = np.cumsum(np.random.default_rng(seed).uniform(8, 40, 100).round() * 10**6).astype(np.int64)
     for now in times:
         t = (now - times[0]) * 1e-9
         row = motion(intake, int(now), angles=(0, 0, 0.7 * t), velocity=(3.0 * t, 0, -1.0 * t))
@@ -124,7 +124,7 @@ def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
 @given(angles=st.tuples(angle, angle, angle), turn=st.tuples(*[st.floats(-0.5, 0.5)] * 3))
 def test_a_rate_from_any_attitude_is_the_short_way(angles, turn):
     intake = new_intake(rates="derived", delay_s=0.001)
-    intake.watch(acceleration=1e9, rate=1e9)
+    intake.trust()
     after = (rotation(angles) * Rotation.from_rotvec(turn)).as_euler("ZYX")[::-1]
     motion(intake, 0, angles=angles)
     row = motion(intake, 10**9, angles=after)
@@ -137,10 +137,12 @@ def test_a_step_in_speed_is_a_discontinuity_and_no_acceleration():
         row = motion(intake, n * 20_000_000, velocity=(20.0 + n * 0.02, 0, 0))
     assert row["surge"] == pytest.approx(1.0, abs=1e-3)
     row = motion(intake, 400_000_000, velocity=(5.0, 0, 0))
+    assert row["surge"] == pytest.approx(1.0, abs=1e-3)  # it may be a spike
+    row = motion(intake, 420_000_000, velocity=(5.0, 0, 0.001))
     assert intake.discontinuities == {"impossible_acceleration": 1}
     assert row["surge"] == 0.0
-    row = motion(intake, 420_000_000, velocity=(5.0, 0, 0))
-    assert row["surge"] == 0.0
+    row = motion(intake, 440_000_000, velocity=(5.0, 0, 0))
+    assert abs(row["surge"]) < 1e-9
 
 
 def test_repeats_do_not_enter_what_is_derived():

@@ -63,7 +63,7 @@ class Rig:
             takes += vector(name, name)
         messages = Message(AXES, "axes"), Message(LOOSE, "motion", takes)
         self.session = Session([message.compiled() for message in messages], BodyStage())
-        self.session.watch(acceleration=math.inf, rate=math.inf)
+        self.session.watch(acceleration=math.inf, rate=math.inf, acceleration_step=math.inf, velocity_error=math.inf)
         self.clock = FakeClock(START)
         self.emitter = Emitter(
             self.session, design(settings.cueing, 1e9 / PERIOD), self.clock,
@@ -104,9 +104,9 @@ class Rig:
         return self
 
     def jump(self):
-        """Let a frame arrive that is somewhere else."""
+        """Let two frames arrive that are somewhere else: one alone would be set aside."""
         self.place += 500.0
-        return self.feed()
+        return self.feed().feed()
 
     def repeat(self, seconds):
         """Run with the same frame again and again."""

@@ -42,10 +42,12 @@ ctypedef struct IntakeState:
     Telemetry said          # by the newest packages
     Telemetry known         # before the newest package
     Telemetry before        # by the frame before
-    int64_t before_time     # when that came [ns]
-    double waited           # frame time since the last frame that was not a repeat [s]
     Telemetry telemetry     # what the body stage reads
     Motion motion
+    int fallen              # frames in a row whose stamps rise, but are older than the newest
+    double fallen_stamp     # of the last of those [s]
+    int64_t fallen_since    # when the first of those came [ns]
+    double aside_stamp      # of the frame that is set aside [s]
     Watch watch             # does a frame continue the drive?
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot

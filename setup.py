@@ -16,6 +16,7 @@ JOBS = os.cpu_count() or 1
 # states would be packed only to be taken apart at the next tick.
 if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
+    COLD = COMPILE
 else:
     COMPILE = [
         "-O2",
@@ -26,9 +27,13 @@ else:
         "-Wall",
         "-Wno-unused-function",
     ]
-    if DEBUG:  # sooner built
-        COMPILE.append("-O1")
+    COLD = [*COMPILE, "-O1"]  # sooner built; nothing of a tick
+    if DEBUG:
+        COMPILE = COLD
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
+
+# Cython's own code for memoryviews, functions and classes.  In every module again, it would be half of what is built.
+SHARED = "motioncue._cython"
 
 DIRECTIVES = {
     "language_level": 3,
@@ -53,6 +58,7 @@ class Build(build_ext):
             compiler_directives=DIRECTIVES,
             build_dir=f"build/{variant}",
             nthreads=JOBS if JOBS > 1 else 0,
+            shared_utility_qualified_name=SHARED,
         )
         # To change between the debug build and the other compiles everything, to build the same again only changes.
         stamp = Path("build/variant")
@@ -67,7 +73,7 @@ class Build(build_ext):
 def extensions() -> list[Extension]:
     """Return one extension per .pyx file; headers beside it are found through the repository root."""
     headers = [str(path) for path in Path("motioncue").rglob("*.h")]
-    return [
+    kernels = [
         Extension(
             ".".join(path.with_suffix("").parts),
             [str(path)],
@@ -78,6 +84,8 @@ def extensions() -> list[Extension]:
         )
         for path in sorted(Path("motioncue").rglob("*.pyx"))
     ]
+    shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=COLD)
+    return [shared, *kernels]  # the one that takes longest comes first
 
 
 if __name__ == "__main__":  # the processes that translate may import this file again

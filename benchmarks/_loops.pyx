@@ -42,7 +42,7 @@ def step(BodyStage stage not None, Algorithm algorithm not None, Table table not
         fpu = mc_flush_denormals()
         for i in range(telemetry.shape[0]):
             to_body(&stage.frame, &telemetry[i], &motion)
-            algorithm.calls.step(algorithm.calls.memory, &motion, &actuation.cue)
+            algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion, &actuation.cue)
             up_vector(
                 algorithm.calls.attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east
             )
@@ -55,7 +55,7 @@ def washout_repeat(Algorithm algorithm not None, const Motion[::1] motion, Cue[:
     cdef Py_ssize_t i
     with nogil:
         for i in range(n):
-            algorithm.calls.step(algorithm.calls.memory, &motion[0], &cue[0])
+            algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion[0], &cue[0])
 
 
 cdef extern from "motioncue/motioncue.h" nogil:

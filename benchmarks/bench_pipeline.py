@@ -11,11 +11,12 @@ from references import empty_packets
 
 from motioncue import cueing, load_profile, protocols
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE
 from motioncue.protocols.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.recording.replay import replay
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.replay import replay
 
 
 @pytest.fixture
@@ -27,7 +28,8 @@ def emitter(rig):
     session.begin(clock.now_ns())
     for package in read_packages(sample_recording()):
         session.feed(package, clock.now_ns())
-    emitter = Emitter(session, cueing.design(rig.cueing, RATE_HZ), clock, period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
+    settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
+    emitter = Emitter(session, settings, clock)
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter

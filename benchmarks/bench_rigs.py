@@ -6,7 +6,7 @@ from conftest import RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
-from motioncue.kernels.rigs import Washouts
+from motioncue.kernels.rigs import Batch
 from motioncue.motion import CUE_DTYPE
 
 CALLS = 32_000  # of all rigs together, in a measurement
@@ -17,7 +17,7 @@ def rigs(rig):
     """Return a function that makes as many rigs, with the arrays that they are stepped with."""
 
     def make(n):
-        washouts = Washouts([cueing.design(rig.cueing, RATE_HZ) for _ in range(n)])
+        washouts = Batch([cueing.design(rig.cueing, RATE_HZ) for _ in range(n)])
         return washouts, np.resize(rig.motion, n), np.zeros(n, CUE_DTYPE)
 
     return make
@@ -36,7 +36,7 @@ def steps(made, smoke):
 
 
 def test_rigs_give_the_numbers_of_the_floor(rig):
-    washouts = Washouts([cueing.design(rig.cueing, RATE_HZ) for _ in range(9)])
+    washouts = Batch([cueing.design(rig.cueing, RATE_HZ) for _ in range(9)])
     cues = washouts.process(np.repeat(rig.motion[:, None], 9, axis=1))
     rig.floor.washout(rig.motion, rig.cue)
     for i in range(9):
@@ -68,7 +68,7 @@ def test_many_rigs_against_fewer(versus, rigs, smoke):
 @pytest.mark.benchmark(group="rigs")
 def test_rigs_over_recordings_against_c(versus, rig):
     n, ticks = 64, rig.n
-    washouts = Washouts([cueing.design(rig.cueing, RATE_HZ) for _ in range(n)])
+    washouts = Batch([cueing.design(rig.cueing, RATE_HZ) for _ in range(n)])
     motion = np.stack([np.roll(rig.motion, 50 * i) for i in range(n)], axis=1)
     cue = np.zeros((ticks, n), CUE_DTYPE)
     versus(

@@ -12,8 +12,8 @@ from scipy import signal
 from scipy.spatial.transform import Rotation
 
 from motioncue.motion import CUE_DTYPE, GRAVITY, MOTION_DTYPE
-from motioncue.profile import Axis, Classical
 from motioncue.protocols.dk import MOTION
+from motioncue.settings.classical import Axis, Classical
 
 PACK = struct.Struct("<12f")
 TRANSLATION = ("surge", "sway", "heave")

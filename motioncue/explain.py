@@ -126,7 +126,7 @@ def _words(kind: Any) -> str:
     if origin is Annotated:
         return _words(parts[0]) + _bounds(parts[1])
     if origin is Literal:
-        return f"one of {_choices(parts)}"
+        return f"one of {_choices(parts)}" if parts[1:] else repr(parts[0])
     if origin is tuple:
         size = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
         quoted = " in quotes" if parts[0] is str else ""  # outside of lists, --set needs none

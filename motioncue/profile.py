@@ -2,17 +2,19 @@
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from motioncue.errors import ConfigError, meant, not_among
 from motioncue.explain import explain
 from motioncue.packets import PacketTable
-from motioncue.presets import CLASSICAL
+from motioncue.settings import ALGORITHMS, Cueing
+from motioncue.settings.table import Positive, Table
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -20,31 +22,25 @@ else:
     import tomli as tomllib
 
 __all__ = [
-    "Axis",
-    "Classical",
-    "Direct",
+    "UNWATCHED",
     "Limits",
     "Output",
     "Profile",
-    "RotationAxis",
+    "Record",
     "Source",
     "Supervisor",
-    "Tilt",
-    "TranslationAxis",
+    "Watch",
     "builtin_profiles",
+    "differences",
+    "overridden",
     "parse_profile",
     "profile_text",
 ]
 
-Positive = Annotated[float, msgspec.Meta(gt=0)]
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
 
 
-class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A table of a profile: a key that it does not have is refused."""
-
-
-class Source(_Table, frozen=True, kw_only=True):
+class Source(Table, frozen=True, kw_only=True):
     """The simulator."""
 
     system: str
@@ -60,13 +56,9 @@ class Source(_Table, frozen=True, kw_only=True):
     """Delay of what is derived from velocity or attitude [s]."""
     bridge: Literal["hold", "linear", "predict"] = "predict"
     """What a tick makes of the frames before it: the newest, a line one frame late, or what they lead to by now."""
-    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
-    """How long the last motion is held when no frame comes [s]."""
-    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
-    """How long the way to neutral takes after that, and the way back [s]."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the system's own document leaves open; see `motioncue profiles`."""
 
     @property
@@ -75,63 +67,7 @@ class Source(_Table, frozen=True, kw_only=True):
         return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
 
 
-class Axis(_Table, frozen=True, kw_only=True):
-    """A washed-out axis."""
-
-    gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
-    order: Literal[1, 2, 3] = 2
-    cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural (first order: break) frequency of the high-pass filter [Hz]."""
-    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
-    """Damping ratio of the second-order section."""
-    break_hz: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
-    """Break frequency of the third order's extra section [Hz]; no other order uses it."""
-
-
-class TranslationAxis(Axis, frozen=True, kw_only=True):
-    """Surge, sway or heave."""
-
-    limit_m_s2: Positive | None = None
-    """Largest scaled input [m/s^2]; none if left out."""
-
-
-class RotationAxis(Axis, frozen=True, kw_only=True):
-    """Roll, pitch or yaw."""
-
-    limit_deg_s: Positive | None = None
-    """Largest scaled input [deg/s]; none if left out."""
-
-
-class Tilt(_Table, frozen=True, kw_only=True):
-    """Tilt coordination: sustained specific force as platform tilt."""
-
-    surge_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    sway_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural frequencies of the low-pass filters [Hz]."""
-    damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
-    rate_limit_deg_s: Positive | None = None
-    """Largest tilt rate [deg/s]; none if left out."""
-
-
-class Direct(_Table, frozen=True, tag_field="algorithm", tag="direct"):
-    """Body frame straight through."""
-
-
-class Classical(_Table, frozen=True, kw_only=True, tag_field="algorithm", tag="classical"):
-    """Classical washout; a preset fills whatever is not given."""
-
-    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = CLASSICAL
-    preset: str | None = None
-    surge: TranslationAxis
-    sway: TranslationAxis
-    heave: TranslationAxis
-    roll: RotationAxis
-    pitch: RotationAxis
-    yaw: RotationAxis
-    tilt: Tilt
-
-
-class Output(_Table, frozen=True, kw_only=True):
+class Output(Table, frozen=True, kw_only=True):
     """The platform."""
 
     system: str = "custom"
@@ -152,8 +88,32 @@ class Output(_Table, frozen=True, kw_only=True):
     """Keep the process in memory: no tick waits for a page."""
 
 
-class Supervisor(_Table, frozen=True, kw_only=True):
-    """What a car cannot do: beyond it, the motion is not one drive any more."""
+class Supervisor(Table, frozen=True, kw_only=True):
+    """How the platform is held and faded when the motion ends."""
+
+    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
+    """How long the last motion is held when no frame comes [s]."""
+    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
+    """How long the way to neutral takes after that, and the way back [s]."""
+
+
+class Record(Table, frozen=True, kw_only=True):
+    """What is kept of a run."""
+
+    file: str
+    """Where: an MCAP file; a number is added to the name of one that exists."""
+    force: bool = False
+    """Replace a file that exists."""
+    last_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] | None = None
+    """Keep only so much, in memory [s]; it is written at a fault, when the operator asks, and at the end."""
+    roll_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file after so long [s]."""
+    roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file when one has grown so large [MB]."""
+
+
+class Watch(Table, frozen=True, kw_only=True):
+    """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
     max_acceleration_m_s2: Positive = 80.0
     """Largest believable acceleration [m/s^2]."""
@@ -165,84 +125,120 @@ class Supervisor(_Table, frozen=True, kw_only=True):
     """How unevenly frames may arrive [s]."""
     frame_jump_s: Positive = 2.0
     """Largest change of the simulator's frame time [s]."""
+    max_acceleration_step_m_s2: Positive = 15.0
+    """Largest change of acceleration from one frame to the next that is followed before the velocity shows it [m/s^2]."""
+    max_rate_step_deg_s: Positive = 172.0
+    """Largest change of angular rate from one frame to the next that is followed before the attitude shows it [deg/s]."""
+    velocity_error_m_s: Positive = 1.0
+    """How far acceleration and the change of velocity may be apart over a second, beside 35 % of them [m/s]."""
+    attitude_error_deg: Positive = 5.7
+    """How far angular rates and the turning of the attitude may be apart over a second, beside 35 % of them [deg]."""
 
 
-class AccelerationBounds(_Table, frozen=True, kw_only=True):
-    """Bounds of surge, sway or heave, and of their derivatives as sent."""
-
-    value_m_s2: Positive
-    rate_m_s3: Positive | None = None
-    acceleration_m_s4: Positive | None = None
-    jerk_m_s5: Positive | None = None
+UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
+"""Thresholds that no frame exceeds."""
 
 
-class AngleBounds(_Table, frozen=True, kw_only=True):
-    """Bounds of roll, pitch or yaw, and of their derivatives as sent."""
-
-    value_deg: Positive
-    rate_deg_s: Positive | None = None
-    acceleration_deg_s2: Positive | None = None
-    jerk_deg_s3: Positive | None = None
+Bound = Positive | None
+Free = Literal["none"]
 
 
-class RateBounds(_Table, frozen=True, kw_only=True):
+class AccelerationBounds(Table, frozen=True, kw_only=True):
+    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md has the reasons and measurements."""
+
+    value_m_s2: Positive = 25.0
+    """2.5 g: a tenth more than the hardest braking and cornering of a recorded rally stage."""
+    rate_m_s3: Bound = 2500.0
+    """7.5 m/s^2 from packet to packet: the least that lets a rough road pass at 60 frames a second with `hold`."""
+    acceleration_m_s4: Bound = 600_000.0
+    """A step begins with 5.4 m/s^2 in the first packet and ends as gently; found as the rate was."""
+    jerk_m_s5: Bound = None
+
+
+class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
+    """Bounds of heave, and of its derivatives as sent."""
+
+    value_m_s2: Positive = 30.0
+    """A hard kerb; whatever the waveform, a spine is loaded with half of what STANAG 4569 allows."""
+
+
+class AngleBounds(Table, frozen=True, kw_only=True):
+    """Bounds of roll or pitch, and of their derivatives as sent."""
+
+    value_deg: Positive = 60.0
+    """Steeper than roads and than what a washout asks for on a rally stage; far from half a turn, where angles jump."""
+    rate_deg_s: Bound = 300.0
+    """0.9 degrees from packet to packet: the least that lets attitudes pass at 30 frames a second with `hold`."""
+    acceleration_deg_s2: Bound = 100_000.0
+    """A turn begins with 0.9 degrees in the first packet; found as the rate was."""
+    jerk_deg_s3: Bound = None
+
+
+class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
+    """Bounds of yaw, and of its derivatives as sent."""
+
+    value_deg: Positive = 180.0
+    """A heading may go all the way round."""
+    rate_deg_s: Bound = 900.0
+    """Faster than any spin: only a heading that turns over at once, as when the nose passes the vertical, is slowed."""
+    acceleration_deg_s2: Bound = 240_000.0
+    """Found as for roll and pitch."""
+
+
+class RateBounds(Table, frozen=True, kw_only=True):
     """Bounds of an angular rate, and of its derivatives as sent."""
 
-    value_deg_s: Positive
-    rate_deg_s2: Positive | None = None
-    acceleration_deg_s3: Positive | None = None
-    jerk_deg_s4: Positive | None = None
+    value_deg_s: Positive = 300.0
+    """As fast as roll and pitch may change."""
+    rate_deg_s2: Bound = 30_000.0
+    """90 deg/s from packet to packet: the least that lets a rally stage pass at 66 frames a second with `hold`."""
+    acceleration_deg_s3: Bound = None
+    jerk_deg_s4: Bound = None
 
 
-class DisplacementBounds(_Table, frozen=True, kw_only=True):
+class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Bounds of a displacement, and of its derivatives as sent."""
 
-    value_m: Positive
-    rate_m_s: Positive | None = None
-    acceleration_m_s2: Positive | None = None
-    jerk_m_s3: Positive | None = None
+    value_m: Positive = 10.0
+    """More than the presets ask for; the stroke of the platform is a better one."""
+    rate_m_s: Bound = 10.0
+    """More than the presets ask for; the speed of the platform is a better one."""
+    acceleration_m_s2: Bound = 30.0
+    """What the seat itself does if the platform follows exactly: as heave."""
+    jerk_m_s3: Bound = None
 
 
-class Limits(_Table, frozen=True, kw_only=True):
-    """Bounds that what is sent keeps, whatever comes in; a channel that is left out keeps its default."""
+class Limits(Table, frozen=True, kw_only=True):
+    """Bounds that what is sent keeps, whatever comes in.
 
-    surge: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    sway: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    heave: AccelerationBounds = AccelerationBounds(value_m_s2=50.0)
-    roll: AngleBounds | None = None
-    pitch: AngleBounds | None = None
-    yaw: AngleBounds | None = None
-    roll_rate: RateBounds | None = None
-    pitch_rate: RateBounds | None = None
-    yaw_rate: RateBounds | None = None
-    surge_displacement: DisplacementBounds | None = None
-    sway_displacement: DisplacementBounds | None = None
-    heave_displacement: DisplacementBounds | None = None
+    What is left out has its default; `"none"` in place of a channel's table frees that channel.
+    """
 
-    def bounds(self) -> dict[str, list[float | None]]:
-        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
-
-        None is no bound.
-        """
-        tables = {name: getattr(self, name) for name in self.__struct_fields__}
-        return {
-            name: [
-                math.radians(value) if value is not None and "_deg" in key else value
-                for key, value in msgspec.structs.asdict(table).items()
-            ]
-            for name, table in tables.items()
-            if table is not None
-        }
+    surge: AccelerationBounds | Free = AccelerationBounds()
+    sway: AccelerationBounds | Free = AccelerationBounds()
+    heave: HeaveBounds | Free = HeaveBounds()
+    roll: AngleBounds | Free = AngleBounds()
+    pitch: AngleBounds | Free = AngleBounds()
+    yaw: HeadingBounds | Free = HeadingBounds()
+    roll_rate: RateBounds | Free = RateBounds()
+    pitch_rate: RateBounds | Free = RateBounds()
+    yaw_rate: RateBounds | Free = RateBounds()
+    surge_displacement: DisplacementBounds | Free = DisplacementBounds()
+    sway_displacement: DisplacementBounds | Free = DisplacementBounds()
+    heave_displacement: DisplacementBounds | Free = DisplacementBounds()
 
 
-class Profile(_Table, frozen=True, kw_only=True):
+class Profile(Table, frozen=True, kw_only=True):
     """Everything a run needs."""
 
     source: Source
-    cueing: Direct | Classical
+    cueing: Cueing
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
+    watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
-    limits: Limits = Limits()
+    limits: Limits | Free = Limits()
+    """Bounds of what is sent; `"none"` bounds nothing."""
+    record: Record | None = None
     description: str = ""
     name: str = ""
 
@@ -256,8 +252,35 @@ class Profile(_Table, frozen=True, kw_only=True):
         """Ticks a second; every platform is sent to at each."""
         return self.outputs[0].rate_hz
 
+    def bounds(self) -> dict[str, list[float | None]]:
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
+
+        None is no bound.
+        """
+        tables = {} if self.limits == "none" else msgspec.structs.asdict(self.limits)
+        return {
+            name: [
+                math.radians(value) if value is not None and "_deg" in key else value
+                for key, value in msgspec.structs.asdict(table).items()
+            ]
+            for name, table in tables.items()
+            if table != "none"
+        }
+
+    @property
+    def free(self) -> list[str]:
+        """Channels that move the platform and are not bounded."""
+        bounds = self.bounds()
+        return [name for name in Limits.__struct_fields__ if name not in bounds]
+
 
 LARGEST = 1_000_000  # characters of a profile
+DOTS = 32  # in a line of one
+
+MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
+    f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
+}
+"""Keys that had another place in earlier profiles, and their place now."""
 
 _PACKAGE = resources.files("motioncue.profiles")
 
@@ -312,19 +335,107 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         allowed.  Whether systems and endpoints exist is checked when the profile is put to use.
     """
     try:
+        _refuse_long_keys(text, name)
         tables = tomllib.loads(text)
-        for override in overrides:
-            _override(tables, override)
-        tables.setdefault("name", Path(name).stem)
+    except ValueError as error:  # a number of too many digits is one too
+        raise ConfigError(f"{name}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
+    for override in overrides:
+        _put(tables, *_parsed(override))
+    tables.setdefault("name", Path(name).stem)
+    return _profile(tables, name)
+
+
+def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
+    """Return a profile with some of its values changed; a preset fills what it has filled before.
+
+    Parameters
+    ----------
+    profile : Profile
+        What is changed.
+    overrides : mapping, or iterable of str
+        Values by dotted key, also in tables within tables; or ``KEY=VALUE`` as `parse_profile` takes it.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables = _tables(profile)
+    given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
+    for key, value in given:
+        _put(tables, key, value)
+    return _profile(tables, profile.name)
+
+
+def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
+    """Return the keys in which two profiles differ, each with both values; None for a missing one.
+
+    Parameters
+    ----------
+    old, new : Profile
+        Any two.
+    """
+    before, after = (dict(_flat(msgspec.to_builtins(profile))) for profile in (old, new))
+    return {
+        key: (before.get(key), after.get(key))
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    }
+
+
+def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield every value of tables within tables with its dotted key; `lists` of tables are taken apart too, or not."""
+    for key, value in tables.items():
+        here = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from _flat(value, here, lists=lists)
+        elif lists and isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+            for index, item in enumerate(value):
+                yield from _flat(item, f"{here}[{index}]")
+        else:
+            yield here, value
+
+
+def _tables(profile: Profile) -> dict[str, Any]:
+    """Return the tables that a profile can be made of again, without what its preset fills in."""
+    tables: dict[str, Any] = msgspec.to_builtins(profile)
+    filled = profile.cueing.presets.get(getattr(profile.cueing, "preset", None) or "", {})
+    tables["cueing"] = _stripped(profile.cueing, filled)
+    return tables
+
+
+def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table says beyond what a preset fills in, and beyond its defaults where the preset is silent."""
+    tag = table.__struct_config__.tag_field
+    out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
+    for name, default in _defaults(type(table)).items():
+        value = getattr(table, name)
+        if isinstance(value, msgspec.Struct):
+            out[name] = _stripped(value, filled.get(name, {}))
+        elif value != filled.get(name, default):
+            out[name] = value
+    return out
+
+
+@cache
+def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the default of each of a table's keys."""
+    return {field.name: field.default for field in msgspec.structs.fields(table)}
+
+
+def _profile(tables: dict[str, Any], name: str) -> Profile:
+    """Return the profile that tables make; ConfigError if they make none."""
+    try:
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{name}: {explain(error, tables, Profile)}{_preset_hint(error, tables)}") from error
-    except ConfigError:
-        raise
-    except ValueError as error:  # of the TOML reader; a number of too many digits is one too
-        raise ConfigError(f"{name}: not TOML: {error}") from error
+        message = explain(error, tables, Profile)
+        moved = MOVED.get(message.partition(":")[0])
+        place = f"; it is {moved} now" if moved else ""
+        raise ConfigError(f"{name}: {message}{place}{_preset_hint(error, tables)}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
@@ -332,20 +443,37 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     return profile
 
 
-def _override(tables: dict[str, Any], override: str) -> None:
+def _refuse_long_keys(text: str, name: str) -> None:
+    """Refuse keys of very many parts, on which the TOML reader spends the square of their number."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
+            raise ConfigError(
+                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}, no key has more"
+            )
+
+
+def _parsed(override: str) -> tuple[str, Any]:
+    """Return the dotted key and the value of ``KEY=VALUE``."""
     key, equals, text = override.partition("=")
-    path = key.strip().split(".")
-    if not equals or not all(path) or "\n" in text:
-        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as source.hold_s=0.2")
+    if not equals or not all(key.strip().split(".")) or "\n" in text:
+        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
     try:
         override.encode()
     except UnicodeEncodeError as error:
         raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
+    _refuse_long_keys(override, "--set")
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        return key.strip(), tomllib.loads(f"value = {text}")["value"]
     except ValueError:
-        value = text
-    table = tables
+        return key.strip(), text
+
+
+def _put(tables: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key; another algorithm comes without the settings of the one before."""
+    table, path = tables, key.split(".")
+    cueing = tables.get("cueing")
+    if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
+        tables["cueing"] = {}
     for step in path[:-1]:
         table = table.setdefault(step, {})
         if not isinstance(table, dict):
@@ -363,20 +491,29 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fill_from_preset(tables: dict[str, Any]) -> None:
     cueing = tables.get("cueing")
-    if not isinstance(cueing, dict) or cueing.get("algorithm") != "classical" or "preset" not in cueing:
+    presets = _presets(tables)
+    if not isinstance(cueing, dict) or "preset" not in cueing or not presets:
         return
     preset = cueing["preset"]
-    if not isinstance(preset, str) or preset not in Classical.presets:
-        raise ConfigError(f"cueing.preset: {not_among(preset, Classical.presets)}")
-    tables["cueing"] = _merged(Classical.presets[preset], cueing)
+    if not isinstance(preset, str) or preset not in presets:
+        raise ConfigError(f"cueing.preset: {not_among(preset, presets)}")
+    tables["cueing"] = _merged(presets[preset], cueing)
+
+
+def _presets(tables: dict[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """Return the presets of the algorithm that a profile names; none if it names none."""
+    cueing = tables.get("cueing")
+    name = cueing.get("algorithm") if isinstance(cueing, dict) else None
+    return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return how a washout is completed, if that is what is wrong."""
-    lacks = "missing required" in str(error) and "`$.cueing" in str(error) and "algorithm" in tables["cueing"]
-    if not lacks or "preset" in tables["cueing"]:
+    """Return how the settings of an algorithm are completed, if that is what is wrong."""
+    presets = _presets(tables)
+    lacks = "missing required" in str(error) and "`$.cueing" in str(error)
+    if not lacks or not presets or "preset" in tables["cueing"]:
         return ""
-    return f"; cueing.preset fills what is left out, allowed are {', '.join(Classical.presets)}"
+    return f"; cueing.preset fills what is left out, allowed are {', '.join(presets)}"
 
 
 def _refuse_not_finite(value: Any, path: str) -> None:

@@ -32,7 +32,7 @@ import motioncue
 from motioncue.analysis import frequency_response, plots, transfer_function
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_motion, read_packages, sample_recording
-from motioncue.recording.replay import replay
+from motioncue.runtime.replay import replay
 
 plt.rcParams["figure.dpi"] = 60
 
@@ -111,7 +111,7 @@ legend = sides[0].legend()
 # **See:** full motion one second after the first frame; after the last one nothing changes for 0.1 s, then the cue is
 # back at neutral a second later, and packets go on being sent throughout.
 #
-# **Try this:** replay with `"source.fade_s=0.3"` and look at the surge of the first half second.
+# **Try this:** replay with `"supervisor.fade_s=0.3"` and look at the surge of the first half second.
 
 # %% [markdown]
 # ## What a washout does

@@ -59,7 +59,7 @@ print("\ncounted:", trouble.stats["events"], trouble.stats["rejected"])
 #
 # $$|\mathbf p_2 - \mathbf p_1| \le \tfrac12\,\mathrm{m} + v\,(\Delta t + \tau) + \tfrac12\, a\, \Delta t^2$$
 #
-# where $a$ is 20 m/s², for what is not reported, and $\tau$ (`supervisor.jitter_s`) is how unevenly frames may
+# where $a$ is 20 m/s², for what is not reported, and $\tau$ (`watch.jitter_s`) is how unevenly frames may
 # arrive. Velocity is held to the reported accelerations in the same way, attitude to the reported rates;
 # accelerations and rates themselves to what no car exceeds. So the bounds move with the drive: hard driving passes
 # because it says that it is hard. What does not pass begins a new *epoch*, and this table decides what happens:
@@ -71,11 +71,12 @@ for state, conditions, to, reason in TABLE:
 # %% [markdown]
 # ## Raw input, cue without supervisor, cue with it
 #
-# Without a supervisor the washout simply gets whatever the simulator said last (`motioncue.cue` of `trouble.motion`).
+# Without a supervisor the washout simply gets whatever the simulator said last (`motioncue.cue` of `trouble.motion`), and
+# without limits it sends what it makes of it.
 
 # %%
 time, motion, cue, weight = trouble.time, trouble.motion, trouble.ticks["cue"], trouble.ticks["weight"]
-bare = motioncue.cue(PROFILE, motion)
+bare = motioncue.cue(motioncue.load_profile(PROFILE, "limits=none"), motion)
 axes = ("surge", "sway", "heave")
 
 figure, rows = plt.subplots(4, 1, figsize=(11, 8), sharex=True, layout="constrained")
@@ -141,7 +142,7 @@ print(
 # at the velocity jump, the attitude jump and the respawn. With the supervisor what is left is the drive's own, mostly
 # the humps and the edges of the simulator's frames.
 #
-# **Try this:** set `"source.fade_s=0.3"`: how much does a quicker fade cost?
+# **Try this:** set `"supervisor.fade_s=0.3"`: how much does a quicker fade cost?
 
 # %% [markdown]
 # ## Leaving and coming back
@@ -236,7 +237,7 @@ assert worst["bare"][0] > 50 * worst["bare"][1]
 assert worst["cue"][0] < worst["cue"][1]
 assert worst["cue"][1] < 300.0
 
-# The spike is never sent; without a supervisor only the default limit of 50 m/s^2 stops it.
+# The spike is never sent; without a supervisor and limits it is.
 assert np.abs(cue["sway"]).max() < 4.0
 assert np.hypot(bare["surge"], bare["sway"]).max() > 50.0
 

@@ -31,19 +31,29 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 def pytest_addoption(parser):
     parser.addoption("--thin", action="store_true", help="run every seventh point of each test that is marked grid")
+    parser.addoption(
+        "--quick", action="store_true", help="--thin, every seventh of a file's tests marked rt, nothing slow or alone"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
-    """Thin the grids out where that is asked for; seven is prime, so that every value of every parameter stays."""
-    if not config.getoption("thin"):
+    """Keep every seventh of what is to be thinned out; seven is prime, so that every value of every parameter stays."""
+    quick = config.getoption("quick")
+    if not quick and not config.getoption("thin"):
         return
     seen = Counter()
-    kept, thinned = [], []
+    kept, left_out = [], []
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        (thinned if item.get_closest_marker("grid") and seen[test] % 7 else kept).append(item)
-        seen[test] += 1
-    config.hook.pytest_deselected(items=thinned)
+        marks = {mark.name for mark in item.iter_markers()}
+        series = None
+        if "grid" in marks:
+            series = item.nodeid.partition("[")[0]
+        elif quick and "rt" in marks:
+            series = item.path
+        skipped = (quick and marks & {"slow", "alone"}) or (series and seen[series] % 7)
+        (left_out if skipped else kept).append(item)
+        seen[series] += 1
+    config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 
 

@@ -15,11 +15,9 @@ CHANNELS = [name for name in motioncue.CUE_DTYPE.names if name != "time"]
 PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driving does not send it
 
 
-def profile(name="ccd-dk", **source):
-    return motioncue.load_profile(name, *(f"source.{key}={value}" for key, value in source.items()))
-
-
-DIRECT, WASHOUT = profile(), profile("ccd-dk-washout")
+# Without bounds: what is looked at is what comes before them.
+DIRECT = motioncue.load_profile("ccd-dk", "limits=none")
+WASHOUT = motioncue.load_profile("ccd-dk-washout", "limits=none")
 
 
 class Rig:

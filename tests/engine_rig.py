@@ -36,17 +36,19 @@ class Rig:
         self.url = stream_url(scheme, folder)
         self.motion, self.gauges = Sink(), Sink()
 
-    def engine(self, name="ccd-dk", trace=20_000, **source):
+    def engine(self, name="ccd-dk", trace=20_000, *, bridge="predict", hold_s=5.0, fade_s=0.1, record=None):
         # A busy machine may pause a simulator: that is not what is tested, unless a test says so.
-        source = {"hold_s": 5.0, "fade_s": 0.1, **source}
         profile = motioncue.load_profile(
             name,
+            "limits=none",  # what is looked at is what comes before them
             f"source.endpoint={self.url}",
-            *(f"source.{key}={value}" for key, value in source.items()),
+            f"source.bridge={bridge}",
+            f"supervisor.hold_s={hold_s}",
+            f"supervisor.fade_s={fade_s}",
             f"output.motion={self.motion.url}",
             f"output.gauges={self.gauges.url}",
         )
-        return motioncue.Engine(profile, trace=trace)
+        return motioncue.Engine(profile, trace=trace, record=record)
 
     def __enter__(self):
         self.motion.__enter__()

@@ -75,6 +75,7 @@ def test_outside_loop_checks_its_arrays(ticks):
         ticks.high_pass(np.zeros(3), np.zeros((2, 3)), 1.0, 1.0, 0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif("MOTIONCUE_PROGRAMS" in os.environ, reason="builds an extension, which needs a compiler")
 def test_every_kernel_can_be_cimported_with_its_headers(tmp_path):
     folders = ("kernels", "intake")

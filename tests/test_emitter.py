@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from emitter_rig import CHANNELS, DIRECT, PERIOD, PRESENT, START, WASHOUT, Rig, profile
+from emitter_rig import CHANNELS, DIRECT, PERIOD, PRESENT, START, WASHOUT, Rig
 from helpers import bits, engaged, frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -143,7 +143,7 @@ def test_the_trace_keeps_the_first_ticks_and_the_newest_is_always_there():
 
 
 def test_a_tick_reads_the_newest_motion_that_came_before_its_deadline():
-    rig = Rig(profile(bridge="hold"), trace=1000)
+    rig = Rig(motioncue.load_profile("ccd-dk", "source.bridge=hold"), trace=1000)
     session, emitter = rig.pipeline.session, rig.emitter
     for number in range(1, 40):
         now = START + number * 1_000_000
@@ -177,7 +177,7 @@ def test_direct_passes_the_body_frame_through():
 @pytest.mark.parametrize(("hold_s", "fade_s"), [(0.1, 1.0), (0.02, 0.5), (0.5, 2.0), (0.1, 0.2)])
 @pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
 def test_a_motion_is_held_then_fades_to_exactly_neutral_and_packets_keep_flowing(name, hold_s, fade_s):
-    rig = Rig(profile(name, hold_s=hold_s, fade_s=fade_s))
+    rig = Rig(motioncue.load_profile(name, "limits=none", f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}"))
     rig.frames_for(fade_s + 0.5)
     last_frame = rig.last_frame
     rig.silence_for(hold_s + fade_s + 0.5)
@@ -239,7 +239,9 @@ def assert_blended(trace, cues):
         np.testing.assert_array_equal(trace["cue"][name], cues[name] * trace["weight"], err_msg=name)
 
 
-@pytest.mark.parametrize("settings", [DIRECT, WASHOUT, profile("ccd-dk-washout", head_m="[0.3, 0.4, 1.1]")])
+@pytest.mark.parametrize(
+    "settings", [DIRECT, WASHOUT, motioncue.load_profile("ccd-dk-washout", "source.head_m=[0.3, 0.4, 1.1]")]
+)
 def test_the_washout_starts_from_rest_when_it_engages_after_a_complete_fade(settings):
     rig = Rig(settings).frames_for(1.5).silence_for(1.5).frames_for(1.5)
     trace = rig.trace
@@ -268,7 +270,7 @@ def test_an_interruption_that_does_not_reach_neutral_keeps_the_state_of_the_wash
 )
 def test_no_interruption_makes_the_weight_jump_or_bend_sharply(gaps, fade_s):
     """The weight's slope stays within that of an undisturbed fade, and its bend within that of the turn's lag."""
-    settings = profile("ccd-dk-washout", fade_s=fade_s)
+    settings = motioncue.load_profile("ccd-dk-washout", f"supervisor.fade_s={fade_s}")
     rig = Rig(settings).frames_for(0.5)
     for silence, frames in gaps:
         rig.silence_for(silence).frames_for(frames)
@@ -299,7 +301,7 @@ def test_park_fades_to_neutral_in_spite_of_frames_and_back():
 
 @pytest.mark.parametrize("moving", [True, False])
 def test_stop_fades_to_neutral_and_then_ends(moving):
-    rig = Rig()
+    rig = Rig(motioncue.load_profile("ccd-dk"))
     if moving:
         rig.frames_for(2)
     rig.emitter.stop()
@@ -317,7 +319,7 @@ def test_stop_fades_to_neutral_and_then_ends(moving):
 
 
 def test_stop_during_a_fade_goes_on_with_it():
-    rig = Rig().frames_for(2).silence_for(0.5)
+    rig = Rig(motioncue.load_profile("ccd-dk")).frames_for(2).silence_for(0.5)
     rig.emitter.stop()
     rig.emitter.run()
     weight = rig.trace["weight"]

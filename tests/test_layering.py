@@ -9,12 +9,12 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "motioncue"
 
 LINES = (
-    {"errors", "explain", "motion", "packets", "presets", "profile", "profiles", "data", "motioncue", "_version"},
+    {"errors", "explain", "motion", "packets", "settings", "profile", "profiles", "data", "motioncue", "_version"},
     {"kernels"},
     {"intake"},
     {"cueing", "protocols", "transports", "platforms"},
-    {"runtime"},
     {"recording"},
+    {"runtime"},
     {"virtual"},
     {"analysis", "bench"},
     {"cli", "__main__"},

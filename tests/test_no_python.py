@@ -119,6 +119,7 @@ def stand_still():
 
 
 @pytest.mark.rt
+@pytest.mark.alone
 def test_a_thread_that_holds_the_gil_moves_no_tick_and_loses_no_package(rig):
     with driven(rig) as engine, Witness() as witness:
         calls = []
@@ -131,6 +132,7 @@ def test_a_thread_that_holds_the_gil_moves_no_tick_and_loses_no_package(rig):
 
 
 @pytest.mark.rt
+@pytest.mark.alone
 @pytest.mark.parametrize("objects", [1_000_000, pytest.param(10_000_000, marks=pytest.mark.slow)])
 def test_a_collection_of_many_objects_moves_no_tick_and_loses_no_package(rig, objects):
     gc.disable()  # but for the one that is meant
@@ -160,6 +162,7 @@ class SlowLog(logging.Handler):
 
 
 @pytest.mark.rt
+@pytest.mark.alone
 def test_a_slow_log_moves_no_tick_and_loses_no_package(rig, caplog):
     caplog.set_level(logging.DEBUG, "motioncue")
     log, slow = logging.getLogger("motioncue"), SlowLog()
@@ -174,6 +177,7 @@ def test_a_slow_log_moves_no_tick_and_loses_no_package(rig, caplog):
 
 
 @pytest.mark.rt
+@pytest.mark.alone
 @pytest.mark.skipif(sys.platform == "win32", reason="a terminal that nobody reads")
 def test_a_viewer_that_died_moves_no_tick_and_loses_no_package(rig):
     import fcntl
@@ -208,12 +212,12 @@ def test_a_viewer_that_died_moves_no_tick_and_loses_no_package(rig):
 
 
 def waits_for_its_terminal(pid):
-    """Say whether the main thread of a process stands in a system call that writes."""
+    """Say whether a thread of a process stands in a system call that writes."""
     try:
-        call = Path(f"/proc/{pid}/syscall").read_text().split()[0]
+        calls = [path.read_text().split()[0] for path in Path(f"/proc/{pid}/task").glob("*/syscall")]
     except OSError:  # the kernel does not tell
         return True
-    return call == {"x86_64": "1", "aarch64": "64"}.get(os.uname().machine, call)
+    return not calls or {"x86_64": "1", "aarch64": "64"}.get(os.uname().machine, calls[0]) in calls
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a thread's page faults are not told")

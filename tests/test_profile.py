@@ -9,8 +9,10 @@ from helpers import BASE
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.profile import Classical, Direct, builtin_profiles, parse_profile, profile_text
+from motioncue.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.runtime.assembly import check, load_profile
+from motioncue.settings.classical import Classical
+from motioncue.settings.direct import Direct
 
 WASHOUT = "ccd-dk-washout"
 # The published sets, in rad/s as their sources give them: gains, natural frequencies, extra break, order.
@@ -54,7 +56,7 @@ def test_city_car_driving_to_dk_is_as_both_documents_say(name):
     assert profile.source.endpoint == "pipe://DynamicCabPipe"
     assert profile.output.system == "dk"
     assert profile.output.rate_hz == 333.33
-    assert (profile.source.hold_s, profile.source.fade_s) == (0.1, 1.0)
+    assert (profile.supervisor.hold_s, profile.supervisor.fade_s) == (0.1, 1.0)
 
 
 def test_the_built_in_profiles_use_their_algorithms():
@@ -132,9 +134,9 @@ def test_a_washout_without_a_preset_is_complete_or_refused():
 @pytest.mark.parametrize(
     ("override", "where", "value"),
     [
-        ("source.hold_s=0.25", "source.hold_s", 0.25),
-        ("source.hold_s = 0.25", "source.hold_s", 0.25),
-        ("source.hold_s=1", "source.hold_s", 1.0),
+        ("supervisor.hold_s=0.25", "supervisor.hold_s", 0.25),
+        ("supervisor.hold_s = 0.25", "supervisor.hold_s", 0.25),
+        ("supervisor.hold_s=1", "supervisor.hold_s", 1.0),
         ("source.head_m=[0.1, -0.4, 1.2]", "source.head_m", (0.1, -0.4, 1.2)),
         ("source.endpoint=unix:///tmp/a=b", "source.endpoint", "unix:///tmp/a=b"),  # text, not TOML
         ('source.endpoint="tcp://[::1]:80"', "source.endpoint", "tcp://[::1]:80"),
@@ -156,7 +158,7 @@ def test_an_override_sets_a_typed_value(override, where, value):
 
 
 def test_a_later_override_wins_over_an_earlier_one():
-    assert load_profile("ccd-dk", "source.hold_s=0.2", "source.hold_s=0.3").source.hold_s == 0.3
+    assert load_profile("ccd-dk", "supervisor.hold_s=0.2", "supervisor.hold_s=0.3").supervisor.hold_s == 0.3
 
 
 def test_an_override_beats_the_preset_that_another_one_chooses():
@@ -213,6 +215,19 @@ def test_an_unknown_key_is_refused_with_its_path_and_the_allowed_ones(override, 
     assert allowed in message.split("allowed are ")[1]
 
 
+def test_a_key_with_a_new_place_is_refused_with_that_place():
+    moved = {
+        "source": ("supervisor", ["hold_s", "fade_s"]),
+        "supervisor": ("watch", ["max_acceleration_m_s2", "max_rate_deg_s", "frozen_s", "jitter_s", "frame_jump_s"]),
+    }
+    for table, (place, keys) in moved.items():
+        for key in keys:
+            message = refusal(f"{table}.{key}=1")
+            assert f"{table}.{key}: unknown key" in message
+            assert message.endswith(f"; it is {place}.{key} now")
+    assert "; it is" not in refusal("source.frozen_s=1")
+
+
 def test_a_slip_of_the_pen_is_recognized():
     assert "did you mean 'gain'?" in refusal("cueing.surge.gian=1")
 
@@ -235,13 +250,13 @@ def test_direct_has_no_parameters():
     [
         ("source=5", "source", "5", "is a table"),
         ("source.system=5", "source.system", "5", "is a text"),
-        ("source.hold_s=soon", "source.hold_s", "'soon'", "is a number from 0.02 to 10"),
-        ("source.hold_s=true", "source.hold_s", "true", "is a number"),
-        ("source.hold_s=0", "source.hold_s", "0", "0.02"),
-        ("source.hold_s=10.5", "source.hold_s", "10.5", "10"),
-        ("source.hold_s=1979-05-27", "source.hold_s", "datetime.date(1979, 5, 27)", "is a number"),
-        ("source.fade_s=0.05", "source.fade_s", "0.05", "0.1"),
-        ("source.fade_s=61", "source.fade_s", "61", "60"),
+        ("supervisor.hold_s=soon", "supervisor.hold_s", "'soon'", "is a number from 0.02 to 10"),
+        ("supervisor.hold_s=true", "supervisor.hold_s", "true", "is a number"),
+        ("supervisor.hold_s=0", "supervisor.hold_s", "0", "0.02"),
+        ("supervisor.hold_s=10.5", "supervisor.hold_s", "10.5", "10"),
+        ("supervisor.hold_s=1979-05-27", "supervisor.hold_s", "datetime.date(1979, 5, 27)", "is a number"),
+        ("supervisor.fade_s=0.05", "supervisor.fade_s", "0.05", "0.1"),
+        ("supervisor.fade_s=61", "supervisor.fade_s", "61", "60"),
         ("source.head_m=[0, 0]", "source.head_m", "[0, 0]", "is a list in brackets of 3, each a number from -10 to 10"),
         ("source.head_m=[0, 0, 11]", "source.head_m[2]", "11", "10"),
         ('source.head_m=[0, "up", 1]', "source.head_m[1]", "'up'", "is a number from -10 to 10"),
@@ -286,7 +301,8 @@ def test_a_bad_value_is_refused_with_its_path_what_was_found_and_what_is_allowed
 
 @pytest.mark.parametrize("value", ["nan", "inf", "-inf", "+nan", "1e309"])
 @pytest.mark.parametrize(
-    "key", ["source.hold_s", "cueing.surge.gain", "cueing.heave.break_hz", "output.rate_hz", "source.options.gravity"]
+    "key",
+    ["supervisor.hold_s", "cueing.surge.gain", "cueing.heave.break_hz", "output.rate_hz", "source.options.gravity"],
 )
 def test_a_number_that_is_not_finite_is_refused_with_its_path(key, value):
     assert re.match(rf"{re.escape(key)}: found \S*(nan|inf), allowed are finite numbers", refusal(f"{key}={value}"))
@@ -343,7 +359,7 @@ def test_what_is_not_toml_is_refused_by_the_profiles_name(text):
 
 @pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x" + ".x" * 5000 + " = 1"])
 def test_what_is_nested_without_end_is_refused(text):
-    with pytest.raises(ConfigError, match="nested too deeply"):
+    with pytest.raises(ConfigError, match=r"nested too deeply|no key has as many parts"):
         parse_profile(text)
 
 

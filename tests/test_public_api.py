@@ -4,6 +4,8 @@ import importlib
 import importlib.metadata
 import inspect
 import pkgutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -44,6 +46,24 @@ def test_contract_names_are_exported():
     assert next(iter(inspect.signature(motioncue.Engine).parameters)) == "profile"
     assert next(iter(inspect.signature(motioncue.load_profile).parameters)) == "name_or_path"
     assert {"stats", "__enter__", "__exit__"} <= set(dir(motioncue.Engine))
+
+
+BARE = """
+import importlib, sys
+
+for name in ("quaternion", "scipy", "matplotlib", "dpkt", "pytest", "hypothesis", "mpmath"):
+    sys.modules[name] = None  # to import it is an error now
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+import motioncue
+motion = motioncue.body_motion([[1, 0, 0, 0]], [[0, 0, 10]], [[0, 0, 2]], [[0, 0, 0]])
+assert motion["surge"][0] == 2.0
+"""
+
+
+def test_everything_but_plots_is_imported_with_the_installed_dependencies_alone():
+    names = [name for name in MODULES if name != "motioncue.analysis.plots"]
+    subprocess.run([sys.executable, "-c", BARE, *names], check=True)
 
 
 def test_version_is_that_of_the_distribution():

@@ -10,7 +10,7 @@ import motioncue
 from motioncue import ConfigError, load_profile
 from motioncue.cueing import design
 from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.rigs import Washouts
+from motioncue.kernels.rigs import Batch
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 
 
@@ -34,19 +34,19 @@ def alone(rigs, motion):
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 20])
 def test_rigs_together_give_the_bits_of_each_alone(machine, rng, n):  # noqa: F811
     motion = drives(rng, 150, n)
-    rigs, cue = Washouts(washouts(n)), np.zeros((150, n), CUE_DTYPE)
+    rigs, cue = Batch(washouts(n)), np.zeros((150, n), CUE_DTYPE)
     for i in range(150):
         rigs.step(motion[i], cue[i])
     right = alone(washouts(n), motion)
     assert bits(cue) == bits(right)
     assert np.ptp(cue["pitch"]) > 0
-    again = Washouts(washouts(n))
+    again = Batch(washouts(n))
     assert bits(np.concatenate([again.process(motion[:1]), again.process(motion[1:])])) == bits(right)
 
 
 def test_a_rig_that_is_reset_starts_again_while_the_others_go_on(machine, rng):  # noqa: F811
     motion = drives(rng, 100, 11)
-    rigs, each = Washouts(washouts(11)), washouts(11)
+    rigs, each = Batch(washouts(11)), washouts(11)
     first, right = rigs.process(motion[:50]), alone(each, motion[:50])
     assert bits(first) == bits(right)
     rigs.reset([0, 9])
@@ -60,17 +60,33 @@ def test_a_rig_that_is_reset_starts_again_while_the_others_go_on(machine, rng): 
     assert bits(rigs.process(motion)) == bits(alone(washouts(11), motion))
 
 
+@pytest.mark.parametrize("order", ["wwwwwwwwwwwddd", "dwwwwwwwwwddw", "wdwdwd", "ddd"], ids=str)
+def test_rigs_of_any_algorithm_give_the_bits_of_each_alone(machine, rng, order):  # noqa: F811
+    def mixed():
+        designed = iter(washouts(len(order)))
+        return [next(designed) if kind == "w" else design(load_profile("ccd-dk").cueing, RATE_HZ) for kind in order]
+
+    motion = drives(rng, 90, len(order))
+    rigs = Batch(mixed())
+    each = mixed()
+    assert bits(rigs.process(motion[:50])) == bits(alone(each, motion[:50]))
+    rigs.reset([0, len(order) - 1])
+    each[0].reset()
+    each[-1].reset()
+    assert bits(rigs.process(motion[50:])) == bits(alone(each, motion[50:]))
+
+
 def test_a_spoiled_rig_spoils_no_other(machine, rng):  # noqa: F811
     motion = drives(rng, 60, 8)
     motion["surge"][20, 3] = np.nan
-    cue = Washouts(washouts(8)).process(motion)
+    cue = Batch(washouts(8)).process(motion)
     assert np.isnan(cue["surge"][20:, 3]).all()
     others = [0, 1, 2, 4, 5, 6, 7]
     assert bits(cue[:, others]) == bits(alone(washouts(8), motion)[:, others])
 
 
 def test_other_arrays_are_looked_at_and_the_same_ones_are_not_kept_from_changing(rng):
-    motion, rigs = drives(rng, 4, 3), Washouts(washouts(3))
+    motion, rigs = drives(rng, 4, 3), Batch(washouts(3))
     inputs, cue, other = motion[0].copy(), np.zeros(3, CUE_DTYPE), np.zeros(3, CUE_DTYPE)
     rigs.step(inputs, cue)
     inputs[:] = motion[1]
@@ -82,7 +98,7 @@ def test_other_arrays_are_looked_at_and_the_same_ones_are_not_kept_from_changing
 
 
 def test_a_step_allocates_nothing(rng):
-    motion, rigs, cue = drives(rng, 1, 64)[0], Washouts(washouts(64)), np.zeros(64, CUE_DTYPE)
+    motion, rigs, cue = drives(rng, 1, 64)[0], Batch(washouts(64)), np.zeros(64, CUE_DTYPE)
     rigs.step(motion, cue)
     before = sys.getallocatedblocks()
     for _ in range(10_000):
@@ -101,7 +117,7 @@ def test_a_step_allocates_nothing(rng):
     ],
 )
 def test_arrays_that_do_not_fit_are_refused_and_change_nothing(rng, motion, cue):
-    rigs, good, right = Washouts(washouts(3)), drives(rng, 2, 3), np.zeros(3, CUE_DTYPE)
+    rigs, good, right = Batch(washouts(3)), drives(rng, 2, 3), np.zeros(3, CUE_DTYPE)
     rigs.step(good[0], right)
     with pytest.raises(ValueError, match=r"shape|dtype|contiguous|dimensions"):
         rigs.step(motion, cue)
@@ -111,13 +127,13 @@ def test_arrays_that_do_not_fit_are_refused_and_change_nothing(rng, motion, cue)
 
 def test_what_is_no_array_is_refused():
     with pytest.raises(TypeError):
-        Washouts(washouts(1)).step(None, None)
+        Batch(washouts(1)).step(None, None)
     with pytest.raises(TypeError):
-        Washouts(washouts(1)).process(None)
+        Batch(washouts(1)).process(None)
 
 
 def test_batches_that_do_not_fit_are_refused():
-    rigs = Washouts(washouts(3))
+    rigs = Batch(washouts(3))
     with pytest.raises(ValueError, match=r"allowed is \(ticks, 3\)"):
         rigs.process(np.zeros((5, 2), MOTION_DTYPE))
     with pytest.raises(ValueError, match=r"allowed is \(ticks, 3\)"):
@@ -127,22 +143,24 @@ def test_batches_that_do_not_fit_are_refused():
 
 def test_rigs_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="none"):
-        Washouts([])
+        Batch([])
     with pytest.raises(ValueError, match="one a rig"):
-        Washouts(washouts(2), [CueLimits()])
-    with pytest.raises(TypeError, match="found None, allowed are objects of ClassicalWashout"):
-        Washouts([None])
+        Batch(washouts(2), [CueLimits()])
+    with pytest.raises(TypeError, match="found None, allowed are objects of Algorithm"):
+        Batch([None])
     with pytest.raises(TypeError, match="allowed are objects of CueLimits"):
-        Washouts(washouts(1), [None])
+        Batch(washouts(1), [None])
+    with pytest.raises(ValueError, match="one twice"):
+        Batch(washouts(1) * 2)
     with pytest.raises(IndexError, match="found 2, allowed are 0 to 1"):
-        Washouts(washouts(2)).reset([2])
+        Batch(washouts(2)).reset([2])
     with pytest.raises(IndexError, match="found -1"):
-        Washouts(washouts(2)).reset([-1])
+        Batch(washouts(2)).reset([-1])
 
 
 @pytest.mark.parametrize("which", [np.array([True, False, True]), [1.0], [0, np.float64(1)], [0, 3], [None]])
 def test_rigs_to_reset_that_are_no_rigs_are_refused_and_none_is_reset(rng, which):
-    rigs, motion, cue = Washouts(washouts(3)), drives(rng, 3, 3), np.zeros(3, CUE_DTYPE)
+    rigs, motion, cue = Batch(washouts(3)), drives(rng, 3, 3), np.zeros(3, CUE_DTYPE)
     for row in motion[:2]:
         rigs.step(row, cue)
     with pytest.raises((TypeError, IndexError)):
@@ -152,7 +170,7 @@ def test_rigs_to_reset_that_are_no_rigs_are_refused_and_none_is_reset(rng, which
 
 
 def test_rigs_that_were_never_made_have_no_tick():
-    rigs = Washouts.__new__(Washouts)
+    rigs = Batch.__new__(Batch)
     with pytest.raises(ValueError, match="shape"):
         rigs.step(np.zeros(0, MOTION_DTYPE), np.zeros(0, CUE_DTYPE))
     with pytest.raises(ValueError, match="shape"):
@@ -160,7 +178,7 @@ def test_rigs_that_were_never_made_have_no_tick():
 
 
 def test_arrays_in_the_same_memory_are_refused(rng):
-    rigs, memory = Washouts(washouts(3)), np.zeros(3 * 3 * 120, "u1")
+    rigs, memory = Batch(washouts(3)), np.zeros(3 * 3 * 120, "u1")
     motion, cue = memory[: 3 * 3 * 104].view(MOTION_DTYPE).reshape(3, 3), memory.view(CUE_DTYPE).reshape(3, 3)
     with pytest.raises(ValueError, match="same memory"):
         rigs.process(motion, cue)
@@ -178,11 +196,12 @@ def test_rigs_of_profiles_do_what_cue_does_limits_included(rng):
         "ccd-dk-washout",
         load_profile("ccd-dk-washout", "cueing.preset=utias", "output.rate_hz=100"),
         load_profile("ccd-dk-washout", "limits.pitch.value_deg=1"),
+        load_profile("ccd-dk", "limits.pitch.value_deg=1"),
     ]
-    motion = drives(rng, 300, 3)
+    motion = drives(rng, 300, 4)
     motion[:, :] = motion[:, 1:2]
     rigs = motioncue.Rigs(profiles)
-    assert len(rigs) == 3
+    assert len(rigs) == 4
     right = np.stack(
         [motioncue.cue(profile, np.ascontiguousarray(motion[:, i])) for i, profile in enumerate(profiles)], axis=1
     )
@@ -201,7 +220,6 @@ def test_one_profile_serves_as_many_rigs_as_asked_for():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("ccd-dk", 2), "rig 0: cueing.algorithm: found direct, allowed is classical"),
         ((["ccd-dk-washout"], 2), "n: found 2"),
         (([],), "found none"),
         (("ccd-dk-washout", 0), "found none"),

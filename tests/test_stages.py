@@ -13,6 +13,7 @@ from motioncue.intake.intake import Intake
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.motion import GRAVITY
+from motioncue.profile import UNWATCHED
 from motioncue.protocols.layout import Field, Message, Packet, vector
 
 NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
@@ -80,7 +81,7 @@ def test_a_velocity_in_car_axes_has_the_same_speed_and_turns_with_the_car(roll, 
 @given(angles=st.tuples(angle, steep, angle), rates=three, accelerations=three)
 def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, accelerations):
     intake = new_intake(head_m=(0.0, 0.0, 1.0), rates="angles")
-    intake.trust()
+    intake.watch(UNWATCHED)
     row = motion(intake, angles=angles, angular_velocity=rates, angular_acceleration=accelerations)
 
     def turned(seconds):
@@ -109,7 +110,7 @@ def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, acceleratio
 def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
     """A steady ramp from rest gives a (1 - exp(-t / d)), however unevenly frames come."""
     intake = new_intake(rates="derived", acceleration="from_velocity", delay_s=delay_s)
-    intake.trust()
+    intake.watch(UNWATCHED)
     times = np.cumsum(np.random.default_rng(seed).uniform(8, 40, 100).round() * 10**6).astype(np.int64)
     for now in times:
         t = (now - times[0]) * 1e-9
@@ -124,7 +125,7 @@ def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
 @given(angles=st.tuples(angle, angle, angle), turn=st.tuples(*[st.floats(-0.5, 0.5)] * 3))
 def test_a_rate_from_any_attitude_is_the_short_way(angles, turn):
     intake = new_intake(rates="derived", delay_s=0.001)
-    intake.trust()
+    intake.watch(UNWATCHED)
     after = (rotation(angles) * Rotation.from_rotvec(turn)).as_euler("ZYX")[::-1]
     motion(intake, 0, angles=angles)
     row = motion(intake, 10**9, angles=after)

@@ -2,13 +2,16 @@
 
 import numpy as np
 import pytest
+import quaternion as npq
 
 from motioncue.errors import ConfigError
+from motioncue.virtual import city_car_driving, morai, rotations
 from motioncue.virtual.car import DRIVES, MAX_RATE_HZ, STATE_DTYPE, drive
 from motioncue.virtual.drives import SCRIPTS
 
 RATE_HZ = 1000.0
 NAMES = sorted(DRIVES)
+CAR_FROM_BODY = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # left, up, forward
 _UNITS = np.column_stack([np.zeros(3), np.eye(3)])[:, None, :]  # the axes as pure quaternions
 
 
@@ -30,6 +33,30 @@ def product(p, q):
     w = p[:, 0] * q[:, 0] - np.sum(p[:, 1:] * q[:, 1:], axis=1)
     v = p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])
     return np.column_stack([w, v])
+
+
+@pytest.mark.parametrize(
+    ("matrix", "turn"),
+    [
+        (city_car_driving.WORLD_FROM_NED, city_car_driving.WORLD_TURN),
+        (CAR_FROM_BODY.T, city_car_driving.CAR_TURN),
+        (morai.ENU_FROM_NED, morai.ENU_TURN),
+        (morai.FLU_FROM_FRD, morai.FLU_TURN),
+    ],
+)
+def test_axes_written_as_a_quaternion_are_those_of_the_matrix(matrix, turn):
+    assert npq.as_rotation_matrix(npq.quaternion(*turn)) == pytest.approx(matrix, abs=1e-15)
+
+
+def test_rotations_are_those_of_numpy_quaternion(rng):
+    states = np.zeros(100, STATE_DTYPE)
+    other, states["orientation"] = (q / np.linalg.norm(q, axis=1)[:, None] for q in rng.normal(size=(2, 100, 4)))
+    states["velocity"] = rng.normal(size=(100, 3))
+    q = npq.as_quat_array(states["orientation"])
+    expected = npq.as_float_array(npq.as_quat_array(other) * q)
+    assert rotations.product(other, states["orientation"]) == pytest.approx(expected, abs=1e-15)
+    expected = npq.as_vector_part(q.conj() * npq.from_vector_part(states["velocity"]) * q)
+    assert rotations.body_axes(states, "velocity") == pytest.approx(expected, abs=1e-14)
 
 
 def to_body(states, vectors):

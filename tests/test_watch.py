@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 
+from motioncue.profile import Watch
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
@@ -18,9 +19,9 @@ TICK_NS = 3_000_030
 
 
 def arriving(frames, times, **watch):
-    """Return the session after each frame has arrived at its time [s]."""
+    """Return the session after each frame has arrived at its time [s]; `watch` has thresholds of the profile."""
     session = city_car_driving.session(city_car_driving.Options())
-    session.watch(**watch)
+    session.watch(Watch(**watch))
     session.begin(START)
     session.feed(INIT_PACKAGE, START)
     for frame, time in zip(frames, times, strict=True):
@@ -212,7 +213,7 @@ def test_a_second_init_within_a_session_keeps_the_comparison():
 def test_frames_that_no_car_can_be_in_are_not_engaged_with(field):
     frames = cruise(120)
     frames[field] = (0.0, 0.0, 95.0)
-    bench = Bench("source.hold_s=5").connect().play(frames, np.arange(120) * DT)
+    bench = Bench("supervisor.hold_s=5").connect().play(frames, np.arange(120) * DT)
     assert set(bench.trace["state"]) == {0}
     assert not bench.trace["cue"]["surge"].any()
     name = {"acceleration": "impossible_acceleration", "angular_velocity": "impossible_rate"}[field]
@@ -233,7 +234,7 @@ def test_settings_move_the_thresholds():
     frames["angular_velocity"][80:82] = (0.0, 2.9, 0.0)
     times = np.arange(120) * DT
     assert arriving(frames, times).discontinuities == {}
-    assert arriving(frames, times, acceleration=13.0, rate=2.8).discontinuities == {
+    assert arriving(frames, times, max_acceleration_m_s2=13.0, max_rate_deg_s=math.degrees(2.8)).discontinuities == {
         "impossible_acceleration": 1, "impossible_rate": 1,
     }  # fmt: skip
 
@@ -241,9 +242,9 @@ def test_settings_move_the_thresholds():
 @pytest.mark.parametrize(
     ("event", "override"),
     [
-        (reported_acceleration, "supervisor.max_acceleration_m_s2=100"),
-        (reported_rate, "supervisor.max_rate_deg_s=700"),
-        (long_frame, "supervisor.frame_jump_s=6"),
+        (reported_acceleration, "watch.max_acceleration_m_s2=100"),
+        (reported_rate, "watch.max_rate_deg_s=700"),
+        (long_frame, "watch.frame_jump_s=6"),
     ],
 )
 def test_the_profile_sets_the_thresholds(event, override):
@@ -358,7 +359,7 @@ def test_on_a_good_line_a_drive_runs_from_beginning_to_end(profile, rate_hz):
     frames, times = on_a_bad_line(real(rate_hz), rate_hz, rng, jitter_s=0.015)
     bench = Bench(profile=profile).connect().play(frames, times)
     assert bench.moves() == [("OFFLINE", "ENGAGING", "input"), ("ENGAGING", "RUNNING", "cue_reached")]
-    assert set(bench.pipeline.stats()["limited"].values()) == {0.0}
+    assert max(bench.pipeline.stats()["limited"].values()) <= 0.001
 
 
 def test_a_car_parked_for_minutes_is_not_frozen():

@@ -30,6 +30,6 @@ def washout(ClassicalWashout algorithm not None, const Motion[::1] motion not No
     with nogil:
         fpu = mc_flush_denormals()
         for i in range(motion.shape[0]):
-            washout_step(&algorithm.washout, &motion[i], &cue[i])
+            washout_step(&algorithm.coeffs, &algorithm.state, &motion[i], &cue[i])
             cue[i].time = motion[i].time
         mc_restore_fpu(fpu)

@@ -6,10 +6,11 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from motioncue import cueing
 from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
-from motioncue.motion import CUE, GRAVITY, MOTION, MOTION_DTYPE
-from motioncue.profile import Axis, Classical, Direct, Profile
+from motioncue.motion import CUE, MOTION, MOTION_DTYPE
+from motioncue.profile import Profile
 from motioncue.runtime.assembly import cue, load_profile
 
 __all__ = ["frequency_response", "step_response", "transfer_function"]
@@ -153,7 +154,7 @@ def transfer_function(
     Parameters
     ----------
     profile : Profile, str or Path
-        A profile, or what `load_profile` takes; its algorithm is `direct` or `classical`.
+        A profile, or what `load_profile` takes.
     channel_in : str
         Channel of `Motion`; every other one is zero.
     channel_out : str
@@ -169,76 +170,16 @@ def transfer_function(
     Raises
     ------
     ConfigError
-        If a channel is unknown.
+        If a channel is unknown, or the algorithm has no closed form.
 
-    Notes
-    -----
-    Classical washout, continuous time, small angles, no limits reached; K is the gain of the axis, g gravity:
-
-    * surge, sway: specific force K (HP + LP), displacement K HP/s^2, tilt angle K LP/g (to the left for sway)
-    * heave: specific force K HP, displacement K HP/s^2
-    * roll, pitch, yaw rate: rate K HP, angle K HP/s; a platform that leans also feels g times the angle
-    * roll, pitch: a car that leans feels g times the angle, and that is low-passed as sustained specific force
-
-    The kernel's tilt rate is the change of the angle over a tick, so it lags this one by half a tick.
-
-    References
-    ----------
-    L. D. Reid and M. A. Nahon, UTIAS reports 296 (1985), 307 and 319 (1986): the structure.  The small-angle
-    couplings are our own derivation from ``kernels/washout.pxd``.
+    See Also
+    --------
+    motioncue.cueing.theory : The responses of all channels; each algorithm's file says where its equations come from.
     """
     _known(channel_in, channel_out)
-    settings = _profile(profile).cueing
-    s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.float64))
-    if isinstance(settings, Direct):
-        return np.full(s.shape, 1.0 + 0j if channel_in == channel_out else 0j)
-    responses = _classical(settings, channel_in, s)
+    s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.complex128))
+    responses = cueing.theory(_profile(profile).cueing, channel_in, s)
     return np.asarray(responses.get(channel_out, np.zeros(s.shape)), dtype=np.complex128)
-
-
-def _classical(settings: Classical, channel: str, s: Any) -> dict[str, Any]:
-    """Return the small-signal response of every output that follows `channel`."""
-    tilt = settings.tilt
-    if channel in ("surge", "pitch"):
-        onset = _high_pass(settings.surge, s)
-        sustained = settings.surge.gain * _low_pass(tilt.surge_cutoff_hz, tilt.damping, s)
-        lean, angle, force = 1.0, "pitch", "surge"
-    elif channel in ("sway", "roll"):
-        onset = _high_pass(settings.sway, s)
-        sustained = settings.sway.gain * _low_pass(tilt.sway_cutoff_hz, tilt.damping, s)
-        lean, angle, force = -1.0, "roll", "sway"
-    elif channel == "heave":
-        onset = _high_pass(settings.heave, s)
-        return {"heave": onset, "heave_displacement": onset / s**2}
-    elif channel in ("roll_rate", "pitch_rate", "yaw_rate"):
-        angle = channel.removesuffix("_rate")
-        onset = _high_pass(getattr(settings, angle), s)
-        felt = {"pitch": {"surge": GRAVITY * onset / s}, "roll": {"sway": -GRAVITY * onset / s}, "yaw": {}}[angle]
-        return {channel: onset, angle: onset / s, **felt}
-    else:  # the heading does nothing; speed and engine speed go straight through
-        return {channel: np.ones(s.shape)} if channel in ("speed", "engine_speed") else {}
-
-    if channel == angle:  # specific force from the car's lean: no acceleration, so nothing but tilt
-        onset, sustained = 0.0 * onset, lean * GRAVITY * sustained
-    return {
-        force: onset + sustained,
-        f"{force}_displacement": onset / s**2,
-        angle: lean * sustained / GRAVITY,
-        f"{angle}_rate": lean * s * sustained / GRAVITY,
-    }
-
-
-def _high_pass(axis: Axis, s: Any) -> Any:
-    omega = 2.0 * np.pi * axis.cutoff_hz
-    if axis.order == 1:
-        return axis.gain * s / (s + omega)
-    second = axis.gain * s**2 / (s**2 + 2.0 * axis.damping * omega * s + omega**2)
-    return second if axis.order == 2 else second * s / (s + 2.0 * np.pi * (axis.break_hz or 0.0))
-
-
-def _low_pass(cutoff_hz: float, damping: float, s: Any) -> Any:
-    omega = 2.0 * np.pi * cutoff_hz
-    return omega**2 / (s**2 + 2.0 * damping * omega * s + omega**2)
 
 
 def _known(channel_in: str, channel_out: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from motioncue import cueing, protocols
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Profile
 from motioncue.protocols.dk import MOTION, STREAMS
@@ -43,7 +44,8 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     session.begin(clock.now_ns())
     for package in packages:
         session.feed(package, clock.now_ns())
-    loop = Emitter(session, cueing.design(profile.cueing, 1e9 / period_ns), clock, period_ns=period_ns, hold_s=1e9)
+    settings = Settings(cueing.design(profile.cueing, 1e9 / period_ns), period_ns=period_ns, hold_s=1e9)
+    loop = Emitter(session, settings, clock)
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)

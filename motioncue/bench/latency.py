@@ -14,7 +14,8 @@ from motioncue import cueing, protocols
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
-from motioncue.profile import Profile
+from motioncue.kernels.tuning import Settings
+from motioncue.profile import UNWATCHED, Profile
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
@@ -49,12 +50,12 @@ def engine(profile: Profile, count: int) -> Delays:
     """Send frames to a receiver and an emitter as the engine runs them: threads, sockets and clocks."""
     module = protocols.source("city-car-driving")
     session = module.session(module.Options())
-    session.trust()
+    session.watch(UNWATCHED)
     period_ns = round(1e9 / profile.rate_hz)
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
     ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to begin
     algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
-    loop = Emitter(session, algorithm, clock, period_ns=period_ns, fade_s=1e-3, trace=ticks)
+    loop = Emitter(session, Settings(algorithm, period_ns=period_ns, fade_s=1e-3), clock, trace=ticks)
     with sockets() as (hears, sends, sink):
         loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         hears.setblocking(False)

@@ -3,8 +3,9 @@
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +13,7 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.bench.floor import pace
 from motioncue.kernels.clock import MonotonicClock, now_ns, prepare_thread
+from motioncue.kernels.tuning import Settings
 from motioncue.profile import Output, Profile
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
@@ -69,8 +71,11 @@ def bare(output: Output) -> Loop:
     return run
 
 
-def emitter(profile: Profile) -> Loop:
-    """Return the emitter's loop: the profile's cueing, holding the real drive's last frame, one output."""
+def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager[Any]] = nullcontext) -> Loop:
+    """Return the emitter's loop: the profile's cueing, holding the real drive's last frame, one output.
+
+    `beside` is entered with the emitter while it runs.
+    """
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
         module = protocols.source("city-car-driving")
@@ -80,9 +85,10 @@ def emitter(profile: Profile) -> Loop:
             session.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
-        loop = Emitter(session, algorithm, clock, period_ns=period_ns, hold_s=1e6, trace=ticks)
+        loop = Emitter(session, Settings(algorithm, period_ns=period_ns, hold_s=1e6), clock, trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
-        loop.run(ticks=ticks)
+        with beside(loop):
+            loop.run(ticks=ticks)
         return loop.trace["lateness"].copy(), loop.trace["index"].copy()
 
     return run

@@ -46,16 +46,41 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     limited = ", ".join(
         f"{name.replace('_', ' ')} {percent(share)}" for name, share in stats["limited"].items() if share
     )
+    unbounded = stats["limits"] == "none"
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
         ("frames in", str(stats["frames_received"])),
-        ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz"),
+        ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),
+        *lost_rows(stats["outputs"]),
         ("late by", lateness(stats["lateness_us"])),
         ("skipped", str(stats["skipped"])),
         ("rejected", reasons(stats["rejected"])),
         ("state", changes(stats)),
         ("events", reasons(stats["events"])),
-        ("limited", limited or "0"),
+        ("limited", "nothing is bounded" if unbounded else limited or "0"),
+        *([("recorded", recorded(stats["recorded"]))] if "recorded" in stats else []),
+    ]
+
+
+def recorded(counts: Mapping[str, int]) -> str:
+    """Return in words what a recording holds."""
+    lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
+    return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages{lost}"
+
+
+def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the rows that say which packets could not be sent and which nobody listened to; none if all arrived."""
+    return [
+        *(
+            ("not sent", f"{output['refused']} to {output['endpoint']}: {output['error']}")
+            for output in outputs
+            if output["refused"]
+        ),
+        *(
+            ("nobody there", f"for {output['unheard']} to {output['endpoint']}")
+            for output in outputs
+            if output["unheard"]
+        ),
     ]
 
 

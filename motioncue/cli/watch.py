@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from motioncue import cueing
 from motioncue.cli.history import History, Rate
 from motioncue.cli.keys import Keys
 from motioncue.cli.live import CHANNELS, STATES, Transition, View, microseconds
@@ -18,8 +19,11 @@ __all__ = ["KEYS", "EngineView", "path_of", "values_of", "watch"]
 PATIENCE = 3.0  # fades that the way to neutral may take before the engine is stopped anyway
 SHOWN = 20  # transitions that a view may show
 
-KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit"}
+KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit", "r": "keep"}
 """What each key asks for; to quit is to park and end."""
+
+LOST = {"send_errors": "not sent", "unheard": "nobody there"}
+"""What the view calls packets that do not arrive, by their statistic."""
 
 # The log's lines about transitions: the view has its own.
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
@@ -27,9 +31,8 @@ TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 def path_of(profile: Profile) -> str:
     """Return in one line what is connected with what."""
-    algorithm = type(profile.cueing).__name__.lower()
     platforms = " + ".join(output.system for output in profile.outputs)
-    return f"{profile.name}: {profile.source.system} → {algorithm} → {platforms}"
+    return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
 
 
 def values_of(record: Any) -> dict[str, float]:
@@ -105,6 +108,7 @@ class EngineView:
                 ("max", f"{microseconds(late['max']):>7}"),
                 ("skipped", str(stats["skipped"])),
                 ("rejected", str(sum(stats["rejected"].values()))),
+                *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
         motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}
@@ -172,13 +176,18 @@ def _watch(
     keys: Keys,
     duration_s: float | None,
 ) -> float:
-    fade_s = engine.profile.source.fade_s
     start = time.monotonic()
-    park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
+    end_at = float("inf") if duration_s is None else duration_s
     operator = "engage"
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
+        fade_s = engine.profile.supervisor.fade_s
+        if not hurried:
+            park_at = max(0.0, end_at - fade_s)
         asked = _asked(interrupts, keys)
+        if "keep" in asked:
+            engine.keep()
+            asked = [name for name in asked if name != "keep"]
         if "quit" in asked and not hurried:
             hurried = True
             park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * fade_s)

@@ -1,23 +1,44 @@
-"""Physical parameters to coefficients: one file an algorithm, one row here."""
+"""The cueing algorithms: one file an algorithm, found by the name of its settings.
 
-from collections.abc import Callable
+An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step.  If the algorithm is linear
+for small signals, it also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of
+the motion, by name, at the complex frequencies `s` [rad/s].
+"""
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from motioncue.cueing import classical, direct
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
-from motioncue.profile import Classical, Direct
+from motioncue.settings import ALGORITHMS, Cueing
 
-__all__ = ["design"]
+__all__ = ["design", "name_of", "theory"]
 
-_DESIGNS: dict[type, Callable[[Any, float], Algorithm]] = {Direct: direct.design, Classical: classical.design}
+_FILES: dict[str, ModuleType] = {name: import_module(f"motioncue.cueing.{name}") for name in ALGORITHMS}
 
 
-def design(settings: Direct | Classical, rate_hz: float) -> Algorithm:
+def name_of(settings: Cueing) -> str:
+    """Return the name of the algorithm that these settings are of.
+
+    Parameters
+    ----------
+    settings : Cueing
+        The ``cueing`` table of a profile.
+    """
+    return str(settings.__struct_config__.tag)
+
+
+def design(settings: Cueing, rate_hz: float) -> Algorithm:
     """Return the algorithm that `settings` describe, ready to step at `rate_hz`.
 
     Parameters
     ----------
-    settings : Direct or Classical
+    settings : Cueing
         The ``cueing`` table of a profile.
     rate_hz : float
         Ticks a second [Hz].
@@ -27,4 +48,35 @@ def design(settings: Direct | Classical, rate_hz: float) -> Algorithm:
     ConfigError
         If a parameter is not possible at this rate: names it, what was found and what is allowed.
     """
-    return _DESIGNS[type(settings)](settings, rate_hz)
+    designed: Algorithm = _FILES[name_of(settings)].design(settings, rate_hz)
+    return designed
+
+
+def theory(settings: Cueing, channel: str, s: npt.NDArray[np.complex128]) -> Mapping[str, Any]:
+    """Return the small-signal response of every channel of the cue that follows a channel of the motion.
+
+    Parameters
+    ----------
+    settings : Cueing
+        The ``cueing`` table of a profile.
+    channel : str
+        Of the motion.
+    s : ndarray of complex128, shape (n,)
+        Complex frequencies [rad/s]; not 0.
+
+    Returns
+    -------
+    mapping of str to ndarray of complex128, shape (n,)
+        By channel of the cue; one that is left out does not follow.
+
+    Raises
+    ------
+    ConfigError
+        If the algorithm has no closed form.
+    """
+    name = name_of(settings)
+    if not hasattr(_FILES[name], "theory"):
+        known = [name for name, file in _FILES.items() if hasattr(file, "theory")]
+        raise ConfigError(f"cueing.algorithm: found {name!r}, allowed are those with a closed form: {', '.join(known)}")
+    responses: Mapping[str, Any] = _FILES[name].theory(settings, channel, s)
+    return responses

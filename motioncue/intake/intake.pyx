@@ -2,24 +2,31 @@
 
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy, memset
+
+from math import radians
 
 import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
+from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
     reply_write, set_absent,
 )
 from motioncue.kernels.reasons cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, REASONS,
-    RECONNECT, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SPIKE, TYPE,
+    RECONNECT, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SIZE, SPIKE, TYPE,
 )
-from motioncue.kernels.slot cimport (
-    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release, slot_clear, slot_read, slot_write,
+from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
+from motioncue.kernels.ring cimport (
+    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RECORD_RETUNED,
+    RecordRing, ring_write,
 )
+from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
+from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, derives_rates, follow
 from motioncue.intake.watch cimport (
     Seen, Watch, axes_of, length3, watch_claims, watch_jump, watch_restart, watch_step,
@@ -27,18 +34,22 @@ from motioncue.intake.watch cimport (
 
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import GRAVITY, MOTION_DTYPE
+from motioncue.profile import UNWATCHED
+from motioncue.profile import Watch as Thresholds
 
 __all__ = ["Intake"]
 
 cdef double G = GRAVITY
 
 cdef enum:
-    MOVING = 9      # doubles of a motion that move the platform: surge to yaw rate
+    LARGEST = 1 << 20       # bytes; no package of any system is as large
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
     cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
     event_write(&s.events, &event)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
 
 
 cdef void tell_measure(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
@@ -49,6 +60,8 @@ cdef void tell_measure(IntakeState* s, int reason, int why, double value, double
     n = mc_load(&s.counters.events[reason])
     if n <= 10 or n % 1000 == 0:
         event_write(&s.events, &event)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_HAPPENING, event.time, &event, sizeof(Event))
 
 
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
@@ -66,19 +79,29 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.frame_time = 0.0
     s.part_time = 0
     s.began = 0
+    timeline_restart(&s.timeline)
     s.stages.running = False
     s.fallen = 0
     watch_restart(&s.watch)
 
 
-cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
-    """Start afresh for a simulator that has just connected."""
+cdef void begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh: what comes is another drive."""
     forget(s)
     mc_count(&s.counters.sessions, 1)
     tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
+cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh for a simulator that has just connected."""
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_CONNECTED, now, b"", 0)
+    begin(s, now)
+
+
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_DISCONNECTED, now, b"", 0)
     tell(s, now, SESSION_ENDED, mc_load(&s.counters.sessions))
 
 
@@ -111,7 +134,7 @@ cdef int time_frame(IntakeState* s, int64_t now) noexcept nogil:
         if s.said.frame_duration < 0.0:
             if not begins_again(s, now):
                 return LATE
-            intake_begin(s, now)
+            begin(s, now)
             s.said.frame_duration = 0.0
         elif s.watch.aside and s.said.stamp == s.aside_stamp:
             return LATE         # the same datagram again says nothing new of the one that was set aside
@@ -243,7 +266,7 @@ cdef void use(IntakeState* s) noexcept nogil:
     cdef Motion* out = &s.publication.motion
     cdef Motion before = out[0]
     out[0] = s.motion
-    s.publication.changed = s.watch.changed
+    s.publication.place = s.timeline.place
     if s.watch.step.held:
         out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
     if s.watch.rate_step.held:
@@ -256,12 +279,17 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef Watch* w = &s.watch
     cdef bint reconnected = not w.armed and p.epoch > 0
     cdef int reason = watched(s, repeats)
+    if not w.aside and (not repeats or w.changed == s.motion.time):     # a moving car that repeats itself says nothing new
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if w.spike != ACCEPTED:
         tell_measure(s, SPIKE, w.spike, w.spike_value, w.spike_limit)
     if not w.aside or w.lasts:
         announce(s, RECONNECT if reconnected else reason)
+    p.count += 1
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_FRAME, s.motion.time, &s.motion, sizeof(Motion))
     if p.epoch > 0 and not s.alone:
-        slot_write(&s.newest, p, sizeof(Publication))
+        publication_write(&s.newest, p)
 
 
 cdef void announce(IntakeState* s, int reason) noexcept nogil:
@@ -286,19 +314,6 @@ cdef void announce(IntakeState* s, int reason) noexcept nogil:
         mc_count(&s.counters.events[reason], 1)
 
 
-cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
-    """Keep the package if there is room for it."""
-    cdef int64_t used = mc_load(&s.tape_used)
-    cdef int64_t n = size
-    if used + 16 + n > s.tape_room or mc_load(&s.tape_missed):    # the beginning whole instead of all with gaps
-        mc_count(&s.tape_missed, 1)
-        return
-    memcpy(s.tape + used, &now, 8)
-    memcpy(s.tape + used + 8, &n, 8)
-    memcpy(s.tape + used + 16, package, size)
-    mc_store_release(&s.tape_used, used + 16 + n)
-
-
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
     """Take what a package says; nothing of one that is refused."""
     cdef int i, reason
@@ -312,12 +327,49 @@ cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexce
     return reason
 
 
+cdef void use_thresholds(IntakeState* s) noexcept nogil:
+    s.watch.acceleration = s.tuned.acceleration
+    s.watch.rate = s.tuned.rate
+    s.watch.frozen_s = s.tuned.frozen_s
+    s.watch.slack_s = s.tuned.slack_s
+    s.watch.frame_jump_s = s.tuned.frame_jump_s
+    s.watch.step.limit = s.tuned.acceleration_step
+    s.watch.rate_step.limit = s.tuned.rate_step
+    s.watch.velocity_error = s.tuned.velocity_error
+    s.watch.attitude_error = s.tuned.attitude_error
+
+
+cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
+    """Use newer settings, if there are any, from this package on; the head moves to its new place as a fade does."""
+    cdef double* head = s.fallback.head
+    cdef double position
+    cdef int i
+    if tuned_read(&s.tuning, &s.tuned):
+        use_thresholds(s)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_RETUNED, now, &s.tuned.number, sizeof(int64_t))
+        s.head_since = now
+        s.head_moves = False
+        for i in range(3):
+            s.head_before[i] = head[i]
+            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
+    if s.head_moves:
+        position = (now - s.head_since) * 1e-9 / s.tuned.move_s
+        s.head_moves = position < 1.0
+        for i in range(3):
+            head[i] = s.tuned.head[i]
+            if s.head_moves:
+                head[i] += (1.0 - smooth(position)) * (s.head_before[i] - head[i])
+            s.frame.head[i] = head[i]
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
     cdef int near, reason
-    if s.tape != NULL:
-        put_on_tape(s, package, size, now)
+    take_tuned(s, now)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     reason = find_message(&s.messages, package, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
@@ -337,6 +389,22 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
+
+
+cdef Tuned tuned_of(thresholds):
+    """Return the thresholds of a watch; the head is left at 0."""
+    cdef Tuned tuned
+    memset(&tuned, 0, sizeof(Tuned))
+    tuned.acceleration = thresholds.max_acceleration_m_s2
+    tuned.rate = radians(thresholds.max_rate_deg_s)
+    tuned.frozen_s = thresholds.frozen_s
+    tuned.slack_s = thresholds.jitter_s
+    tuned.frame_jump_s = thresholds.frame_jump_s
+    tuned.acceleration_step = thresholds.max_acceleration_step_m_s2
+    tuned.rate_step = radians(thresholds.max_rate_step_deg_s)
+    tuned.velocity_error = thresholds.velocity_error_m_s
+    tuned.attitude_error = radians(thresholds.attitude_error_deg)
+    return tuned
 
 
 cdef class Intake:
@@ -362,10 +430,13 @@ cdef class Intake:
     reply_port : int
         Where the simulator expects the answers to its datagrams; 0 for where they come from.
 
+    byte_order : {"little", "big"}
+        Of the size field, where packages come in pieces.
+
     Raises
     ------
     ValueError
-        If there are too many messages, or a reply or a constant does not fit.
+        If there are too many messages, the byte order is not one of those, or a reply or a constant does not fit.
 
     Notes
     -----
@@ -373,7 +444,8 @@ cdef class Intake:
     """
 
     def __cinit__(
-        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0, int reply_port=0
+        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0,
+        int reply_port=0, str byte_order="little"
     ):
         cdef IntakeState* s
         cdef int i
@@ -382,6 +454,8 @@ cdef class Intake:
         self.intake = s = <IntakeState*>calloc(1, sizeof(IntakeState))
         if s == NULL:
             raise MemoryError
+        if byte_order not in ("little", "big"):
+            raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
         self._tables = [message[0] for message in messages]
         for message in messages:
@@ -401,94 +475,69 @@ cdef class Intake:
         for i in range(3):
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
-        slot_clear(&s.newest)
-        self.watch()
+        publication_clear(&s.newest)
+        tuned_clear(&s.tuning)
+        self.watch(Thresholds())
 
-    def watch(
-        self,
-        *,
-        double acceleration=80.0,
-        double rate=10.5,
-        double frozen_s=1.0,
-        double slack_s=0.1,
-        double frame_jump_s=2.0,
-        double acceleration_step=15.0,
-        double rate_step=3.0,
-        double velocity_error=1.0,
-        double attitude_error=0.1,
-    ):
+    def watch(self, thresholds):
         """Set what counts as a discontinuity, and how far claims may be from what is shown.
 
         Parameters
         ----------
-        acceleration, rate : float
-            Largest believable acceleration [m/s^2] and angular rate [rad/s].
-        frozen_s : float
-            How long a moving car may repeat the same state [s].
-        slack_s : float
-            How unevenly frames may arrive [s].
-        frame_jump_s : float
-            Largest change of the simulator's frame time [s].
-        acceleration_step, rate_step : float
-            Largest change of acceleration [m/s^2] and angular rate [rad/s] from one frame to the next that is followed
-            before velocity or attitude shows it.
-        velocity_error, attitude_error : float
-            How far acceleration and the change of velocity [m/s], and angular rates and the turning of the attitude
-            [rad], may be apart over a second, beside 35 % of them.
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is published
+            as it is, for who wants to know what a source says; discontinuities are still counted.
         """
-        cdef Watch* w = &self.intake.watch
-        w.acceleration, w.rate = acceleration, rate
-        w.frozen_s, w.slack_s, w.frame_jump_s = frozen_s, slack_s, frame_jump_s
-        w.step.limit, w.rate_step.limit = acceleration_step, rate_step
-        w.velocity_error, w.attitude_error = velocity_error, attitude_error
-        watch_restart(w)
+        self.intake.tuned = tuned_of(thresholds)
+        use_thresholds(self.intake)
+        self.intake.watch.trusting = thresholds == UNWATCHED
+        watch_restart(&self.intake.watch)
 
-    def trust(self):
-        """Publish every frame as it is, for who wants to know what a source says; discontinuities are still counted."""
-        self.intake.watch.trusting = True
+    def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
+        """Change what may change while packages come; taken with the next package, without a lock.
 
-    def __dealloc__(self):
-        if self.intake != NULL:
-            free(self.intake.tape)
-        free(self.intake)
-
-    def record(self, Py_ssize_t room):
-        """Keep the packages that come, until so many bytes are full; call it before anything comes.
+        One thread at a time.
 
         Parameters
         ----------
-        room : int
-            For packages and 16 bytes more for each [bytes].
-
-        Raises
-        ------
-        RuntimeError
-            If it has been called before.
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds.
+        head_m : sequence of 3 floats
+            The occupant's head from the motion reference point: forward, right, up [m].
+        fade_s : float
+            How long the head takes to get there [s].
+        number : int
+            Of the settings, for who records.
         """
-        if self.intake.tape != NULL:
-            raise RuntimeError("packages are being kept already")
-        self.intake.tape = <uint8_t*>malloc(max(room, 1))
-        if self.intake.tape == NULL:
-            raise MemoryError
-        self.intake.tape_room = room
+        cdef Tuned tuned = tuned_of(thresholds)
+        tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
+        tuned.move_s = fade_s
+        tuned.number = number
+        tuned_write(&self.intake.tuning, &tuned)
 
-    def recorded(self):
-        """Return the packages kept so far: a list of (time [ns], bytes)."""
-        cdef int64_t end = mc_load_acquire(&self.intake.tape_used)
-        cdef int64_t place = 0
-        cdef int64_t now, size
-        out = []
-        while place < end:
-            memcpy(&now, self.intake.tape + place, 8)
-            memcpy(&size, self.intake.tape + place + 8, 8)
-            out.append((now, self.intake.tape[place + 16 : place + 16 + size]))
-            place += 16 + size
+    def __dealloc__(self):
+        free(self.intake)
+
+    def record(self, RecordRing ring not None):
+        """Put packages, frames and events into a ring as they come; call it before anything comes.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            Its writer's side belongs to the thread that feeds this source.
+        """
+        self._ring = ring
+        self.intake.ring = &ring.ring
+
+    def frame(self):
+        """Return the frame of the package just accepted, believable or not: MOTION_DTYPE, shape (1,).
+
+        For use when no loop feeds this source, right after `accepted` has grown.
+        """
+        out = np.zeros(1, dtype=MOTION_DTYPE)
+        cdef Motion[::1] view = out
+        view[0] = self.intake.motion
         return out
-
-    @property
-    def unrecorded(self):
-        """How many packages came after the room for them was full."""
-        return mc_load(&self.intake.tape_missed)
 
     def world(self):
         """Return position and velocity of the newest frame in world axes.
@@ -541,6 +590,9 @@ cdef class Intake:
         open : bool
         """
         cdef uint8_t out[REPLY_BYTES]
+        if data.shape[0] > <Py_ssize_t>LARGEST:
+            refuse(self.intake, SIZE, now_ns, data.shape[0])
+            return b"", True
         cdef int size = <int>data.shape[0]
         cdef const uint8_t* package = &data[0] if size else <const uint8_t*>b""
         cdef const Reply* reply = intake_take(self.intake, package, size, now_ns)
@@ -555,7 +607,7 @@ cdef class Intake:
         For use when no emitter reads this source: a slot has one reader.
         """
         cdef Publication publication
-        if not slot_read(&self.intake.newest, &publication, sizeof(Publication)):
+        if not publication_read(&self.intake.newest, &publication):
             return None
         out = np.zeros(1, dtype=MOTION_DTYPE)
         cdef Motion[::1] view = out
@@ -593,6 +645,11 @@ cdef class Intake:
     def accepted(self):
         """Packages that gave a motion."""
         return mc_load(&self.intake.counters.accepted)
+
+    @property
+    def published(self):
+        """Frames that have been handed on: those that gave a motion, repeats among them."""
+        return self.intake.publication.count
 
     @property
     def others(self):

@@ -7,17 +7,46 @@ from motioncue.motion import CUE_DTYPE
 __all__ = ["Algorithm", "Direct"]
 
 
+cdef dict _structures = {}
+
+
+cdef int64_t structure_number(tuple structure):
+    """Return the number that stands for an algorithm's name and what else fixes the meaning of its state."""
+    return _structures.setdefault(structure, len(_structures) + 1)
+
+
 cdef class Algorithm:
     """Base of the cueing algorithms: motion in, cue out, one tick at a time.
+
+    Attributes
+    ----------
+    latency_s : float
+        How much later than the motion the cue is, beyond the phase of the algorithm's filters [s].
 
     Notes
     -----
     A subclass fills the function table; loops without the GIL call it there, Python calls the methods here.
     """
 
+    @property
+    def latency_s(self):
+        """How much later than the motion the cue is, beyond the phase of the algorithm's filters [s]."""
+        return 0.0
+
+    def continues(self, Algorithm other not None):
+        """Say whether this algorithm can go on with the state of another one.
+
+        Parameters
+        ----------
+        other : Algorithm
+            If its state has the same meaning, a change from it to this algorithm keeps the state; any other change
+            starts from rest.
+        """
+        return continues(&self.calls, &other.calls)
+
     def reset(self):
         """Forget the past; the next step starts from rest."""
-        self.calls.reset(self.calls.memory)
+        self.calls.reset(self.calls.state)
 
     def step(self, const Motion[::1] motion not None, Cue[::1] cue not None):
         """Do one tick.
@@ -41,7 +70,7 @@ cdef class Algorithm:
         if motion.shape[0] != 1 or cue.shape[0] != 1:
             raise ValueError(f"step: found shapes ({motion.shape[0]},) and ({cue.shape[0]},), allowed is (1,)")
         cdef uint64_t fpu = mc_flush_denormals()
-        self.calls.step(self.calls.memory, &motion[0], &cue[0])
+        self.calls.step(self.calls.state, self.calls.coeffs, &motion[0], &cue[0])
         mc_restore_fpu(fpu)
         cue[0].time = motion[0].time
 
@@ -81,16 +110,16 @@ cdef class Algorithm:
         with nogil:
             fpu = mc_flush_denormals()
             if self.calls.run != NULL and n > 0:
-                self.calls.run(self.calls.memory, &motion[0], &cue[0], n)
+                self.calls.run(self.calls.state, self.calls.coeffs, &motion[0], &cue[0], n)
             else:
                 for i in range(n):
-                    self.calls.step(self.calls.memory, &motion[i], &cue[i])
+                    self.calls.step(self.calls.state, self.calls.coeffs, &motion[i], &cue[i])
                     cue[i].time = motion[i].time
             mc_restore_fpu(fpu)
         return out
 
 
-cdef void direct_step(void* memory, const Motion* motion, Cue* cue) noexcept nogil:
+cdef void direct_step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
     cue.surge = motion.surge
     cue.sway = motion.sway
     cue.heave = motion.heave
@@ -107,7 +136,7 @@ cdef void direct_step(void* memory, const Motion* motion, Cue* cue) noexcept nog
     cue.heave_displacement = 0.0
 
 
-cdef void direct_reset(void* memory) noexcept nogil:
+cdef void direct_reset(void* state) noexcept nogil:
     pass
 
 
@@ -120,4 +149,6 @@ cdef class Direct(Algorithm):
     """
 
     def __cinit__(self):
-        self.calls = Calls(direct_step, direct_reset, NULL, NULL, NULL)
+        self.calls.step = direct_step
+        self.calls.reset = direct_reset
+        self.calls.structure = structure_number(("direct",))

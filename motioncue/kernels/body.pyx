@@ -4,7 +4,6 @@ from libc.math cimport NAN, fabs, isfinite, sqrt
 from libc.string cimport memset
 
 import numpy as np
-import quaternion as npq
 
 from motioncue.kernels.reasons cimport ACCEPTED, AXES, QUATERNION
 from motioncue.kernels.trigonometry cimport angle_of
@@ -271,8 +270,11 @@ def body_motion(
     """
     stage = BodyStage(**axes)
     q = np.asarray(orientation)
-    q = npq.as_float_array(q) if q.dtype == np.quaternion else numbers("orientation", q)
-    q = np.atleast_2d(q)
+    if q.dtype.name == "quaternion":
+        import quaternion   # loaded already by whoever made the array; SciPy comes with it and takes two seconds to load
+
+        q = quaternion.as_float_array(q)
+    q = np.atleast_2d(numbers("orientation", q))
     if q.ndim != 2 or q.shape[1] != 4:
         raise ConfigError(f"orientation: found shape {q.shape}, allowed is (n,) of quaternions or (n, 4) of floats")
     telemetry = np.zeros(len(q), dtype=TELEMETRY_DTYPE)

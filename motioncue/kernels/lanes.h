@@ -8,6 +8,7 @@
 #include "motioncue/kernels/scalar.h"
 
 enum {
+    MC_COEFFS_SIZE = sizeof(mc_WashoutCoeffs) / sizeof(double),
     MC_DEMAND_SIZE = sizeof(mc_Demand) / sizeof(double),
     MC_RESPONSE_SIZE = sizeof(mc_Response) / sizeof(double)
 };
@@ -15,8 +16,8 @@ enum {
 typedef struct {
     const char *name;
     int lanes;
-    void (*run)(void *washout, const void *motions, void *cues, int64_t n);
-    void (*tick)(void *blocks, const void *motions, void *cues, int64_t n);
+    void (*run)(void *state, const void *coeffs, const void *motions, void *cues, int64_t n);
+    void (*tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
 } mc_Machine;
 
 /* Copy what the washout does not change: speed, engine speed, time. */
@@ -97,7 +98,7 @@ static inline int mc_machines(mc_Machine *out) {
     }
     if (__builtin_cpu_supports("avx2")) out[n++] = (mc_Machine){"avx2", 4, mc_run_avx2, mc_tick_avx2};
 #endif
-    out[n++] = (mc_Machine){"any", sizeof(mc_Washout_any) / sizeof(mc_Washout), mc_run_any, mc_tick_any};
+    out[n++] = (mc_Machine){"any", sizeof(mc_WashoutState_any) / sizeof(mc_WashoutState), mc_run_any, mc_tick_any};
     return n;
 }
 #endif

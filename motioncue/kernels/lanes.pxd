@@ -1,6 +1,4 @@
-"""Loops that do several ticks, or several rigs, side by side: chosen once for the processor this runs on."""
-
-from libc.stdint cimport int64_t
+"""The washout's loops over several ticks, or several rigs, side by side: chosen once for the processor this runs on."""
 
 from motioncue.kernels.algorithm cimport run_function
 
@@ -8,8 +6,8 @@ from motioncue.kernels.algorithm cimport run_function
 ctypedef struct Machine:
     const char* name
     int lanes
-    run_function run        # ticks of a washout, as Calls.run
-    run_function tick       # one tick of rigs, `lanes` of them in a block
+    run_function run        # ticks of one washout, as Calls.run
+    run_function tick       # one tick of many washouts, as Lanes.tick
 
 
 cdef Machine chosen()

@@ -21,19 +21,20 @@ INLINE void NAME(write)(const double *motion, const real *channels, double *cue)
 }
 
 /* `n` ticks of one rig: side by side what does not need the tick before. */
-static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) {
-    mc_Washout *w = (mc_Washout *)memory;
+static void NAME(run)(void *memory, const void *design, const void *motions, void *cues, int64_t n) {
+    const mc_WashoutCoeffs *w = (const mc_WashoutCoeffs *)design;
+    mc_WashoutState *s = (mc_WashoutState *)memory;
     const double *motion = (const double *)motions;
     double *cue = (double *)cues;
-    NAME(Washout) same;
+    NAME(WashoutCoeffs) same;
     NAME(Demand) demands[NAME(GROUPS)];
     NAME(Response) responses[NAME(GROUPS)];
     NAME(Turn) yaw;
     real channels[MC_CUE_SIZE];
-    for (int k = 0; k < MC_WASHOUT_SIZE; k++) ((real *)&same)[k] = ALL(((const double *)w)[k]);
+    for (int k = 0; k < MC_COEFFS_SIZE; k++) ((real *)&same)[k] = ALL(((const double *)w)[k]);
     while (n > 0) {
-        if (n < 32 || w->primed == 0.0) {
-            mc_washout_step(w, motion, cue);
+        if (n < 32 || s->primed == 0.0) {
+            mc_washout_step(w, s, motion, cue);
             mc_pass(motion, cue);
             n--, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE;
             continue;
@@ -44,8 +45,8 @@ static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) 
         }
         for (int i = 0; i < 32; i++) {
             double *in = (double *)&demands[i / LANES] + i % LANES;
-            in[0] = mc_sustained(&w->tilt[0], in[0]);
-            in[LANES] = mc_sustained(&w->tilt[1], in[LANES]);
+            in[0] = mc_sustained(&w->tilt[0], &s->tilt[0], in[0]);
+            in[LANES] = mc_sustained(&w->tilt[1], &s->tilt[1], in[LANES]);
         }
         for (int g = 0; g < NAME(GROUPS); g++) NAME(washout_aim)(&demands[g]);
         for (int i = 0; i < 32; i++) {
@@ -56,7 +57,7 @@ static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) 
             mc_fetch(motion + (32 + i) * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
             MC_UNROLL
             for (int k = 0; k < MC_DEMAND_SIZE; k++) ((double *)&demand)[k] = from[k * LANES];
-            mc_washout_move(w, &demand, &response);
+            mc_washout_move(w, s, &demand, &response);
             MC_UNROLL
             for (int k = 0; k < MC_RESPONSE_SIZE; k++) to[k * LANES] = ((const double *)&response)[k];
         }
@@ -68,19 +69,20 @@ static void NAME(run)(void *memory, const void *motions, void *cues, int64_t n) 
     }
 }
 
-/* A tick of `n` rigs, LANES of them in a block. */
-static void NAME(tick)(void *blocks, const void *motions, void *cues, int64_t n) {
-    NAME(Washout) *w = (NAME(Washout) *)blocks;
+/* A tick of `n` rigs, LANES of them in a block of states and in one of coefficients. */
+static void NAME(tick)(void *memory, const void *designs, const void *motions, void *cues, int64_t n) {
+    const NAME(WashoutCoeffs) *w = (const NAME(WashoutCoeffs) *)designs;
+    NAME(WashoutState) *s = (NAME(WashoutState) *)memory;
     const double *motion = (const double *)motions;
     double *cue = (double *)cues;
     double some[LANES * MC_MOTION_SIZE] = {0.0}, made[LANES * MC_CUE_SIZE];
     real in[MC_MOTION_SIZE], out[MC_CUE_SIZE];
-    for (; n > 0; n -= LANES, w++, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
+    for (; n > 0; n -= LANES, w++, s++, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
         const int whole = n >= LANES;
         for (int i = 2 * LANES; i < 3 * LANES; i++) mc_fetch(motion + i * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
         if (!whole) memcpy(some, motion, (size_t)n * MC_MOTION_SIZE * sizeof *motion);
         NAME(read)(whole ? motion : some, in);
-        NAME(washout_step)(w, in, out);
+        NAME(washout_step)(w, s, in, out);
         NAME(write)(whole ? motion : some, out, whole ? cue : made);
         if (!whole) memcpy(cue, made, (size_t)n * MC_CUE_SIZE * sizeof *cue);
     }

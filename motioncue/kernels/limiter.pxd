@@ -5,11 +5,18 @@ changes value, so the bounds are on the first three differences of what is sent.
 chosen such that the point can still stop short of its bounds (viability: from every state reached, braking within the
 bounds ends at rest inside them).  Within that freedom it follows the input, and returns to it without overshoot.
 An input that keeps the bounds by itself passes bit for bit.
+
+Bounds may change while it runs.  If what is sent, and how it moves, keeps the new ones, they hold at once.  Otherwise two
+limiters follow one another until it does: one with the new bounds, and after it one with the wider of those before and
+of the new ones.  The difference between the two vanishes along a fade.  So until then value, rate, acceleration and
+jerk each keep the wider bound.
 """
 
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
+from motioncue.kernels.fade cimport Vanishing
+from motioncue.kernels.records cimport CHANNELS, Cue
 from motioncue.kernels.slot cimport mc_count
 
 
@@ -32,7 +39,19 @@ ctypedef struct LimiterState:
 ctypedef struct Limit:
     Bounds hard             # never exceeded
     Bounds plan             # a little inside: room for the time steps
+    double per_jerk         # of the plan: 1 / (2 jerk), 1 / (2 acceleration), acceleration / (2 jerk);
+    double per_acceleration # 0 if the channel stops at once
+    double ramp
     LimiterState state
+
+
+ctypedef struct Easing:         # from the bounds before to those of a limit
+    bint on
+    bint fresh              # the first limiter begins at the next input
+    Limit wide              # the second limiter: its state is what is sent
+    Vanishing difference    # of its input from the output of the first
+    double position         # 0 to 1
+    double pace             # [1/tick]
 
 
 cdef inline double stop_above(double x, double v, double a, double A, double J) noexcept nogil:
@@ -80,6 +99,18 @@ cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noe
     return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
 
 
+cdef inline bint clearly_viable(const Limit* l, double x, double v, double a) noexcept nogil:
+    """Say whether the state can be braked below the bounds on either side, by an estimate that is quick and never too kind.
+
+    With p the rate once the push has ended, stopping takes p (p/A + A/J)/2 at most: that is the exact distance if the
+    brake is held at A, and exceeds it if the brake is not (the inequality of the arithmetic and the geometric mean).
+    """
+    cdef double push = fabs(a)
+    cdef double p = fabs(v) + push * (0.5 + l.per_jerk * push)
+    cdef double reach = fabs(x) + fabs(v) + p * (2.0 * l.per_jerk * push + l.per_acceleration * p + l.ramp)
+    return push <= l.plan.acceleration and p <= l.plan.rate and reach <= l.plan.value
+
+
 cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
     """Say whether push `j` leaves a state that can be braked below the bounds."""
     cdef double a = sign * (s.a + j)
@@ -100,13 +131,16 @@ cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, doubl
 
 
 cdef enum:
-    LIMITS = 12             # the channels of a cue that move the platform
+    LIMITS = CHANNELS - 2   # the channels of a cue that move the platform: not speed and engine speed
 
 
 ctypedef struct LimitSet:
     Limit limits[LIMITS]
+    Easing easings[LIMITS]
+    int easing              # how many are on
     int channels[LIMITS]    # places among the doubles of a cue
     bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
+    bint leans[LIMITS]      # a roll that may not: it is sent as a lean, see `lean`
     int64_t acted[LIMITS]   # ticks
     int64_t ticks
     int count
@@ -122,6 +156,9 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     cdef double j = a - s.a
     cdef double speed = goal - s.target
     s.target = goal
+    if not s.limiting and -l.hard.jerk <= j <= l.hard.jerk and clearly_viable(l, goal, v, a):
+        s.x, s.v, s.a = goal, v, a
+        return False
     if (
         -l.hard.jerk <= j <= l.hard.jerk
         and viable_above(b, goal, v, a)
@@ -140,29 +177,83 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     return True
 
 
-cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
-    """Limit every bounded channel of a cue in place."""
+cdef inline double short_way(double angle) noexcept nogil:
+    """Return the angle within half a turn either way; one that is there already keeps its bits."""
+    return angle if -M_PI <= angle <= M_PI else remainder(angle, 2.0 * M_PI)
+
+
+cdef inline double lean(double roll) noexcept nogil:
+    """Return the lean within a right angle that has the sine of `roll`: gravity pulls sideways as it does in the car."""
+    if -0.5 * M_PI <= roll <= 0.5 * M_PI:
+        return roll
+    roll = short_way(roll)
+    if -0.5 * M_PI <= roll <= 0.5 * M_PI:
+        return roll
+    return M_PI - roll if roll > 0.0 else -M_PI - roll
+
+
+cdef inline void lean_cue(const LimitSet* s, double* channels) noexcept nogil:
+    """Replace the roll of a cue by its lean, unless it may go all the way round or is not bounded."""
+    cdef int i
+    for i in range(s.count):
+        if s.leans[i]:
+            channels[s.channels[i]] = lean(channels[s.channels[i]])
+
+
+cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil
+
+
+cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexcept nogil:
+    """Limit `value` in place; say whether it had to be.  `easing` is a constant where this is compiled."""
+    cdef bint acted
+    if not easing or not s.easings[i].on:
+        return limiter_step(&s.limits[i], value)
+    acted = limiter_eased(&s.limits[i], &s.easings[i], value)
+    s.easing -= not s.easings[i].on
+    return acted
+
+
+cdef inline void limit_each(LimitSet* s, double* channels, bint easing) noexcept nogil:
+    """Limit every bounded channel of a cue in place; some of them are `easing` or none is."""
     cdef double* channel
     cdef double target
-    cdef double turned
+    cdef double wanted
     cdef int i
     for i in range(s.count):
         channel = &channels[s.channels[i]]
         if s.turns[i]:
             target = s.limits[i].state.target
-            turned = target + remainder(channel[0] - target, 2.0 * M_PI)
-            if limiter_step(&s.limits[i], &turned):
-                channel[0] = remainder(turned, 2.0 * M_PI)
+            wanted = target + short_way(channel[0] - target)
+            if step_one(s, i, &wanted, easing):
+                channel[0] = wanted
                 mc_count(&s.acted[i], 1)
-        elif limiter_step(&s.limits[i], channel):
+            channel[0] = short_way(channel[0])
+        elif s.leans[i]:
+            channel[0] = lean(channel[0])
+            if step_one(s, i, channel, easing):
+                mc_count(&s.acted[i], 1)
+        elif step_one(s, i, channel, easing):
             mc_count(&s.acted[i], 1)
     mc_count(&s.ticks, 1)
+
+
+cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil
+
+
+cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
+    """Limit every bounded channel of a cue in place."""
+    if s.easing:
+        limit_easing(s, channels)
+    else:
+        limit_each(s, channels, False)
 
 
 cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
     """Say whether every bounded channel is at rest at exactly 0."""
     cdef const LimiterState* state
     cdef int i
+    if s.easing:
+        return False
     for i in range(s.count):
         state = &s.limits[i].state
         if s.turns[i]:
@@ -176,11 +267,14 @@ cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
 cdef inline void limits_rest(LimitSet* s) noexcept nogil:
     """Start again from rest at 0."""
     cdef int i
+    s.easing = 0
     for i in range(s.count):
         s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
+        s.easings[i].on = False
 
 
-cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt)
+cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil
+cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil
 
 
 cdef class CueLimits:

@@ -1,28 +1,33 @@
-"""Many washouts, side by side in blocks of as many as the processor has lanes."""
+"""Many rigs in one call; those whose algorithm has a form for lanes stand side by side in blocks."""
 
-from libc.stdint cimport int64_t, uintptr_t
+from libc.stdint cimport int64_t
 
-from motioncue.kernels.algorithm cimport reset_function
-from motioncue.kernels.lanes cimport Machine
+from motioncue.kernels.algorithm cimport Calls, Lanes
 from motioncue.kernels.limiter cimport LimitSet
 from motioncue.kernels.records cimport Cue, Motion
-from motioncue.kernels.washout cimport Washout
 
 
-cdef class Washouts:
-    cdef Machine machine
-    cdef reset_function reset_one
+ctypedef struct Group:          # rigs in a row that are stepped alike
+    int64_t first
+    int64_t count
+    Lanes lanes                 # of none: the rigs are stepped one by one
+    double* coeffs              # in blocks of lanes: of each double, that of every rig in the block
+    double* states
+
+
+cdef class Batch:
     cdef int64_t n
-    cdef double[::1] memory
-    cdef double* blocks         # each: the doubles of a Washout in their order, of each one for every lane
-    cdef list alive             # what owns the limits
-    cdef uintptr_t[::1] owned
+    cdef list alive             # what owns the algorithms and the limits
+    cdef Calls* calls           # of each rig
     cdef LimitSet** limits      # of each rig; NULL if none has any
-    cdef object motion_array    # what `step` was given last, and what it found there
+    cdef Group* groups
+    cdef int64_t group_count
+    cdef list owned             # the arrays that these pointers point into
+    cdef object motion_array    # the arrays that `step` was given last, and the views of them
     cdef object cue_array
     cdef const Motion[::1] motion
     cdef Cue[::1] cue
-    cdef double* place(self, int64_t rig) noexcept nogil
-    cdef void store(self, int64_t rig, const Washout* washout) noexcept nogil
+    cdef int lay_out(self, Group* group) except -1
+    cdef void* room(self, size_t size) except NULL
     cdef void tick(self, const Motion* motion, Cue* cue) noexcept nogil
     cdef int bind(self, motion, cue) except -1

@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
+from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.washout import ClassicalWashout
 
-__all__ = ["Washouts"]
+__all__ = ["Batch"]
 
 @disjoint_base
-class Washouts:
-    def __init__(self, washouts: Iterable[ClassicalWashout], limits: Iterable[CueLimits] = ()) -> None: ...
+class Batch:
+    def __init__(self, algorithms: Iterable[Algorithm], limits: Iterable[CueLimits] = ()) -> None: ...
     def __len__(self) -> int: ...
     def reset(self, rigs: Iterable[int] | None = None) -> None: ...
     def step(self, motion: NDArray[np.void], cue: NDArray[np.void]) -> None: ...

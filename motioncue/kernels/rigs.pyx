@@ -1,12 +1,9 @@
-"""Many washouts in one call, laid out so that a tick does several of them at once."""
+"""Many rigs in one call, laid out so that a tick does several of them at once."""
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
-from libc.string cimport memset
 
-from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.lanes cimport chosen
-from motioncue.kernels.limiter cimport CueLimits, LimiterState, limit_cue
-from motioncue.kernels.washout cimport WASHOUT_SIZE, ClassicalWashout, Washout
+from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.limiter cimport CueLimits, limit_cue, limits_rest
 
 from operator import index
 
@@ -14,76 +11,112 @@ import numpy as np
 
 from motioncue.motion import CUE_DTYPE
 
-__all__ = ["Washouts"]
+__all__ = ["Batch"]
 
 cdef enum:
     ALIGNMENT = 64                                      # of the widest lanes [bytes]
 
 
-cdef class Washouts:
-    """Classical washouts that are stepped together, each with its own coefficients and state.
+cdef double* place(const Group* group, double* blocks, int count, int64_t rig) noexcept nogil:
+    """Return where the first of a rig's `count` doubles is; the others follow at the distance of the lanes."""
+    cdef int lanes = group.lanes.lanes
+    return blocks + rig // lanes * lanes * count + rig % lanes
+
+
+cdef void store(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:
+    """Copy the doubles of a rig into its lane; `rig` counts from the group's first."""
+    cdef double* first = place(group, blocks, count, rig)
+    cdef int k
+    for k in range(count):
+        first[k * group.lanes.lanes] = (<const double*>values)[k]
+
+
+cdef class Batch:
+    """Algorithms that are stepped together, each with its own coefficients and state.
 
     Parameters
     ----------
-    washouts : sequence of ClassicalWashout
-        One a rig; their coefficients and states are copied.
+    algorithms : sequence of Algorithm
+        One a rig, of any kind; from now on they belong to the batch.
     limits : sequence of CueLimits, optional
-        One a rig: what its cues keep.  Not copied; nobody else may use them.
+        One a rig: what its cues keep.  They belong to the batch too.
 
     Raises
     ------
     ValueError
-        If there is no washout, or not as many limits.
+        If there is no algorithm, an algorithm is given twice, or there are not as many limits.
     TypeError
         If they are something else.
 
     Notes
     -----
-    Bit for bit what each washout would do by itself.  Blocks hold 8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a
-    block that is not full costs as much as a full one.
+    Bit for bit what each algorithm would do by itself.  Neighbors of one kind that has a form for lanes stand in blocks of
+    8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a block that is not full costs as much as a full one.  All others are
+    stepped one by one.
     """
 
-    def __init__(self, washouts, limits=()):
-        cdef int64_t i, blocks
-        cdef ClassicalWashout washout
-        washouts, limits = list(washouts), list(limits)
-        if not washouts:
-            raise ValueError("washouts: found none, allowed is one or more")
-        for name, kind, members in (("washouts", ClassicalWashout, washouts), ("limits", CueLimits, limits)):
+    def __init__(self, algorithms, limits=()):
+        cdef Algorithm algorithm
+        cdef Group* group = NULL
+        cdef int64_t i
+        algorithms, limits = list(algorithms), list(limits)
+        for name, kind, members in (("algorithms", Algorithm, algorithms), ("limits", CueLimits, limits)):
             for member in members:
                 if not isinstance(member, kind):
                     raise TypeError(f"{name}: found {member!r}, allowed are objects of {kind.__name__}")
-        self.alive = limits
-        if limits and len(limits) != len(washouts):
-            raise ValueError(f"limits: found {len(limits)}, allowed are {len(washouts)}, one a rig")
-        self.machine = chosen()
-        self.n = len(washouts)
-        blocks = (self.n + self.machine.lanes - 1) // self.machine.lanes
-        self.memory = np.zeros(blocks * self.machine.lanes * WASHOUT_SIZE + ALIGNMENT // sizeof(double))
-        self.blocks = &self.memory[0] + (-<uintptr_t>&self.memory[0] % ALIGNMENT) // sizeof(double)
-        for i in range(blocks * self.machine.lanes):
-            washout = washouts[min(i, self.n - 1)]      # lanes that are left over do as the last rig
-            self.store(i, &washout.washout)
-        self.reset_one = washout.calls.reset
+        if not algorithms:
+            raise ValueError("algorithms: found none, allowed is one or more")
+        if len(set(map(id, algorithms))) != len(algorithms):
+            raise ValueError("algorithms: found one twice, allowed is one of its own for each rig")
+        if limits and len(limits) != len(algorithms):
+            raise ValueError(f"limits: found {len(limits)}, allowed are {len(algorithms)}, one a rig")
+        self.alive = [algorithms, limits]
+        self.owned = []
+        self.motion_array = self.cue_array = self       # a sentinel: no caller passes this object, so the first step binds
+        self.calls = <Calls*>self.room(len(algorithms) * sizeof(Calls))
+        self.groups = <Group*>self.room(len(algorithms) * sizeof(Group))
+        self.group_count = 0
         self.limits = NULL
-        if any([(<CueLimits>kept).set.count for kept in self.alive]):
-            self.owned = np.array([<uintptr_t>&(<CueLimits>kept).set for kept in self.alive], dtype=np.uintp)
-            self.limits = <LimitSet**>&self.owned[0]
-        self.motion_array = self.cue_array = self       # which nobody can mean
+        if any([(<CueLimits>kept).set.count for kept in limits]):
+            self.limits = <LimitSet**>self.room(len(limits) * sizeof(LimitSet*))
+            for i in range(len(limits)):
+                self.limits[i] = &(<CueLimits>limits[i]).set
+        for i, algorithm in enumerate(algorithms):
+            self.calls[i] = algorithm.calls
+            if group == NULL or group.lanes.tick != algorithm.lanes.tick:
+                group = &self.groups[self.group_count]
+                group.first = i
+                group.lanes = algorithm.lanes
+                self.group_count += 1
+            group.count += 1
+        for i in range(self.group_count):
+            if self.groups[i].lanes.lanes:
+                self.lay_out(&self.groups[i])
+        self.n = len(algorithms)
+
+    cdef int lay_out(self, Group* group) except -1:
+        """Copy the coefficients and states of a group into blocks; lanes that are left over do as the last rig."""
+        cdef int lanes = group.lanes.lanes
+        cdef int64_t places = (group.count + lanes - 1) // lanes * lanes
+        cdef int64_t i
+        cdef const Calls* calls
+        group.coeffs = <double*>self.room(places * group.lanes.coeffs_count * sizeof(double))
+        group.states = <double*>self.room(places * group.lanes.state_count * sizeof(double))
+        for i in range(places):
+            calls = &self.calls[group.first + min(i, group.count - 1)]
+            store(group, group.coeffs, group.lanes.coeffs_count, i, calls.coeffs)
+            store(group, group.states, group.lanes.state_count, i, calls.state)
+        return 0
+
+    cdef void* room(self, size_t size) except NULL:
+        """Return aligned memory of this size, all zero, that lives as long as the batch."""
+        cdef unsigned char[::1] memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
+        self.owned.append(memory)
+        return &memory[0] + -<uintptr_t>&memory[0] % ALIGNMENT
 
     def __len__(self):
         """Return how many rigs there are."""
         return self.n
-
-    cdef double* place(self, int64_t rig) noexcept nogil:
-        """Return where a rig's first double is; the others follow at the distance of a block's lanes."""
-        cdef int lanes = self.machine.lanes
-        return self.blocks + rig // lanes * lanes * WASHOUT_SIZE + rig % lanes
-
-    cdef void store(self, int64_t rig, const Washout* washout) noexcept nogil:
-        cdef int k
-        for k in range(WASHOUT_SIZE):
-            self.place(rig)[k * self.machine.lanes] = (<const double*>washout)[k]
 
     def reset(self, rigs=None):
         """Forget the past; the next step starts from rest.
@@ -100,30 +133,38 @@ cdef class Washouts:
         TypeError
             If one is no whole number, such as those of a mask.
         """
-        cdef Washout washout
-        cdef int64_t i
-        cdef int k
+        cdef int64_t i, k
+        cdef Group* group
         which = range(self.n) if rigs is None else [index(rig) for rig in rigs]
         for rig in which:
             if not 0 <= rig < self.n:
                 raise IndexError(f"rigs: found {rig}, allowed are 0 to {self.n - 1}")
         for i in which:
-            for k in range(WASHOUT_SIZE):
-                (<double*>&washout)[k] = self.place(i)[k * self.machine.lanes]
-            self.reset_one(&washout)
-            self.store(i, &washout)
-            for k in range(self.limits[i].count if self.limits != NULL else 0):
-                memset(&self.limits[i].limits[k].state, 0, sizeof(LimiterState))
+            self.calls[i].reset(self.calls[i].state)
+            if self.limits != NULL:
+                limits_rest(self.limits[i])
+            for k in range(self.group_count):
+                group = &self.groups[k]
+                if group.lanes.lanes and group.first <= i < group.first + group.count:
+                    store(group, group.states, group.lanes.state_count, i - group.first, self.calls[i].state)
 
     cdef void tick(self, const Motion* motion, Cue* cue) noexcept nogil:
-        cdef int64_t i
-        self.machine.tick(self.blocks, motion, cue, self.n)
+        cdef const Group* group
+        cdef int64_t i, k
+        for k in range(self.group_count):
+            group = &self.groups[k]
+            if group.lanes.lanes:
+                group.lanes.tick(group.states, group.coeffs, &motion[group.first], &cue[group.first], group.count)
+                continue
+            for i in range(group.first, group.first + group.count):
+                self.calls[i].step(self.calls[i].state, self.calls[i].coeffs, &motion[i], &cue[i])
+                cue[i].time = motion[i].time
         if self.limits != NULL:
             for i in range(self.n):
                 limit_cue(self.limits[i], <double*>&cue[i])
 
     cdef int bind(self, motion, cue) except -1:
-        """Look at arrays that were not given last time; they stay looked at, and alive, until others are given."""
+        """Check arrays that were not given last time, and keep views of them until others are given."""
         if motion is None or cue is None:
             raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion
@@ -155,7 +196,7 @@ cdef class Washouts:
 
         Notes
         -----
-        Real time: no allocation, if the arrays are those of the call before; others are looked at first (about 2 µs).
+        Real time: no allocation, if the arrays are those of the call before; others are checked first (about 2 µs).
         Releases no lock.
         """
         cdef uint64_t fpu

@@ -6,28 +6,7 @@
 #include <string.h>
 
 #include "motioncue/kernels/far_angle.h"
-
-/* Places among the doubles of a motion and of a cue: records.pxd. */
-enum {
-    MC_SURGE,
-    MC_SWAY,
-    MC_HEAVE,
-    MC_ROLL,
-    MC_PITCH,
-    MC_YAW,
-    MC_ROLL_RATE,
-    MC_PITCH_RATE,
-    MC_YAW_RATE,
-    MC_SPEED,
-    MC_ENGINE_SPEED,
-    MC_MOTION_TIME,
-    MC_SURGE_DISPLACEMENT = MC_MOTION_TIME,
-    MC_SWAY_DISPLACEMENT,
-    MC_HEAVE_DISPLACEMENT,
-    MC_CUE_TIME,
-    MC_CUE_SIZE,
-    MC_MOTION_SIZE = MC_MOTION_TIME + 2
-};
+#include "motioncue/kernels/records.h"
 
 #define LANES 1
 #define NAME(x) mc_##x
@@ -36,7 +15,6 @@ enum {
 #include "motioncue/kernels/filters.h"
 #include "motioncue/kernels/washout.h"
 
-enum { MC_WASHOUT_SIZE = sizeof(mc_Washout) / sizeof(double) };
 #undef LANES
 #undef NAME
 #include "motioncue/kernels/real.h"

@@ -8,21 +8,34 @@
    ThreadSanitizer. */
 #ifndef MOTIONCUE_SLOT_H
 #define MOTIONCUE_SLOT_H
-#include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 #include "motioncue/kernels/atomics.h"
 enum {
-    SLOT_BYTES = 512,
     SLOT_FRESH = 4, /* set in `waiting` when the writer has been there since the reader */
     EVENTS = 256    /* room in the event queue */
 };
-typedef struct {
-    char copies[3][SLOT_BYTES];
-    int64_t waiting; /* index of the waiting copy, plus SLOT_FRESH */
-    int64_t back;    /* the writer's */
-    int64_t front;   /* the reader's */
-} Slot;
+/* Define a slot for records of one type: the struct RecordSlot, and record_clear, record_write and record_read, whose
+ * argument `record` begins their names.  A read copies the newest record if there is one since the last read, and says
+ * whether there was.  In the struct, `waiting` is the index of the waiting copy plus SLOT_FRESH, `back` is the writer's
+ * and `front` the reader's. */
+#define MC_SLOT(Record, record)                                                      \
+    typedef struct {                                                                 \
+        Record copies[3];                                                            \
+        int64_t waiting, back, front;                                                \
+    } Record##Slot;                                                                  \
+    static inline void record##_clear(Record##Slot *slot) {                          \
+        slot->back = 0, slot->waiting = 1, slot->front = 2;                          \
+    }                                                                                \
+    static inline void record##_write(Record##Slot *slot, const Record *newest) {    \
+        slot->copies[slot->back] = *newest;                                          \
+        slot->back = mc_exchange(&slot->waiting, slot->back | SLOT_FRESH) & 3;       \
+    }                                                                                \
+    static inline int record##_read(Record##Slot *slot, Record *out) {               \
+        if (!(mc_load(&slot->waiting) & SLOT_FRESH)) return 0;                       \
+        slot->front = mc_exchange(&slot->waiting, slot->front) & 3;                  \
+        *out = slot->copies[slot->front];                                            \
+        return 1;                                                                    \
+    }
 typedef struct {
     int64_t time;          /* [ns] monotonic clock */
     int64_t code;          /* a Reason */
@@ -35,18 +48,6 @@ typedef struct {
     int64_t written, read;
     int64_t lost; /* written while the queue was full */
 } Events;
-static inline void slot_clear(Slot *s) { s->back = 0, s->waiting = 1, s->front = 2; }
-static inline void slot_write(Slot *s, const void *value, size_t size) {
-    memcpy(s->copies[s->back], value, size);
-    s->back = mc_exchange(&s->waiting, s->back | SLOT_FRESH) & 3;
-}
-/* Copies the newest value if there is one since the last read; says whether there was. */
-static inline int slot_read(Slot *s, void *value, size_t size) {
-    if (!(mc_load(&s->waiting) & SLOT_FRESH)) return 0;
-    s->front = mc_exchange(&s->waiting, s->front) & 3;
-    memcpy(value, s->copies[s->front], size);
-    return 1;
-}
 static inline void event_write(Events *q, const Event *event) {
     int64_t n = mc_load(&q->written);
     if (n - mc_load_acquire(&q->read) >= EVENTS) {

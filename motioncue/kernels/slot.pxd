@@ -1,4 +1,7 @@
-"""The newest value, handed from one thread to another without a lock, and events likewise: see slot.h."""
+"""Events handed from one thread to another without a lock, and counters that threads share: see slot.h.
+
+The slots for the newest value are in records.pxd, one for each record that is handed over.
+"""
 
 from libc.stdint cimport int64_t
 
@@ -14,12 +17,7 @@ cdef extern from "motioncue/kernels/atomics.h" nogil:
 
 cdef extern from "motioncue/kernels/slot.h" nogil:
     enum:
-        SLOT_BYTES
         EVENTS              # room in the event queue
-    ctypedef struct Slot:
-        int64_t waiting
-        int64_t back
-        int64_t front
     ctypedef struct Event:
         int64_t time        # [ns] monotonic clock
         int64_t code        # a Reason
@@ -30,8 +28,5 @@ cdef extern from "motioncue/kernels/slot.h" nogil:
         double limit        # and what was allowed
     ctypedef struct Events:
         int64_t lost        # written while the queue was full
-    void slot_clear(Slot* s)
-    void slot_write(Slot* s, const void* value, size_t size)
-    bint slot_read(Slot* s, void* value, size_t size)
     void event_write(Events* q, const Event* event)
     bint event_read(Events* q, Event* out)

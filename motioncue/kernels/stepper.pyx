@@ -4,9 +4,8 @@ cimport cython
 
 import numpy as np
 
-from motioncue.kernels.algorithm cimport Algorithm
-from motioncue.kernels.limiter cimport CueLimits
 from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.tuning cimport Settings
 
 from motioncue.errors import ConfigError
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
@@ -43,16 +42,14 @@ cdef class Stepper:
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Designed for `period_ns`.
-    limits : CueLimits
-        What is asked for keeps them.
+    settings : Settings
+        The first ones.
     motion : ndarray of MOTION_DTYPE, shape (1,), optional
         What each step reads; a new one if not given.  Any memory will do, such as one row of a larger array, or a shared one.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
         What each step fills; a new one if not given.
-    period_ns : int
-        From one step to the next [ns].
+    tune : callable, optional
+        Takes what `retune` is given, and a function to which it gives the Settings that this means.
 
     Raises
     ------
@@ -69,11 +66,11 @@ cdef class Stepper:
     Notes
     -----
     Real time: `step` and `reset` do not allocate and cannot fail.  The bound arrays stay where they are as long as the
-    stepper lives.  One thread at a time.
+    stepper lives.  One thread at a time, but for `retune`, which any thread may call.
     """
 
     def __cinit__(
-        self, Algorithm algorithm not None, CueLimits limits not None, motion=None, cue=None, *, int64_t period_ns
+        self, Settings settings not None, motion=None, cue=None, *, tune=None
     ):
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
         self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
@@ -83,10 +80,12 @@ cdef class Stepper:
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
         self._out = &target[0]
-        self.cueing = Cueing(algorithm.calls, &limits.set)
-        self.period_ns = period_ns
+        self._cueing = Cueing(settings)
+        self.cueing = &self._cueing.state
+        self.period_ns = settings.period_ns
+        self._tune = tune
         # An array that lends its memory cannot be resized.
-        self._alive = (algorithm, limits, memoryview(self.motion), memoryview(self.cue))
+        self._alive = (memoryview(self.motion), memoryview(self.cue))
 
     @cython.binding(False)
     def step(self):
@@ -99,8 +98,32 @@ cdef class Stepper:
             million of its unit: then nothing has changed, and `cue` is still that of the tick before.  Speeds go
             through unlooked at.
         """
-        return cueing_step(&self.cueing, self._in, self._out)
+        return cueing_step(self.cueing, self._in, self._out)
 
     def reset(self):
         """Forget the past: the next step starts from rest at neutral; for a platform that is there."""
-        cueing_reset(&self.cueing)
+        cueing_reset(self.cueing)
+
+    def retune(self, change):
+        """Change settings from the next step on, without a step in what is asked for.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or sequence of str
+            A profile; the name or path of one; or overrides of the settings asked for last, as ``"KEY=VALUE"``.
+
+        Raises
+        ------
+        ConfigError
+            If a key or a value is refused, or cannot change while it runs; then nothing changes.
+        TypeError
+            If this stepper was made without `tune`.
+        """
+        if self._tune is None:
+            raise TypeError("this stepper was not made from a profile: it has nothing to change")
+        self._tune(change, self._cueing.retune)
+
+    @property
+    def profile(self):
+        """The profile whose settings the steps use; None if it was not made from one."""
+        return self._cueing.settings.profile

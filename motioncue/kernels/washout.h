@@ -3,30 +3,43 @@
  * Reid & Nahon, UTIAS reports 296, 307 and 319: translation is high-passed, sustained specific force becomes tilt,
  * rotation is high-passed.  Axes are x forward, y right, z down; index order surge, sway, heave and roll, pitch, yaw.
  * A tick is three parts, so that a recording can have the first and the last of many ticks done side by side (lanes.h):
- * only `washout_filter` remembers.  What the fields mean is in washout.pxd.
+ * only the middle one changes the state.  The fields are explained in washout.pxd.
  */
 
 typedef struct {
     real gain, limit;
     NAME(FirstOrder) outer;
     NAME(SecondOrder) inner;
-    real outer_state;
-    NAME(SecondOrderState) state;
-    NAME(Integrals) integrals;
 } NAME(HighPassAxis);
 
 typedef struct {
+    real outer;
+    NAME(SecondOrderState) inner;
+    NAME(Integrals) integrals;
+} NAME(HighPassState);
+
+typedef struct {
     NAME(SecondOrder) low_pass;
-    NAME(SecondOrderState) state;
-    real step_limit, angle;
+    real step_limit;
 } NAME(TiltAxis);
+
+typedef struct {
+    NAME(SecondOrderState) low_pass;
+    real angle;
+} NAME(TiltState);
 
 typedef struct {
     NAME(HighPassAxis) translation[3], rotation[3];
     NAME(TiltAxis) tilt[2];
+    real gravity, ticks_per_second;
+} NAME(WashoutCoeffs);
+
+typedef struct {
+    NAME(HighPassState) translation[3], rotation[3];
+    NAME(TiltState) tilt[2];
     NAME(Turn) platform[3];
-    real gravity, ticks_per_second, primed;
-} NAME(Washout);
+    real primed;
+} NAME(WashoutState);
 
 typedef struct { /* what the filters take of a motion */
     real g_sin[2], aim[2], level[3], rates[3];
@@ -45,22 +58,22 @@ INLINE real NAME(scale)(const NAME(HighPassAxis) *axis, real u) {
     return NAME(saturate)(axis->gain * u, axis->limit);
 }
 
-INLINE real NAME(high_pass)(NAME(HighPassAxis) *axis, real u) {
-    const real inner = NAME(high_pass_1)(&axis->outer, &axis->outer_state, u);
-    return NAME(high_pass_2)(&axis->inner, &axis->state, inner, &axis->integrals);
+INLINE real NAME(high_pass)(const NAME(HighPassAxis) *axis, NAME(HighPassState) *state, real u) {
+    const real inner = NAME(high_pass_1)(&axis->outer, &state->outer, u);
+    return NAME(high_pass_2)(&axis->inner, &state->inner, inner, &state->integrals);
 }
 
 /* Return the low-passed sine of the tilt that presents a sustained force. */
-INLINE real NAME(sustained)(NAME(TiltAxis) *axis, real g_sin) {
+INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real g_sin) {
     NAME(Integrals) low;
-    NAME(high_pass_2)(&axis->low_pass, &axis->state, g_sin, &low);
+    NAME(high_pass_2)(&axis->low_pass, &state->low_pass, g_sin, &low);
     return axis->low_pass.c0 * low.x;
 }
 
 /* Move the tilt towards an angle; return by how much. */
-INLINE real NAME(tilt)(NAME(TiltAxis) *axis, real target) {
-    const real change = NAME(saturate)(target - axis->angle, axis->step_limit);
-    axis->angle = axis->angle + change;
+INLINE real NAME(tilt)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real target) {
+    const real change = NAME(saturate)(target - state->angle, axis->step_limit);
+    state->angle = state->angle + change;
     return change;
 }
 
@@ -71,11 +84,11 @@ INLINE void NAME(start_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s,
     s->x = NAME(pick)(fresh, rest.x, s->x);
 }
 
-INLINE void NAME(start)(NAME(HighPassAxis) *axis, flag fresh, real u) {
+INLINE void NAME(start)(const NAME(HighPassAxis) *axis, NAME(HighPassState) *state, flag fresh, real u) {
     real rest;
     NAME(prime_1)(&axis->outer, &rest, u);
-    axis->outer_state = NAME(pick)(fresh, rest, axis->outer_state);
-    NAME(start_2)(&axis->inner, &axis->state, fresh, u);
+    state->outer = NAME(pick)(fresh, rest, state->outer);
+    NAME(start_2)(&axis->inner, &state->inner, fresh, u);
 }
 
 /* Body rates to Euler rates at an attitude: roll, pitch. */
@@ -88,17 +101,17 @@ INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *eul
 }
 
 /* Start every filter that has not begun yet from rest at this tick's input, so that engaging rings nothing. */
-INLINE void NAME(prime)(NAME(Washout) *w, const NAME(Demand) *in) {
-    const flag fresh = w->primed == ALL(0.0);
+INLINE void NAME(prime)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in) {
+    const flag fresh = s->primed == ALL(0.0);
     real euler[3];
-    NAME(euler_rates)(w->platform, in->rates, euler);
-    for (int i = 0; i < 3; i++) NAME(start)(&w->translation[i], fresh, in->level[i]);
-    for (int i = 0; i < 3; i++) NAME(start)(&w->rotation[i], fresh, euler[i]);
-    for (int i = 0; i < 2; i++) NAME(start_2)(&w->tilt[i].low_pass, &w->tilt[i].state, fresh, in->g_sin[i]);
-    w->primed = ALL(1.0);
+    NAME(euler_rates)(s->platform, in->rates, euler);
+    for (int i = 0; i < 3; i++) NAME(start)(&w->translation[i], &s->translation[i], fresh, in->level[i]);
+    for (int i = 0; i < 3; i++) NAME(start)(&w->rotation[i], &s->rotation[i], fresh, euler[i]);
+    for (int i = 0; i < 2; i++) NAME(start_2)(&w->tilt[i].low_pass, &s->tilt[i].low_pass, fresh, in->g_sin[i]);
+    s->primed = ALL(1.0);
 }
 
-INLINE void NAME(washout_in)(const NAME(Washout) *w, const real *motion, NAME(Demand) *in) {
+INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, NAME(Demand) *in) {
     const real g = w->gravity;
     real sr, cr, sp, cp;
     NAME(sin_cos)(motion[MC_ROLL], &sr, &cr);
@@ -122,43 +135,45 @@ INLINE void NAME(washout_in)(const NAME(Washout) *w, const real *motion, NAME(De
     in->rates[2] = NAME(scale)(&w->rotation[2], motion[MC_YAW_RATE]);
 }
 
-/* Low-pass the sines of the tilts; they remember. */
-INLINE void NAME(washout_sustain)(NAME(Washout) *w, NAME(Demand) *in) {
-    in->g_sin[0] = NAME(sustained)(&w->tilt[0], in->g_sin[0]);
-    in->g_sin[1] = NAME(sustained)(&w->tilt[1], in->g_sin[1]);
+/* Low-pass the sines of the tilts; this changes the state. */
+INLINE void NAME(washout_sustain)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, NAME(Demand) *in) {
+    in->g_sin[0] = NAME(sustained)(&w->tilt[0], &s->tilt[0], in->g_sin[0]);
+    in->g_sin[1] = NAME(sustained)(&w->tilt[1], &s->tilt[1], in->g_sin[1]);
 }
 
-/* Their angles. */
+/* Turn the sines into angles. */
 INLINE void NAME(washout_aim)(NAME(Demand) *in) {
     in->aim[0] = NAME(arc_sine)(NAME(saturate)(in->g_sin[0], ALL(1.0)));
     in->aim[1] = NAME(arc_sine)(NAME(saturate)(in->g_sin[1], ALL(1.0)));
 }
 
-/* High-pass, and move the platform; that remembers, and each tick needs the attitude of the tick before. */
-INLINE void NAME(washout_move)(NAME(Washout) *w, const NAME(Demand) *in, NAME(Response) *out) {
+/* High-pass and move the platform; this changes the state, and each tick needs the attitude of the tick before. */
+INLINE void NAME(washout_move)(
+    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in, NAME(Response) *out
+) {
     real euler[3];
-    NAME(euler_rates)(w->platform, in->rates, euler);
-    out->a[0] = NAME(high_pass)(&w->translation[0], in->level[0]);
-    out->a[1] = NAME(high_pass)(&w->translation[1], in->level[1]);
-    out->a[2] = NAME(high_pass)(&w->translation[2], in->level[2]);
-    out->travel[0] = w->translation[0].integrals.x;
-    out->travel[1] = w->translation[1].integrals.x;
-    out->travel[2] = w->translation[2].integrals.x;
+    NAME(euler_rates)(s->platform, in->rates, euler);
+    out->a[0] = NAME(high_pass)(&w->translation[0], &s->translation[0], in->level[0]);
+    out->a[1] = NAME(high_pass)(&w->translation[1], &s->translation[1], in->level[1]);
+    out->a[2] = NAME(high_pass)(&w->translation[2], &s->translation[2], in->level[2]);
+    out->travel[0] = s->translation[0].integrals.x;
+    out->travel[1] = s->translation[1].integrals.x;
+    out->travel[2] = s->translation[2].integrals.x;
     /* Nose up presents forward force; left side down presents force to the right. */
-    const real nose = NAME(tilt)(&w->tilt[0], in->aim[0]) * w->ticks_per_second;
-    const real side = NAME(tilt)(&w->tilt[1], in->aim[1]) * w->ticks_per_second;
-    out->rates[0] = NAME(high_pass)(&w->rotation[0], euler[0]) - side;
-    out->rates[1] = NAME(high_pass)(&w->rotation[1], euler[1]) + nose;
-    out->rates[2] = NAME(high_pass)(&w->rotation[2], euler[2]);
+    const real nose = NAME(tilt)(&w->tilt[0], &s->tilt[0], in->aim[0]) * w->ticks_per_second;
+    const real side = NAME(tilt)(&w->tilt[1], &s->tilt[1], in->aim[1]) * w->ticks_per_second;
+    out->rates[0] = NAME(high_pass)(&w->rotation[0], &s->rotation[0], euler[0]) - side;
+    out->rates[1] = NAME(high_pass)(&w->rotation[1], &s->rotation[1], euler[1]) + nose;
+    out->rates[2] = NAME(high_pass)(&w->rotation[2], &s->rotation[2], euler[2]);
 
-    NAME(turn)(&w->platform[0], w->rotation[0].integrals.v - w->tilt[1].angle);
-    NAME(turn)(&w->platform[1], w->rotation[1].integrals.v + w->tilt[0].angle);
-    out->roll = w->platform[0];
-    out->pitch = w->platform[1];
-    out->yaw = w->rotation[2].integrals.v;
+    NAME(turn)(&s->platform[0], s->rotation[0].integrals.v - s->tilt[1].angle);
+    NAME(turn)(&s->platform[1], s->rotation[1].integrals.v + s->tilt[0].angle);
+    out->roll = s->platform[0];
+    out->pitch = s->platform[1];
+    out->yaw = s->rotation[2].integrals.v;
 }
 
-INLINE void NAME(washout_out)(const NAME(Washout) *w, const NAME(Response) *out, NAME(Turn) *yaw, real *cue) {
+INLINE void NAME(washout_out)(const NAME(WashoutCoeffs) *w, const NAME(Response) *out, NAME(Turn) *yaw, real *cue) {
     const real g = w->gravity;
     const real p = out->rates[0], q = out->rates[1], r = out->rates[2];
     const NAME(Turn) *roll = &out->roll, *pitch = &out->pitch;
@@ -184,13 +199,13 @@ INLINE void NAME(washout_out)(const NAME(Washout) *w, const NAME(Response) *out,
 }
 
 /* One tick; what the washout does not change (speed, engine speed, time) is for the caller to pass on. */
-INLINE void NAME(washout_step)(NAME(Washout) *w, const real *motion, real *cue) {
+INLINE void NAME(washout_step)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, real *cue) {
     NAME(Demand) demand;
     NAME(Response) response;
     NAME(washout_in)(w, motion, &demand);
-    if (NAME(any)(w->primed == ALL(0.0))) NAME(prime)(w, &demand);
-    NAME(washout_sustain)(w, &demand);
+    if (NAME(any)(s->primed == ALL(0.0))) NAME(prime)(w, s, &demand);
+    NAME(washout_sustain)(w, s, &demand);
     NAME(washout_aim)(&demand);
-    NAME(washout_move)(w, &demand, &response);
-    NAME(washout_out)(w, &response, &w->platform[2], cue);
+    NAME(washout_move)(w, s, &demand, &response);
+    NAME(washout_out)(w, &response, &s->platform[2], cue);
 }

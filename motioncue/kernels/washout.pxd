@@ -1,4 +1,4 @@
-"""The classical washout: its memory, and its step, which is in washout.h.
+"""The classical washout: its coefficients, its state, and its step, which is in washout.h.
 
 Reid & Nahon, UTIAS reports 296, 307 and 319: translation is high-passed, sustained specific force becomes tilt,
 rotation is high-passed.  Axes are x forward, y right, z down; index order surge, sway, heave and roll, pitch, yaw.
@@ -16,37 +16,47 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         double limit            # of the scaled input [m/s^2 or rad/s]
         FirstOrder outer        # third order only; passes everything otherwise
         SecondOrder inner
-        double outer_state
-        SecondOrderState state
+
+    ctypedef struct HighPassState "mc_HighPassState":
+        double outer            # of the outer section [m/s^2 or rad/s]
+        SecondOrderState inner
         Integrals integrals     # translation: velocity, displacement; rotation: angle, its integral
 
     ctypedef struct TiltAxis "mc_TiltAxis":
         SecondOrder low_pass
-        SecondOrderState state
         double step_limit       # largest change of the angle in a tick [rad]
+
+    ctypedef struct TiltState "mc_TiltState":
+        SecondOrderState low_pass
         double angle            # [rad]
 
-    ctypedef struct Washout "mc_Washout":     # doubles all: lanes are laid out as these
+    # Both structs hold nothing but doubles: in lanes, each double becomes a vector.
+    ctypedef struct WashoutCoeffs "mc_WashoutCoeffs":
         HighPassAxis translation[3]
         HighPassAxis rotation[3]
         TiltAxis tilt[2]        # of surge (pitch) and of sway (roll)
-        Turn platform[3]        # roll, pitch, yaw of the tick before
         double gravity          # [m/s^2]
         double ticks_per_second
+
+    ctypedef struct WashoutState "mc_WashoutState":
+        HighPassState translation[3]
+        HighPassState rotation[3]
+        TiltState tilt[2]
+        Turn platform[3]        # roll, pitch, yaw of the tick before
         double primed           # 0 before the first tick, then 1
 
-    enum:
-        WASHOUT_SIZE "MC_WASHOUT_SIZE"      # how many doubles a Washout is
-
-    void mc_washout_step(Washout* w, const double* motion, double* cue)
+    void mc_washout_step(const WashoutCoeffs* coeffs, WashoutState* state, const double* motion, double* cue)
 
 
-cdef inline void washout_step(Washout* w, const Motion* motion, Cue* cue) noexcept nogil:
+cdef inline void washout_step(
+    const WashoutCoeffs* coeffs, WashoutState* state, const Motion* motion, Cue* cue
+) noexcept nogil:
     """Do one tick; leaves cue.time alone."""
-    mc_washout_step(w, <const double*>motion, <double*>cue)
+    mc_washout_step(coeffs, state, <const double*>motion, <double*>cue)
     cue.speed = motion.speed
     cue.engine_speed = motion.engine_speed
 
 
 cdef class ClassicalWashout(Algorithm):
-    cdef Washout washout
+    cdef WashoutCoeffs coeffs
+    cdef WashoutState state

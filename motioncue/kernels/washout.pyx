@@ -1,43 +1,41 @@
-"""The classical washout as an algorithm: owns its memory, takes its settings; the step is in the pxd."""
+"""The classical washout as an algorithm: its settings become coefficients; the step is in the pxd."""
 
-from libc.math cimport M_PI
+from libc.math cimport INFINITY, M_PI
 from libc.string cimport memset
 
-from motioncue.kernels.algorithm cimport Calls
-from motioncue.kernels.lanes cimport chosen
+from motioncue.kernels.algorithm cimport Lanes, structure_number
 from motioncue.kernels.filters cimport first_order, first_order_as_second, second_order
+from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.rotation cimport turn
 
 from motioncue.motion import GRAVITY
 
 __all__ = ["ClassicalWashout"]
 
-
-cdef void step(void* memory, const Motion* motion, Cue* cue) noexcept nogil:
-    washout_step(<Washout*>memory, motion, cue)
+cdef double DEGREE = M_PI / 180.0
 
 
-cdef void reset(void* memory) noexcept nogil:
-    cdef Washout* w = <Washout*>memory
+cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
+    washout_step(<const WashoutCoeffs*>coeffs, <WashoutState*>state, motion, cue)
+
+
+cdef void reset(void* state) noexcept nogil:
+    cdef WashoutState* s = <WashoutState*>state
     cdef int i
+    memset(s, 0, sizeof(WashoutState))
     for i in range(3):
-        w.translation[i].outer_state = w.rotation[i].outer_state = 0.0
-        w.translation[i].state.v = w.translation[i].state.x = 0.0
-        w.rotation[i].state.v = w.rotation[i].state.x = 0.0
-    for i in range(2):
-        w.tilt[i].state.v = w.tilt[i].state.x = w.tilt[i].angle = 0.0
-    for i in range(3):
-        turn(&w.platform[i], 0.0)
-    w.primed = 0.0
+        turn(&s.platform[i], 0.0)
 
 
-cdef void set_axis(HighPassAxis* axis, dict design, double dt):
-    cdef int order = design["order"]
-    cdef double omega = 2.0 * M_PI * design["cutoff_hz"]
-    axis.gain = design["gain"]
-    axis.limit = design["limit"]
-    axis.outer = first_order(2.0 * M_PI * design["break_hz"] if order == 3 else 0.0, dt)
-    axis.inner = first_order_as_second(omega, dt) if order == 1 else second_order(omega, design["damping"], dt)
+cdef HighPassAxis axis_of(settings, limit, double dt):
+    """Return the coefficients of a high-passed axis; `limit` is that of the scaled input, None if there is none."""
+    cdef HighPassAxis axis
+    cdef double omega = 2.0 * M_PI * settings.cutoff_hz
+    axis.gain = settings.gain
+    axis.limit = INFINITY if limit is None else limit
+    axis.outer = first_order(2.0 * M_PI * settings.break_hz if settings.order == 3 else 0.0, dt)
+    axis.inner = first_order_as_second(omega, dt) if settings.order == 1 else second_order(omega, settings.damping, dt)
+    return axis
 
 
 cdef class ClassicalWashout(Algorithm):
@@ -45,14 +43,10 @@ cdef class ClassicalWashout(Algorithm):
 
     Parameters
     ----------
-    translation : sequence of 3 dicts
-        Surge, sway, heave: gain, limit [m/s^2], order (1 to 3), cutoff_hz, damping, break_hz.
-    rotation : sequence of 3 dicts
-        Roll, pitch, yaw: the same, with limit in rad/s.
-    tilt : sequence of 2 dicts
-        Of surge and of sway: cutoff_hz, damping, rate_limit [rad/s].
+    settings : Classical
+        The ``cueing`` table of a profile; it is checked by `motioncue.cueing.classical.design`, not here.
     rate_hz : float
-        Ticks a second.
+        Ticks a second [Hz].
 
     Notes
     -----
@@ -62,21 +56,37 @@ cdef class ClassicalWashout(Algorithm):
     cue are the specific force in platform axes less its value at rest, so for one translational axis alone they are
     K [HP(s) + LP(s)] of the input while the tilt rate is not limited.
 
-    The settings are checked where they are designed (`motioncue.cueing.classical.design`), not here.
+    The state keeps its meaning under other settings as long as every axis keeps its order.
     Real time: a step does not allocate, needs no GIL and cannot fail.  Latency: none beyond the filters' own phase.
     """
 
-    def __init__(self, translation, rotation, tilt, double rate_hz):
+    def __init__(self, settings, double rate_hz):
         cdef double dt = 1.0 / rate_hz
+        cdef Machine machine = chosen()
         cdef int i
-        memset(&self.washout, 0, sizeof(Washout))
+        translation = settings.surge, settings.sway, settings.heave
+        rotation = settings.roll, settings.pitch, settings.yaw
+        tilt = settings.tilt
         for i in range(3):
-            set_axis(&self.washout.translation[i], translation[i], dt)
-            set_axis(&self.washout.rotation[i], rotation[i], dt)
-        for i in range(2):
-            self.washout.tilt[i].low_pass = second_order(2.0 * M_PI * tilt[i]["cutoff_hz"], tilt[i]["damping"], dt)
-            self.washout.tilt[i].step_limit = tilt[i]["rate_limit"] * dt
-        self.washout.gravity = GRAVITY
-        self.washout.ticks_per_second = rate_hz
-        self.calls = Calls(step, reset, &self.washout, chosen().run, &self.washout.platform[0])
+            self.coeffs.translation[i] = axis_of(translation[i], translation[i].limit_m_s2, dt)
+            limit = rotation[i].limit_deg_s
+            self.coeffs.rotation[i] = axis_of(rotation[i], None if limit is None else limit * DEGREE, dt)
+        for i, cutoff_hz in enumerate((tilt.surge_cutoff_hz, tilt.sway_cutoff_hz)):
+            self.coeffs.tilt[i].low_pass = second_order(2.0 * M_PI * cutoff_hz, tilt.damping, dt)
+            self.coeffs.tilt[i].step_limit = (
+                INFINITY if tilt.rate_limit_deg_s is None else tilt.rate_limit_deg_s * DEGREE * dt
+            )
+        self.coeffs.gravity = GRAVITY
+        self.coeffs.ticks_per_second = rate_hz
+        self.calls.step = step
+        self.calls.reset = reset
+        self.calls.run = machine.run
+        self.calls.coeffs = &self.coeffs
+        self.calls.state = &self.state
+        self.calls.state_bytes = sizeof(WashoutState)
+        self.calls.structure = structure_number(("classical", *(axis.order for axis in translation + rotation)))
+        self.calls.attitude = &self.state.platform[0]
+        self.lanes = Lanes(
+            machine.lanes, sizeof(WashoutCoeffs) // sizeof(double), sizeof(WashoutState) // sizeof(double), machine.tick
+        )
         self.reset()

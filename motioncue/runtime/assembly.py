@@ -1,6 +1,5 @@
 """What a profile is made into: checked, and taken to the parts that loops are built of."""
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from motioncue.explain import explain
 from motioncue.intake.intake import Intake
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, parse_profile, profile_text
 from motioncue.protocols import custom
@@ -106,6 +106,24 @@ def algorithm_of(profile: Profile) -> Algorithm:
     return cueing.design(profile.cueing, 1e9 / period_ns_of(profile))
 
 
+def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
+    """Return what the ticks use of a profile; what is as it was in the settings `before` is theirs."""
+    algorithm, limits = None, None
+    if before is not None and before.profile.cueing == profile.cueing:
+        algorithm = before.algorithm
+    if before is not None and before.profile.limits == profile.limits:
+        limits = before.limits
+    return Settings(
+        algorithm or algorithm_of(profile),
+        limits or limits_of(profile),
+        period_ns=period_ns_of(profile),
+        bridge=profile.source.bridge,
+        hold_s=profile.supervisor.hold_s,
+        fade_s=profile.supervisor.fade_s,
+        profile=profile,
+    )
+
+
 def cue(
     profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None
 ) -> npt.NDArray[np.void]:
@@ -152,7 +170,7 @@ def cue(
 
 def limits_of(profile: Profile) -> CueLimits:
     limits = CueLimits()
-    for channel, (value, rate, acceleration, jerk) in profile.limits.bounds().items():
+    for channel, (value, rate, acceleration, jerk) in profile.bounds().items():
         assert value is not None
         limits.add(channel, value, rate, acceleration, jerk, dt=period_ns_of(profile) * 1e-9)
     return limits
@@ -160,14 +178,8 @@ def limits_of(profile: Profile) -> CueLimits:
 
 def session_of(profile: Profile) -> Intake:
     """Return the source's side that the profile describes."""
-    source, watch = profile.source, profile.supervisor
+    source = profile.source
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
     session: Intake = protocols.source(source.system).session(options_of(profile), source.head_m, derivation)
-    session.watch(
-        acceleration=watch.max_acceleration_m_s2,
-        rate=math.radians(watch.max_rate_deg_s),
-        frozen_s=watch.frozen_s,
-        slack_s=watch.jitter_s,
-        frame_jump_s=watch.frame_jump_s,
-    )
+    session.watch(profile.watch)
     return session

@@ -7,7 +7,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from motioncue.kernels.records cimport Cue, Motion
-from motioncue.kernels.stepper cimport Cueing, Stepper, cueing_reset, cueing_step
+from motioncue.kernels.stepper cimport Stepper, cueing_reset, cueing_step
+from motioncue.kernels.tuning cimport CueingState
 
 from motioncue.runtime.embedding import bind
 
@@ -31,12 +32,13 @@ cdef extern from "motioncue/motioncue.h" nogil:
         int (*step)(motioncue_stepper*, const motioncue_motion*, motioncue_cue*) noexcept nogil
         void (*reset)(motioncue_stepper*) noexcept nogil
         void (*destroy)(motioncue_stepper*) noexcept nogil
+        int (*retune)(motioncue_stepper*, const char*, char*, size_t) noexcept nogil
 
 
 ctypedef struct Handle:     # what a motioncue_stepper* points to
-    Cueing cueing
+    CueingState* cueing
     int64_t period_ns
-    PyObject* owner         # of what `cueing` points to
+    PyObject* stepper       # owns what `cueing` points to
 
 
 cdef Handle* made(const char* profile, double rate_hz) except NULL:
@@ -53,15 +55,19 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
     return handle
 
 
+cdef void explain(problem, char* error, size_t size) noexcept:
+    """Put the reason of a refusal where C wants it, cut to whole characters that fit."""
+    cdef bytes text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
+    if size > 0:
+        text = text[: size - 1].decode("utf-8", "ignore").encode()
+        memcpy(error, <const char*>text, len(text) + 1)
+
+
 cdef motioncue_stepper* create(const char* profile, double rate_hz, char* error, size_t size) noexcept with gil:
-    cdef bytes text
     try:
         return <motioncue_stepper*>made(profile, rate_hz)
     except BaseException as problem:    # C has nowhere else to put it
-        text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
-    if size > 0:
-        text = text[: size - 1].decode("utf-8", "ignore").encode()      # whole characters
-        memcpy(error, <const char*>text, len(text) + 1)
+        explain(problem, error, size)
     return NULL
 
 
@@ -70,24 +76,34 @@ cdef int64_t period_ns(const motioncue_stepper* stepper) noexcept nogil:
 
 
 cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motioncue_cue* cue) noexcept nogil:
-    return cueing_step(&(<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
+    return cueing_step((<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
 
 
 cdef void reset(motioncue_stepper* stepper) noexcept nogil:
-    cueing_reset(&(<const Handle*>stepper).cueing)
+    cueing_reset((<const Handle*>stepper).cueing)
 
 
 cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
     cdef Handle* handle = <Handle*>stepper
     if handle != NULL:
-        Py_DECREF(<object>handle.owner)
+        Py_DECREF(<object>handle.stepper)
         free(handle)
 
 
+cdef int retune(motioncue_stepper* stepper, const char* change, char* error, size_t size) noexcept with gil:
+    try:
+        if change == NULL:
+            raise ValueError("change: found NULL, allowed is KEY=VALUE, or a profile's name or path")
+        (<Stepper>(<Handle*>stepper).stepper).retune((<bytes>change).decode())
+        return 1
+    except BaseException as problem:
+        explain(problem, error, size)
+    return 0
+
+
 cdef motioncue_api table = motioncue_api(
-    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy
+    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune
 )
 
-assert sizeof(motioncue_motion) == sizeof(Motion) and sizeof(motioncue_cue) == sizeof(Cue)
 
 _capi = PyCapsule_New(&table, "motioncue._capi", NULL)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from motioncue import protocols
-from motioncue.errors import PacketError
+from motioncue.kernels.ring import RecordRing
 from motioncue.runtime.engine import MESSAGES
+from motioncue.runtime.journal import Journal
 from motioncue.runtime.reception import Reception, check_endpoints
 
 __all__ = ["Driver"]
@@ -40,6 +41,7 @@ class Driver:
         check_endpoints(module, urls)
         self.system, self.urls = system, urls
         self._session = module.session(module.Options())
+        self._journal = Journal()
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
 
@@ -59,33 +61,17 @@ class Driver:
         self._thread.join()
         self._receiver.close()
         self.poll()
+        self._journal.tell(end=True)
 
-    def record(self, room: int) -> None:
-        """Keep the packages that come, until so many bytes are full; call it before entering.
+    def record(self, ring: RecordRing) -> None:
+        """Put packages, frames and events into a ring as they come; call it before entering.
 
         Parameters
         ----------
-        room : int
-            For packages and 16 bytes more for each [bytes].
+        ring : RecordRing
+            Taken from by whoever keeps them.
         """
-        self._session.record(room)
-
-    def recorded(self) -> list[bytes]:
-        """Return the packages kept so far, without what is none of the simulator's."""
-        identify = protocols.source(self.system).identify
-        packages = []
-        for _, package in self._session.recorded():
-            try:
-                identify(package)
-            except PacketError:
-                continue
-            packages.append(package)
-        return packages
-
-    @property
-    def unrecorded(self) -> int:
-        """How many packages came after the room for them was full."""
-        return int(self._session.unrecorded)
+        self._session.record(ring)
 
     def poll(self) -> Any:
         """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.
@@ -94,7 +80,8 @@ class Driver:
         """
         for _, reason, detail in self._session.events():
             level, text = MESSAGES[reason]
-            log.log(level, "%s: %s", self.system, text.format(detail))
+            self._journal.say(reason, level, f"{self.system}: {text.format(detail)}")
+        self._journal.tell()
         motion = self._session.newest()
         if motion is not None:
             self._motion = motion

@@ -5,29 +5,35 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.bridge cimport BridgeState, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
-from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
-from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
-from motioncue.kernels.records cimport Actuation, Cue, Publication, Tick
+from motioncue.kernels.limiter cimport at_neutral, lean_cue
+from motioncue.kernels.reasons cimport RETUNED
+from motioncue.kernels.records cimport (
+    CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    tick_write,
+)
+from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
-    Event, Events, Slot, event_read, event_write, mc_count, mc_load, mc_store, slot_clear, slot_read, slot_write,
+    Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.kernels.supervisor cimport (
-    ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
-    RUNNING, Step, Supervisor, supervise,
+    ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
+    OPERATOR_WANTS_PARK, RUNNING, Step, Supervisor, supervise,
 )
-from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
+from motioncue.kernels.tuning cimport (
+    Cueing, CueingState, Settings, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
+)
+from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
 
 import numpy as np
 
-from motioncue.kernels.bridge import KINDS
 from motioncue.kernels.clock import prepare_thread
 from motioncue.kernels.reasons import NAMES
 from motioncue.kernels.supervisor import State
@@ -38,9 +44,6 @@ __all__ = ["Emitter"]
 cdef enum:
     OUTPUTS = 16
     PACKET_BYTES = 512
-    CHANNELS = 14           # doubles of a cue, its time left out
-    ROLL = 3
-    YAW = 5
 
 
 ctypedef struct Sink:
@@ -52,21 +55,19 @@ ctypedef struct Sink:
     uint8_t packet[PACKET_BYTES]
     int size
     SealState* seal         # NULL if the packet has neither count nor checksum
+    int64_t sent
+    int64_t unheard         # of those, as far as the system says so: nobody listened at the address
+    int64_t refused         # by the system
+    int64_t error           # the newest number that it gave as the reason; 0 before any
 
 
 ctypedef struct Counts:
-    int64_t ticks           # sent
+    int64_t ticks
+    int64_t packets         # ticks of which at least one output's packet was sent
     int64_t skipped
-    int64_t datagrams       # of all outputs
-    int64_t send_errors
     int64_t not_finite
     int64_t first           # [ns] when the first was sent
     int64_t last
-
-
-ctypedef struct Splice:     # joins the cue to what it was before a gap
-    double offsets[CHANNELS]
-    double position         # 0 to 1; 1 is done
 
 
 cdef inline void blend(double* channels, double weight) noexcept nogil:
@@ -77,25 +78,17 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
             channels[i] *= weight
 
 
-cdef inline void join(
-    Splice* s, bint begin, const double* before, const double* earlier, double* channels, double pace
-) noexcept nogil:
-    """Begin where the last two ticks were heading, and let the difference vanish as a fade does."""
-    cdef double left
-    cdef int i
-    if begin:
-        for i in range(CHANNELS):
-            s.offsets[i] = before[i] + (before[i] - earlier[i]) - channels[i]
-            if s.offsets[i] != s.offsets[i]:
-                s.offsets[i] = 0.0          # absent channels have no difference
-        s.offsets[ROLL] = remainder(s.offsets[ROLL], 2.0 * M_PI)
-        s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
-        s.position = 0.0
-    if s.position < 1.0:
-        left = 1.0 - smooth(s.position)
-        for i in range(CHANNELS):
-            channels[i] += left * s.offsets[i]
-        s.position += pace
+cdef inline bint send(Sink* s) noexcept nogil:
+    """Send the output's packet; say whether it left."""
+    cdef int done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
+    if done < 0:
+        mc_store(&s.error, -done)
+        mc_count(&s.refused, 1)
+        return False
+    mc_count(&s.sent, 1)
+    if done == MC_UNHEARD:
+        mc_count(&s.unheard, 1)
+    return True
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
@@ -113,18 +106,10 @@ cdef class Emitter:
     ----------
     intake : Intake
         Where the newest motion comes from.
-    algorithm : Algorithm
-        Designed for `period_ns`.
+    settings : Settings
+        The first ones; `retune` takes others.  Their period is that of the grid.
     clock : Clock
         The grid's time.
-    period_ns : int
-        Of the grid [ns].
-    limits : CueLimits, optional
-        What is sent keeps them.
-    bridge : {"hold", "linear", "predict"}
-        What a tick makes of the frames before it; see `motioncue.kernels.bridge.Bridge`.
-    hold_s, fade_s : float
-        How long a motion is held when no newer one comes, and how long the fade takes after that [s].
     trace : int
         How many ticks to keep, from the first on.
 
@@ -134,10 +119,12 @@ cdef class Emitter:
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
 
-    cdef object _alive          # the objects that own what the next three point to
-    cdef Slot* _input           # of Motion: receiver to emitter
-    cdef Calls _calls
+    cdef object _alive          # the objects that own what the next two point to
+    cdef PublicationSlot* _input    # receiver to emitter
     cdef Time _time
+    cdef Cueing _cueing         # owns
+    cdef CueingState* _cued
+    cdef int64_t _number        # of the settings in force
     cdef Sink _sinks[OUTPUTS]
     cdef int _sink_count
     cdef list _owned
@@ -146,20 +133,18 @@ cdef class Emitter:
     cdef int64_t _index         # of the next tick
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # from frames to ticks
-    cdef Splice _splice
     cdef Cue _good              # the last one that was all numbers, before the fade
-    cdef Cue _earlier           # of the tick before the last
     cdef Cue _joined            # of the last tick, before the fade and the limits
-    cdef LimitSet* _limits
     cdef Tick _tick
     cdef Actuation _actuation
-    cdef Slot _newest           # of Tick: emitter to viewer
+    cdef TickSlot _newest       # emitter to viewer
     cdef Tick _viewed
     cdef Counts _counts
     cdef Histogram* _lateness
     cdef Tick[::1] _trace
     cdef object _trace_array
     cdef int64_t _traced
+    cdef Ring* _ring            # every tick goes there too; NULL if nobody records
     cdef Events _transitions
     cdef Event _transition
     cdef int64_t _wanted        # by the operator
@@ -178,29 +163,20 @@ cdef class Emitter:
     def __init__(
         self,
         Intake intake not None,
-        Algorithm algorithm not None,
+        Settings settings not None,
         Clock clock not None,
         *,
-        int64_t period_ns,
-        CueLimits limits=None,
-        str bridge="hold",
-        double hold_s=0.1,
-        double fade_s=1.0,
         Py_ssize_t trace=0,
     ):
-        limits = CueLimits() if limits is None else limits
-        self._alive = (intake, algorithm, clock, limits)
-        self._limits = &limits.set
+        self._alive = (intake, clock)
+        self._cueing = Cueing(settings)
+        self._cued = &self._cueing.state
         self._input = &intake.intake.newest
-        self._calls = algorithm.calls
         self._time = clock.calls
-        self._period = period_ns
-        self._supervisor.hold = <int64_t>(hold_s * 1e9)
-        self._supervisor.fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
-        self._bridge.kind = KINDS[bridge]
-        self._splice.position = 1.0
+        self._period = settings.period_ns
+        self.adopt()
         self._owned = []
-        slot_clear(&self._newest)
+        tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
         self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
@@ -241,6 +217,22 @@ cdef class Emitter:
         self._owned.append((sock, table, seal_with))
         self._sink_count += 1
 
+    cdef void adopt(self) noexcept nogil:
+        """Have the supervisor and the bridge use the settings in force."""
+        self._number = self._cued.now.number
+        self._supervisor.hold = self._cued.now.hold
+        self._supervisor.fade.pace = self._cued.now.pace
+        bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period)
+
+    cdef void adopt_new(self) noexcept nogil:
+        """Use settings that have come into force since the last tick, and say so."""
+        cdef Step step
+        self.adopt()
+        step.before = self._supervisor.state
+        step.reason = RETUNED
+        step.value = step.limit = <double>mc_load(&self._cued.changes)
+        self.report(&step)
+
     cdef void tick(self) noexcept nogil:
         """Everything that happens at a deadline."""
         cdef const Time* clock = &self._time
@@ -249,25 +241,32 @@ cdef class Emitter:
         cdef Sink* sink
         cdef Step step
         cdef int64_t now
+        cdef bint left = False
         cdef int i
 
-        if slot_read(self._input, &s.input, sizeof(Publication)):
+        cueing_take(self._cued)
+        if self._number != self._cued.now.number:
+            self.adopt_new()
+        if publication_read(self._input, &s.input):
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
-        s.still = at_neutral(self._limits)
-        s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
-        self._engages_seen = mc_load(&self._engages)
+        s.still = at_neutral(self._cued.now.limits)
+        t.operation = s.wanted
+        if mc_load(&self._engages) != self._engages_seen:
+            self._engages_seen = mc_load(&self._engages)
+            s.reset = True
+            t.operation += ENGAGED_NOW
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
         bridge_step(
-            &self._bridge, &s.motion, s.state == ENGAGING or s.state == RUNNING, step.begin or step.splice, self._deadline
+            &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
         self.shape(&step)
 
         t.cue = self._actuation.cue
         t.cue.time = self._actuation.cue.time = self._deadline
-        up_vector(self._calls.attitude, t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
+        up_vector(self._cued.now.algorithm.attitude, t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
 
         for i in range(self._sink_count):
             sink = &self._sinks[i]
@@ -278,63 +277,61 @@ cdef class Emitter:
             clock.sleep_until(clock.memory, self._deadline)
         now = clock.now(clock.memory)
         for i in range(self._sink_count):
-            sink = &self._sinks[i]
-            if mc_send_to(sink.fd, sink.packet, sink.size, sink.address, sink.address_size) == 0:
-                mc_count(&self._counts.datagrams, 1)
-            else:
-                mc_count(&self._counts.send_errors, 1)
+            left = send(&self._sinks[i]) or left
+        if left:
+            mc_count(&self._counts.packets, 1)
 
         t.index = self._index
         t.deadline = self._deadline
         t.lateness = now - self._deadline
         t.state = s.state
+        t.frames = s.input.count
+        t.settings = self._cued.next.number if self._cued.overlap else self._number
         t.weight = step.weight
         t.motion = self._bridge.motion
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
-        """Make the cue of this tick: algorithm, fade, splice, limits."""
-        cdef const Calls* algorithm = &self._calls
+        """Make the cue of this tick: algorithm, fade, limits."""
         cdef Supervisor* s = &self._supervisor
         cdef Cue* cue = &self._actuation.cue
         cdef double* channels = <double*>cue
         if step.begin:
-            algorithm.reset(algorithm.memory)           # from rest, with no memory of an older drive
+            cueing_begin(self._cued)                    # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
-            self._splice.position = 1.0
         if s.fade.position > 0.0:
-            if s.state != FAULT:
-                algorithm.step(algorithm.memory, &self._bridge.motion, cue)
+            if s.state == FAULT:
+                cueing_rest(self._cued)
+            else:
+                cueing_run(self._cued, &self._bridge.motion, cue)
                 if finite(cue):
                     self._good = cue[0]
                 elif not s.faulted:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
+            lean_cue(self._cued.now.limits, channels)   # before the fade: half a roll of pi is a right angle, half its lean is 0
             if step.weight != 1.0 and not step.begin:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
                 cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
-            # Joined first, so that an unfinished difference fades with the rest.
-            join(
-                &self._splice, step.splice, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace
-            )
-            self._earlier = self._joined
             self._joined = cue[0]
             blend(channels, step.weight)
         else:
+            cueing_rest(self._cued)
             memset(cue, 0, sizeof(Cue))
             cue.speed = 0.0 * s.motion.speed            # absent stays absent
             cue.engine_speed = 0.0 * s.motion.engine_speed
-            self._splice.position = 1.0
-        limit_cue(self._limits, channels)
+        cueing_limit(self._cued, cue)
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
             self._deadline, step.reason, 0, step.before, self._supervisor.state, step.value, step.limit
         )
         event_write(&self._transitions, &self._transition)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TRANSITION, self._deadline, &self._transition, sizeof(Event))
 
     cdef void account(self, int64_t now) noexcept nogil:
         """Count and publish the tick that has just been sent."""
@@ -343,7 +340,9 @@ cdef class Emitter:
             mc_store(&self._counts.first, now)
         mc_store(&self._counts.last, now)
         mc_count(&self._counts.ticks, 1)
-        slot_write(&self._newest, &self._tick, sizeof(Tick))
+        tick_write(&self._newest, &self._tick)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TICK, self._deadline, &self._tick, sizeof(Tick))
         if self._traced < self._trace.shape[0]:
             self._trace[self._traced] = self._tick
             mc_store(&self._traced, self._traced + 1)
@@ -369,9 +368,50 @@ cdef class Emitter:
             ticks -= 1
             if mc_load(&self._stopping) and (
                 self._supervisor.state == OFFLINE
-                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and at_neutral(self._limits))
+                or (
+                    self._supervisor.state == FAULT
+                    and self._supervisor.fade.position == 0.0
+                    and at_neutral(self._cued.now.limits)
+                )
             ):
                 break
+        mc_restore_fpu(fpu)
+
+    def record(self, RecordRing ring not None):
+        """Put every tick and every change of state into a ring; call it before `run`.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            Its writer's side belongs to the thread that ticks.
+        """
+        self._owned.append(ring)
+        self._ring = &ring.ring
+
+    def replay_tick(self, int64_t index, int64_t deadline_ns, int64_t operation):
+        """Do one tick that has been recorded, with what the operator wanted then.
+
+        Parameters
+        ----------
+        index : int
+            Of the tick.
+        deadline_ns : int
+            Of the tick [ns].
+        operation : int
+            As in the recorded tick.
+        """
+        mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
+        if not self._stopping:
+            mc_store(&self._wanted, operation % ENGAGED_NOW)
+        if operation >= ENGAGED_NOW:
+            mc_count(&self._engages, 1)
+        self._index, self._deadline = index, deadline_ns
+        with nogil:
+            self.replayed()
+
+    cdef void replayed(self) noexcept nogil:
+        cdef uint64_t fpu = mc_flush_denormals()
+        self.tick()
         mc_restore_fpu(fpu)
 
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
@@ -401,7 +441,32 @@ cdef class Emitter:
         lock_memory : bool
             Keep the memory that the process has now from being paged out.
         """
-        return {**self._alive[2].granted, **prepare_thread(core, lock_memory)}
+        return {**self._alive[1].granted, **prepare_thread(core, lock_memory)}
+
+    def retune(self, Settings settings not None):
+        """Have the ticks take other settings, from the next one on.
+
+        Parameters
+        ----------
+        settings : Settings
+            For the same period; given to nobody else.
+
+        Raises
+        ------
+        ValueError
+            If they are for another period.
+
+        Notes
+        -----
+        What is sent has no step.  Three ticks after the one that takes them the settings are in force; a change of
+        reason ``retuned`` is among the `transitions` then.
+        """
+        self._cueing.post(settings)
+
+    @property
+    def settings(self):
+        """The settings in force."""
+        return self._cueing.settings
 
     def engage(self):
         """Follow the input; after a fault, allow it again."""
@@ -453,7 +518,7 @@ cdef class Emitter:
 
     def newest(self):
         """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
-        slot_read(&self._newest, &self._viewed, sizeof(Tick))
+        tick_read(&self._newest, &self._viewed)
         out = np.zeros(1, dtype=TICK_DTYPE)
         cdef Tick[::1] view = out
         view[0] = self._viewed
@@ -464,16 +529,45 @@ cdef class Emitter:
         """Every tick so far, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
 
+    def outputs(self):
+        """Return what became of each output's packets, in the order of `add_output`.
+
+        Returns
+        -------
+        list of dict
+            ``sent``; ``unheard``: of those, how many nobody listened to, as far as the system says so; ``refused`` by
+            the system, and ``error``, the newest number that it gave as the reason, 0 before any.
+        """
+        cdef const Sink* sink
+        cdef int i
+        out = []
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            out.append({
+                "sent": mc_load(&sink.sent),
+                "unheard": mc_load(&sink.unheard),
+                "refused": mc_load(&sink.refused),
+                "error": mc_load(&sink.error),
+            })
+        return out
+
     def counts(self):
-        """Return the counters: ticks, skipped, datagrams, send_errors, not_finite, and the measured rate [Hz]."""
+        """Return the counters, and the measured rate of the ticks [Hz].
+
+        ``packets`` are the ticks of which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
+        sums over the outputs; ``retunes`` says how often settings have changed.
+        """
+        outputs = self.outputs()
         cdef int64_t ticks = mc_load(&self._counts.ticks)
         cdef int64_t span = mc_load(&self._counts.last) - mc_load(&self._counts.first)
         return {
             "ticks": ticks,
+            "packets": mc_load(&self._counts.packets),
             "skipped": mc_load(&self._counts.skipped),
-            "datagrams": mc_load(&self._counts.datagrams),
-            "send_errors": mc_load(&self._counts.send_errors),
+            "datagrams": sum(output["sent"] for output in outputs),
+            "send_errors": sum(output["refused"] for output in outputs),
             "not_finite": mc_load(&self._counts.not_finite),
+            "retunes": mc_load(&self._cued.changes),
             "first_ns": mc_load(&self._counts.first),
             "rate_hz": (ticks - 1) * 1e9 / span if span > 0 else 0.0,
         }

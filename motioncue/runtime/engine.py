@@ -1,37 +1,46 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
+import sys
 import threading
+import time
 from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
-from motioncue.profile import Profile
+from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
+from motioncue.kernels.ring import RecordRing
+from motioncue.kernels.tuning import Settings
+from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
-    algorithm_of,
     check,
-    limits_of,
     load_profile,
-    period_ns_of,
     session_of,
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
-from motioncue.transports.udp import open_sender
+from motioncue.runtime.tuning import Change, Tuner
+from motioncue.transports.udp import error_text, open_sender, tell_unheard
+
+if TYPE_CHECKING:
+    from motioncue.recording.recorder import Recorder
 
 __all__ = ["Engine"]
 
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
+SHOWN = 5  # changed settings in one line of the log
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
 
 class Pipeline:
@@ -48,28 +57,46 @@ class Pipeline:
     """
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
-        source = profile.source
+        self._tuner = Tuner(profile)
         self.session = session_of(profile)
-        self._limits = limits_of(profile)
+        self.recorder: Recorder | None = None
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
-        self.emitter = Emitter(
-            self.session,
-            algorithm_of(profile),
-            clock,
-            period_ns=period_ns_of(profile),
-            limits=self._limits,
-            bridge=source.bridge,
-            hold_s=source.hold_s,
-            fade_s=source.fade_s,
-            trace=trace,
-        )
+        self.emitter = Emitter(self.session, self._tuner.settings, clock, trace=trace)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings the ticks use."""
+        profile: Profile = self.emitter.settings.profile
+        return profile
+
+    def retune(self, change: Change) -> None:
+        """Change settings while it runs; see `Engine.retune`."""
+        self._tuner(change, self._post)
+
+    def _post(self, settings: Settings) -> None:
+        """Leave settings for both loops; called by one thread at a time."""
+        profile: Profile = settings.profile
+        self.emitter.retune(settings)
+        self.session.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
+        if self.recorder is not None:
+            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
+
+    def record(self, record: Record, about: dict[str, str]) -> "Recorder":
+        """Have both loops recorded; return the recorder, to be entered before they begin."""
+        from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
+
+        ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
+        self.emitter.record(ticks)
+        self.session.record(source)
+        self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
+        return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
+        """Return the changes of state and settings after the first `known`, as far as kept, and how many there were."""
         with self._collecting:
-            new = self.emitter.transitions()
+            new = _gathered(self.emitter.transitions())
             self._moves.extend(new)
             self._collected += len(new)
             missing = min(self._collected - known, len(self._moves))
@@ -82,7 +109,7 @@ class Pipeline:
         counts = self.emitter.counts()
         return {
             "frames_received": self.session.accepted,
-            "packets_sent": counts["ticks"],
+            "packets_sent": counts["packets"],
             "rate_hz": counts["rate_hz"],
             "skipped": counts["skipped"],
             "rejected": self.session.rejected,
@@ -95,13 +122,20 @@ class Pipeline:
             "replies_lost": self.session.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
+            "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
             "state": self.emitter.state,
+            "retunes": counts["retunes"],
             "transitions": [
-                {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
+                {
+                    "t": (move["time"] - began) * 1e-9,
+                    **{key: move[key] for key in ("from", "to", "reason", "count") if key in move},
+                }
                 for move in moves
             ],
             "events": self.session.discontinuities,
-            "limited": self._limits.shares(),
+            "limits": self.profile.bounds() or "none",
+            "limited": self.emitter.settings.limits.shares(),
+            **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }
 
 
@@ -114,11 +148,13 @@ class Engine:
         A profile, or what `load_profile` takes.
     trace : int
         How many ticks to keep for `trace`, from the first on.
+    record : Record, str or Path, optional
+        What is recorded, and where; ``[record]`` of the profile if not given.
 
     Raises
     ------
     ConfigError
-        If the profile is refused.
+        If the profile is refused; when entered: if the recording cannot be made.
     EndpointError
         When entered: if the source's endpoint is in use or not to be had.
 
@@ -134,17 +170,25 @@ class Engine:
     ...     print(engine.stats())
     """
 
-    def __init__(self, profile: Profile | str | Path, *, trace: int = 0) -> None:
+    def __init__(
+        self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
+    ) -> None:
         if isinstance(profile, Profile):
             check(profile)
         else:
             profile = load_profile(profile)
-        self.profile = profile
         self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._logged = 0  # changes of state
+        self._lost = 0  # events
+        self._journal = Journal()
+        self._endpoints: list[str] = []  # of what is sent
+        self._logged_profile = profile
         self._granted: dict[str, bool] = {}
+        if record is not None and not isinstance(record, Record):
+            record = Record(file=str(record))
+        self._record = profile.record if record is None else record
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -169,12 +213,20 @@ class Engine:
                 for name, (url, encoding) in streams_of(output).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
+                    tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((sender, address, *encoding))
-            for each in senders:
+                    senders.append((url, (sender, address, *encoding)))
+            for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
+                self._endpoints.append(url)
+            self._outputs = Outputs(self._journal, self._endpoints)
+            if self._record is not None:
+                opened.enter_context(self._pipeline.record(self._record, {}))
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
+        self._warn_of_what_is_free()
+        if self._receiver.held:
+            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -187,6 +239,14 @@ class Engine:
             raise
         return self
 
+    def _warn_of_what_is_free(self) -> None:
+        """Say which channels the profile does not bound."""
+        free = [name.replace("_", " ") for name in self.profile.free]
+        if self.profile.limits == "none":
+            log.warning('limits = "none": nothing bounds what the platform is asked to do')
+        elif free:
+            log.warning("limits: %s: not bounded", ", ".join(free))
+
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
         self._receiver.run()
@@ -195,6 +255,8 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if sys.platform == "win32":  # where a machine that nobody touches goes to sleep
+                granted["machine_awake"] = held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
             self._granted |= granted
@@ -203,18 +265,90 @@ class Engine:
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):
             self._log_events()
+            self._journal.tell()
         self._log_events()
+        self._journal.tell(end=True)
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES[reason]
-            log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+        before, self._lost = self._lost, self._pipeline.session.events_lost
+        if self._lost > before:
+            self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
+            if move["to"] == "FAULT":
+                self.keep()
+            if move["reason"] == "retuned":
+                self._log_retuned()
+                continue
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
-            log.log(level, "%s to %s: %s%s", move["from"].lower(), move["to"].lower(), move["reason"], because)
+            kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
+            self._journal.say(kind, level, f"{kind}{because}")
+        self._outputs.look(self._pipeline.emitter.outputs())
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings the ticks use."""
+        return self._pipeline.profile
+
+    def retune(self, change: Change) -> None:
+        """Change settings while it runs, without a step in what is sent.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides of what
+            was asked for last: ``"cueing.surge.gain=0.4"``, several of these, or a mapping.
+
+        Raises
+        ------
+        ConfigError
+            If a key or value is not allowed, or cannot change while it runs (systems, endpoints, packets, rate,
+            options of the source): names it, what was found and what is allowed.  Then nothing changes.
+
+        Notes
+        -----
+        Everything of ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
+        ``source.head_m``.  It is checked and designed here, in the caller's thread; the loops take it from a mailbox
+        without waiting.  `profile` is the new one once its settings are in force.
+
+        Filters keep their states as long as the structure is the same (each axis its order); otherwise they start
+        from rest.  In either case the cue goes on from where it was, and the difference vanishes within a
+        ``supervisor.fade_s``.  Bounds that what is sent does not keep yet are approached likewise; until then each of
+        value, rate, acceleration and jerk keeps the wider bound, that before or the new one.
+
+        Examples
+        --------
+        >>> engine.retune("cueing.surge.gain=0.4")              # doctest: +SKIP
+        >>> engine.retune({"cueing": {"surge": {"gain": 0.4}}})     # doctest: +SKIP
+        >>> engine.retune("rig.toml")                           # doctest: +SKIP
+        """
+        self._pipeline.retune(change)
+
+    def _log_retuned(self) -> None:
+        """Say which settings have changed since the last time."""
+        old, self._logged_profile = self._logged_profile, self.profile
+        new = differences(old, self._logged_profile)
+        words = [f"{key} {_short(before)} → {_short(after)}" for key, (before, after) in new.items()]
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        if words:
+            self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
+        if self._logged_profile.free != old.free:
+            self._warn_of_what_is_free()
+
+    def keep(self) -> None:
+        """Write what a recording that keeps only the last seconds has in memory; nothing to do for any other."""
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.keep()
+
+    @property
+    def recordings(self) -> list[Path]:
+        """The files that have been recorded so far, the newest last."""
+        return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again."""
@@ -245,11 +379,10 @@ class Engine:
 
     def _end(self) -> None:
         """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
-        for end, thread in zip(
-            (self._pipeline.emitter.stop, self._receiver.stop, self._ended.set), self._threads, strict=False
-        ):
+        ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
+        for (end, patience_s), thread in zip(ends, self._threads, strict=False):
             end()
-            thread.join()
+            thread.join(patience_s)
         self._ended.set()
         self._opened.close()
 
@@ -268,7 +401,11 @@ class Engine:
 
         ``granted`` tells what the system was asked for to be on time: name to whether it was granted.
         """
-        return {**self._pipeline.stats(), "granted": dict(self._granted)}
+        outputs = [
+            {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
+            for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
+        ]
+        return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
@@ -278,6 +415,24 @@ class Engine:
     def trace(self) -> npt.NDArray[np.void]:
         """The first ticks, as many as asked for: ndarray of TICK_DTYPE."""
         return self._pipeline.emitter.trace
+
+
+def _short(value: Any) -> str:
+    """Return a setting as a line of the log shows it."""
+    return f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)
+
+
+def _gathered(moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the changes with those of settings that follow one another made one, which says how many they are."""
+    out: list[dict[str, Any]] = []
+    for move in moves:
+        if move["reason"] != "retuned":
+            out.append(move)
+        elif out and out[-1]["reason"] == "retuned":
+            out[-1]["count"] += 1
+        else:
+            out.append({**move, "count": 1})
+    return out
 
 
 CALM = (
@@ -304,9 +459,11 @@ MESSAGES = {
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
+    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
-        "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",
+        "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
     ),
     "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),

@@ -7,17 +7,17 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
 
-from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
-from motioncue.kernels.limiter cimport CueLimits
 from motioncue.kernels.records cimport Actuation, Publication
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport mc_count
-from motioncue.kernels.stepper cimport Cueing, cueing_reset, cueing_tick
+from motioncue.kernels.stepper cimport cueing_reset, cueing_tick
+from motioncue.kernels.tuning cimport Cueing, CueingState, Settings
 
 __all__ = ["Relay"]
 
@@ -43,15 +43,15 @@ cdef class Relay:
     ----------
     source : Intake
         Takes whole packages, gives motion and replies; nobody else feeds it or asks it for the newest motion.
-    algorithm : Algorithm
-        Designed for the rate of the steps.
-    limits : CueLimits
-        What is asked for keeps them.
+    settings : Settings
+        The first ones.
     packets : mapping of str to (Table, bytes, Seal or None)
         For each packet: its table, compiled for encoding from an actuation, what no row of it fills, and the count and
         the checksum that come last.
     clock : Clock
         Stamps what comes in.
+    tune : callable, optional
+        Takes what `retune` is given, and a function to which it gives the Settings that this means.
 
     Raises
     ------
@@ -67,10 +67,13 @@ cdef class Relay:
 
     Notes
     -----
-    Real time: `step` and `reset` do not allocate and cannot fail.  One thread at a time.
+    Real time: `step` and `reset` do not allocate and cannot fail.  One thread at a time, but for `retune`, which any thread
+    may call.
     """
 
     cdef Cueing _cueing
+    cdef CueingState* _cued
+    cdef object _tune
     cdef IntakeState* _intake
     cdef Time _time
     cdef Actuation _actuation
@@ -83,8 +86,7 @@ cdef class Relay:
     cdef readonly Intake source
 
     def __cinit__(
-        self, Intake source not None, Algorithm algorithm not None, CueLimits limits not None, packets,
-        Clock clock not None,
+        self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None
     ):
         cdef Table table
         cdef uint8_t[::1] view
@@ -103,8 +105,10 @@ cdef class Relay:
             packet.rows, packet.row_count, packet.bytes = table.rows, table.n, &view[0]
             packet.seal = NULL if last is None else &(<Seal?>last).state
             self._packet_count += 1
-        self._alive = (algorithm, limits, clock, *alive)
-        self._cueing = Cueing(algorithm.calls, &limits.set)
+        self._alive = (clock, *alive)
+        self._cueing = Cueing(settings)
+        self._cued = &self._cueing.state
+        self._tune = tune
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
@@ -125,9 +129,9 @@ cdef class Relay:
         self._reply_size = 0
         if size:
             self.take(package, size)
-        if newest.epoch == 0 or not cueing_tick(&self._cueing, &newest.motion, &a.cue):
+        if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &a.cue):
             return False
-        up_vector(self._cueing.algorithm.attitude, a.cue.roll, a.cue.pitch, a.cue.yaw, &a.up_east)
+        up_vector(self._cued.now.algorithm.attitude, a.cue.roll, a.cue.pitch, a.cue.yaw, &a.up_east)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             encode(packet.rows, packet.row_count, <const double*>a, packet.bytes)
@@ -171,4 +175,34 @@ cdef class Relay:
 
     def reset(self):
         """Forget the past: the cueing starts from rest at neutral; for a platform that is there."""
-        cueing_reset(&self._cueing)
+        cueing_reset(self._cued)
+
+    def retune(self, change):
+        """Change settings from the next step on, without a step in what is sent.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or sequence of str
+            A profile; the name or path of one; or overrides of the settings asked for last, as ``"KEY=VALUE"``.
+
+        Raises
+        ------
+        ConfigError
+            If a key or a value is refused, or cannot change while it runs; then nothing changes.
+        TypeError
+            If this relay was made without `tune`.
+        """
+        if self._tune is None:
+            raise TypeError("this relay was not made from a profile: it has nothing to change")
+        self._tune(change, self._post)
+
+    def _post(self, Settings settings not None):
+        """Leave settings for the next step; called by one thread at a time."""
+        profile = settings.profile
+        self._cueing.retune(settings)
+        self.source.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
+
+    @property
+    def profile(self):
+        """The profile whose settings the steps use; None if it was not made from one."""
+        return self._cueing.settings.profile

@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from motioncue.errors import ConfigError
-from motioncue.kernels.rigs import Washouts
-from motioncue.kernels.washout import ClassicalWashout
+from motioncue.kernels.rigs import Batch
 from motioncue.profile import Profile
 from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile
 
 __all__ = ["Rigs"]
 
 
-class Rigs(Washouts):
+class Rigs(Batch):
     """Rigs that are stepped together, each as its own profile says.
 
     Parameters
@@ -25,8 +24,7 @@ class Rigs(Washouts):
     Raises
     ------
     ConfigError
-        If a profile is refused or its cueing is not the classical washout; if there is no rig, or `n` is given with
-        several profiles.
+        If a profile is refused, if there is no rig, or if `n` is given with several profiles.
 
     See Also
     --------
@@ -35,6 +33,7 @@ class Rigs(Washouts):
     Notes
     -----
     Bit for bit what `motioncue.cue` does for each: cueing and limits; fade, supervisor and packets are the engine's.
+    Neighbors whose algorithm has a form for vector lanes are computed side by side: sort mixed profiles by algorithm.
     Real time: `step` does not allocate while it is given the same two arrays, and cannot fail.
 
     Examples
@@ -57,11 +56,4 @@ class Rigs(Washouts):
         if not profiles:
             raise ConfigError("profiles: found none, allowed is one or more")
         loaded = [profile if isinstance(profile, Profile) else load_profile(profile) for profile in profiles]
-        super().__init__([_washout(i, profile) for i, profile in enumerate(loaded)], [limits_of(p) for p in loaded])
-
-
-def _washout(rig: int, profile: Profile) -> ClassicalWashout:
-    designed = algorithm_of(profile)
-    if not isinstance(designed, ClassicalWashout):
-        raise ConfigError(f"rig {rig}: cueing.algorithm: found {type(designed).__name__.lower()}, allowed is classical")
-    return designed
+        super().__init__([algorithm_of(profile) for profile in loaded], [limits_of(profile) for profile in loaded])

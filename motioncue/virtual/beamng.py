@@ -5,27 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import quaternion as npq
 
 from motioncue.protocols.beamng import GAUGES, MOTION, identify
 from motioncue.recording.read import read_recording
 from motioncue.virtual.courses import course
 from motioncue.virtual.frames import DatagramSimulator, Frame
+from motioncue.virtual.rotations import body_axes
 
-__all__ = ["RATE_HZ", "Simulator", "angles_and_rates", "body_axes", "driven", "encode_states", "recorded"]
+__all__ = ["RATE_HZ", "Simulator", "angles_and_rates", "driven", "encode_states", "recorded"]
 
 RATE_HZ = 60.0
 """What BeamNG sends at unless its options say otherwise [Hz]."""
 
 Simulator = DatagramSimulator
-
-
-def body_axes(states: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
-    """Return a vector of `states`, ndarray of STATE_DTYPE, along the car's forward, right, down axes."""
-    # numpy-quaternion's rotation matrices turn car axes into the world's: the transpose goes back.
-    rotation = npq.as_rotation_matrix(npq.as_quat_array(states["orientation"]))
-    turned: npt.NDArray[np.float64] = np.einsum("nji,nj->ni", rotation, states[name])
-    return turned
 
 
 def angles_and_rates(states: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:

@@ -16,9 +16,10 @@ from motioncue.protocols.beamng_simulink import CONTROL, REPLY_PORT, STATE, WHEE
 from motioncue.recording.read import quoted, read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
-from motioncue.virtual.beamng import angles_and_rates, body_axes
+from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
 from motioncue.virtual.frames import LATE_S, Frame
+from motioncue.virtual.rotations import body_axes
 
 __all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import quaternion as npq
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols.city_car_driving import FRAME, INIT
@@ -19,12 +18,14 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
 from motioncue.virtual.frames import Frame
+from motioncue.virtual.rotations import product
 
 __all__ = ["Simulator", "driven", "encode_states", "recorded"]
 
 # World: X east, Y up, Z south.  Car coordinates: X left, Y up, Z forward.
 WORLD_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])
-CAR_FROM_BODY = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
+WORLD_TURN = 0.5, 0.5, 0.5, -0.5  # the same as a quaternion w, x, y, z
+CAR_TURN = 0.5, -0.5, 0.5, -0.5  # from those car coordinates to forward, right, down
 
 INIT_PACKAGE = INIT.encode({"forward": (0.0, 0.0, 1.0), "up": (0.0, 1.0, 0.0)})
 
@@ -41,9 +42,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     frames["frame_time"] = np.diff(states["time"], prepend=states["time"][:1])
     for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
         frames[name] = states[name] @ WORLD_FROM_NED.T
-    world = npq.from_rotation_matrix(WORLD_FROM_NED)
-    body = npq.from_rotation_matrix(CAR_FROM_BODY.T)
-    q = npq.as_float_array(world * npq.as_quat_array(states["orientation"]) * body)
+    q = product(product(WORLD_TURN, states["orientation"]), CAR_TURN)
     frames["orientation"] = np.roll(q, -1, axis=-1)
     return frames
 

@@ -1,12 +1,12 @@
 """A simulator that speaks MORAI: virtual drives or recordings, and an ear for its commands."""
 
+import math
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import quaternion as npq
 
 from motioncue.motion import GRAVITY
 from motioncue.protocols.layout import Packet
@@ -20,10 +20,11 @@ from motioncue.protocols.morai_messages import (
     TRAFFIC_LIGHT,
 )
 from motioncue.recording.read import read_recording
-from motioncue.virtual.beamng import angles_and_rates, body_axes
+from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.frames import DatagramSimulator, Frame
+from motioncue.virtual.rotations import body_axes, product
 
 __all__ = ["RATE_HZ", "Simulator", "driven", "encode_imu", "encode_states", "recorded"]
 
@@ -43,6 +44,8 @@ TO_STATUS, TO_IMU, TO_OTHERS = 0, 1, 2  # which of the endpoints
 # Of world and car: north, east, down and forward, right, down to east, north, up and forward, left, up.
 ENU_FROM_NED = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 FLU_FROM_FRD = np.diag([1.0, -1.0, -1.0])
+ENU_TURN = 0.0, -math.sqrt(0.5), -math.sqrt(0.5), 0.0  # ENU_FROM_NED as a quaternion w, x, y, z
+FLU_TURN = 0.0, -1.0, 0.0, 0.0  # FLU_FROM_FRD, which is its own inverse
 
 
 def _rows(packet: Packet, count: int) -> npt.NDArray[np.void]:
@@ -81,8 +84,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 def encode_imu(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     """Return what the IMU says (no stamps) of `states`, ndarray of STATE_DTYPE: an ndarray of its dtype."""
     rows = _rows(INERTIAL, len(states))
-    world, body = npq.from_rotation_matrix(ENU_FROM_NED), npq.from_rotation_matrix(FLU_FROM_FRD)
-    rows["orientation"] = npq.as_float_array(world * npq.as_quat_array(states["orientation"]) * body)
+    rows["orientation"] = product(product(ENU_TURN, states["orientation"]), FLU_TURN)
     rows["angular_velocity"] = _in_car(states, "angular_velocity")
     felt = states.copy()
     felt["acceleration"][:, 2] -= GRAVITY

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from motioncue import protocols
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import Profile
+from motioncue.profile import UNWATCHED, Profile
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Pipeline
 from motioncue.virtual.simulators import drive_packages
@@ -51,7 +51,7 @@ def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, ta
     packages = drive_packages(profile.source.system, drive, rate_hz)
     source = protocols.source(profile.source.system)
     raw = source.session(source.Options(**profile.source.options), profile.source.head_m)
-    raw.trust()
+    raw.watch(UNWATCHED)
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
     said = [np.zeros(1, MOTION_DTYPE)]

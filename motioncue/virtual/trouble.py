@@ -10,10 +10,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-import quaternion as npq
 from numpy.typing import NDArray
 
 from motioncue.virtual.car import STATE_DTYPE, drive
+from motioncue.virtual.rotations import product
 
 __all__ = ["DESCRIPTION", "DURATION_S", "EVENTS", "INCIDENTS", "PARKS", "REFUSALS", "Course", "Incident", "troubled"]
 
@@ -128,8 +128,8 @@ class _Place(NamedTuple):
         for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
             out[name] = states[name] @ to_world.T
         out["position"] += self.offset
-        yaw = npq.from_rotation_vector([0.0, 0.0, self.turn + self.slew])
-        out["orientation"] = npq.as_float_array(yaw * npq.as_quat_array(states["orientation"]))
+        half = 0.5 * (self.turn + self.slew)
+        out["orientation"] = product([np.cos(half), 0.0, 0.0, np.sin(half)], states["orientation"])
         return out
 
     def after(self, incident: Incident, old: NDArray[np.void], new: NDArray[np.void]) -> "_Place":

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import quaternion as npq
 from numpy.typing import NDArray
 
 from motioncue.errors import PacketError
@@ -16,6 +15,7 @@ from motioncue.recording.read import quoted, read_packages
 from motioncue.virtual.car import GEARS
 from motioncue.virtual.courses import course
 from motioncue.virtual.frames import DatagramSimulator, Frame
+from motioncue.virtual.rotations import body_axes
 
 __all__ = ["Simulator", "bus_values", "driven", "encode_states", "recorded"]
 
@@ -39,7 +39,7 @@ def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
         What the car does.
     """
     speed = np.linalg.norm(states["velocity"], axis=1)
-    (along, _, _), (_, _, yaw_rate) = (_in_car(states, name).T for name in ("acceleration", "angular_velocity"))
+    (along, _, _), (_, _, yaw_rate) = (body_axes(states, name).T for name in ("acceleration", "angular_velocity"))
     moving = speed > 0.5
     ratio = states["engine_speed"] / np.where(moving, speed, np.inf)
     gear = np.where(moving, 1 + np.abs(ratio[:, None] - GEARS).argmin(axis=1), 0)
@@ -63,13 +63,6 @@ def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
     }
 
 
-def _in_car(states: NDArray[np.void], name: str) -> NDArray[np.float64]:
-    """Return vectors in the car's axes forward, right, down."""
-    to_car = npq.as_rotation_matrix(npq.as_quat_array(states["orientation"])).transpose(0, 2, 1)
-    out: NDArray[np.float64] = np.einsum("nij,nj->ni", to_car, states[name])
-    return out
-
-
 def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.void]:
     """Return the packets of a car, one for each state.
 
@@ -87,9 +80,9 @@ def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.vo
     packets["attitude"][:, 3] = states["orientation"][:, 0]
     packets["position"] = states["position"] @ UNITY_FROM_NED.T
     for name in ("velocity", "acceleration"):
-        packets[name] = _in_car(states, name) @ UNITY_FROM_NED.T
+        packets[name] = body_axes(states, name) @ UNITY_FROM_NED.T
     for name in ("angular_velocity", "angular_acceleration"):
-        packets[name] = -_in_car(states, name) @ UNITY_FROM_NED.T
+        packets[name] = -body_axes(states, name) @ UNITY_FROM_NED.T
     for name, values in bus_values(states).items():
         channel, value = name.split(".")
         packets[name] = to_raw(values, CHANNELS[channel].by_name(sdk)[value].resolution)

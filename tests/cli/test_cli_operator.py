@@ -29,7 +29,7 @@ class Engine:
     """What `watch` needs of an engine: notes what it is asked for; at neutral a little after it was parked."""
 
     def __init__(self):
-        self.profile = parse_profile(profile_text("ccd-dk"), overrides=["source.fade_s=0.1"])
+        self.profile = parse_profile(profile_text("ccd-dk"), overrides=["supervisor.fade_s=0.1"])
         self.asked = []
         self.weight = 1.0
 
@@ -189,7 +189,7 @@ class Told:
         self.stats = lambda: {
             "frames_received": 10, "packets_sent": 50, "skipped": 0, "rejected": {"not_finite": 1}, "state": "PARKING",
             "lateness_us": dict.fromkeys(("p50", "p99", "p999", "max"), 20.0), "events": {"teleport": 2},
-            "limited": {"surge": 0.25, "sway": 0.0},
+            "limited": {"surge": 0.25, "sway": 0.0}, "send_errors": 0, "unheard": 0,
             "transitions": [{"t": 12.3, "from": "RUNNING", "to": "PARKING", "reason": "teleport"}], **stats,
         }  # fmt: skip
 
@@ -231,9 +231,9 @@ def setup(tmp_path):
     with Sink() as motion:
         keys = {
             "source.endpoint": url,
-            "source.fade_s": "0.2",
-            "source.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
-            "supervisor.frozen_s": "1000",  # the feeder sends one state for ever
+            "supervisor.fade_s": "0.2",
+            "supervisor.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
+            "watch.frozen_s": "1000",  # the feeder sends one state for ever
             "output.motion": motion.url,
             "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
         }

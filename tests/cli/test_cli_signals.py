@@ -50,8 +50,8 @@ def setup(tmp_path):
     with Sink() as motion:
         keys = {
             "source.endpoint": url,
-            "source.fade_s": str(FADE_S),
-            "source.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
+            "supervisor.fade_s": str(FADE_S),
+            "supervisor.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
             "output.motion": motion.url,
             "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
         }

@@ -11,16 +11,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { WORDS = SLOT_BYTES / 8 };
+enum { WORDS = 64 };
+typedef struct { int64_t words[WORDS]; } Words;
+MC_SLOT(Words, words)
 static int64_t count;
-static Slot slot;
+static WordsSlot slot;
 static Events events;
 
 static void *write_all(void *none) {
-    int64_t value[WORDS];
+    Words value;
     for (int64_t n = 1; n <= count; n++) {
-        for (int i = 0; i < WORDS; i++) value[i] = n;
-        slot_write(&slot, value, sizeof value);
+        for (int i = 0; i < WORDS; i++) value.words[i] = n;
+        words_write(&slot, &value);
         const Event event = {.time = n, .code = n, .value = (double)n};
         event_write(&events, &event);
     }
@@ -31,18 +33,19 @@ static void fail(const char *what, int64_t n) {
     exit(1);
 }
 int main(int argc, char **argv) {
-    int64_t value[WORDS], last = 0, seen = 0, taken = 0, reads = 0;
+    Words value;
+    int64_t last = 0, seen = 0, taken = 0, reads = 0;
     Event event;
     pthread_t writer;
     count = argc > 1 ? atoll(argv[1]) : 1000;
-    slot_clear(&slot);
+    words_clear(&slot);
     pthread_create(&writer, NULL, write_all, NULL);
     while (last < count) {
-        if (slot_read(&slot, value, sizeof value)) {
+        if (words_read(&slot, &value)) {
             for (int i = 1; i < WORDS; i++)
-                if (value[i] != value[0]) fail("torn", value[0]);
-            if (value[0] <= last) fail("not newer", value[0]);
-            last = value[0];
+                if (value.words[i] != value.words[0]) fail("torn", value.words[0]);
+            if (value.words[0] <= last) fail("not newer", value.words[0]);
+            last = value.words[0];
             reads++;
         }
         while (event_read(&events, &event)) {

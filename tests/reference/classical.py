@@ -52,7 +52,7 @@ class Washout:
 
     Parameters
     ----------
-    settings : motioncue.profile.Classical
+    settings : motioncue.settings.classical.Classical
         Its numbers only.
     dt : float
         Tick [s].

@@ -7,15 +7,11 @@ from motioncue.kernels.codec cimport Table, decode, encode
 from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
 from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.kernels.rotation cimport up_vector
-from motioncue.kernels.slot cimport (
-    EVENTS, SLOT_BYTES, Event, Events, Slot, event_read, event_write, mc_load, mc_load_acquire, mc_store_release,
-    slot_clear, slot_read, slot_write,
-)
+from motioncue.kernels.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
 
 from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
 
 ROOM = EVENTS
-LARGEST = SLOT_BYTES
 
 
 def motion_fields(const Motion[::1] rows not None):
@@ -70,34 +66,50 @@ def bins(const int64_t[::1] values not None):
     return [bin_of(values[i]) for i in range(values.shape[0])]
 
 
-cdef enum:
-    WORDS = 64          # as much as a slot holds
+cdef extern from *:
+    """
+    #include "motioncue/kernels/slot.h"
+    enum { WORDS = 64 };
+    typedef struct { int64_t words[WORDS]; } Words;
+    MC_SLOT(Words, words)
+    """
+    enum:
+        WORDS
+    ctypedef struct Words:
+        int64_t words[WORDS]
+    ctypedef struct WordsSlot:
+        int64_t waiting
+        int64_t back
+        int64_t front
+    void words_clear(WordsSlot* slot) nogil
+    void words_write(WordsSlot* slot, const Words* newest) nogil
+    bint words_read(WordsSlot* slot, Words* out) nogil
 
 
 cdef class Handover:
     """A slot, its two sides, and threads to hammer them."""
 
-    cdef Slot slot
+    cdef WordsSlot slot
     cdef int64_t done
 
     def __cinit__(self):
-        memset(&self.slot, 0, sizeof(Slot))
-        slot_clear(&self.slot)
+        memset(&self.slot, 0, sizeof(WordsSlot))
+        words_clear(&self.slot)
         self.done = 0
 
     def write(self, int64_t value):
-        cdef int64_t words[WORDS]
+        cdef Words words
         for i in range(WORDS):
-            words[i] = value
-        slot_write(&self.slot, words, sizeof(words))
+            words.words[i] = value
+        words_write(&self.slot, &words)
 
     def read(self):
         """Return the newest value, or None if there is none since the last read."""
-        cdef int64_t words[WORDS]
-        if not slot_read(&self.slot, words, sizeof(words)):
+        cdef Words found
+        if not words_read(&self.slot, &found):
             return None
-        assert len({words[i] for i in range(WORDS)}) == 1
-        return words[0]
+        assert len({found.words[i] for i in range(WORDS)}) == 1
+        return found.words[0]
 
     def owners(self):
         """Return which copy is the writer's, which waits, and which is the reader's."""
@@ -105,33 +117,33 @@ cdef class Handover:
 
     def write_many(self, int64_t n):
         """Write 1 to n without the GIL."""
-        cdef int64_t words[WORDS]
+        cdef Words words
         cdef int64_t value
         cdef int i
         with nogil:
             for value in range(1, n + 1):
                 for i in range(WORDS):
-                    words[i] = value
-                slot_write(&self.slot, words, sizeof(words))
+                    words.words[i] = value
+                words_write(&self.slot, &words)
             mc_store_release(&self.done, 1)
 
     def read_many(self):
         """Read without the GIL until the writer is done; return reads, torn ones, steps back, and the last value."""
-        cdef int64_t words[WORDS]
+        cdef Words found
         cdef int64_t reads = 0, torn = 0, back = 0, last = 0
         cdef bint done
         cdef int i
         with nogil:
             while True:
                 done = mc_load_acquire(&self.done)      # before the read, so that the last value is not missed
-                if slot_read(&self.slot, words, sizeof(words)):
+                if words_read(&self.slot, &found):
                     reads += 1
                     for i in range(1, WORDS):
-                        if words[i] != words[0]:
+                        if found.words[i] != found.words[0]:
                             torn += 1
                             break
-                    back += words[0] <= last
-                    last = words[0]
+                    back += found.words[0] <= last
+                    last = found.words[0]
                 elif done:
                     break
         return reads, torn, back, last

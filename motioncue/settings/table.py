@@ -1,0 +1,21 @@
+"""What the tables of a profile have in common."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar
+
+import msgspec
+
+__all__ = ["CueingTable", "Positive", "Table"]
+
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+
+
+class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A table of a profile: a key that it does not have is refused."""
+
+
+class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
+    """A cueing algorithm's settings; its tag is the algorithm's name."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """What each `preset` fills in where the profile says nothing; an algorithm with presets has the key `preset`."""

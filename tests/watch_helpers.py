@@ -6,11 +6,8 @@ import numpy as np
 import quaternion as npq
 from trouble_helpers import REAL, START, hard_states
 
-import motioncue
 from motioncue import protocols
 from motioncue.protocols.layout import Derivation
-from motioncue.runtime.engine import Pipeline
-from motioncue.kernels.clock import FakeClock
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 from motioncue.virtual.car import STATE_DTYPE, drive
 

@@ -125,6 +125,14 @@ class Watch(Table, frozen=True, kw_only=True):
     """How unevenly frames may arrive [s]."""
     frame_jump_s: Positive = 2.0
     """Largest change of the simulator's frame time [s]."""
+    max_acceleration_step_m_s2: Positive = 15.0
+    """Largest change of acceleration between frames that is followed before the velocity shows it [m/s^2]."""
+    max_rate_step_deg_s: Positive = 172.0
+    """Largest change of angular rate between frames that is followed before the attitude shows it [deg/s]."""
+    velocity_error_m_s: Positive = 1.0
+    """How far acceleration and the change of velocity may be apart over a second, beside 35 % of them [m/s]."""
+    attitude_error_deg: Positive = 5.7
+    """How far angular rates and the turning of the attitude may be apart over a second, beside 35 % of them [deg]."""
 
 
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))

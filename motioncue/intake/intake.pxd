@@ -36,6 +36,10 @@ cdef extern from "motioncue/intake/tuned.h" nogil:
         double frozen_s
         double slack_s
         double frame_jump_s
+        double acceleration_step
+        double rate_step
+        double velocity_error
+        double attitude_error
         double head[3]
         double move_s
         int64_t number
@@ -68,9 +72,11 @@ ctypedef struct IntakeState:
     Telemetry before        # by the frame before
     Telemetry telemetry     # what the body stage reads
     Motion motion
-    int64_t before_time     # when that came [ns]
-    double waited           # frame time since the last frame that was not a repeat [s]
-    Timeline timeline       # when was it taken?
+    int fallen              # frames in a row whose stamps rise, but are older than the newest
+    double fallen_stamp     # of the last of those [s]
+    int64_t fallen_since    # when the first of those came [ns]
+    double aside_stamp      # of the frame that is set aside [s]
+    Timeline timeline       # when was a frame taken?
     Watch watch             # does it continue the drive?
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot

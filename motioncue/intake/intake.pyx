@@ -3,7 +3,7 @@
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
-from libc.string cimport memcmp, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from math import radians
 
@@ -17,8 +17,8 @@ from motioncue.intake.messages cimport (
     reply_write, set_absent,
 )
 from motioncue.kernels.reasons cimport (
-    ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
-    SESSION_ENDED, SIZE, TYPE,
+    ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, REASONS,
+    RECONNECT, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SIZE, SPIKE, TYPE,
 )
 from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
 from motioncue.kernels.ring cimport (
@@ -27,11 +27,14 @@ from motioncue.kernels.ring cimport (
 )
 from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
 from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
-from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
-from motioncue.intake.watch cimport watch_step
+from motioncue.intake.stages cimport TelemetryStages, derive, derives, derives_rates, follow
+from motioncue.intake.watch cimport (
+    Seen, Watch, axes_of, length3, watch_claims, watch_jump, watch_restart, watch_step,
+)
 
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import GRAVITY, MOTION_DTYPE
+from motioncue.profile import UNWATCHED
 from motioncue.profile import Watch as Thresholds
 
 __all__ = ["Intake"]
@@ -49,6 +52,18 @@ cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept
         ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
 
 
+cdef void tell_measure(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
+    """Count an event; put the first ten, then every thousandth, in the queue with what was measured and allowed."""
+    cdef Event event = Event(s.motion.time, reason, why, 0, 0, value, limit)
+    cdef int64_t n
+    mc_count(&s.counters.events[reason], 1)
+    n = mc_load(&s.counters.events[reason])
+    if n <= 10 or n % 1000 == 0:
+        event_write(&s.events, &event)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_HAPPENING, event.time, &event, sizeof(Event))
+
+
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
     """Count `reason`, and put its first occurrences, then every thousandth, in the event queue."""
     mc_count(&s.counters.refused[reason], 1)
@@ -64,11 +79,10 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.frame_time = 0.0
     s.part_time = 0
     s.began = 0
-    s.waited = 0.0
     timeline_restart(&s.timeline)
     s.stages.running = False
-    s.watch.armed = False
-    s.watch.changes = 0
+    s.fallen = 0
+    watch_restart(&s.watch)
 
 
 cdef void begin(IntakeState* s, int64_t now) noexcept nogil:
@@ -98,15 +112,36 @@ cdef int take_axes(IntakeState* s) noexcept nogil:
     return set_car_axes(&s.frame, s.said.forward, s.said.up)
 
 
-cdef void time_frame(IntakeState* s, int64_t now) noexcept nogil:
-    """Say how long the frame lasted: by its own word, by its time stamp, or not at all (NaN)."""
+cdef bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
+    """Say whether the simulator's time has begun again; a late datagram, or a few at once, are no new session.
+
+    Two frames in a row say so if their time is much older than the newest; else it takes as long as frames may come apart.
+    """
+    if s.fallen == 0 or not s.said.stamp > s.fallen_stamp:
+        s.fallen = 0
+        s.fallen_since = now
+    s.fallen += 1
+    s.fallen_stamp = s.said.stamp
+    if s.before.stamp - s.said.stamp > s.watch.frame_jump_s:
+        return s.fallen > 1
+    return now - s.fallen_since > 1e9 * s.watch.slack_s
+
+
+cdef int time_frame(IntakeState* s, int64_t now) noexcept nogil:
+    """Say how long the frame lasted: by its own word, by its time stamp, or not at all (NaN); LATE if it is an old one."""
     if isfinite(s.said.stamp):
         s.said.frame_duration = s.said.stamp - s.before.stamp if s.watch.armed else 0.0
-        if s.said.frame_duration < 0.0:     # the simulator's time has begun again
+        if s.said.frame_duration < 0.0:
+            if not begins_again(s, now):
+                return LATE
             begin(s, now)
             s.said.frame_duration = 0.0
+        elif s.watch.aside and s.said.stamp == s.aside_stamp:
+            return LATE         # the same datagram again says nothing new of the one that was set aside
+        s.fallen = 0
     if s.began == 0:
         s.began = now
+    return ACCEPTED
 
 
 cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
@@ -137,69 +172,146 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef const double* last = <const double*>&s.before + s.stages.same_from
     cdef bint repeats
     cdef double frame_time = s.frame_time
-    cdef double dt
     cdef int reason
     if s.needs_axes and not s.initialised:
         return BEFORE_INIT
     if s.needs_part and (s.part_time == 0 or now - s.part_time > 1e9 * s.watch.slack_s):
         return INCOMPLETE
-    time_frame(s, now)
+    reason = time_frame(s, now)
+    if reason != ACCEPTED:
+        return reason
     repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     reason = turn(s, now)
     if reason != ACCEPTED:
         s.frame_time = frame_time       # as if it had not come
         return reason
-    dt = s.said.frame_duration if s.said.frame_duration > 0.0 else (now - s.before_time) * 1e-9
-    s.waited += dt if s.watch.armed else 0.0
+    mc_count(&s.counters.accepted, 1)
     publish(s, repeats)
+    if s.watch.aside:
+        set_aside(s)
+        return ACCEPTED
     s.frame_time = s.motion.frame_time      # a frame that is refused takes no time
     s.before = s.said
-    s.before_time = now
     if repeats:
         mc_count(&s.counters.repeats, 1)
-    else:
-        s.waited = 0.0
-    mc_count(&s.counters.accepted, 1)
     return ACCEPTED
+
+
+cdef void set_aside(IntakeState* s) noexcept nogil:
+    """Go on as if the frame had been lost; it still took the time that it says, unless that is what cannot be."""
+    cdef double dt = s.said.frame_duration
+    s.aside_stamp = s.said.stamp
+    if not s.watch.armed:
+        return
+    memcpy(s.telemetry.position, s.watch.seen.position, sizeof(s.watch.seen.position))
+    memcpy(s.telemetry.velocity, s.watch.seen.velocity, sizeof(s.watch.seen.velocity))
+    if 0.0 < dt < s.watch.slack_s and not isfinite(s.said.stamp):
+        s.frame_time += dt
+        s.watch.passed += dt
+
+
+cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
+    """Fill `out` with what the watch compares of the newest frame."""
+    cdef const Telemetry* t = &s.telemetry
+    cdef const Motion* m = &s.motion
+    cdef int i
+    out.time = m.time
+    out.duration = t.frame_duration
+    memcpy(out.position, t.position, sizeof(t.position))
+    memcpy(out.velocity, t.velocity, sizeof(t.velocity))
+    for i in range(3):
+        out.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
+    axes_of(m, out.axes)
+    out.rate[0], out.rate[1], out.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
+    out.speed = m.speed
+    out.felt = length3(m.surge, m.sway, m.heave)
+
+
+cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
+    """Derive what the source does not say; it counts for the frames to come: a step is no evidence for itself."""
+    s.stages.running = s.stages.running and goes_on
+    derive(&s.stages, &s.telemetry, s.watch.apart)
+    turn(s, s.motion.time)
+    see(s, &s.watch.seen)
+
+
+cdef int watched(IntakeState* s, bint repeats) noexcept nogil:
+    """Return what the watch says of the newest frame, and derive what the source does not say."""
+    cdef Watch* w = &s.watch
+    cdef bint first = not w.armed
+    cdef bint goes_on
+    cdef Seen seen
+    cdef int reason
+    see(s, &seen)
+    w.stamped = isfinite(s.said.stamp)
+    w.own_acceleration = not s.stages.from_velocity
+    w.rates_lag = s.stages.delay if derives_rates(&s.stages, &s.said) else 0.0
+    reason = watch_step(w, &seen, repeats)
+    goes_on = reason == ACCEPTED or w.lasts
+    if not repeats and not w.aside:
+        if derives(&s.stages, &s.said):
+            derive_more(s, goes_on)
+        if goes_on and not first:
+            watch_claims(w)
+        else:
+            watch_jump(w)
+    if goes_on and w.contradicted != ACCEPTED:
+        w.lasts = True
+        return w.contradicted
+    return reason
+
+
+cdef void use(IntakeState* s) noexcept nogil:
+    """Publish the motion; an acceleration or rates that are not followed stay what they were."""
+    cdef Motion* out = &s.publication.motion
+    cdef Motion before = out[0]
+    out[0] = s.motion
+    s.publication.place = s.timeline.place
+    if s.watch.step.held:
+        out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
+    if s.watch.rate_step.held:
+        out.roll_rate, out.pitch_rate, out.yaw_rate = before.roll_rate, before.pitch_rate, before.yaw_rate
 
 
 cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     """Hand the motion to the emitter, and say whether it continues what came before."""
     cdef Publication* p = &s.publication
-    cdef bint reconnected = not s.watch.armed and p.epoch > 0
-    cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
-    cdef bint standing = reason == FROZEN or reason == PAUSED
-    cdef bint again = standing and p.frozen and p.reason == reason
-    if not repeats or s.watch.changed == s.motion.time:     # a moving car that repeats itself says nothing new
+    cdef Watch* w = &s.watch
+    cdef bint reconnected = not w.armed and p.epoch > 0
+    cdef int reason = watched(s, repeats)
+    if not w.aside and (not repeats or w.changed == s.motion.time):     # a moving car that repeats itself says nothing new
         timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
-    if derives(&s.stages, &s.said) and not repeats:
-        # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.
-        s.stages.running = s.stages.running and reason == ACCEPTED
-        derive(&s.stages, &s.telemetry, s.waited)
-        turn(s, s.motion.time)
-        s.watch.telemetry = s.telemetry
-        s.watch.motion = s.motion
-    if reconnected:
-        reason = RECONNECT
-        s.watch.value = s.watch.limit = 0.0
-    # A frame that no car can be in is not motion to engage with either.
-    p.frozen = standing or not s.watch.believable
-    if not p.frozen:
-        p.motion = s.motion
-        p.place = s.timeline.place
-    if (reason != ACCEPTED and not standing) or p.epoch == 0:
-        p.epoch += 1
-    if reason != ACCEPTED:
-        p.reason = reason
-        p.value = s.watch.value
-        p.limit = s.watch.limit
-        if not again:       # a freeze counts once
-            mc_count(&s.counters.events[reason], 1)
+    if w.spike != ACCEPTED:
+        tell_measure(s, SPIKE, w.spike, w.spike_value, w.spike_limit)
+    if not w.aside or w.lasts:
+        announce(s, RECONNECT if reconnected else reason)
     p.count += 1
     if s.ring != NULL:
         ring_write(s.ring, RECORD_FRAME, s.motion.time, &s.motion, sizeof(Motion))
-    if not s.alone:
-        publication_write(&s.newest, &s.publication)
+    if p.epoch > 0 and not s.alone:
+        publication_write(&s.newest, p)
+
+
+cdef void announce(IntakeState* s, int reason) noexcept nogil:
+    """Publish the newest motion, or why there is none; what lasts counts once."""
+    cdef Publication* p = &s.publication
+    cdef Watch* w = &s.watch
+    cdef bint again = w.lasts and p.frozen and p.reason == reason
+    # A frame that no car can be in is not motion to engage with either.
+    p.frozen = (w.lasts or not w.believable) and not w.trusting
+    if not p.frozen:
+        use(s)
+    if (reason != ACCEPTED and not w.lasts) or p.epoch == 0:
+        p.epoch += 1
+    if reason == ACCEPTED or again:
+        return
+    p.reason = reason
+    p.value = 0.0 if reason == RECONNECT else w.value
+    p.limit = 0.0 if reason == RECONNECT else w.limit
+    if reason == ACCELERATION_CONTRADICTED or reason == RATE_CONTRADICTED:
+        tell_measure(s, reason, reason, w.value, w.limit)
+    else:
+        mc_count(&s.counters.events[reason], 1)
 
 
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
@@ -221,6 +333,10 @@ cdef void use_thresholds(IntakeState* s) noexcept nogil:
     s.watch.frozen_s = s.tuned.frozen_s
     s.watch.slack_s = s.tuned.slack_s
     s.watch.frame_jump_s = s.tuned.frame_jump_s
+    s.watch.step.limit = s.tuned.acceleration_step
+    s.watch.rate_step.limit = s.tuned.rate_step
+    s.watch.velocity_error = s.tuned.velocity_error
+    s.watch.attitude_error = s.tuned.attitude_error
 
 
 cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
@@ -284,6 +400,10 @@ cdef Tuned tuned_of(thresholds):
     tuned.frozen_s = thresholds.frozen_s
     tuned.slack_s = thresholds.jitter_s
     tuned.frame_jump_s = thresholds.frame_jump_s
+    tuned.acceleration_step = thresholds.max_acceleration_step_m_s2
+    tuned.rate_step = radians(thresholds.max_rate_step_deg_s)
+    tuned.velocity_error = thresholds.velocity_error_m_s
+    tuned.attitude_error = radians(thresholds.attitude_error_deg)
     return tuned
 
 
@@ -360,15 +480,18 @@ cdef class Intake:
         self.watch(Thresholds())
 
     def watch(self, thresholds):
-        """Set what counts as a discontinuity.
+        """Set what counts as a discontinuity, and how far claims may be from what is shown.
 
         Parameters
         ----------
         thresholds : motioncue.profile.Watch
-            The plausibility thresholds; a new intake has that type's defaults.
+            The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is published
+            as it is, for who wants to know what a source says; discontinuities are still counted.
         """
         self.intake.tuned = tuned_of(thresholds)
         use_thresholds(self.intake)
+        self.intake.watch.trusting = thresholds == UNWATCHED
+        watch_restart(&self.intake.watch)
 
     def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
         """Change what may change while packages come; taken with the next package, without a lock.
@@ -492,10 +615,16 @@ cdef class Intake:
         return out
 
     def events(self):
-        """Return and forget what happened since the last call: a list of (time [ns], reason, detail)."""
+        """Return and forget what happened since the last call: a list of (time [ns], reason, detail).
+
+        The detail is a number, or for what was measured a text: of what, how much, and what is allowed.
+        """
         out = []
         while event_read(&self.intake.events, &self._event):
-            out.append((self._event.time, NAMES[self._event.code], self._event.detail))
+            detail = self._event.detail
+            if self._event.limit:
+                detail = f"{NAMES[detail]}, {self._event.value:.4g} where {self._event.limit:.4g} is allowed"
+            out.append((self._event.time, NAMES[self._event.code], detail))
         return out
 
     @property

@@ -9,6 +9,10 @@ typedef struct {
     double frozen_s;
     double slack_s;
     double frame_jump_s;
+    double acceleration_step;
+    double rate_step;
+    double velocity_error;
+    double attitude_error;
     double head[3]; /* forward, right, down of the motion reference point [m] */
     double move_s;  /* how long the head takes to get there [s] */
     int64_t number;      /* of the settings, for who records */

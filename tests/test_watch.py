@@ -217,7 +217,7 @@ def test_frames_that_no_car_can_be_in_are_not_engaged_with(field):
     assert set(bench.trace["state"]) == {0}
     assert not bench.trace["cue"]["surge"].any()
     name = {"acceleration": "impossible_acceleration", "angular_velocity": "impossible_rate"}[field]
-        assert bench.session.discontinuities[name] == 1
+    assert bench.session.discontinuities[name] == 1
 
 
 def test_repeating_an_impossible_frame_does_not_make_it_possible():

@@ -94,9 +94,7 @@ PARKS = tuple((incident.time + incident.after, incident.parks) for incident in I
 """When the platform is to leave for neutral [s], and why: (time, reason)."""
 
 EVENTS = tuple(
-    (incident.time + (incident.silence or incident.after), incident.event)
-    for incident in INCIDENTS
-    if incident.event
+    (incident.time + (incident.silence or incident.after), incident.event) for incident in INCIDENTS if incident.event
 )
 """What an engine is to count, and when: (time [s], name)."""
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from motioncue import cueing, protocols
 from motioncue.bench.floor import pace
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import MonotonicClock, now_ns, prepare_thread
 from motioncue.profile import Output, Profile
 from motioncue.protocols.dk import MOTION, STREAMS
@@ -80,7 +81,8 @@ def emitter(profile: Profile) -> Loop:
             session.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
-        loop = Emitter(session, algorithm, clock, period_ns=period_ns, hold_s=1e6, trace=ticks)
+        chains = [OutputChain([UpVector()])]
+        loop = Emitter(session, algorithm, clock, period_ns=period_ns, chains=chains, hold_s=1e6, trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
         loop.run(ticks=ticks)
         return loop.trace["lateness"].copy(), loop.trace["index"].copy()

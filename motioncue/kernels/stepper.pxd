@@ -6,9 +6,10 @@ stepper's `cueing`, from C through ``motioncue/motioncue.h``.
 
 from libc.stdint cimport int64_t, uint64_t
 
+from motioncue.kernels.actuation cimport OutputChain
 from motioncue.kernels.algorithm cimport Calls, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.limiter cimport LimitSet, limit_cue, limits_rest
-from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.records cimport Actuation, Cue, Motion
 
 
 ctypedef struct Cueing:
@@ -52,7 +53,10 @@ cdef class Stepper:
     cdef Cueing cueing
     cdef const Motion* _in      # of the arrays bound
     cdef Cue* _out
+    cdef Actuation* _filled     # NULL if none is bound
+    cdef OutputChain chain
     cdef readonly object motion
     cdef readonly object cue
+    cdef readonly object actuation
     cdef readonly int64_t period_ns
     cdef tuple _alive           # owns what the pointers point to

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 
@@ -19,11 +20,15 @@ class Stepper:
         cue: NDArray[np.void] | None = None,
         *,
         period_ns: int,
+        chain: OutputChain | None = None,
+        actuation: NDArray[np.void] | None = None,
     ) -> Self: ...
     @property
     def motion(self) -> NDArray[np.void]: ...
     @property
     def cue(self) -> NDArray[np.void]: ...
+    @property
+    def actuation(self) -> NDArray[np.void] | None: ...
     @property
     def period_ns(self) -> int: ...
     def step(self) -> bool: ...

@@ -13,9 +13,16 @@ from motioncue.errors import PacketError
 from motioncue.intake.stages import DELAY_S
 from motioncue.kernels.codec import Table
 from motioncue.kernels.seal import Seal
-from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
+from motioncue.motion import ACTUATION, TELEMETRY_DTYPE
 
 __all__ = ["NATIVE", "Derivation", "Encoding", "Field", "Message", "Packet", "Send", "Stream", "Take", "vector"]
+
+
+ACTUATION_PLACES = {channel.name: place for place, channel in enumerate(ACTUATION)}
+"""Where each channel is among the doubles of an actuation."""
+
+TELEMETRY_PLACES = {name: place[1] // 8 for name, place in (TELEMETRY_DTYPE.fields or {}).items()}
+"""Where each field begins among the doubles of a telemetry record."""
 
 
 class Field(NamedTuple):
@@ -213,7 +220,7 @@ class Packet:
         rows = []
         for take in takes:
             offset, dtype = self.where(take.field, take.index)
-            slot = slot_of(TELEMETRY_DTYPE, take.telemetry) + take.element
+            slot = TELEMETRY_PLACES[take.telemetry] + take.element
             limit = min(self.fields[take.field].limit, float(np.finfo(np.float64).max))
             rows.append((offset, dtype, slot, take.scale, limit, 0.0, take.optional, -0.0, take.whole))
         return Table(self.size, rows)
@@ -222,18 +229,12 @@ class Packet:
         """Compile the packet for encoding from an actuation; ValueError for a field it cannot write."""
         rows = []
         for send in sends:
-            slot = slot_of(ACTUATION_DTYPE, send.channel)
+            slot = ACTUATION_PLACES[send.channel]
             offset, dtype = self.where(send.field)
             if dtype.str != "<f4":
                 raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
             rows.append((offset, dtype, slot, send.scale, math.inf, send.absent, False))
         return Table(self.size, rows)
-
-
-def slot_of(record: np.dtype[np.void], field: str) -> int:
-    """Return the place of a field among the doubles that a record is made of."""
-    assert record.fields is not None
-    return record.fields[field][1] // 8
 
 
 class Derivation(NamedTuple):
@@ -269,7 +270,8 @@ class Encoding(NamedTuple):
 
     table: Table
     packet: bytes  # what no row of the table fills
-    seal: Seal | None = None  # what comes last
+    seal: Seal | None  # what comes last
+    reads: frozenset[str]  # the channels that it is filled from
 
 
 class Stream(NamedTuple):
@@ -285,7 +287,9 @@ class Stream(NamedTuple):
 
     def encoding(self) -> Encoding:
         """Return how the packet is filled at each tick."""
-        return Encoding(self.table(), self.packet.encode(self.defaults))
+        return Encoding(
+            self.table(), self.packet.encode(self.defaults), None, frozenset(send.channel for send in self.sends)
+        )
 
 
 def plain(value: npt.ArrayLike) -> Any:

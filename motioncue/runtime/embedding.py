@@ -11,7 +11,15 @@ from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
-from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile, period_ns_of, session_of, streams_of
+from motioncue.runtime.assembly import (
+    algorithm_of,
+    chain_of,
+    limits_of,
+    load_profile,
+    period_ns_of,
+    session_of,
+    streams_of,
+)
 from motioncue.runtime.relay import Relay
 
 __all__ = ["bind", "relay"]
@@ -21,6 +29,7 @@ def bind(
     profile: Profile | str | Path,
     motion: npt.NDArray[np.void] | None = None,
     cue: npt.NDArray[np.void] | None = None,
+    actuation: npt.NDArray[np.void] | None = None,
     *,
     rate_hz: float | None = None,
 ) -> Stepper:
@@ -34,13 +43,15 @@ def bind(
         What each step reads; a new one if not given.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
         What each step fills; a new one if not given.
+    actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
+        Filled by each step with what the first output is sent.
     rate_hz : float, optional
         Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
 
     Raises
     ------
     ConfigError
-        If the profile or the rate is refused, or `motion` or `cue` is not an array of its kind.
+        If the profile or the rate is refused, or `motion`, `cue` or `actuation` is not an array of its kind.
 
     Notes
     -----
@@ -60,7 +71,9 @@ def bind(
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     if rate_hz is not None:
         profile = _at_rate(profile, rate_hz)
-    return Stepper(algorithm_of(profile), limits_of(profile), motion, cue, period_ns=period_ns_of(profile))
+    chain = chain_of(profile, profile.outputs[0])
+    algorithm, limits, period_ns = algorithm_of(profile), limits_of(profile), period_ns_of(profile)
+    return Stepper(algorithm, limits, motion, cue, period_ns=period_ns, chain=chain, actuation=actuation)
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
@@ -97,8 +110,16 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     if rate_hz is not None:
         profile = _at_rate(profile, rate_hz)
-    packets = {name: encoding for name, (_, encoding) in streams_of(profile.outputs[0]).items()}
-    return Relay(session_of(profile), algorithm_of(profile), limits_of(profile), packets, clock or MonotonicClock())
+    output = profile.outputs[0]
+    packets = {name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output).items()}
+    return Relay(
+        session_of(profile),
+        algorithm_of(profile),
+        limits_of(profile),
+        packets,
+        chain_of(profile, output),
+        clock or MonotonicClock(),
+    )
 
 
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:

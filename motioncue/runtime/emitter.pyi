@@ -1,4 +1,5 @@
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -6,6 +7,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.intake.intake import Intake
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
@@ -24,6 +26,7 @@ class Emitter:
         *,
         period_ns: int,
         limits: CueLimits | None = None,
+        chains: Sequence[OutputChain] = (),
         bridge: str = "hold",
         hold_s: float = 0.1,
         fade_s: float = 1.0,
@@ -36,6 +39,7 @@ class Emitter:
         table: Table,
         packet: bytes,
         seal_with: Seal | None = None,
+        output: int = 0,
     ) -> None: ...
     def run(self, ticks: int = -1, until_ns: int = 0x7FFFFFFFFFFFFFFF) -> None: ...
     def prepare_thread(self, core: int | None = None, lock_memory: bool = False) -> dict[str, bool]: ...

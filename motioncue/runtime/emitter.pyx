@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from motioncue.kernels.actuation cimport Chain, OutputChain, actuate, chain_at_rest
 from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
@@ -13,10 +14,9 @@ from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
 from motioncue.kernels.records cimport (
-    CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    CHANNELS, ROLL, YAW, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
-from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
@@ -49,6 +49,7 @@ ctypedef struct Sink:
     int address_size
     Row* rows
     int row_count
+    const double* values    # what they read: the actuation of an output
     uint8_t packet[PACKET_BYTES]
     int size
     SealState* seal         # NULL if the packet has neither count nor checksum
@@ -121,12 +122,19 @@ cdef class Emitter:
         Of the grid [ns].
     limits : CueLimits, optional
         What is sent keeps them.
+    chains : sequence of OutputChain, optional
+        The stages of each output between the cue and its packets; one output without stages if not given.
     bridge : {"hold", "linear", "predict"}
         What a tick makes of the frames before it; see `motioncue.kernels.bridge.Bridge`.
     hold_s, fade_s : float
         How long a motion is held when no newer one comes, and how long the fade takes after that [s].
     trace : int
         How many ticks to keep, from the first on.
+
+    Raises
+    ------
+    ValueError
+        If there are too many chains.
 
     Notes
     -----
@@ -152,7 +160,9 @@ cdef class Emitter:
     cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef LimitSet* _limits
     cdef Tick _tick
-    cdef Actuation _actuation
+    cdef tuple _chains          # an OutputChain for each output
+    cdef Chain* _outputs[OUTPUTS]
+    cdef int _output_count
     cdef TickSlot _newest       # emitter to viewer
     cdef Tick _viewed
     cdef Counts _counts
@@ -183,6 +193,7 @@ cdef class Emitter:
         *,
         int64_t period_ns,
         CueLimits limits=None,
+        chains=(),
         str bridge="hold",
         double hold_s=0.1,
         double fade_s=1.0,
@@ -200,6 +211,11 @@ cdef class Emitter:
         self._bridge.kind = KINDS[bridge]
         self._splice.position = 1.0
         self._owned = []
+        self._chains = tuple(chains) or (OutputChain(),)
+        if len(self._chains) > OUTPUTS:
+            raise ValueError(f"chains: found {len(self._chains)}, allowed are {OUTPUTS}")
+        for self._output_count, chain in enumerate(self._chains, start=1):
+            self._outputs[self._output_count - 1] = &(<OutputChain?>chain).chain
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -207,7 +223,7 @@ cdef class Emitter:
         self._trace_array.view(np.uint8).fill(0)    # every page is there: no tick waits for one
         self._trace = self._trace_array
 
-    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None):
+    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
         """Send `packet`, with the fields of `table` filled in, to `address` at every tick.
 
         Parameters
@@ -222,15 +238,22 @@ cdef class Emitter:
             What no row of the table fills.
         seal_with : Seal, optional
             The count and the checksum that come last.
+        output : int
+            Which of the chains gives the actuation.
 
         Raises
         ------
         ValueError
             If there are too many outputs or the packet is too large.
+        IndexError
+            If there is no such chain.
         """
         cdef Sink* sink = &self._sinks[self._sink_count]
         if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
+        if not 0 <= output < self._output_count:
+            raise IndexError(f"output: found {output}, allowed are 0 to {self._output_count - 1}")
+        sink.values = <const double*>&self._outputs[output].actuation
         sink.address_size = packed_address(sink.address, address)
         sink.fd = sock.fileno()
         sink.rows = table.rows
@@ -254,7 +277,7 @@ cdef class Emitter:
         if publication_read(self._input, &s.input):
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
-        s.still = at_neutral(self._limits)
+        s.still = self.at_rest()
         s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
         self._engages_seen = mc_load(&self._engages)
         supervise(s, self._deadline, &step)
@@ -265,13 +288,12 @@ cdef class Emitter:
         )
         self.shape(&step)
 
-        t.cue = self._actuation.cue
-        t.cue.time = self._actuation.cue.time = self._deadline
-        up_vector(self._calls.attitude, t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
-
+        t.cue.time = self._deadline
+        for i in range(self._output_count):
+            actuate(self._outputs[i], &t.cue, self._calls.attitude)
         for i in range(self._sink_count):
             sink = &self._sinks[i]
-            encode(sink.rows, sink.row_count, <const double*>&self._actuation, sink.packet)
+            encode(sink.rows, sink.row_count, sink.values, sink.packet)
             if sink.seal != NULL:
                 seal(sink.seal, sink.packet)
         if clock.lead:
@@ -296,7 +318,7 @@ cdef class Emitter:
         """Make the cue of this tick: algorithm, fade, splice, limits."""
         cdef const Calls* algorithm = &self._calls
         cdef Supervisor* s = &self._supervisor
-        cdef Cue* cue = &self._actuation.cue
+        cdef Cue* cue = &self._tick.cue
         cdef double* channels = <double*>cue
         if step.begin:
             algorithm.reset(algorithm.state)           # from rest, with no memory of an older drive
@@ -329,6 +351,14 @@ cdef class Emitter:
             cue.engine_speed = 0.0 * s.motion.engine_speed
             self._splice.position = 1.0
         limit_cue(self._limits, channels)
+
+    cdef bint at_rest(self) noexcept nogil:
+        """Say whether everything that is sent rests at neutral."""
+        cdef int i
+        for i in range(self._output_count):
+            if not chain_at_rest(self._outputs[i]):
+                return False
+        return at_neutral(self._limits)
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
@@ -369,7 +399,7 @@ cdef class Emitter:
             ticks -= 1
             if mc_load(&self._stopping) and (
                 self._supervisor.state == OFFLINE
-                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and at_neutral(self._limits))
+                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and self.at_rest())
             ):
                 break
         mc_restore_fpu(fpu)

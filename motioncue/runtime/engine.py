@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.kernels.actuation import OutputLimits
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
 from motioncue.profile import Limits, Profile
 from motioncue.runtime.assembly import (
     algorithm_of,
+    chain_of,
     check,
     limits_of,
     load_profile,
@@ -51,7 +53,12 @@ class Pipeline:
         source = profile.source
         self.session = session_of(profile)
         self._limits = limits_of(profile)
-        self._bounds = profile.bounds()
+        self._chains = [chain_of(profile, output) for output in profile.outputs]
+        self._bounds = profile.bounds() | {
+            f"output[{index}].{channel}": bounds
+            for index, output in enumerate(profile.outputs)
+            for channel, bounds in output.limits.bounds().items()
+        }
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
@@ -61,6 +68,7 @@ class Pipeline:
             clock,
             period_ns=period_ns_of(profile),
             limits=self._limits,
+            chains=self._chains,
             bridge=source.bridge,
             hold_s=profile.supervisor.hold_s,
             fade_s=profile.supervisor.fade_s,
@@ -103,7 +111,17 @@ class Pipeline:
             ],
             "events": self.session.discontinuities,
             "limits": self._bounds or "none",
-            "limited": self._limits.shares(),
+            "limited": self._limits.shares() | self._output_shares(),
+        }
+
+    def _output_shares(self) -> dict[str, float]:
+        """Return the share of ticks in which each bound of an output's own acted."""
+        return {
+            f"output[{index}].{channel}": share
+            for index, chain in enumerate(self._chains)
+            for stage in chain.stages
+            if isinstance(stage, OutputLimits)
+            for channel, share in stage.limits.shares().items()
         }
 
 
@@ -167,12 +185,12 @@ class Engine:
             )
             opened.callback(self._receiver.close)
             senders = []
-            for output in self.profile.outputs:
+            for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((sender, address, *encoding))
+                    senders.append((sender, address, encoding.table, encoding.packet, encoding.seal, index))
             for each in senders:
                 self._pipeline.emitter.add_output(*each)
             self._opened = opened.pop_all()

@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from motioncue.intake.intake import Intake
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
@@ -22,6 +23,7 @@ class Relay:
         algorithm: Algorithm,
         limits: CueLimits,
         packets: Mapping[str, tuple[Table, bytes, Seal | None]],
+        chain: OutputChain,
         clock: Clock,
     ) -> Self: ...
     @property

@@ -91,19 +91,20 @@ class Watch(Table, frozen=True, kw_only=True):
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
 """Thresholds that no frame exceeds."""
 
+
 Bound = Positive | None
 Free = Literal["none"]
 
 
 class AccelerationBounds(Table, frozen=True, kw_only=True):
-    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md gives the reasons at length."""
+    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md has the reasons and measurements."""
 
     value_m_s2: Positive = 25.0
-    """A rally car brakes and corners with up to 23; 2.5 g is within what amusement rides do to strapped-in people."""
+    """2.5 g: a tenth more than the hardest braking and cornering of a recorded rally stage."""
     rate_m_s3: Bound = 2500.0
-    """7.5 m/s^2 from packet to packet: what a rough road at 60 frames a second needs without prediction."""
+    """7.5 m/s^2 from packet to packet: the least that lets a rough road pass at 60 frames a second with `hold`."""
     acceleration_m_s4: Bound = 600_000.0
-    """5.4 m/s^2 more or less than from packet to packet before: a step takes two packets to begin and two to end."""
+    """A step begins with 5.4 m/s^2 in the first packet and ends as gently; found as the rate was."""
     jerk_m_s5: Bound = None
 
 
@@ -111,39 +112,39 @@ class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
     """Bounds of heave, and of its derivatives as sent."""
 
     value_m_s2: Positive = 30.0
-    """A kerb at speed; half of what injures a spine (Dynamic Response Index), even as a square wave at its resonance."""
+    """A hard kerb; whatever the waveform, a spine is loaded with half of what STANAG 4569 allows."""
 
 
 class AngleBounds(Table, frozen=True, kw_only=True):
     """Bounds of roll or pitch, and of their derivatives as sent."""
 
     value_deg: Positive = 60.0
-    """Steeper than any road or platform, and less than what lets a seated person hang in the belts."""
+    """Steeper than roads and than what a washout asks for on a rally stage; far from half a turn, where angles jump."""
     rate_deg_s: Bound = 300.0
-    """0.9 degrees from packet to packet: the fastest that a rally car's attitude changes between two frames."""
+    """0.9 degrees from packet to packet: the least that lets attitudes pass at 30 frames a second with `hold`."""
     acceleration_deg_s2: Bound = 100_000.0
-    """0.9 degrees more or less than from packet to packet before: what an honest staircase at 60 frames a second needs."""
+    """A turn begins with 0.9 degrees in the first packet; found as the rate was."""
     jerk_deg_s3: Bound = None
 
 
 class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
-    """Bounds of yaw, and of its derivatives as sent; it may go all the way round."""
+    """Bounds of yaw, and of its derivatives as sent."""
 
     value_deg: Positive = 180.0
-    """All the way round: a heading has no neutral side."""
-    rate_deg_s: Bound = 720.0
-    """Two turns a second, faster than any spin: what remains is a heading that flips when the nose passes the vertical."""
+    """A heading may go all the way round."""
+    rate_deg_s: Bound = 900.0
+    """Faster than any spin: only a heading that turns over at once, as when the nose passes the vertical, is slowed."""
     acceleration_deg_s2: Bound = 240_000.0
-    """That rate within one packet."""
+    """Found as for roll and pitch."""
 
 
 class RateBounds(Table, frozen=True, kw_only=True):
     """Bounds of an angular rate, and of its derivatives as sent."""
 
     value_deg_s: Positive = 300.0
-    """As fast as roll and pitch may change; a spin and a rollover reach 230."""
+    """As fast as roll and pitch may change."""
     rate_deg_s2: Bound = 30_000.0
-    """90 deg/s from packet to packet: what derived rates need without prediction."""
+    """90 deg/s from packet to packet: the least that lets a rally stage pass at 66 frames a second with `hold`."""
     acceleration_deg_s3: Bound = None
     jerk_deg_s4: Bound = None
 
@@ -152,11 +153,11 @@ class DisplacementBounds(Table, frozen=True, kw_only=True):
     """Bounds of a displacement, and of its derivatives as sent."""
 
     value_m: Positive = 10.0
-    """Nothing that a platform has, but more than a washout asks for on a drive: put your platform's stroke here."""
+    """More than the presets ask for; the stroke of the platform is a better one."""
     rate_m_s: Bound = 10.0
-    """As for the value: put your platform's speed here."""
+    """More than the presets ask for; the speed of the platform is a better one."""
     acceleration_m_s2: Bound = 30.0
-    """The seat's own acceleration on a platform that follows exactly: as for heave."""
+    """What the seat itself does if the platform follows exactly: as heave."""
     jerk_m_s3: Bound = None
 
 

@@ -31,18 +31,27 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 def pytest_addoption(parser):
     parser.addoption("--thin", action="store_true", help="run every seventh point of each test that is marked grid")
+    parser.addoption(
+        "--quick", action="store_true", help="--thin, nothing slow, and every seventh of a file's tests marked rt"
+    )
 
 
 def pytest_collection_modifyitems(config, items):
-    """Thin the grids out where that is asked for; seven is prime, so that every value of every parameter stays."""
-    if not config.getoption("thin"):
+    """Keep every seventh of what is to be thinned out; seven is prime, so that every value of every parameter stays."""
+    quick = config.getoption("quick")
+    if not quick and not config.getoption("thin"):
         return
     seen = Counter()
     kept, thinned = [], []
     for item in items:
-        test = item.nodeid.partition("[")[0]
-        (thinned if item.get_closest_marker("grid") and seen[test] % 7 else kept).append(item)
-        seen[test] += 1
+        every, series = 1, None
+        if item.get_closest_marker("grid"):
+            every, series = 7, item.nodeid.partition("[")[0]
+        elif quick and item.get_closest_marker("rt"):
+            every, series = 7, item.path
+        left_out = seen[series] % every or (quick and item.get_closest_marker("slow"))
+        (thinned if left_out else kept).append(item)
+        seen[series] += 1
     config.hook.pytest_deselected(items=thinned)
     items[:] = kept
 

@@ -15,7 +15,9 @@ CHANNELS = [name for name in motioncue.CUE_DTYPE.names if name != "time"]
 PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driving does not send it
 
 
-DIRECT, WASHOUT = motioncue.load_profile("ccd-dk"), motioncue.load_profile("ccd-dk-washout")
+# Without bounds: what is looked at is what comes before them.
+DIRECT = motioncue.load_profile("ccd-dk", "limits=none")
+WASHOUT = motioncue.load_profile("ccd-dk-washout", "limits=none")
 
 
 class Rig:

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import math
+import re
 import shutil
 import socket
 import struct
@@ -282,11 +283,11 @@ def stream_url(scheme, folder):
 
 
 @contextlib.contextmanager
-def serving(url, session, clock=None):
+def serving(url, session, clock=None, hosts=None):
     """Run a receiver for `session` at `url`; yield it; stop it, and show that it ended."""
-    listener = Listener(url)
+    listener = Listener(url, hosts)
     receiver = StreamReceiver(session, listener.server, clock or MonotonicClock())
-    thread = threading.Thread(target=receiver.run, daemon=True)
+    thread = threading.Thread(target=receiver.run, name="receiver", daemon=True)
     thread.start()
     try:
         yield receiver
@@ -295,6 +296,20 @@ def serving(url, session, clock=None):
         thread.join(30)
         assert not thread.is_alive()
         listener.close()
+
+
+MORE = re.compile(r" \.\.\. (\d+) more in the last \d+ s$")
+
+
+def said_in(caplog, words):
+    """Return how often each line with these words was logged or counted, without what is in brackets."""
+    said = Counter()
+    for record in caplog.records:
+        line = record.getMessage()
+        if record.name == "motioncue" and words in line:
+            more = MORE.search(line)
+            said[MORE.sub("", line).split(" (")[0]] += int(more[1]) if more else 1
+    return said
 
 
 def receive(client, size):

@@ -177,7 +177,7 @@ def test_direct_passes_the_body_frame_through():
 @pytest.mark.parametrize(("hold_s", "fade_s"), [(0.1, 1.0), (0.02, 0.5), (0.5, 2.0), (0.1, 0.2)])
 @pytest.mark.parametrize("name", ["ccd-dk", "ccd-dk-washout"])
 def test_a_motion_is_held_then_fades_to_exactly_neutral_and_packets_keep_flowing(name, hold_s, fade_s):
-    rig = Rig(motioncue.load_profile(name, f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}"))
+    rig = Rig(motioncue.load_profile(name, "limits=none", f"supervisor.hold_s={hold_s}", f"supervisor.fade_s={fade_s}"))
     rig.frames_for(fade_s + 0.5)
     last_frame = rig.last_frame
     rig.silence_for(hold_s + fade_s + 0.5)
@@ -301,7 +301,7 @@ def test_park_fades_to_neutral_in_spite_of_frames_and_back():
 
 @pytest.mark.parametrize("moving", [True, False])
 def test_stop_fades_to_neutral_and_then_ends(moving):
-    rig = Rig()
+    rig = Rig(motioncue.load_profile("ccd-dk"))
     if moving:
         rig.frames_for(2)
     rig.emitter.stop()
@@ -319,7 +319,7 @@ def test_stop_fades_to_neutral_and_then_ends(moving):
 
 
 def test_stop_during_a_fade_goes_on_with_it():
-    rig = Rig().frames_for(2).silence_for(0.5)
+    rig = Rig(motioncue.load_profile("ccd-dk")).frames_for(2).silence_for(0.5)
     rig.emitter.stop()
     rig.emitter.run()
     weight = rig.trace["weight"]

@@ -211,7 +211,7 @@ def test_a_simulator_killed_inside_a_package_leaves_the_next_one_a_clean_start(s
 
 
 def test_a_second_simulator_is_closed_and_counted_while_the_first_goes_on(url, session):
-    with serving(url, session):
+    with serving(url, session, FakeClock()):
         first = simulator(url, INIT_PACKAGE, FRAMES[0])
         for number in range(1, 4):
             second = connect(url)
@@ -228,7 +228,7 @@ def test_a_second_simulator_is_closed_and_counted_while_the_first_goes_on(url, s
 
 
 def test_nothing_a_second_simulator_sends_is_taken(url, session):
-    with serving(url, session):
+    with serving(url, session, FakeClock()):
         first = simulator(url, INIT_PACKAGE, FRAMES[0])
         second = connect(url)
         with contextlib.suppress(OSError):  # already closed
@@ -323,7 +323,7 @@ def test_a_flood_of_junk_moves_nothing_and_stop_ends_it(session, tmp_path, name)
             ended.set()
 
     url = stream_url(SCHEMES[0], tmp_path)
-    with serving(url, session):
+    with serving(url, session, FakeClock()):
         client = connect(url, timeout_s=None)
         thread = threading.Thread(target=flood, args=(client,), daemon=True)
         thread.start()

@@ -17,7 +17,7 @@ from motioncue.recording.read import at_ticks, read_motion, read_packages
 from motioncue.recording.replay import START_NS, replay
 
 PERIOD = 3_000_030
-HELD = motioncue.load_profile("ccd-dk", "source.bridge=hold")
+HELD = motioncue.load_profile("ccd-dk", "source.bridge=hold", "limits=none")
 """Every tick shows the newest frame as it is."""
 
 
@@ -213,7 +213,9 @@ def test_a_replay_reads_what_at_ticks_reads(motion, kind):
     assert bits(read) == bits(ticks)
 
 
-def test_a_replay_gives_the_offline_cue_bit_for_bit_while_the_weight_is_one(profile, trace):
+def test_a_replay_gives_the_offline_cue_bit_for_bit_while_the_weight_is_one(profile):
+    profile = motioncue.load_profile(profile.name, "limits=none")  # a bound's memory reaches back into the fade
+    trace = replay(profile, SAMPLE)
     assert trace["weight"][0] > 0  # engaged at the first tick
     cues = motioncue.cue(profile, trace["motion"])
     whole = trace["weight"] == 1.0

@@ -127,7 +127,7 @@ def test_a_packet_of_the_profile_is_counted_and_has_its_checksum():
     )
     profile = parse_profile(
         profile_text("ccd-dk").replace('gauges = "udp://127.0.0.1:4444"', ""),
-        overrides=["output.system=custom", f"output.packet={packet}"],
+        overrides=["output.system=custom", f"output.packet={packet}", "limits=none"],
     )
     relay = motioncue.relay(profile, rate_hz=1000, clock=FakeClock())
     relay.step(INIT_PACKAGE)

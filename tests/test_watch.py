@@ -357,7 +357,7 @@ def test_on_a_good_line_a_drive_runs_from_beginning_to_end(profile, rate_hz):
     frames, times = on_a_bad_line(real(rate_hz), rate_hz, rng, jitter_s=0.015)
     bench = Bench(profile=profile).connect().play(frames, times)
     assert bench.moves() == [("OFFLINE", "ENGAGING", "input"), ("ENGAGING", "RUNNING", "cue_reached")]
-    assert set(bench.pipeline.stats()["limited"].values()) == {0.0}
+    assert max(bench.pipeline.stats()["limited"].values()) <= 0.001
 
 
 def test_a_car_parked_for_minutes_is_not_frozen():

@@ -11,7 +11,7 @@ import pytest
 from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, eventually, init, new_session, receive
 
 from motioncue.errors import EndpointError
-from motioncue.kernels.clock import MonotonicClock
+from motioncue.kernels.clock import FakeClock
 from motioncue.runtime.receiver import StreamReceiver
 from motioncue.transports.pipe import PipeConnection, PipeServer
 from motioncue.transports.stream import Listener, connect
@@ -32,7 +32,7 @@ class Served:
         self.url = f"pipe://{self.name}"
         self.session = new_session()
         self.listener = Listener(self.url)
-        self.receiver = StreamReceiver(self.session, self.listener.server, MonotonicClock())
+        self.receiver = StreamReceiver(self.session, self.listener.server, FakeClock())  # nobody is silent for long
         self.thread = threading.Thread(target=self.receiver.run, daemon=True)
 
     def run(self):

@@ -225,6 +225,42 @@ def turn_of(pace):
     return (15 / 8 * 40 / math.e) * (1 + 20 * pace) + 10 / math.sqrt(3) + 80 * pace
 
 
+def broken(cues, bounds, dt, fresh=True, rounding=EPS):
+    """Return (channel, order, tick, ratio) of each difference of a channel beyond its bound: the independent checker.
+
+    Parameters
+    ----------
+    cues : ndarray with a field for each channel
+        What was sent, tick after tick.
+    bounds : dict of str to list
+        As `Profile.bounds` returns them.
+    dt : float
+        Tick [s].
+    fresh : bool
+        They are the first ones: the platform was at rest at neutral before.
+    rounding : float
+        Twice the relative error of what was sent.
+
+    Notes
+    -----
+    Differences are taken in extended precision, so only the rounding of what was sent counts: half a unit in the last
+    place of the largest value, 2^n times in an n-th difference.  A heading is followed round before they are taken.
+    """
+    found = []
+    for name, each in bounds.items():
+        path = np.concatenate([np.zeros(3), cues[name]] if fresh else [cues[name]]).astype(np.longdouble)
+        if name == "yaw":
+            path = np.unwrap(path)
+        largest = max(each[0], float(np.abs(path).max(initial=0.0)))
+        for order, bound in enumerate(each):
+            if bound is None:
+                continue
+            size = np.abs(np.diff(path, order)) if order else np.abs(cues[name])
+            if not size.max(initial=0.0) <= bound * dt**order * (1 + 4 * EPS) + 2**order * rounding * largest:
+                found.append((name, order, int(size.argmax()), float(size.max() / (bound * dt**order))))
+    return found
+
+
 class Checker:
     """What must hold at every tick, over the ticks since the last call."""
 
@@ -270,12 +306,7 @@ class Checker:
         for name in MOVERS:
             assert not cue[name][trace["state"] == State.OFFLINE].any()
         # The limits.
-        for name, bounds in self.bounds.items():
-            path = np.concatenate([np.zeros(3), cue[name]] if fresh else [cue[name]]).astype(np.longdouble)
-            for order, bound in enumerate(bounds):
-                if bound is not None:
-                    worst = np.abs(np.diff(path, order)).max(initial=0.0)
-                    assert worst <= bound * self.dt**order * (1 + 4 * EPS) + 2**order * EPS * bounds[0], (name, order)
+        assert broken(cue, self.bounds, self.dt, fresh) == []
 
     def transitions(self, moves):
         for move in moves:

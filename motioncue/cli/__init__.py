@@ -1,6 +1,9 @@
 """The command line: ``motioncue COMMAND``.  Each command is a module that is imported when it is used."""
 
+import errno
+import os
 import signal
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -24,6 +27,9 @@ COMMANDS: Mapping[str, str] = {
     "profiles": "List the built-in profiles, or show one.",
 }
 """Every command, and what it does in one line."""
+
+UNWRITABLE = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO") if hasattr(errno, name)}
+"""Why what is printed cannot be written; a reader that has left is none: click ends quietly then."""
 
 
 class Refused(click.ClickException):
@@ -88,4 +94,11 @@ def main() -> None:
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         # Until the command is imported there is nothing to end well: Ctrl-C ends the process without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-    cli(prog_name="motioncue")
+    try:
+        cli(prog_name="motioncue")
+    except OSError as error:
+        if error.errno not in UNWRITABLE or error.filename is not None:
+            raise
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the interpreter would try once more
+        click.echo(f"error: output cannot be written: {error.strerror}", err=True)
+        sys.exit(1)

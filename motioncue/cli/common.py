@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from motioncue import protocols
+from motioncue.cli.unblocked import Unblocked
 
 __all__ = [
     "TAPE_BYTES",
@@ -103,7 +104,7 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
-    """Send motioncue's log to stderr, and yield its newest lines.
+    """Send motioncue's log to stderr, and yield its newest lines; logging never waits for a reader.
 
     Parameters
     ----------
@@ -112,11 +113,12 @@ def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
     level : int
         Of the least important lines.
     """
-    later = live and sys.stderr is not None and sys.stderr.isatty()
     lines: deque[str] = deque(maxlen=200)
     handlers: list[logging.Handler] = [_Kept(lines)]
-    if not later:
-        handlers.append(logging.StreamHandler(sys.stderr))
+    error = None if sys.stderr is None else Unblocked(sys.stderr)
+    later = live and error is not None and error.isatty()
+    if error is not None and not later:
+        handlers.append(logging.StreamHandler(error))
     log = logging.getLogger("motioncue")
     before = log.level, log.propagate
     log.setLevel(level)
@@ -131,9 +133,10 @@ def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
             log.removeHandler(handler)
         log.setLevel(before[0])
         log.propagate = before[1]
-        if later:
-            for line in lines:
-                click.echo(line, err=True)
+        if error is not None:
+            for line in lines if later else ():
+                error.write(f"{line}\n")
+            error.close()
 
 
 class _Lines(logging.Formatter):

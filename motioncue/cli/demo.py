@@ -56,6 +56,7 @@ def command(duration: float | None, drive: str, profile: str, as_json: bool) -> 
         ):
             view = rig_view(rig, messages)
             elapsed_s = watch(rig.engine, view, screen, interrupts, rig.duration_s)
+        interrupts.over = True
         stats = {"duration_s": elapsed_s, **rig.stats()}
         platform = stats["platform"]
         name = rig.profile.outputs[0].system.upper()

@@ -62,6 +62,7 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, fil
             stats, rows = _platform(system, endpoints, duration, interrupts, live)
         else:
             stats, rows = _simulator(system, endpoints, duration, interrupts, live, file)
+        interrupts.over = True
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
             print_json(stats)

@@ -41,6 +41,7 @@ def command(profile: str, overrides: tuple[str, ...], duration: float | None, as
             with Engine(settings) as engine, Screen(live=live) as screen:
                 view = EngineView(engine, title, duration, messages)
                 elapsed_s = watch(engine, view, screen, interrupts, duration)
+            interrupts.over = True
         stats = {"duration_s": elapsed_s, **engine.stats()}
         print_summary(title, engine_rows(stats))
         if as_json:

@@ -1,13 +1,16 @@
 """The terminal: shows views where there is one, and nothing where there is none."""
 
+import os
 import sys
 from types import TracebackType
+from typing import IO, cast
 
 from rich.console import Console
 from rich.live import Live
 
 from motioncue.cli.bars import Glyphs, glyphs_for
 from motioncue.cli.live import View, render
+from motioncue.cli.unblocked import Unblocked
 
 __all__ = ["PERIOD_S", "Screen", "console", "wanted"]
 
@@ -15,9 +18,9 @@ PERIOD_S = 1 / 15
 """How long a picture stays [s]."""
 
 
-def console() -> Console:
-    """Return standard output as rich sees it."""
-    return Console(file=sys.stdout, highlight=False, emoji=False, markup=False)
+def console(output: Unblocked | None = None) -> Console:
+    """Return standard output as rich sees it, or what writes there."""
+    return Console(file=cast(IO[str], output or sys.stdout), highlight=False, emoji=False, markup=False)
 
 
 def wanted() -> bool:
@@ -31,11 +34,15 @@ def glyphs_of(output: Console) -> Glyphs:
 
 
 class Screen:
-    """Shows views on a screen of its own, which leaves no trace behind; does nothing if not `live`."""
+    """Shows views on a screen of its own, which leaves no trace behind; does nothing if not `live`.
+
+    A terminal that takes nothing more, since it is frozen, does not keep anybody waiting.
+    """
 
     def __init__(self, *, live: bool) -> None:
         self.live = live
-        self._console = console()
+        self._output = Unblocked(sys.stdout) if live else None
+        self._console = console(self._output)
         self._glyphs = glyphs_of(self._console)
         self._live = Live(
             console=self._console, screen=True, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
@@ -51,11 +58,13 @@ class Screen:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Give the screen back as it was."""
-        if self.live:
+        if self._output is not None:
             self._live.stop()
+            if not self._output.close():  # whatever else is printed would wait for ever
+                sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
     def show(self, view: View) -> None:
-        """Draw a view."""
-        if self.live:
+        """Draw a view, unless the terminal has not taken the one before."""
+        if self._output is not None and not self._output.pending:
             width, height = self._console.size
             self._live.update(render(view, width, height, self._glyphs), refresh=True)

@@ -1,5 +1,6 @@
 """Signals that ask something of a run: noted, never raised, so that none breaks a fade."""
 
+import os
 import signal
 import threading
 from collections import deque
@@ -32,6 +33,9 @@ class Interrupts:
         number; 0 before any.
     requests : deque of str
         What signals have asked for: "engage", "hold" or "park", oldest first.
+    over : bool
+        Set it when all that is left to do is to print: from then on a signal ends the process at once, with `status`,
+        also while nobody reads what is printed.
 
     Notes
     -----
@@ -43,12 +47,15 @@ class Interrupts:
         self.count = 0
         self.status = 0
         self.requests: deque[str] = deque(maxlen=KEPT)
+        self.over = False
         self._operator = operator
         self._before: dict[int, Any] = {}
 
     def _note(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         self.status = 128 + number
+        if self.over:
+            os._exit(self.status)
 
     def _request(self, number: int, frame: FrameType | None) -> None:
         self.requests.append(REQUESTS[signal.Signals(number).name])

@@ -68,6 +68,7 @@ def command(
             waits = "" if endpoints[0].startswith("udp:") else ", as soon as an engine listens there"
             click.echo(f"playing {what} to {', '.join(endpoints)}{waits}", err=True)
             elapsed_s = play(simulator, interrupts, duration)
+        interrupts.over = True
         stats = {
             "duration_s": elapsed_s,
             "frames_sent": simulator.sent,

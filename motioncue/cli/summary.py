@@ -50,13 +50,30 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
         ("frames in", str(stats["frames_received"])),
-        ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz"),
+        ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),
+        *lost_rows(stats["outputs"]),
         ("late by", lateness(stats["lateness_us"])),
         ("skipped", str(stats["skipped"])),
         ("rejected", reasons(stats["rejected"])),
         ("state", changes(stats)),
         ("events", reasons(stats["events"])),
         ("limited", "nothing is bounded" if unbounded else limited or "0"),
+    ]
+
+
+def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
+    """Return the rows that say which packets could not be sent and which nobody listened to; none if all arrived."""
+    return [
+        *(
+            ("not sent", f"{output['refused']} to {output['endpoint']}: {output['error']}")
+            for output in outputs
+            if output["refused"]
+        ),
+        *(
+            ("nobody there", f"for {output['unheard']} to {output['endpoint']}")
+            for output in outputs
+            if output["unheard"]
+        ),
     ]
 
 

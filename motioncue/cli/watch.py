@@ -22,6 +22,9 @@ SHOWN = 20  # transitions that a view may show
 KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit"}
 """What each key asks for; to quit is to park and end."""
 
+LOST = {"send_errors": "not sent", "unheard": "nobody there"}
+"""What the view calls packets that do not arrive, by their statistic."""
+
 # The log's lines about transitions: the view has its own.
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
@@ -105,6 +108,7 @@ class EngineView:
                 ("max", f"{microseconds(late['max']):>7}"),
                 ("skipped", str(stats["skipped"])),
                 ("rejected", str(sum(stats["rejected"].values()))),
+                *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
         motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}

@@ -1,4 +1,4 @@
-"""The cueing algorithms: one file an algorithm, found by the name that its settings have in `motioncue.settings`.
+"""The cueing algorithms: one file an algorithm, found by the name of its settings.
 
 An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step.  If the algorithm is linear
 for small signals, it also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of
@@ -23,7 +23,13 @@ _FILES: dict[str, ModuleType] = {name: import_module(f"motioncue.cueing.{name}")
 
 
 def name_of(settings: Cueing) -> str:
-    """Return the name of the algorithm that these settings are of."""
+    """Return the name of the algorithm that these settings are of.
+
+    Parameters
+    ----------
+    settings : Cueing
+        The ``cueing`` table of a profile.
+    """
     return str(settings.__struct_config__.tag)
 
 

@@ -1,4 +1,4 @@
-"""The classical washout: what its settings must keep to be designed, and the responses that they promise."""
+"""The classical washout: its settings checked and designed, and the responses that they promise."""
 
 from typing import Any
 

@@ -61,6 +61,7 @@ ctypedef struct IntakeState:
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil
+cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil
 
 

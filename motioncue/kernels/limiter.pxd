@@ -123,7 +123,7 @@ ctypedef struct LimitSet:
     Limit limits[LIMITS]
     int channels[LIMITS]    # places among the doubles of a cue
     bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
-    bint leans[LIMITS]      # a roll that may not: beyond a right angle it is sent as the lean with the same sideways pull
+    bint leans[LIMITS]      # a roll that may not: it is sent as a lean, see `lean`
     int64_t acted[LIMITS]   # ticks
     int64_t ticks
     int count
@@ -175,6 +175,14 @@ cdef inline double lean(double roll) noexcept nogil:
     return M_PI - roll if roll > 0.0 else -M_PI - roll
 
 
+cdef inline void lean_cue(const LimitSet* s, double* channels) noexcept nogil:
+    """Replace the roll of a cue by its lean, unless it may go all the way round or is not bounded."""
+    cdef int i
+    for i in range(s.count):
+        if s.leans[i]:
+            channels[s.channels[i]] = lean(channels[s.channels[i]])
+
+
 cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
     """Limit every bounded channel of a cue in place."""
     cdef double* channel
@@ -187,12 +195,12 @@ cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
             target = s.limits[i].state.target
             wanted = target + short_way(channel[0] - target)
             if limiter_step(&s.limits[i], &wanted):
-                channel[0] = short_way(wanted)
-                mc_count(&s.acted[i], 1)
-        elif s.leans[i]:
-            wanted = lean(channel[0])
-            if limiter_step(&s.limits[i], &wanted) or wanted != channel[0]:
                 channel[0] = wanted
+                mc_count(&s.acted[i], 1)
+            channel[0] = short_way(channel[0])
+        elif s.leans[i]:
+            channel[0] = lean(channel[0])
+            if limiter_step(&s.limits[i], channel):
                 mc_count(&s.acted[i], 1)
         elif limiter_step(&s.limits[i], channel):
             mc_count(&s.acted[i], 1)

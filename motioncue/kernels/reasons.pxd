@@ -18,6 +18,8 @@ cpdef enum Reason:
     BIG_ENDIAN      # the size field has its bytes swapped
     STALLED         # the rest of a package never came
     SECOND_SIMULATOR    # one simulator drives at a time
+    TAKEN_OVER      # the simulator that drove was silent, and another one drives now
+    NO_DESCRIPTOR   # the system has none left for a simulator that connects: it has to wait
     SESSION_BEGAN
     SESSION_ENDED
     REPLY_LOST      # the simulator does not read its replies

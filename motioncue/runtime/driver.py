@@ -10,6 +10,7 @@ import numpy as np
 from motioncue import protocols
 from motioncue.errors import PacketError
 from motioncue.runtime.engine import MESSAGES
+from motioncue.runtime.journal import Journal
 from motioncue.runtime.reception import Reception, check_endpoints
 
 __all__ = ["Driver"]
@@ -40,6 +41,7 @@ class Driver:
         check_endpoints(module, urls)
         self.system, self.urls = system, urls
         self._session = module.session(module.Options())
+        self._journal = Journal()
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
 
@@ -59,6 +61,7 @@ class Driver:
         self._thread.join()
         self._receiver.close()
         self.poll()
+        self._journal.tell(end=True)
 
     def record(self, room: int) -> None:
         """Keep the packages that come, until so many bytes are full; call it before entering.
@@ -94,7 +97,8 @@ class Driver:
         """
         for _, reason, detail in self._session.events():
             level, text = MESSAGES[reason]
-            log.log(level, "%s: %s", self.system, text.format(detail))
+            self._journal.say(reason, level, f"{self.system}: {text.format(detail)}")
+        self._journal.tell()
         motion = self._session.newest()
         if motion is not None:
             self._motion = motion

@@ -12,7 +12,7 @@ from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
-from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue
+from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, lean_cue, limit_cue
 from motioncue.kernels.records cimport (
     CHANNELS, ROLL, YAW, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
@@ -26,7 +26,7 @@ from motioncue.kernels.supervisor cimport (
     ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
     RUNNING, Step, Supervisor, supervise,
 )
-from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
+from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
 
 import numpy as np
 
@@ -53,13 +53,16 @@ ctypedef struct Sink:
     uint8_t packet[PACKET_BYTES]
     int size
     SealState* seal         # NULL if the packet has neither count nor checksum
+    int64_t sent
+    int64_t unheard         # of those, as far as the system says so: nobody listened at the address
+    int64_t refused         # by the system
+    int64_t error           # the newest number that it gave as the reason; 0 before any
 
 
 ctypedef struct Counts:
-    int64_t ticks           # sent
+    int64_t ticks
+    int64_t packets         # ticks of which at least one output's packet was sent
     int64_t skipped
-    int64_t datagrams       # of all outputs
-    int64_t send_errors
     int64_t not_finite
     int64_t first           # [ns] when the first was sent
     int64_t last
@@ -97,6 +100,19 @@ cdef inline void join(
         for i in range(CHANNELS):
             channels[i] += left * s.offsets[i]
         s.position += pace
+
+
+cdef inline bint send(Sink* s) noexcept nogil:
+    """Send the output's packet; say whether it left."""
+    cdef int done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
+    if done < 0:
+        mc_store(&s.error, -done)
+        mc_count(&s.refused, 1)
+        return False
+    mc_count(&s.sent, 1)
+    if done == MC_UNHEARD:
+        mc_count(&s.unheard, 1)
+    return True
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
@@ -272,6 +288,7 @@ cdef class Emitter:
         cdef Sink* sink
         cdef Step step
         cdef int64_t now
+        cdef bint left = False
         cdef int i
 
         if publication_read(self._input, &s.input):
@@ -300,11 +317,9 @@ cdef class Emitter:
             clock.sleep_until(clock.memory, self._deadline)
         now = clock.now(clock.memory)
         for i in range(self._sink_count):
-            sink = &self._sinks[i]
-            if mc_send_to(sink.fd, sink.packet, sink.size, sink.address, sink.address_size) == 0:
-                mc_count(&self._counts.datagrams, 1)
-            else:
-                mc_count(&self._counts.send_errors, 1)
+            left = send(&self._sinks[i]) or left
+        if left:
+            mc_count(&self._counts.packets, 1)
 
         t.index = self._index
         t.deadline = self._deadline
@@ -334,6 +349,7 @@ cdef class Emitter:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
+            lean_cue(self._limits, channels)    # before the fade: half a roll of pi is a right angle, half its lean is 0
             if step.weight != 1.0 and not step.begin:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
@@ -494,15 +510,43 @@ cdef class Emitter:
         """Every tick so far, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
 
+    def outputs(self):
+        """Return what became of each output's packets, in the order of `add_output`.
+
+        Returns
+        -------
+        list of dict
+            ``sent``; ``unheard``: of those, how many nobody listened to, as far as the system says so; ``refused`` by
+            the system, and ``error``, the newest number that it gave as the reason, 0 before any.
+        """
+        cdef const Sink* sink
+        cdef int i
+        out = []
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            out.append({
+                "sent": mc_load(&sink.sent),
+                "unheard": mc_load(&sink.unheard),
+                "refused": mc_load(&sink.refused),
+                "error": mc_load(&sink.error),
+            })
+        return out
+
     def counts(self):
-        """Return the counters: ticks, skipped, datagrams, send_errors, not_finite, and the measured rate [Hz]."""
+        """Return the counters, and the measured rate of the ticks [Hz].
+
+        ``packets`` are the ticks of which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
+        sums over the outputs.
+        """
+        outputs = self.outputs()
         cdef int64_t ticks = mc_load(&self._counts.ticks)
         cdef int64_t span = mc_load(&self._counts.last) - mc_load(&self._counts.first)
         return {
             "ticks": ticks,
+            "packets": mc_load(&self._counts.packets),
             "skipped": mc_load(&self._counts.skipped),
-            "datagrams": mc_load(&self._counts.datagrams),
-            "send_errors": mc_load(&self._counts.send_errors),
+            "datagrams": sum(output["sent"] for output in outputs),
+            "send_errors": sum(output["refused"] for output in outputs),
             "not_finite": mc_load(&self._counts.not_finite),
             "first_ns": mc_load(&self._counts.first),
             "rate_hz": (ticks - 1) * 1e9 / span if span > 0 else 0.0,

@@ -25,8 +25,9 @@ from motioncue.runtime.assembly import (
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
-from motioncue.transports.udp import open_sender
+from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
 __all__ = ["Engine"]
 
@@ -34,6 +35,7 @@ log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
 
 class Pipeline:
@@ -91,7 +93,7 @@ class Pipeline:
         counts = self.emitter.counts()
         return {
             "frames_received": self.session.accepted,
-            "packets_sent": counts["ticks"],
+            "packets_sent": counts["packets"],
             "rate_hz": counts["rate_hz"],
             "skipped": counts["skipped"],
             "rejected": self.session.rejected,
@@ -104,6 +106,7 @@ class Pipeline:
             "replies_lost": self.session.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
+            "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
             "state": self.emitter.state,
             "transitions": [
                 {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
@@ -164,6 +167,9 @@ class Engine:
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
         self._logged = 0  # changes of state
+        self._lost = 0  # events
+        self._journal = Journal()
+        self._endpoints: list[str] = []  # of what is sent
         self._granted: dict[str, bool] = {}
 
     def start(self) -> "Engine":
@@ -189,10 +195,13 @@ class Engine:
                 for name, (url, encoding) in streams_of(output).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
+                    tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((sender, address, encoding.table, encoding.packet, encoding.seal, index))
-            for each in senders:
+                    senders.append((url, (sender, address, encoding.table, encoding.packet, encoding.seal, index)))
+            for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
+                self._endpoints.append(url)
+            self._outputs = Outputs(self._journal, self._endpoints)
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         self._warn_of_what_is_free()
@@ -233,18 +242,25 @@ class Engine:
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):
             self._log_events()
+            self._journal.tell()
         self._log_events()
+        self._journal.tell(end=True)
 
     def _log_events(self) -> None:
         for _, reason, detail in self._pipeline.session.events():
             level, text = MESSAGES[reason]
-            log.log(level, "%s: %s", self.profile.source.system, text.format(detail))
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+        before, self._lost = self._lost, self._pipeline.session.events_lost
+        if self._lost > before:
+            self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
-            log.log(level, "%s to %s: %s%s", move["from"].lower(), move["to"].lower(), move["reason"], because)
+            kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
+            self._journal.say(kind, level, f"{kind}{because}")
+        self._outputs.look(self._pipeline.emitter.outputs())
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again."""
@@ -275,11 +291,10 @@ class Engine:
 
     def _end(self) -> None:
         """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
-        for end, thread in zip(
-            (self._pipeline.emitter.stop, self._receiver.stop, self._ended.set), self._threads, strict=False
-        ):
+        ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
+        for (end, patience_s), thread in zip(ends, self._threads, strict=False):
             end()
-            thread.join()
+            thread.join(patience_s)
         self._ended.set()
         self._opened.close()
 
@@ -298,7 +313,11 @@ class Engine:
 
         ``granted`` tells what the system was asked for to be on time: name to whether it was granted.
         """
-        return {**self._pipeline.stats(), "granted": dict(self._granted)}
+        outputs = [
+            {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
+            for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
+        ]
+        return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
@@ -334,6 +353,8 @@ MESSAGES = {
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),
     "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
+    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",

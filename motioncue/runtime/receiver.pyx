@@ -4,14 +4,14 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
+from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse, tell
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
-from motioncue.kernels.reasons cimport NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR
+from motioncue.kernels.reasons cimport NO_DESCRIPTOR, NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER
 from motioncue.intake.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.kernels.slot cimport mc_count, mc_load, mc_store
-from motioncue.transports.server cimport Server, mc_server
+from motioncue.transports.server cimport MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, Server, mc_server
 from motioncue.transports.sockets cimport (
     ADDRESS_BYTES, allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to,
     mc_wait_any, packed_address, sockaddr_storage,
@@ -24,6 +24,8 @@ __all__ = ["DatagramReceiver", "StreamReceiver"]
 cdef enum:
     READS = 64              # of one simulator in a row, before whoever else waits has a turn
     RETRY_MS = 20           # while a package is incomplete or a reply is waiting for room
+    REST_MS = 100           # while the system has no descriptor for whoever knocks
+    ALIVE_NS = 1_000_000_000    # after this long without a frame (of datagrams: without any), another may drive
 
 
 cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
@@ -66,13 +68,19 @@ cdef class StreamReceiver:
     Notes
     -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
-    its connection.  Simulators may leave, come back and be killed at any byte.
+    its connection, unless the first has sent no frame for a second: then the second takes over.  Simulators may leave,
+    come back and be killed at any byte.
     """
 
     cdef Session _session
     cdef Clock _clock
     cdef Time _time
     cdef Server _server
+    cdef bint _serving
+    cdef int64_t _frames        # accepted until now
+    cdef int64_t _heard         # when the newest of them came, or the simulator connected [ns]
+    cdef bint _starved          # no descriptor was left for the newest who knocked
+    cdef int64_t _rest          # until then nobody who knocks is noticed [ns]
     cdef int64_t _stopping
 
     def __init__(self, Session session not None, Server server not None, Clock clock not None):
@@ -88,35 +96,64 @@ cdef class StreamReceiver:
 
     cdef void loop(self, SessionState* s, const mc_server* server) noexcept nogil:
         cdef const Time* clock = &self._time
-        cdef void* memory = server.memory
-        cdef bint serving = False
-        cdef bint waiting, knocking
-        cdef int accepted
+        cdef bint deaf, knocking
         while True:
-            waiting = serving and (s.have > 0 or s.out_have > 0)
-            knocking = server.wait(memory, RETRY_MS if waiting else -1)
+            deaf = self._starved and clock.now(clock.memory) < self._rest
+            knocking = server.wait(server.memory, self.patience(s, deaf), deaf)
             if mc_load(&self._stopping):
                 break
-            # The simulator first: one that has gone makes room for the one that is knocking.
-            if serving:
-                if not serve(s, server, clock) or session_stalled(s, clock.now(clock.memory)):
-                    flush(s, server)
-                    server.close_client(memory)
-                    serving = False
-                    session_end(s, clock.now(clock.memory))
-            if knocking and serving:
-                if server.refuse(memory):
-                    refuse(s.intake, SECOND_SIMULATOR, clock.now(clock.memory), 0)
-            elif knocking:
-                accepted = server.accept(memory)
-                if accepted > 0:
-                    serving = True
-                    session_begin(s, clock.now(clock.memory))
-                elif accepted < 0:
-                    refuse(s.intake, NOT_ALLOWED, clock.now(clock.memory), 0)
-        if serving:
-            server.close_client(memory)
-            session_end(s, clock.now(clock.memory))
+            # The simulator first: one that has gone makes room, and one that has been heard keeps its place.
+            if self._serving:
+                self.hear(s, server)
+            if knocking:
+                self.admit(s, server, clock.now(clock.memory))
+        if self._serving:
+            self.leave(s, server)
+
+    cdef int patience(self, const SessionState* s, bint deaf) noexcept nogil:
+        """Return how long a wait may take [ms]; for ever if it is negative."""
+        if self._serving and (s.have > 0 or s.out_have > 0):
+            return RETRY_MS
+        return REST_MS if deaf else -1
+
+    cdef void hear(self, SessionState* s, const mc_server* server) noexcept nogil:
+        """Take what the simulator has sent, and notice a frame, and its end."""
+        cdef const Time* clock = &self._time
+        cdef int64_t now = clock.now(clock.memory)
+        cdef bint open = serve(s, server, clock)
+        cdef int64_t frames = mc_load(&s.intake.counters.accepted)
+        if frames != self._frames:
+            self._frames = frames
+            self._heard = now
+        if not open or session_stalled(s, clock.now(clock.memory)):
+            flush(s, server)
+            self.leave(s, server)
+
+    cdef void leave(self, SessionState* s, const mc_server* server) noexcept nogil:
+        server.close_client(server.memory)
+        self._serving = False
+        session_end(s, self._time.now(self._time.memory))
+
+    cdef void admit(self, SessionState* s, const mc_server* server, int64_t now) noexcept nogil:
+        """Let whoever knocks drive if nobody does; a simulator that is silent gives way."""
+        cdef bint taken = self._serving and now - self._heard < ALIVE_NS
+        cdef int done = server.refuse(server.memory) if taken else server.accept(server.memory)
+        if done == MC_NO_DESCRIPTOR:
+            self._rest = now + REST_MS * 1_000_000
+            if not self._starved:
+                refuse(s.intake, NO_DESCRIPTOR, now, 0)
+        elif done == MC_NOT_ALLOWED:
+            refuse(s.intake, NOT_ALLOWED, now, 0)
+        elif done and taken:
+            refuse(s.intake, SECOND_SIMULATOR, now, 0)
+        elif done:
+            if self._serving:
+                session_end(s, now)
+                tell(s.intake, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
+            self._serving = True
+            self._heard = now
+            session_begin(s, now)
+        self._starved = done == MC_NO_DESCRIPTOR
 
     def stop(self):
         """End `run` at once, from any thread."""
@@ -128,7 +165,6 @@ cdef enum:
     SOURCES = 8             # sockets to listen on
     FORWARDS = 8            # addresses to pass on to
     LARGEST = 65536         # bytes of a datagram
-    ALIVE_NS = 1_000_000_000    # after this long without a word from it, another host may drive
 
 
 ctypedef struct Forward:
@@ -242,7 +278,7 @@ cdef class DatagramReceiver:
         for i in range(self._forward_count):
             if mc_send_to(
                 self._forwards[i].fd, self._buffer, size, self._forwards[i].address, self._forwards[i].address_size
-            ) == 0:
+            ) >= 0:
                 mc_count(&self.forwarded, 1)
         if self._heard == 0:
             memcpy(self._driver, host, 16)
@@ -251,13 +287,14 @@ cdef class DatagramReceiver:
             if now - self._heard < ALIVE_NS:
                 refuse(s, SECOND_SIMULATOR, now, size)
                 return
+            tell(s, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
             memcpy(self._driver, host, 16)
             intake_begin(s, now)
         self._heard = now
         reply = intake_take(s, self._buffer, size, now)
         if reply.size:
             i = reply_write(reply, self._buffer, size, out)
-            if mc_send_back(fd, out, i, &sender, self._reply_port) == 0:
+            if mc_send_back(fd, out, i, &sender, self._reply_port) >= 0:
                 mc_count(&s.counters.replies, 1)
             else:
                 refuse(s, REPLY_LOST, now, 0)

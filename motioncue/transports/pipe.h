@@ -127,7 +127,7 @@ static int mc_pipe_knocking(mc_pipe_server *s) {
 static void mc_pipe_read(mc_pipe_server *s) {
     s->gone = mc_pipe_started(&s->read, ReadFile(s->client, s->in, sizeof s->in, NULL, &s->read.io)) != ERROR_SUCCESS;
 }
-static int mc_pipe_wait(void *memory, int timeout_ms) {
+static int mc_pipe_wait(void *memory, int timeout_ms, int deaf) {
     mc_pipe_server *s = (mc_pipe_server *)memory;
     HANDLE events[3];
     DWORD n = 0, timeout = timeout_ms < 0 ? INFINITE : (DWORD)timeout_ms;
@@ -138,12 +138,24 @@ static int mc_pipe_wait(void *memory, int timeout_ms) {
     if (s->client != INVALID_HANDLE_VALUE && s->read.pending) events[n++] = s->read.io.hEvent;
     if (s->knocking || (s->client != INVALID_HANDLE_VALUE && (s->gone || s->in_taken < s->in_have))) timeout = 0;
     WaitForMultipleObjects(n, events, FALSE, timeout);
+    (void)deaf; /* who knocks has its instance already: `accept` never lacks anything */
     return mc_pipe_knocking(s);
 }
 static void mc_pipe_wake(void *memory) { SetEvent(((mc_pipe_server *)memory)->woken); }
+/* Closed, not disconnected: the client can still read what has been written. */
+static void mc_pipe_close_client(void *memory) {
+    mc_pipe_server *s = (mc_pipe_server *)memory;
+    DWORD bytes;
+    if (s->client == INVALID_HANDLE_VALUE) return;
+    mc_pipe_cancel(s->client, &s->read, &bytes);
+    mc_pipe_cancel(s->client, &s->write, &bytes);
+    CloseHandle(s->client);
+    s->client = INVALID_HANDLE_VALUE;
+}
 static int mc_pipe_accept(void *memory) {
     mc_pipe_server *s = (mc_pipe_server *)memory;
     if (!s->knocking) return 0;
+    mc_pipe_close_client(s);
     s->client = s->listener;
     s->listener = INVALID_HANDLE_VALUE;
     s->knocking = 0;
@@ -190,16 +202,6 @@ static int mc_pipe_send(void *memory, const uint8_t *buffer, int size) {
     memcpy(s->out, buffer, (size_t)size);
     error = mc_pipe_started(&s->write, WriteFile(s->client, s->out, (DWORD)size, NULL, &s->write.io));
     return error == ERROR_SUCCESS ? size : -1;
-}
-/* Closed, not disconnected: the client can still read what has been written. */
-static void mc_pipe_close_client(void *memory) {
-    mc_pipe_server *s = (mc_pipe_server *)memory;
-    DWORD bytes;
-    if (s->client == INVALID_HANDLE_VALUE) return;
-    mc_pipe_cancel(s->client, &s->read, &bytes);
-    mc_pipe_cancel(s->client, &s->write, &bytes);
-    CloseHandle(s->client);
-    s->client = INVALID_HANDLE_VALUE;
 }
 static void mc_pipe_close(mc_pipe_server *s) {
     DWORD bytes;

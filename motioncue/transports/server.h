@@ -3,11 +3,15 @@
 #ifndef MOTIONCUE_SERVER_H
 #define MOTIONCUE_SERVER_H
 #include <stdint.h>
+#define MC_NOT_ALLOWED (-1)
+#define MC_NO_DESCRIPTOR (-2) /* the system has no descriptor or memory left for another connection */
 typedef struct {
-    /* Until a byte or a client comes, the client goes, or `wake`; < 0 is for ever.  True: somebody knocks. */
-    int (*wait)(void *memory, int timeout_ms);
+    /* Until a byte or a client comes, the client goes, or `wake`; < 0 is for ever.  True: somebody knocks.  While `deaf`,
+       nobody who knocks is noticed. */
+    int (*wait)(void *memory, int timeout_ms, int deaf);
     void (*wake)(void *memory);
-    /* Who knocks becomes the client, or is turned away; false if it has left meanwhile, -1 if it may not come. */
+    /* Who knocks becomes the client in place of the one there is, or is turned away: 1.  0 if it has left meanwhile,
+       MC_NOT_ALLOWED or MC_NO_DESCRIPTOR. */
     int (*accept)(void *memory);
     int (*refuse)(void *memory);
     /* Bytes received; 0 if the client has gone; -1 if there is nothing now. */

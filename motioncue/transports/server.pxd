@@ -4,11 +4,13 @@ from libc.stdint cimport uint8_t
 
 
 cdef extern from "motioncue/transports/server.h" nogil:
+    int MC_NOT_ALLOWED
+    int MC_NO_DESCRIPTOR
     ctypedef struct mc_server:
-        bint (*wait)(void* memory, int timeout_ms) noexcept nogil                   # ms, < 0 for ever; somebody knocks
+        bint (*wait)(void* memory, int timeout_ms, bint deaf) noexcept nogil        # ms, < 0 for ever; somebody knocks
         void (*wake)(void* memory) noexcept nogil                                   # from any thread
         int (*accept)(void* memory) noexcept nogil
-        bint (*refuse)(void* memory) noexcept nogil
+        int (*refuse)(void* memory) noexcept nogil
         int (*receive)(void* memory, uint8_t* buffer, int room) noexcept nogil
         int (*send)(void* memory, const uint8_t* buffer, int size) noexcept nogil
         void (*close_client)(void* memory) noexcept nogil

@@ -18,6 +18,9 @@ static inline int mc_poll(mc_pollfd *fds, int n, int timeout_ms) { return WSAPol
 static inline void mc_close(mc_fd fd) { closesocket(fd); }
 static inline void mc_set_nonblocking(mc_fd fd) { u_long on = 1; ioctlsocket(fd, FIONBIO, &on); }
 static inline int mc_would_block(void) { return WSAGetLastError() == WSAEWOULDBLOCK; }
+static inline int mc_no_descriptor(void) { return WSAGetLastError() == WSAEMFILE || WSAGetLastError() == WSAENOBUFS; }
+static inline int mc_nobody_there(void) { return WSAGetLastError() == WSAECONNRESET; }
+static inline int mc_last_error(void) { return WSAGetLastError(); }
 #else
 #include <errno.h>
 #include <fcntl.h>
@@ -32,6 +35,11 @@ static inline int mc_poll(mc_pollfd *fds, int n, int timeout_ms) { return poll(f
 static inline void mc_close(mc_fd fd) { close(fd); }
 static inline void mc_set_nonblocking(mc_fd fd) { fcntl(fd, F_SETFL, fcntl(fd, F_GETFL, 0) | O_NONBLOCK); }
 static inline int mc_would_block(void) { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
+static inline int mc_no_descriptor(void) {
+    return errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM;
+}
+static inline int mc_nobody_there(void) { return errno == ECONNREFUSED || errno == EHOSTUNREACH; }
+static inline int mc_last_error(void) { return errno; }
 #endif
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
@@ -54,18 +62,21 @@ static inline int mc_send(mc_fd fd, const uint8_t *buffer, int size) {
     int n = (int)send(fd, (const char *)buffer, size, MSG_NOSIGNAL);
     return n >= 0 ? n : (mc_would_block() ? 0 : -1);
 }
-/* A datagram; 0, or -1 if the system refused it.  `address` is a packed sockaddr. */
+/* A datagram: 0 if it was sent; MC_UNHEARD if it was, and an earlier one found nobody; minus the error's number if the
+   system refused it.  `address` is a packed sockaddr. */
+#define MC_UNHEARD 1
 static inline int mc_send_to(mc_fd fd, const uint8_t *buffer, int size, const void *address, int address_size) {
     struct sockaddr_storage to;
     const struct sockaddr *where = (const struct sockaddr *)&to;
+    int unheard = 0, sent;
     memcpy(&to, address, (size_t)address_size);
-    int sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
-#ifdef _WIN32
-    /* What became of an earlier datagram, not of this one, which has not been sent: once more. */
-    if (sent < 0 && WSAGetLastError() == WSAECONNRESET)
+    sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
+    /* The error tells what became of an earlier datagram, and this one has not been sent: once more. */
+    if (sent < 0 && mc_nobody_there()) {
+        unheard = MC_UNHEARD;
         sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
-#endif
-    return sent == size ? 0 : -1;
+    }
+    return sent == size ? unheard : -mc_last_error();
 }
 /* Windows fails a datagram socket's calls with WSAECONNRESET after a port was unreachable, unless told not to.  True if it
    was told, or needs not be. */
@@ -165,41 +176,47 @@ typedef struct {
     mc_fd listener, client;
     mc_fd woken, waker; /* two ends of a connection: wakes the wait */
 } mc_socket_server;
-static int mc_socket_wait(void *memory, int timeout_ms) {
+static int mc_socket_wait(void *memory, int timeout_ms, int deaf) {
     mc_socket_server *s = (mc_socket_server *)memory;
     mc_pollfd watched[3];
-    mc_watch(&watched[0], s->woken);
-    mc_watch(&watched[1], s->listener);
-    if (s->client != MC_NO_FD) mc_watch(&watched[2], s->client);
-    mc_poll(watched, s->client == MC_NO_FD ? 2 : 3, timeout_ms);
+    int n = 0;
+    mc_watch(&watched[n++], s->woken);
+    if (s->client != MC_NO_FD) mc_watch(&watched[n++], s->client);
+    if (!deaf) mc_watch(&watched[n++], s->listener);
+    mc_poll(watched, n, timeout_ms);
     if (mc_ready(&watched[0])) {
         char used;
         recv(s->woken, &used, 1, 0);
     }
-    return mc_ready(&watched[1]);
+    return !deaf && mc_ready(&watched[n - 1]);
 }
 static void mc_socket_wake(void *memory) {
     mc_socket_server *s = (mc_socket_server *)memory;
     send(s->waker, ".", 1, MSG_NOSIGNAL);
 }
-/* True: it is the client; false: it has left meanwhile; -1: its host is not allowed, and it has been turned away. */
-static int mc_socket_accept(void *memory) {
-    mc_socket_server *s = (mc_socket_server *)memory;
+static inline int mc_socket_allows(const mc_socket_server *s, mc_fd fd) {
     struct sockaddr_storage from;
     socklen_t size = sizeof from;
     uint8_t host[16];
-    s->client = mc_accept(s->listener);
-    if (s->client == MC_NO_FD) return 0;
-    if (s->allowed.any || getpeername(s->client, (struct sockaddr *)&from, &size) != 0) return 1;
+    if (s->allowed.any || getpeername(fd, (struct sockaddr *)&from, &size) != 0) return 1;
     mc_host_of(&from, host);
-    if (mc_is_allowed(&s->allowed, host)) return 1;
-    mc_close(s->client);
-    s->client = MC_NO_FD;
-    return -1;
+    return mc_is_allowed(&s->allowed, host);
+}
+static int mc_socket_accept(void *memory) {
+    mc_socket_server *s = (mc_socket_server *)memory;
+    mc_fd fd = mc_accept(s->listener);
+    if (fd == MC_NO_FD) return mc_no_descriptor() ? MC_NO_DESCRIPTOR : 0;
+    if (!mc_socket_allows(s, fd)) {
+        mc_close(fd);
+        return MC_NOT_ALLOWED;
+    }
+    if (s->client != MC_NO_FD) mc_close(s->client);
+    s->client = fd;
+    return 1;
 }
 static int mc_socket_refuse(void *memory) {
     mc_fd fd = mc_accept(((mc_socket_server *)memory)->listener);
-    if (fd == MC_NO_FD) return 0;
+    if (fd == MC_NO_FD) return mc_no_descriptor() ? MC_NO_DESCRIPTOR : 0;
     mc_close(fd);
     return 1;
 }

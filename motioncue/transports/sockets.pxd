@@ -20,6 +20,7 @@ cdef extern from "motioncue/transports/sockets.h" nogil:
         mc_fd woken
         mc_fd waker
     mc_fd MC_NO_FD
+    int MC_UNHEARD
     int mc_send_to(mc_fd fd, const uint8_t* buffer, int size, const void* address, int address_size)
     bint mc_is_allowed(const mc_allowed* allowed, const uint8_t* host)
     int mc_receive_from(mc_fd fd, uint8_t* buffer, int room, sockaddr_storage* sender, uint8_t* host)

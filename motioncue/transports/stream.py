@@ -1,5 +1,6 @@
 """Streams: ``pipe://``, ``unix://`` and ``tcp://``, the server's end and the client's."""
 
+import contextlib
 import errno
 import os
 import socket
@@ -18,6 +19,14 @@ __all__ = ["STREAMS", "Listener", "connect"]
 STREAMS = ("pipe", "unix", "tcp")
 
 WSAEADDRINUSE = 10048
+
+SILENCE = {
+    **dict.fromkeys(("TCP_KEEPIDLE", "TCP_KEEPALIVE"), 5),  # s; macOS has the second name for the first
+    "TCP_KEEPINTVL": 2,  # s
+    "TCP_KEEPCNT": 5,
+    "TCP_USER_TIMEOUT": 15_000,  # ms, with an answer under way
+}
+"""How a TCP peer that has died without a word is found out: asked after 5 s, given up after 15 s."""
 
 
 class Listener:
@@ -64,7 +73,12 @@ class Listener:
         try:
             if os.name == "posix":  # elsewhere the option would let two programs share the port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # connections inherit it: replies go at once
+            # Connections inherit all of it.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # replies go at once
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            for name, value in SILENCE.items():
+                with contextlib.suppress(AttributeError, OSError):  # what a system lacks keeps its own time
+                    listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
             listener.bind(address)
         except OSError:
             listener.close()

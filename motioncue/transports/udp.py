@@ -1,7 +1,9 @@
 """Datagram sockets: ``udp://``."""
 
 import ipaddress
+import os
 import socket
+import sys
 from collections.abc import Iterable, Sequence
 
 from motioncue.errors import EndpointError
@@ -9,9 +11,10 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts"]
+__all__ = ["comes_back", "error_text", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
 
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants: a moment without the processor loses nothing
+IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux; Python does not name them
 
 
 def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
@@ -62,6 +65,28 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     ignore_unreachable(sender)
     scope = int(address[3]) if len(address) > 3 else 0
     return sender, (str(address[0]), int(address[1]), scope)
+
+
+def tell_unheard(sender: socket.socket) -> bool:
+    """Let a sender's next call fail if nobody listened to a datagram; return whether the system can.
+
+    Only Linux can.  The call that fails sends nothing: try once more, as `motioncue.transports.sockets` does.
+    """
+    if sys.platform != "linux":
+        return False
+    ip6 = sender.family == socket.AF_INET6
+    sender.setsockopt(socket.IPPROTO_IPV6 if ip6 else socket.IPPROTO_IP, IPV6_RECVERR if ip6 else IP_RECVERR, 1)
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)  # the errors in detail, which nobody reads, take no room
+    return True
+
+
+def error_text(number: int) -> str:
+    """Return what a number that the system gave for an error of a socket means."""
+    if sys.platform == "win32":
+        import ctypes
+
+        return ctypes.FormatError(number)
+    return os.strerror(number)
 
 
 def open_receiver(url: str) -> socket.socket:

@@ -25,7 +25,7 @@ FRAME = struct.pack("<HBd24f", 107, 2, 1 / 60, *[0] * 6, 0, 0, 0, 1, 0, 0, 10, 0
 NEUTRAL = b"BNG1" + bytes(84)
 
 ENGINE_KEYS = {"frames_received", "packets_sent", "rate_hz", "skipped", "rejected", "lateness_us", "duration_s"} | {
-    "state", "transitions", "events", "limited"
+    "state", "transitions", "events", "limits", "limited"
 }  # fmt: skip
 
 

@@ -1,0 +1,208 @@
+"""Whatever bytes a simulator sends and whenever, whatever the operator does: every packet keeps the default bounds."""
+
+import contextlib
+import math
+import socket
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from limits_rig import PERIOD, START, packages_of, profiles, unwatched
+from trouble_helpers import MOVERS, broken
+
+import motioncue
+from motioncue.kernels.clock import FakeClock
+from motioncue.protocols import dk
+from motioncue.runtime.engine import Pipeline
+from motioncue.transports.udp import open_sender
+
+DT = PERIOD * 1e-9
+SENT = MOVERS[:9]  # what a packet of DK has room for
+SINGLE = 2.0**-23
+
+VALUES = st.one_of(
+    st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 1e30, -1e30, 79.0, -79.0, 10.4, -10.4, math.pi, 1e-40, 3e4]),
+    st.floats(-100, 100, width=32),
+    st.floats(width=32),
+)
+EVENTS = st.one_of(
+    st.tuples(st.just("drive"), st.integers(1, 60)),
+    st.tuples(st.just("corrupt"), st.tuples(st.integers(0, 400), VALUES, st.sampled_from("fd"), st.integers(1, 8))),
+    st.tuples(st.just("shake"), st.tuples(st.integers(0, 400), st.floats(0, 80), st.integers(2, 40))),
+    st.tuples(st.just("bytes"), st.binary(max_size=400)),
+    st.tuples(st.just("jump"), st.integers(0, 3000)),
+    st.tuples(st.just("repeat"), st.integers(1, 90)),
+    st.tuples(st.just("burst"), st.integers(2, 30)),
+    st.tuples(st.just("silence"), st.sampled_from([0.004, 0.03, 0.09, 0.2, 0.7, 1.6])),
+    st.tuples(st.just("sleep"), st.sampled_from([1, 3_000_030, 90_000_000, 2_000_000_000])),
+    st.tuples(st.just("reconnect"), st.none()),
+    st.tuples(st.just("operate"), st.sampled_from(["engage", "engage", "hold", "park"])),
+)
+
+
+class Wire:
+    """A platform's socket: what the emitter sent, packet by packet."""
+
+    def __init__(self, emitter):
+        self.receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.receiver.bind(("127.0.0.1", 0))
+        self.receiver.settimeout(30)
+        self.sender, address = open_sender(f"udp://127.0.0.1:{self.receiver.getsockname()[1]}")
+        stream = dk.STREAMS["motion"]
+        emitter.add_output(self.sender, address, stream.table(), stream.packet.encode(stream.defaults))
+        self.emitter, self.packets = emitter, []
+
+    def receive(self):
+        """Take what has been sent since the last time; a socket has room for a few hundred packets."""
+        while len(self.packets) < self.emitter.counts()["ticks"]:
+            self.packets.append(self.receiver.recv(4096))
+
+    def close(self):
+        for end in (self.sender, self.receiver):
+            end.close()
+
+
+class Simulator:
+    """One that drives, and to which things happen; `wire` is where its platform listens."""
+
+    def __init__(self, system, profile, wire):
+        self.packages = [package for _, package, *_ in packages_of(system, "tour", 60.0)]
+        self.clock = FakeClock(START)
+        self.pipeline = Pipeline(profile, self.clock, trace=40_000)
+        self.wire = Wire(self.pipeline.emitter) if wire else None
+        self.now, self.place, self.last = START, 1, [self.packages[0]]
+        self.reconnect(None)
+
+    def run(self, seconds):
+        """Let time pass, at most 100 packets at a time."""
+        end = self.now + round(seconds * 1e9)
+        while self.now < end:
+            self.now = max(min(end, self.now + 100 * PERIOD), self.clock.now_ns())
+            self.pipeline.emitter.run(until_ns=self.now)
+            if self.wire:
+                self.wire.receive()
+
+    def send(self, package):
+        self.last = [*self.last[-4:], package]
+        self.pipeline.session.feed(package, self.now)
+
+    def next(self):
+        self.place = (self.place + 1) % len(self.packages) or 1
+        return self.packages[self.place]
+
+    def drive(self, n):
+        for _ in range(n):
+            self.run(1 / 60)
+            self.send(self.next())
+
+    def overwritten(self, offset, value, form):
+        data = bytearray(self.next())
+        size = struct.calcsize(form)
+        offset = offset // 4 * 4 % max(1, len(data) - size)
+        with contextlib.suppress(OverflowError):
+            struct.pack_into(f"<{form}", data, offset, value)
+        return bytes(data)
+
+    def corrupt(self, wrong):
+        offset, value, form, n = wrong
+        for _ in range(n):
+            self.run(1 / 60)
+            self.send(self.overwritten(offset, value, form))
+
+    def shake(self, wrong):
+        offset, size, n = wrong
+        for i in range(n):
+            self.run(1 / 60)
+            self.send(self.overwritten(offset, size * (-1.0) ** i, "f"))
+
+    def bytes(self, data):
+        self.send(data)
+
+    def jump(self, places):
+        self.place = (self.place + places) % len(self.packages)
+        self.drive(3)
+
+    def repeat(self, n):
+        for i in range(n):
+            self.run(1 / 60)
+            self.pipeline.session.feed(self.last[i % len(self.last)], self.now)
+
+    def burst(self, n):
+        """The sender stalls, then sends what it owes in one go."""
+        self.run(n / 60)
+        for _ in range(n):
+            self.run(3e-4)
+            self.send(self.next())
+
+    def silence(self, seconds):
+        self.run(seconds)
+
+    def sleep(self, ns):
+        """The machine sleeps."""
+        self.clock.advance(ns)
+
+    def reconnect(self, _):
+        self.pipeline.session.begin(self.now)
+        self.send(self.packages[0])
+
+    def operate(self, what):
+        getattr(self.pipeline.emitter, what)()
+
+
+def cues_of(packets):
+    """Return what packets say, an array with a field for each channel."""
+    return np.frombuffer(b"".join(packets), dk.MOTION.dtype)
+
+
+def keeps_the_bounds(system, profile, plan, wire):
+    """Fail unless every tick, and every packet if there is a wire, keeps the profile's bounds."""
+    simulator = Simulator(system, profile, wire)
+    try:
+        simulator.drive(90)
+        for kind, size in plan:
+            getattr(simulator, kind)(size)
+        simulator.pipeline.emitter.stop()
+        simulator.run(4.0)
+    finally:
+        if wire:
+            simulator.wire.close()
+    trace, bounds = simulator.pipeline.emitter.trace, profile.bounds()
+    assert list(bounds) == MOVERS
+    assert broken(trace["cue"], bounds, DT) == []
+    assert not any(trace["cue"][name][-1] for name in MOVERS)
+    if wire:
+        sent = cues_of(simulator.wire.packets)
+        assert len(sent) == len(trace)
+        assert broken(sent, {name: bounds[name] for name in SENT}, DT, rounding=SINGLE) == []
+        up = np.stack([sent[name].astype(np.float64) for name in ("up_x", "up_y", "up_z")], axis=1)
+        np.testing.assert_allclose(up, up_of(*(sent[name].astype(np.float64) for name in SENT[3:6])), rtol=0, atol=4e-7)
+
+
+def up_of(roll, pitch, yaw):
+    """Return the up axis of attitudes in world axes east, north, up: minus the third column of R(z-y-x)."""
+    north = np.cos(roll) * np.sin(pitch) * np.cos(yaw) + np.sin(roll) * np.sin(yaw)
+    east = np.cos(roll) * np.sin(pitch) * np.sin(yaw) - np.sin(roll) * np.cos(yaw)
+    return np.stack([-east, -north, np.cos(roll) * np.cos(pitch)], axis=1)
+
+
+@pytest.mark.parametrize(("system", "name"), profiles())
+@settings(deadline=None, max_examples=60)
+@given(
+    plan=st.lists(EVENTS, max_size=12),
+    bridge=st.sampled_from(["hold", "linear", "predict"]),
+    load=st.sampled_from([motioncue.load_profile, unwatched]),
+    fade_s=st.sampled_from([0.1, 1.0]),
+)
+def test_every_tick_keeps_the_default_bounds_of_every_built_in_profile(system, name, plan, bridge, load, fade_s):
+    profile = load(name, f"source.bridge={bridge}", f"supervisor.fade_s={fade_s}")
+    keeps_the_bounds(system, profile, plan, wire=False)
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize(("system", "name"), profiles())
+@settings(deadline=None, max_examples=15)
+@given(plan=st.lists(EVENTS, max_size=6), load=st.sampled_from([motioncue.load_profile, unwatched]))
+def test_every_packet_keeps_them_and_its_up_axis_belongs_to_the_attitude_it_holds(system, name, plan, load):
+    keeps_the_bounds(system, load(name), plan, wire=True)

@@ -1,0 +1,317 @@
+"""Who may drive: a simulator that has fallen silent does not keep the next one out, a paused one keeps its place."""
+
+import contextlib
+import errno
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+
+import pytest
+from helpers import (
+    FRAME_REPLY,
+    FRAMES,
+    INIT_PACKAGE,
+    INIT_REPLY,
+    closed,
+    eventually,
+    free_port,
+    receive,
+    serving,
+    stream_url,
+)
+from test_datagrams import new_intake, one_loopback, sender, state
+
+from motioncue.kernels.clock import FakeClock
+from motioncue.protocols import city_car_driving
+from motioncue.runtime.engine import MESSAGES
+from motioncue.runtime.receiver import DatagramReceiver
+from motioncue.transports.stream import connect
+from motioncue.transports.udp import open_receiver, packed_hosts
+
+pytestmark = pytest.mark.rt
+
+SCHEMES = ["pipe", "tcp"] if sys.platform == "win32" else ["unix", "tcp"]
+SECOND = 1_000_000_000  # [ns]
+
+
+@pytest.fixture(params=SCHEMES)
+def url(request, tmp_path):
+    return stream_url(request.param, tmp_path)
+
+
+@pytest.fixture
+def session():
+    return city_car_driving.session(city_car_driving.Options())
+
+
+def drive(client, *packages):
+    """Send packages in lock-step."""
+    for package in packages:
+        client.sendall(package)
+        reply = INIT_REPLY if package[2] == 1 else FRAME_REPLY
+        assert receive(client, len(reply)) == reply
+
+
+def names(session):
+    return [name for _, name, _ in session.events()]
+
+
+SENT = {
+    "nothing": (),
+    "an init package": (INIT_PACKAGE,),
+    "a drive": (INIT_PACKAGE, *FRAMES[:20]),
+    "frames that are refused": (FRAMES[0],),
+}
+REFUSED = {"frames that are refused": {"before_init": 1}}
+
+
+@pytest.mark.parametrize("sent", SENT)
+def test_after_a_second_without_a_frame_the_next_simulator_takes_over(url, session, sent):
+    clock = FakeClock()
+    with serving(url, session, clock):
+        first = connect(url, timeout_s=30)
+        drive(first, *SENT[sent])
+        eventually(lambda: session.sessions == 1)
+        clock.advance(SECOND - 1)
+        with connect(url) as second:
+            assert closed(second)
+        clock.advance(1)
+        with connect(url, timeout_s=30) as third:
+            drive(third, INIT_PACKAGE, FRAMES[30])
+            assert closed(first)
+            first.close()
+    assert session.rejected == {
+        "second_simulator": 1,
+        **({"before_init": 1} if sent == "frames that are refused" else {}),
+    }
+    events = [(name, detail) for _, name, detail in session.events() if name != "before_init"]
+    assert events == [
+        ("session_began", 1), ("second_simulator", 0), ("session_ended", 1), ("taken_over", 1000),
+        ("session_began", 2), ("session_ended", 2),
+    ]  # fmt: skip
+
+
+def test_bytes_that_are_no_frames_do_not_keep_the_place(url, session):
+    clock = FakeClock()
+    with serving(url, session, clock):
+        first = connect(url, timeout_s=30)
+        drive(first, INIT_PACKAGE)
+        clock.advance(SECOND)
+        drive(first, INIT_PACKAGE)
+        with connect(url, timeout_s=30) as second:
+            drive(second, INIT_PACKAGE, FRAMES[0])
+        assert closed(first)
+        first.close()
+
+
+def test_a_paused_simulator_that_repeats_its_frame_keeps_its_place(url, session):
+    clock = FakeClock()
+    with serving(url, session, clock):
+        first = connect(url, timeout_s=30)
+        drive(first, INIT_PACKAGE)
+        for _ in range(5):
+            drive(first, FRAMES[0])
+            clock.advance(SECOND - 1)
+            with connect(url) as second:
+                assert closed(second)
+        drive(first, FRAMES[1])
+        first.close()
+    assert session.repeats == 4
+    assert session.rejected == {"second_simulator": 5}
+
+
+def test_an_engine_that_was_stopped_itself_hears_the_one_that_waits_for_it_first(url, session):
+    """After a suspended machine, both knock: whose frame lies there keeps the place."""
+    clock = FakeClock()
+    with serving(url, session, clock):
+        first = connect(url, timeout_s=30)
+        drive(first, INIT_PACKAGE, FRAMES[0])
+        clock.advance(60 * SECOND)
+        drive(first, FRAMES[1])
+        with connect(url) as second:
+            assert closed(second)
+        first.close()
+    assert session.sessions == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="another loopback address to come from")
+def test_a_host_that_may_not_drive_takes_nobodys_place(session):
+    port = free_port()
+    url, clock = f"tcp://127.0.0.1:{port}", FakeClock()
+    with serving(url, session, clock, packed_hosts(["127.0.0.1"])):
+        first = connect(url, timeout_s=30)
+        drive(first, INIT_PACKAGE, FRAMES[0])
+        clock.advance(10 * SECOND)
+        with socket.create_connection(("127.0.0.1", port), 30, source_address=("127.0.0.2", 0)) as foreign:
+            assert closed(foreign)
+        drive(first, FRAMES[1])
+        first.close()
+    assert session.rejected == {"not_allowed": 1}
+    assert session.sessions == 1
+
+
+PLAYER = textwrap.dedent("""
+    import sys
+    from motioncue.transports.stream import connect
+    client = connect(sys.argv[1], 30)
+    for package in sys.argv[2:]:
+        client.sendall(bytes.fromhex(package))
+        client.recv(6)
+    print("driving", flush=True)
+    while client.recv(6):
+        pass
+    print("closed", flush=True)
+""")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGSTOP")
+def test_a_stopped_simulator_makes_room_and_learns_it_when_it_goes_on(url, session):
+    arguments = [sys.executable, "-c", PLAYER, url, INIT_PACKAGE.hex(), FRAMES[0].hex()]
+    with serving(url, session), subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as player:
+        try:
+            assert player.stdout.readline() == "driving\n"
+            player.send_signal(signal.SIGSTOP)
+
+            def served():
+                with connect(url, timeout_s=30) as client, contextlib.suppress(OSError):
+                    client.sendall(INIT_PACKAGE)
+                    return receive(client, 6) == INIT_REPLY
+
+            eventually(served)
+            player.send_signal(signal.SIGCONT)
+            assert player.stdout.readline() == "closed\n"
+        finally:
+            player.kill()
+
+
+@one_loopback
+def test_a_host_that_takes_over_from_a_silent_one_is_told_too():
+    intake, clock = new_intake(), FakeClock()
+    with open_receiver(f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}") as listening:
+        listening.setblocking(False)
+        receiver = DatagramReceiver(intake, [listening], clock)
+        thread = threading.Thread(target=receiver.run, daemon=True)
+        thread.start()
+        with contextlib.ExitStack() as senders:
+            for host, frames in (("127.0.0.1", 1), ("127.0.0.3", 2)):
+                senders.enter_context(sender(host)).sendto(state(), listening.getsockname())
+                eventually(lambda frames=frames: intake.accepted == frames)
+                clock.advance(SECOND + SECOND // 2)
+        receiver.stop()
+        thread.join(30)
+    events = [(name, detail) for _, name, detail in intake.events()]
+    assert events == [("session_began", 1), ("taken_over", 1500), ("session_began", 2)]
+    level, text = MESSAGES["taken_over"]
+    assert (level, "1500 ms" in text.format(1500)) == (logging.WARNING, True)
+
+
+# Connections that nobody ends.
+
+TCP_REPAIR = 19
+
+
+def accepted(url):
+    """Return what the kernel lists of the connection that was accepted at a port: bytes not acknowledged, its timer."""
+    port = int(url.rpartition(":")[2])
+    with open("/proc/net/tcp") as table:
+        rows = [line.split() for line in table][1:]
+    established = "01"
+    (row,) = [row for row in rows if int(row[1].partition(":")[2], 16) == port and row[3] == established]
+    kind, _, left = row[5].partition(":")
+    return int(row[4].partition(":")[0], 16), kind, int(left, 16)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what the kernel says of its timers")
+def test_the_system_asks_after_a_connection_that_has_been_silent_for_five_seconds(session, tmp_path):
+    url = stream_url("tcp", tmp_path)
+    with serving(url, session), connect(url, timeout_s=30) as client:
+        drive(client, INIT_PACKAGE)
+        keepalive = "02"
+        eventually(lambda: accepted(url)[1] == keepalive)
+        assert 0 < accepted(url)[2] <= 5 * os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a way to die without a word")
+def test_a_peer_that_dies_without_a_word_leaves(session, tmp_path):
+    """TCP_REPAIR closes a socket without telling the other end; only the system's question finds out."""
+    url = stream_url("tcp", tmp_path)
+    with serving(url, session):
+        client = connect(url, timeout_s=30)
+        drive(client, INIT_PACKAGE, FRAMES[0])
+        eventually(lambda: accepted(url)[0] == 0)  # an answer that is under way would find out, too
+        try:
+            client.setsockopt(socket.IPPROTO_TCP, TCP_REPAIR, 1)
+        except PermissionError:
+            pytest.skip("needs CAP_NET_ADMIN")
+        finally:
+            client.close()
+        eventually(lambda: "session_ended" in names(session))
+
+
+# No descriptor is left for whoever knocks.
+
+
+@pytest.fixture
+def exhausted():
+    """Return a context in which this process can open nothing more."""
+    resource = pytest.importorskip("resource")
+
+    @contextlib.contextmanager
+    def nothing_left():
+        before = resource.getrlimit(resource.RLIMIT_NOFILE)
+        opened = [os.open(os.devnull, os.O_RDONLY) for _ in range(16)]  # every number below the newest one is taken
+        resource.setrlimit(resource.RLIMIT_NOFILE, (opened[-1], before[1]))
+        try:
+            with pytest.raises(OSError, match=os.strerror(errno.EMFILE)):
+                os.open(os.devnull, os.O_RDONLY)
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, before)
+            for number in opened:
+                os.close(number)
+
+    return nothing_left
+
+
+def receivers_cpu_s():
+    """Return the processor time that the receiver's thread has taken [s]."""
+    (thread,) = [thread for thread in threading.enumerate() if thread.name == "receiver"]
+    return time.clock_gettime(time.pthread_getcpuclockid(thread.ident))
+
+
+@pytest.mark.parametrize("driving", [False, True], ids=["free", "driving"])
+def test_without_a_descriptor_the_receiver_rests_says_so_once_and_recovers(url, session, exhausted, driving):
+    clock = FakeClock()
+    with serving(url, session, clock), contextlib.ExitStack() as clients:
+        if driving:
+            first = clients.enter_context(connect(url, timeout_s=30))
+            drive(first, INIT_PACKAGE)
+        scheme, _, where = url.partition("://")
+        late = clients.enter_context(socket.socket(socket.AF_UNIX if scheme == "unix" else socket.AF_INET))
+        late.settimeout(30)
+        with exhausted():
+            late.connect(where if scheme == "unix" else ("127.0.0.1", int(where.rpartition(":")[2])))
+            eventually(lambda: session.rejected)
+            for package in FRAMES[:3] if driving else ():  # whoever drives does not notice
+                drive(first, package)
+            before = receivers_cpu_s()
+            for _ in range(5):  # it tries again, and says nothing more
+                time.sleep(0.2)
+                clock.advance(SECOND // 10)
+            assert receivers_cpu_s() - before < 0.1
+            assert session.rejected == {"no_descriptor": 1}
+        clock.advance(SECOND)
+        if driving:
+            first.close()
+        drive(late, INIT_PACKAGE, FRAMES[0])
+        if not driving:  # what is over may begin again, and is said again
+            with socket.socket(late.family) as later, exhausted():
+                later.connect(late.getpeername())
+                eventually(lambda: session.rejected == {"no_descriptor": 2})
+    assert names(session).count("no_descriptor") == (1 if driving else 2)

@@ -1,0 +1,205 @@
+"""What is sent and does not arrive: counted, said once, and told from what left."""
+
+import errno
+import logging
+import os
+import socket
+import sys
+
+import pytest
+from emitter_rig import Rig
+from engine_rig import SCHEME
+from helpers import MORE, closed, eventually, free_port, loopbacks, said_in, stream_url
+
+import motioncue
+from motioncue.cli.summary import engine_rows
+from motioncue.protocols import dk
+from motioncue.runtime.journal import Journal, Outputs
+from motioncue.transports.stream import connect
+from motioncue.transports.udp import open_sender, tell_unheard
+
+linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say that nobody listens")
+BROADCAST = "udp://255.255.255.255:4445"
+"""Where a socket without the permission to may not send: each datagram is refused at once."""
+
+
+class Time:
+    """Seconds that pass when told to."""
+
+    now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def time():
+    return Time()
+
+
+# What the emitter counts.
+
+
+def output(emitter, url):
+    sender, address = open_sender(url)
+    tell_unheard(sender)
+    stream = dk.STREAMS["motion"]
+    emitter.add_output(sender, address, stream.table(), stream.packet.encode(stream.defaults))
+
+
+@linux
+@pytest.mark.rt
+@pytest.mark.parametrize("host", loopbacks())
+def test_a_port_at_which_nobody_listens_is_noticed_and_whoever_comes_later_misses_nothing(host):
+    rig, port = Rig(), free_port(socket.SOCK_DGRAM, host)
+    output(rig.emitter, f"udp://[{host}]:{port}" if ":" in host else f"udp://{host}:{port}")
+    rig.emitter.run(ticks=200)
+    (counts,) = rig.emitter.outputs()
+    # Each datagram is answered before the next one is sent: the machine does both.
+    assert counts == {"sent": 200, "unheard": 199, "refused": 0, "error": 0}
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM) as platform:
+        platform.bind((host, port))
+        platform.settimeout(30)
+        for _ in range(200):
+            rig.emitter.run(ticks=1)
+            assert len(platform.recv(4096)) == 88
+    assert rig.emitter.outputs()[0] == {"sent": 400, "unheard": 200, "refused": 0, "error": 0}
+    rig.emitter.run(ticks=100)  # it has gone again
+    assert rig.emitter.outputs()[0]["unheard"] == 299
+
+
+@pytest.mark.rt
+def test_a_tick_of_which_nothing_leaves_is_no_packet():
+    rig = Rig()
+    output(rig.emitter, BROADCAST)
+    rig.emitter.run(ticks=244)
+    counts = rig.emitter.counts()
+    assert (counts["ticks"], counts["packets"], counts["send_errors"]) == (244, 0, 244)
+    assert rig.emitter.outputs() == [{"sent": 0, "unheard": 0, "refused": 244, "error": errno.EACCES}]
+    output(rig.emitter, f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}")
+    rig.emitter.run(ticks=10)
+    counts = rig.emitter.counts()
+    assert (counts["ticks"], counts["packets"], counts["send_errors"]) == (254, 10, 254)
+
+
+# What is said of it.
+
+
+@pytest.fixture
+def said(caplog):
+    """Return a function that returns the lines logged since the last call."""
+    caplog.set_level(logging.DEBUG, "motioncue")
+
+    def lines():
+        texts = [(record.levelname, record.getMessage()) for record in caplog.records]
+        caplog.clear()
+        return texts
+
+    return lines
+
+
+def counted(sent, unheard=0, refused=0, error=0):
+    return {"sent": sent, "unheard": unheard, "refused": refused, "error": error}
+
+
+def test_trouble_is_said_when_it_begins_and_when_it_ends(time, said):
+    outputs = Outputs(Journal(time), ["udp://a:1", "udp://b:2"], time)
+    outputs.look([counted(0), counted(0)])
+    assert said() == []
+    outputs.look([counted(33), counted(33, 32)])
+    assert said() == [("WARNING", "udp://b:2: nobody listens there, what is sent is lost")]
+    for tick in range(100):  # a host far away says it once a second
+        time.now += 0.1
+        outputs.look([counted(66 + tick, 0, 0), counted(66 + tick, 33 + tick // 10)])
+    assert said() == []
+    outputs.look([counted(166, 0, 1, errno.ENETUNREACH), counted(166, 42)])
+    assert said() == [("WARNING", f"udp://a:1: sending fails: {os.strerror(errno.ENETUNREACH)}")]
+    time.now += 3.1
+    outputs.look([counted(199, 0, 2, errno.ENETUNREACH), counted(199, 42)])
+    assert said() == [("INFO", "udp://b:2: somebody listens there now")]
+    time.now += 3.1
+    outputs.look([counted(230, 0, 2, errno.ENETUNREACH), counted(230, 42)])
+    assert said() == [("INFO", "udp://a:1: sending works again")]
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("url", [BROADCAST, pytest.param(None, marks=linux)], ids=["refused", "unheard"])
+def test_an_engine_says_once_that_nothing_arrives_and_its_summary_says_how_much(tmp_path, caplog, url):
+    caplog.set_level(logging.INFO, "motioncue")
+    url = url or f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    text = motioncue.profile.profile_text("ccd-dk").replace("gauges =", "# gauges =")
+    (tmp_path / "motion.toml").write_text(text, encoding="utf-8")
+    overrides = [f"source.endpoint={stream_url(SCHEME, tmp_path)}", f"output.motion={url}"]
+    with motioncue.Engine(motioncue.load_profile(tmp_path / "motion.toml", *overrides)) as engine:
+        eventually(lambda: said_in(caplog, url))
+        eventually(lambda: engine.stats()["send_errors"] + engine.stats()["unheard"] > 200)
+    stats = {"duration_s": 1.0, **engine.stats()}
+    (found,) = stats["outputs"]
+    rows = dict(engine_rows(stats))
+    if url == BROADCAST:
+        assert stats["packets_sent"] == found["sent"] == 0
+        assert stats["send_errors"] == found["refused"] > 200
+        assert rows["packets out"] == "0"
+        assert rows["not sent"] == f"{found['refused']} to {url}: {found['error']}"
+        assert found["error"] == os.strerror(errno.EACCES)
+    else:
+        assert stats["packets_sent"] == found["sent"] > stats["unheard"] == found["unheard"] > 200
+        assert (stats["send_errors"], found["error"]) == (0, None)
+        assert rows["nobody there"] == f"for {found['unheard']} to {url}"
+    assert said_in(caplog, url).total() == 1
+
+
+# No line floods the log.
+
+
+def test_repetitions_of_a_line_are_counted_and_told_every_ten_seconds(time, said):
+    journal = Journal(time)
+    for tick in range(1200):  # 12 s
+        for session in range(10 * tick, 10 * tick + 10):
+            journal.say("began", logging.INFO, f"a simulator connected (session {session + 1})")
+        if tick == 500:
+            journal.say("other", logging.WARNING, "something else")
+        journal.tell()
+        time.now += 0.01
+    assert said() == [
+        *(("INFO", f"a simulator connected (session {number})") for number in (1, 2, 3)),
+        ("WARNING", "something else"),
+        ("INFO", "a simulator connected (session 10010) ... 10007 more in the last 10 s"),
+    ]
+    journal.tell(end=True)
+    assert said() == [("INFO", "a simulator connected (session 12000) ... 1990 more in the last 2 s")]
+
+
+def test_after_a_quiet_while_a_line_is_new_again(time, said):
+    journal = Journal(time)
+    for _ in range(5):
+        journal.say("kind", logging.INFO, "line")
+    for _ in range(40):
+        time.now += 1.0
+        journal.tell()
+    journal.say("kind", logging.INFO, "line")
+    assert [text for _, text in said()] == ["line"] * 3 + ["line ... 2 more in the last 10 s", "line"]
+
+
+@pytest.mark.rt
+def test_simulators_that_come_and_go_all_the_time_do_not_flood_the_log(tmp_path, caplog):
+    caplog.set_level(logging.INFO, "motioncue")
+    url = stream_url(SCHEME, tmp_path)
+    profile = motioncue.load_profile(
+        "ccd-dk", f"source.endpoint={url}", f"output.motion=udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    )
+    with motioncue.Engine(profile) as engine:
+        for _ in range(300):
+            with connect(url, timeout_s=30) as client:
+                client.sendall(b"\0\0")
+                assert closed(client)
+        eventually(lambda: engine.stats()["sessions"] == 300)
+    lines = [record.getMessage() for record in caplog.records]
+    windows = 1 + sum(1 for line in lines if MORE.search(line))
+    assert len(lines) <= 3 * 4 + windows + 4
+    # Of what is refused, the first ten are told, then every thousandth.
+    told = sum(
+        said_in(caplog, words).total() for words in ("a simulator connected", "the simulator left", "stream is lost")
+    )
+    lost = [int(line.split()[0]) for line in lines if "too fast to be logged" in line]
+    assert told + max(lost, default=0) == 300 + 300 + 10

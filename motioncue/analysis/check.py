@@ -19,6 +19,7 @@ from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import Watch
 from motioncue.protocols.layout import Derivation
+from motioncue.runtime.feed import arriving, feed
 
 __all__ = ["Report", "Timing", "check"]
 
@@ -139,24 +140,16 @@ class _Source:
         """Return the drive under a reading, and its timing."""
         intake = self.module.session(options, derivation=Derivation(acceleration))
         intake.watch(self._watch)
-        intake.begin(1)
         rows: list[Any] = []
         world: list[Any] = []
         part: list[int] = []
-        for index, package in enumerate(self._packages):
-            if most is not None and len(rows) >= most:
-                break
-            if self._times is not None:
-                came_s = self._times[index] - self._times[0]
-            else:  # a package that is no frame takes no time
-                came_s = len(rows) / self._rate_hz if self._rate_hz else 0.0
-            now = 1 + round(came_s * 1e9)
-            before = intake.accepted
-            intake.feed(package, now)
-            if intake.accepted > before:
+        for is_frame in feed(arriving(self._packages, self._times, self._rate_hz, intake), intake):
+            if is_frame:
                 rows.append(intake.frame())
                 world.append(intake.world())
                 part.append(sum(intake.discontinuities.values()))
+            if len(rows) == most:
+                break
         motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
         places = np.array(world).reshape(-1, 2, 3)
         repeated = intake.repeats

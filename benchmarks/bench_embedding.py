@@ -9,8 +9,8 @@ from conftest import HEAD_M, RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
-from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.stepper import Stepper
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.profile import Output
 from motioncue.protocols.dk import MOTION
@@ -68,7 +68,7 @@ def test_step_from_python_against_c(versus, rig, bound):
 @pytest.mark.benchmark(group="step from Python")
 def test_step_without_limits_from_python_against_c(versus, rig):
     n, motion, cue = rig.n, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
-    stepper = Stepper(cueing.design(rig.cueing, RATE_HZ), CueLimits(), motion, period_ns=round(1e9 / RATE_HZ))
+    stepper = Stepper(Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ)), motion)
     versus(
         "`step` from Python, arrays bound: washout",
         "plain C: washout",

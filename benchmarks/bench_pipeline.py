@@ -12,6 +12,7 @@ from references import empty_packets
 from motioncue import cueing, load_profile, protocols
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE
 from motioncue.protocols.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
@@ -28,8 +29,8 @@ def emitter(rig):
     session.begin(clock.now_ns())
     for package in read_packages(sample_recording()):
         session.feed(package, clock.now_ns())
-    algorithm, period_ns = cueing.design(rig.cueing, RATE_HZ), round(1e9 / RATE_HZ)
-    emitter = Emitter(session, algorithm, clock, period_ns=period_ns, chains=[OutputChain([UpVector()])], hold_s=9e9)
+    settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
+    emitter = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter

@@ -80,6 +80,12 @@ typedef struct motioncue_api {
     /* Free a stepper, or do nothing for NULL.  Runs Python, as `create` does. */
     void (*destroy)(motioncue_stepper *stepper);
 
+    /* Change settings: `change` is KEY=VALUE with a dotted key ("cueing.surge.gain=0.4"), or the name or path of a profile
+     * (UTF-8).  1, or 0 if it is refused: then nothing changes, and `error` (if size > 0) holds the reason as `create` says it.
+     * Runs Python, from any thread, also while another one steps: the next step takes the settings without waiting, and
+     * what it asks for has no step. */
+    int (*retune)(motioncue_stepper *stepper, const char *change, char *error, size_t size);
+
     /* Fill what the profile's first output is sent for the cue of the newest step.  Its stages have memory: call it once
      * after each step or never. */
     void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -30,6 +30,8 @@ __all__ = [
     "Supervisor",
     "Watch",
     "builtin_profiles",
+    "differences",
+    "overridden",
     "parse_profile",
     "profile_text",
 ]
@@ -329,9 +331,92 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     """
     try:
         tables = tomllib.loads(text)
-        for override in overrides:
-            _override(tables, override)
-        tables.setdefault("name", Path(name).stem)
+    except ValueError as error:  # a number of too many digits is one too
+        raise ConfigError(f"{name}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
+    for override in overrides:
+        _put(tables, *_parsed(override))
+    tables.setdefault("name", Path(name).stem)
+    return _profile(tables, name)
+
+
+def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
+    """Return a profile with some of its values changed; a preset fills what it has filled before.
+
+    Parameters
+    ----------
+    profile : Profile
+        What is changed.
+    overrides : mapping, or iterable of str
+        Values by dotted key, also in tables within tables; or ``KEY=VALUE`` as `parse_profile` takes it.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables = _tables(profile)
+    given = _flat(overrides) if isinstance(overrides, Mapping) else map(_parsed, overrides)
+    for key, value in given:
+        _put(tables, key, value)
+    return _profile(tables, profile.name)
+
+
+def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
+    """Return the keys in which two profiles differ, each with its two values; None where a profile lacks the key.
+
+    Parameters
+    ----------
+    old, new : Profile
+        Any two.
+    """
+    before, after = (dict(_flat(msgspec.to_builtins(profile))) for profile in (old, new))
+    return {
+        key: (before.get(key), after.get(key))
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    }
+
+
+def _flat(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield every value of tables within tables, also within lists of tables, with its dotted key."""
+    for key, value in tables.items():
+        here = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, here)
+        elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+            for index, item in enumerate(value):
+                yield from _flat(item, f"{here}[{index}]")
+        else:
+            yield here, value
+
+
+def _tables(profile: Profile) -> dict[str, Any]:
+    """Return the tables that a profile can be made of again, without what its preset fills in."""
+    tables: dict[str, Any] = msgspec.to_builtins(profile)
+    filled = profile.cueing.presets.get(getattr(profile.cueing, "preset", None) or "", {})
+    tables["cueing"] = _stripped(profile.cueing, filled)
+    return tables
+
+
+def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a table says beyond what a preset fills in, and beyond its defaults where the preset is silent."""
+    tag = table.__struct_config__.tag_field
+    defaults = {field.name: field.default for field in msgspec.structs.fields(table)}
+    out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
+    for name, default in defaults.items():
+        value = getattr(table, name)
+        if isinstance(value, msgspec.Struct):
+            out[name] = _stripped(value, filled.get(name, {}))
+        elif value != filled.get(name, default):
+            out[name] = value
+    return out
+
+
+def _profile(tables: dict[str, Any], name: str) -> Profile:
+    """Return the profile that tables make; ConfigError if they make none."""
+    try:
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
@@ -340,10 +425,6 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         moved = MOVED.get(message.partition(":")[0])
         place = f"; it is {moved} now" if moved else ""
         raise ConfigError(f"{name}: {message}{place}{_preset_hint(error, tables)}") from error
-    except ConfigError:
-        raise
-    except ValueError as error:  # of the TOML reader; a number of too many digits is one too
-        raise ConfigError(f"{name}: not TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
@@ -351,20 +432,27 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     return profile
 
 
-def _override(tables: dict[str, Any], override: str) -> None:
+def _parsed(override: str) -> tuple[str, Any]:
+    """Return the dotted key and the value of ``KEY=VALUE``."""
     key, equals, text = override.partition("=")
-    path = key.strip().split(".")
-    if not equals or not all(path) or "\n" in text:
+    if not equals or not all(key.strip().split(".")) or "\n" in text:
         raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
     try:
         override.encode()
     except UnicodeEncodeError as error:
         raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
     try:
-        value = tomllib.loads(f"value = {text}")["value"]
+        return key.strip(), tomllib.loads(f"value = {text}")["value"]
     except ValueError:
-        value = text
-    table = tables
+        return key.strip(), text
+
+
+def _put(tables: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key; another algorithm comes without the settings of the one before."""
+    table, path = tables, key.split(".")
+    cueing = tables.get("cueing")
+    if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
+        tables["cueing"] = {}
     for step in path[:-1]:
         table = table.setdefault(step, {})
         if not isinstance(table, dict):

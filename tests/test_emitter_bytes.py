@@ -13,6 +13,7 @@ from motioncue.cueing import design
 from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.tuning import Settings
 from motioncue.protocols import dk
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.protocols.layout import Message, vector
@@ -127,9 +128,8 @@ def test_a_source_without_speed_and_engine_speed_sends_1_m_s_and_0_rpm_at_every_
     messages = [axes.compiled(), Message(FRAME, "motion", fields).compiled()]
     rig = Rig()
     rig.pipeline.session = Session(messages, BodyStage())
-    rig.emitter = rig.pipeline.emitter = Emitter(
-        rig.pipeline.session, design(DIRECT.cueing, 1e9 / PERIOD), FakeClock(START), period_ns=PERIOD, trace=5000
-    )
+    settings = Settings(design(DIRECT.cueing, 1e9 / PERIOD), period_ns=PERIOD)
+    rig.emitter = rig.pipeline.emitter = Emitter(rig.pipeline.session, settings, FakeClock(START), trace=5000)
     rig.pipeline.session.begin(START)
     rig.pipeline.session.feed(init(), START)
     captured = Captured(rig)

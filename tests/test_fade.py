@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from motioncue.kernels.algorithm import Direct
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE
 from motioncue.protocols import city_car_driving as ccd
 from motioncue.runtime.emitter import Emitter
@@ -44,7 +45,9 @@ def rig(*, fade_s=1.0, hold_s=FOREVER, period_ns=PERIOD, ticks=20_000):
     session = ccd.session(ccd.Options())
     session.begin(START)
     session.feed(ccd.INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
-    emitter = Emitter(session, Direct(), clock, period_ns=period_ns, hold_s=hold_s, fade_s=fade_s, trace=ticks)
+    emitter = Emitter(
+        session, Settings(Direct(), period_ns=period_ns, hold_s=hold_s, fade_s=fade_s), clock, trace=ticks
+    )
     return session, emitter
 
 

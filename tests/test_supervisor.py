@@ -13,6 +13,7 @@ from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.supervisor import TABLE, State
+from motioncue.kernels.tuning import Settings
 from motioncue.profile import Watch
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.emitter import Emitter
@@ -66,10 +67,8 @@ class Rig:
         self.session = Session([message.compiled() for message in messages], BodyStage())
         self.session.watch(Watch(max_acceleration_m_s2=math.inf, max_rate_deg_s=math.inf))
         self.clock = FakeClock(START)
-        self.emitter = Emitter(
-            self.session, design(settings.cueing, 1e9 / PERIOD), self.clock,
-            period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s, trace=20_000,
-        )  # fmt: skip
+        designed = Settings(design(settings.cueing, 1e9 / PERIOD), period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
+        self.emitter = Emitter(self.session, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
         self.log = []

@@ -47,7 +47,7 @@ def run(Stepper stepper not None, Clock clock not None, Row[::1] log not None):
             late = max(late, now - deadline)
             read_car(&row.motion, (deadline - start) * 1e-9)
             row.motion.time = deadline
-            steps += cueing_step(&stepper.cueing, &row.motion, &row.cue)
+            steps += cueing_step(stepper.cueing, &row.motion, &row.cue)
     return steps, late
 
 

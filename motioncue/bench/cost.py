@@ -10,6 +10,7 @@ import numpy as np
 from motioncue import cueing, protocols
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Profile
 from motioncue.protocols.dk import MOTION, STREAMS
@@ -44,8 +45,8 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     session.begin(clock.now_ns())
     for package in packages:
         session.feed(package, clock.now_ns())
-    algorithm, chains = cueing.design(profile.cueing, 1e9 / period_ns), [OutputChain([UpVector()])]
-    loop = Emitter(session, algorithm, clock, period_ns=period_ns, chains=chains, hold_s=1e9)
+    settings = Settings(cueing.design(profile.cueing, 1e9 / period_ns), period_ns=period_ns, hold_s=1e9)
+    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)

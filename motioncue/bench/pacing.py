@@ -13,6 +13,7 @@ from motioncue import cueing, protocols
 from motioncue.bench.floor import pace
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import MonotonicClock, now_ns, prepare_thread
+from motioncue.kernels.tuning import Settings
 from motioncue.profile import Output, Profile
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
@@ -81,8 +82,8 @@ def emitter(profile: Profile) -> Loop:
             session.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
-        chains = [OutputChain([UpVector()])]
-        loop = Emitter(session, algorithm, clock, period_ns=period_ns, chains=chains, hold_s=1e6, trace=ticks)
+        settings = Settings(algorithm, period_ns=period_ns, hold_s=1e6)
+        loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
         loop.run(ticks=ticks)
         return loop.trace["lateness"].copy(), loop.trace["index"].copy()

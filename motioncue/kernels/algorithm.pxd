@@ -27,7 +27,7 @@ ctypedef struct Calls:
     const void* coeffs      # both are owned by the subclass
     void* state
     int64_t state_bytes
-    int64_t structure       # a state can go on under any coefficients of the same number
+    int64_t structure       # a state can go on under any coefficients of the same number; 0 under its own only
     const Turn* attitude    # roll, pitch, yaw of the newest cue with sine and cosine, in the state; NULL if not there
 
 
@@ -36,6 +36,11 @@ ctypedef struct Lanes:      # an optional form of `step` for several rigs side b
     int coeffs_count        # doubles in the coefficients, and
     int state_count         # in the state: both hold nothing else
     run_function tick       # one tick of n rigs, their coefficients and states in blocks of `lanes` rigs
+
+
+cdef inline bint continues(const Calls* a, const Calls* b) noexcept nogil:
+    """Say whether `a` can go on with the state of `b`."""
+    return a.structure != 0 and a.structure == b.structure and a.state_bytes == b.state_bytes
 
 
 cdef int64_t structure_number(tuple structure)

@@ -42,7 +42,7 @@ cdef class Algorithm:
             If its state has the same meaning, a change from it to this algorithm keeps the state; any other change
             starts from rest.
         """
-        return self.calls.structure == other.calls.structure
+        return continues(&self.calls, &other.calls)
 
     def reset(self):
         """Forget the past; the next step starts from rest."""

@@ -1,4 +1,7 @@
-"""The weight that takes the platform to neutral and back: 0 is neutral, 1 is the whole cue."""
+"""The weight that takes the platform to neutral and back (0 is neutral, 1 the whole cue), and differences that vanish."""
+
+
+from libc.math cimport fabs
 
 
 ctypedef struct Fade:
@@ -37,3 +40,52 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
         f.velocity = f.turn = 0.0
     f.position = x
     return smooth(x)
+
+
+ctypedef struct Vanishing:      # a difference on its way to zero: a polynomial of the position, 0 to 1
+    double terms[6]
+
+
+cdef inline Vanishing vanishing(double value, double slope, double bend) noexcept nogil:
+    """Return the quintic with this value, slope and bend (second derivative) at 0, and none of them left at 1.
+
+    From rest it is value (1 - `smooth`).  Begun anew from its own value, slope and bend at every tick, it still
+    vanishes: its end moves on, but the poles of that recursion, the roots of s^3 + 9 s^2 + 36 s + 60, are stable.
+    """
+    cdef Vanishing v
+    v.terms[0] = value
+    v.terms[1] = slope
+    v.terms[2] = 0.5 * bend
+    v.terms[3] = -10.0 * value - 6.0 * slope - 1.5 * bend
+    v.terms[4] = 15.0 * value + 8.0 * slope + 1.5 * bend
+    v.terms[5] = -6.0 * value - 3.0 * slope - 0.5 * bend
+    return v
+
+
+cdef inline double left_at(const Vanishing* v, double s) noexcept nogil:
+    """Return what is left at position `s`."""
+    return v.terms[0] + s * (
+        v.terms[1] + s * (v.terms[2] + s * (v.terms[3] + s * (v.terms[4] + s * v.terms[5])))
+    )
+
+
+cdef inline double slope_at(const Vanishing* v, double s) noexcept nogil:
+    """Return the first derivative at position `s`."""
+    return v.terms[1] + s * (
+        2.0 * v.terms[2] + s * (3.0 * v.terms[3] + s * (4.0 * v.terms[4] + s * 5.0 * v.terms[5]))
+    )
+
+
+cdef inline double bend_at(const Vanishing* v, double s) noexcept nogil:
+    """Return the second derivative at position `s`."""
+    return 2.0 * v.terms[2] + s * (6.0 * v.terms[3] + s * (12.0 * v.terms[4] + s * 20.0 * v.terms[5]))
+
+
+cdef inline double heading(double newest, double before) noexcept nogil:
+    """Return the slope that two differences in a row agree on: the smaller one, 0 if they differ in sign.
+
+    A staircase, which moves at some ticks only, has none.
+    """
+    if newest * before <= 0.0:
+        return 0.0
+    return newest if fabs(newest) < fabs(before) else before

@@ -5,12 +5,18 @@ changes value, so the bounds are on the first three differences of what is sent.
 chosen such that the point can still stop short of its bounds (viability: from every state reached, braking within the
 bounds ends at rest inside them).  Within that freedom it follows the input, and returns to it without overshoot.
 An input that keeps the bounds by itself passes bit for bit.
+
+Bounds may change while it runs.  If what is sent, and how it moves, keeps the new ones, they hold at once.  Otherwise two
+limiters follow one another until it does: one with the new bounds, and after it one with the wider of those before and
+of the new ones.  The difference between the two vanishes along a fade.  So until then value, rate, acceleration and
+jerk each keep the wider bound.
 """
 
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.records cimport CHANNELS
+from motioncue.kernels.fade cimport Vanishing
+from motioncue.kernels.records cimport CHANNELS, Cue
 from motioncue.kernels.slot cimport mc_count
 
 
@@ -37,6 +43,14 @@ ctypedef struct Limit:
     double per_acceleration # 0 if the channel stops at once
     double ramp
     LimiterState state
+
+
+ctypedef struct Easing:         # from the bounds before to those of a limit
+    bint on
+    Limit wide              # the second limiter: its state is what is sent
+    Vanishing difference    # of its input from the output of the first
+    double position         # 0 to 1
+    double pace             # [1/tick]
 
 
 cdef inline double stop_above(double x, double v, double a, double A, double J) noexcept nogil:
@@ -121,6 +135,8 @@ cdef enum:
 
 ctypedef struct LimitSet:
     Limit limits[LIMITS]
+    Easing easings[LIMITS]
+    int easing              # how many are on
     int channels[LIMITS]    # places among the doubles of a cue
     bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
     bint leans[LIMITS]      # a roll that may not: it is sent as a lean, see `lean`
@@ -183,8 +199,21 @@ cdef inline void lean_cue(const LimitSet* s, double* channels) noexcept nogil:
             channels[s.channels[i]] = lean(channels[s.channels[i]])
 
 
-cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
-    """Limit every bounded channel of a cue in place."""
+cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil
+
+
+cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexcept nogil:
+    """Limit `value` in place; say whether it had to be.  `easing` is a constant where this is compiled."""
+    cdef bint acted
+    if not easing or not s.easings[i].on:
+        return limiter_step(&s.limits[i], value)
+    acted = limiter_eased(&s.limits[i], &s.easings[i], value)
+    s.easing -= not s.easings[i].on
+    return acted
+
+
+cdef inline void limit_each(LimitSet* s, double* channels, bint easing) noexcept nogil:
+    """Limit every bounded channel of a cue in place; some of them are `easing` or none is."""
     cdef double* channel
     cdef double target
     cdef double wanted
@@ -194,23 +223,36 @@ cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
         if s.turns[i]:
             target = s.limits[i].state.target
             wanted = target + short_way(channel[0] - target)
-            if limiter_step(&s.limits[i], &wanted):
+            if step_one(s, i, &wanted, easing):
                 channel[0] = wanted
                 mc_count(&s.acted[i], 1)
             channel[0] = short_way(channel[0])
         elif s.leans[i]:
             channel[0] = lean(channel[0])
-            if limiter_step(&s.limits[i], channel):
+            if step_one(s, i, channel, easing):
                 mc_count(&s.acted[i], 1)
-        elif limiter_step(&s.limits[i], channel):
+        elif step_one(s, i, channel, easing):
             mc_count(&s.acted[i], 1)
     mc_count(&s.ticks, 1)
+
+
+cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil
+
+
+cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
+    """Limit every bounded channel of a cue in place."""
+    if s.easing:
+        limit_easing(s, channels)
+    else:
+        limit_each(s, channels, False)
 
 
 cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
     """Say whether every bounded channel is at rest at exactly 0."""
     cdef const LimiterState* state
     cdef int i
+    if s.easing:
+        return False
     for i in range(s.count):
         state = &s.limits[i].state
         if s.turns[i]:
@@ -224,11 +266,14 @@ cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
 cdef inline void limits_rest(LimitSet* s) noexcept nogil:
     """Start again from rest at 0."""
     cdef int i
+    s.easing = 0
     for i in range(s.count):
         s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
+        s.easings[i].on = False
 
 
-cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt)
+cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil
+cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil
 
 
 cdef class CueLimits:

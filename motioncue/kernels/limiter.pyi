@@ -15,6 +15,18 @@ class Limiter:
         *,
         dt: float,
     ) -> None: ...
+    def retune(
+        self,
+        value: float,
+        rate: float | None = None,
+        acceleration: float | None = None,
+        jerk: float | None = None,
+        *,
+        dt: float,
+        fade_s: float,
+    ) -> None: ...
+    @property
+    def easing(self) -> bool: ...
     def process(self, values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]: ...
 
 @disjoint_base

@@ -1,11 +1,12 @@
 """The limiter over arrays, and its cold half."""
 
-from libc.math cimport M_PI, isfinite
+from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.records cimport Cue
+from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
+from motioncue.kernels.records cimport ROLL, YAW, Cue
 from motioncue.kernels.slot cimport mc_load
 
 import numpy as np
@@ -16,6 +17,7 @@ from motioncue.motion import CUE_DTYPE
 __all__ = ["CueLimits", "Limiter"]
 
 cdef double ANY_ANGLE = 1e9     # [rad], of an axis that goes round
+cdef double NO_BOUND = 1e250    # that no value reaches
 
 LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
 
@@ -65,7 +67,157 @@ cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double s
     return j
 
 
-cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt):
+# ---- bounds that change ----------------------------------------------------------------------------------------------
+
+
+cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
+    limit_each(s, channels, True)
+
+
+cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
+    """Limit `value` in place with both limiters; say whether it had to be.  The easing ends when both have the same state."""
+    cdef double wanted = value[0]
+    limiter_step(l, value)
+    e.position += e.pace
+    if e.position < 1.0:
+        value[0] += left_at(&e.difference, e.position)
+    limiter_step(&e.wide, value)
+    e.on = e.position < 1.0 or l.state.x != e.wide.state.x or l.state.v != e.wide.state.v or l.state.a != e.wide.state.a
+    return value[0] != wanted
+
+
+cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
+    """Say whether the state can be braked within the bounds on either side."""
+    return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
+
+
+cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
+    """Return the wider bound of each kind: what can be braked within either can be braked within them."""
+    cdef Bounds w
+    w.value = max(a.value, b.value)
+    w.rate = max(a.rate, b.rate)
+    w.acceleration = max(a.acceleration, b.acceleration)
+    w.jerk = max(a.jerk, b.jerk)
+    w.stops_at_once = a.stops_at_once or b.stops_at_once
+    if w.stops_at_once:
+        w.acceleration = max(w.acceleration, 2.0 * w.rate)
+        w.jerk = max(w.jerk, 2.0 * w.acceleration)
+    return w
+
+
+cdef void keep_within(Limit* l) noexcept nogil:
+    """Change the limiter's state as little as its bounds ask for: the value first, then as much of the rate as can be braked."""
+    cdef LimiterState* s = &l.state
+    cdef int i
+    s.x = max(-l.plan.value, min(l.plan.value, s.x))
+    for i in range(8):
+        if viable(l, s):
+            return
+        s.v *= 0.5
+        s.a = 0.0
+    s.v = 0.0
+
+
+cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, double pace) noexcept nogil:
+    """Go on with the bounds of `l` where another limit is; say whether that takes an easing.
+
+    The first limiter begins where it was, or else at the input; the second, where what is sent is.
+    """
+    cdef bint again = was.on
+    cdef double scale = was.pace / pace if again else 0.0
+    cdef double slope = 0.0
+    cdef double bend = 0.0
+    e.wide = was.wide if again else before[0]
+    l.state = before.state
+    if not again and not l.state.limiting and viable(l, &l.state):
+        e.on = False
+        return False
+    if again and was.position < 1.0:        # the difference goes on as it was going
+        slope = slope_at(&was.difference, was.position) * scale
+        bend = bend_at(&was.difference, was.position) * scale * scale
+        slope += l.state.v / pace
+    elif not again:
+        slope = heading(l.state.v, l.state.v - l.state.a) / pace
+        if l.state.limiting:
+            l.state.x = l.state.target
+            l.state.v = l.state.a = 0.0
+    keep_within(l)
+    slope -= l.state.v / pace
+    e.wide.hard = wider(&e.wide.hard, &l.hard)
+    e.wide.plan = wider(&e.wide.plan, &l.plan)
+    e.difference = vanishing(e.wide.state.x - l.state.x, slope, bend)
+    e.position = 0.0
+    e.pace = pace
+    e.on = True
+    return True
+
+
+cdef bint same_bounds(const Limit* a, const Limit* b) noexcept nogil:
+    return (
+        a.hard.value == b.hard.value
+        and a.hard.rate == b.hard.rate
+        and a.hard.acceleration == b.hard.acceleration
+        and a.hard.jerk == b.hard.jerk
+    )
+
+
+cdef LimiterState state_of(const Cue* sent, int channel) noexcept nogil:
+    """Return the state of a channel without bounds, of which the last three cues are `sent`, oldest first."""
+    cdef double x = (<const double*>&sent[2])[channel]
+    cdef double v = x - (<const double*>&sent[1])[channel]
+    cdef double u = (<const double*>&sent[1])[channel] - (<const double*>&sent[0])[channel]
+    if ROLL <= channel <= YAW:
+        v = remainder(v, 2.0 * M_PI)
+        u = remainder(u, 2.0 * M_PI)
+    return LimiterState(x, v, v - u, x, False)
+
+
+cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil:
+    """Go on where other limits are; `sent` are the last three cues, oldest first.
+
+    A channel whose bounds are the same goes on as if nothing had happened; one that has bounds no more gets some that
+    nothing reaches, so that it too comes to its input along a fade.
+    """
+    cdef Limit none = limit_of(NO_BOUND, 0.0, 0.0, 0.0, 1.0)
+    cdef Easing still
+    cdef int i, j
+    still.on = False
+    if s == before:
+        return
+    s.easing = 0
+    s.ticks = before.ticks
+    for j in range(before.count):
+        for i in range(s.count):
+            if s.channels[i] == before.channels[j]:
+                break
+        else:
+            if before.easings[j].on or before.limits[j].state.limiting:
+                s.channels[s.count] = before.channels[j]
+                s.turns[s.count] = before.turns[j]
+                s.limits[s.count] = none
+                s.count += 1
+    for i in range(s.count):
+        s.acted[i] = 0
+        for j in range(before.count):
+            if before.channels[j] == s.channels[i]:
+                break
+        else:
+            none.state = state_of(sent, s.channels[i])
+            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, pace)
+            continue
+        s.acted[i] = before.acted[j]
+        if same_bounds(&s.limits[i], &before.limits[j]):
+            s.limits[i] = before.limits[j]
+            s.easings[i] = before.easings[j]
+            s.easing += s.easings[i].on
+        else:
+            s.easing += ease(&s.limits[i], &s.easings[i], &before.limits[j], &before.easings[j], pace)
+
+
+# ---- what Python makes -----------------------------------------------------------------------------------------------
+
+
+cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil:
     """Return the limit with these bounds per second; a bound that is not positive or not finite is not there.
 
     A missing bound is twice the one before it, per tick: no input can exceed that.
@@ -122,9 +274,11 @@ cdef class Limiter:
     """
 
     cdef Limit _limit
+    cdef Easing _easing
 
     def __init__(self, double value, rate=None, acceleration=None, jerk=None, *, double dt):
         self._limit = checked(value, rate, acceleration, jerk, dt)
+        self._easing.on = False
 
     def process(self, const double[::1] values not None):
         """Limit a sequence; state is kept between calls.
@@ -149,9 +303,41 @@ cdef class Limiter:
         with nogil:
             fpu = mc_flush_denormals()      # as the emitter does
             for i in range(o.shape[0]):
-                was[i] = limiter_step(&self._limit, &o[i])
+                if self._easing.on:
+                    was[i] = limiter_eased(&self._limit, &self._easing, &o[i])
+                else:
+                    was[i] = limiter_step(&self._limit, &o[i])
             mc_restore_fpu(fpu)
         return out, acted.view(np.bool_)
+
+    def retune(self, double value, rate=None, acceleration=None, jerk=None, *, double dt, double fade_s):
+        """Change the bounds; the value comes within them from where it is, smoothly.
+
+        Until then each of value, rate, acceleration and jerk keeps the wider one of the bounds before and the new ones.
+
+        Parameters
+        ----------
+        value, rate, acceleration, jerk, dt
+            As of the class.
+        fade_s : float
+            How long the difference to the new bounds takes to vanish, unless the bounds make it take longer [s].
+
+        Raises
+        ------
+        ConfigError
+            If a bound is not positive and finite.
+        """
+        cdef Limit limit = checked(value, rate, acceleration, jerk, dt)
+        cdef Limit before = self._limit
+        cdef Easing easing = self._easing
+        if not same_bounds(&limit, &before):
+            self._limit = limit
+            ease(&self._limit, &self._easing, &before, &easing, min(1.0, dt / fade_s))
+
+    @property
+    def easing(self):
+        """Whether the value is still on its way into bounds that have changed."""
+        return self._easing.on
 
 
 cdef class CueLimits:

@@ -41,4 +41,5 @@ cpdef enum Reason:
     OPERATOR_HOLD
     OPERATOR_PARK
     END_OF_RUN
+    RETUNED         # other settings are in force
     REASONS         # how many there are

@@ -43,4 +43,5 @@ class Reason(IntEnum):
     OPERATOR_HOLD = 35
     OPERATOR_PARK = 36
     END_OF_RUN = 37
-    REASONS = 38
+    RETUNED = 38
+    REASONS = 39

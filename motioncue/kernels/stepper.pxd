@@ -7,14 +7,10 @@ stepper's `cueing`, from C through ``motioncue/motioncue.h``.
 from libc.stdint cimport int64_t, uint64_t
 
 from motioncue.kernels.actuation cimport OutputChain
-from motioncue.kernels.algorithm cimport Calls, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.limiter cimport LimitSet, limit_cue, limits_rest
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.limiter cimport limits_rest
 from motioncue.kernels.records cimport Actuation, Cue, Motion
-
-
-ctypedef struct Cueing:
-    Calls algorithm
-    LimitSet* limits
+from motioncue.kernels.tuning cimport Cueing, CueingState, cueing_begin, cueing_limit, cueing_run, cueing_take
 
 
 cdef inline bint possible(const Motion* m) noexcept nogil:
@@ -25,17 +21,18 @@ cdef inline bint possible(const Motion* m) noexcept nogil:
     ) <= 1e12       # false for NaN
 
 
-cdef inline bint cueing_tick(const Cueing* c, const Motion* motion, Cue* cue) noexcept nogil:
+cdef inline bint cueing_tick(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
     """Do one tick on a thread that flushes denormals; False, and nothing is changed, if the motion is refused."""
     if not possible(motion):
         return False
-    c.algorithm.step(c.algorithm.state, c.algorithm.coeffs, motion, cue)
-    limit_cue(c.limits, <double*>cue)
+    cueing_take(c)
+    cueing_run(c, motion, cue)
+    cueing_limit(c, cue)
     cue.time = motion.time
     return True
 
 
-cdef inline bint cueing_step(const Cueing* c, const Motion* motion, Cue* cue) noexcept nogil:
+cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
     """Do one tick on any thread; False, and nothing is changed, if the motion is refused."""
     cdef uint64_t fpu = mc_flush_denormals()
     cdef bint taken = cueing_tick(c, motion, cue)
@@ -43,14 +40,16 @@ cdef inline bint cueing_step(const Cueing* c, const Motion* motion, Cue* cue) no
     return taken
 
 
-cdef inline void cueing_reset(const Cueing* c) noexcept nogil:
+cdef inline void cueing_reset(CueingState* c) noexcept nogil:
     """Forget the past; the next step starts from rest, and its limits at neutral."""
-    c.algorithm.reset(c.algorithm.state)
-    limits_rest(c.limits)
+    cueing_begin(c)
+    limits_rest(c.now.limits)
 
 
 cdef class Stepper:
-    cdef Cueing cueing
+    cdef CueingState* cueing
+    cdef Cueing _cueing         # owns it
+    cdef object _tune
     cdef const Motion* _in      # of the arrays bound
     cdef Cue* _out
     cdef Actuation* _filled     # NULL if none is bound
@@ -59,4 +58,4 @@ cdef class Stepper:
     cdef readonly object cue
     cdef readonly object actuation
     cdef readonly int64_t period_ns
-    cdef tuple _alive           # owns what the pointers point to
+    cdef tuple _alive           # owns what the other pointers point to

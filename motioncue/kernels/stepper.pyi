@@ -1,12 +1,12 @@
-from typing import final
+from collections.abc import Callable
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
 from motioncue.kernels.actuation import OutputChain
-from motioncue.kernels.algorithm import Algorithm
-from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.tuning import Settings
 
 __all__ = ["Stepper"]
 
@@ -14,14 +14,13 @@ __all__ = ["Stepper"]
 class Stepper:
     def __new__(
         cls,
-        algorithm: Algorithm,
-        limits: CueLimits,
+        settings: Settings,
         motion: NDArray[np.void] | None = None,
         cue: NDArray[np.void] | None = None,
         *,
-        period_ns: int,
         chain: OutputChain | None = None,
         actuation: NDArray[np.void] | None = None,
+        tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,
     ) -> Self: ...
     @property
     def motion(self) -> NDArray[np.void]: ...
@@ -31,5 +30,8 @@ class Stepper:
     def actuation(self) -> NDArray[np.void] | None: ...
     @property
     def period_ns(self) -> int: ...
+    @property
+    def profile(self) -> Any: ...
     def step(self) -> bool: ...
     def reset(self) -> None: ...
+    def retune(self, change: Any) -> None: ...

@@ -6,9 +6,9 @@ from libc.stdint cimport uint64_t
 import numpy as np
 
 from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
-from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.limiter cimport CueLimits
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
+from motioncue.kernels.tuning cimport Settings
 
 from motioncue.errors import ConfigError
 from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
@@ -45,20 +45,18 @@ cdef class Stepper:
 
     Parameters
     ----------
-    algorithm : Algorithm
-        Designed for `period_ns`.
-    limits : CueLimits
-        What is asked for keeps them.
+    settings : Settings
+        The first ones.
     motion : ndarray of MOTION_DTYPE, shape (1,), optional
         What each step reads; a new one if not given.  Any memory will do, such as one row of a larger array, or a shared one.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
         What each step fills; a new one if not given.
-    period_ns : int
-        From one step to the next [ns].
     chain : OutputChain, optional
         The stages between the cue and what the output is sent; none if not given.
     actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
         Filled by each step with what the output is sent; the chain is left out if not given.
+    tune : callable, optional
+        Takes what `retune` is given, and a function to which it gives the Settings that this means.
 
     Raises
     ------
@@ -75,12 +73,11 @@ cdef class Stepper:
     Notes
     -----
     Real time: `step` and `reset` do not allocate and cannot fail.  The bound arrays stay where they are as long as the
-    stepper lives.  One thread at a time.
+    stepper lives.  One thread at a time, but for `retune`, which any thread may call.
     """
 
     def __cinit__(
-        self, Algorithm algorithm not None, CueLimits limits not None, motion=None, cue=None, *,
-        int64_t period_ns, OutputChain chain=None, actuation=None
+        self, Settings settings not None, motion=None, cue=None, *, OutputChain chain=None, actuation=None, tune=None
     ):
         cdef Actuation[::1] filled
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
@@ -98,11 +95,13 @@ cdef class Stepper:
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
         self._out = &target[0]
-        self.cueing = Cueing(algorithm.calls, &limits.set)
-        self.period_ns = period_ns
+        self._cueing = Cueing(settings)
+        self.cueing = &self._cueing.state
+        self.period_ns = settings.period_ns
+        self._tune = tune
         # An array that lends its memory cannot be resized.
         bound = (array for array in (self.motion, self.cue, self.actuation) if array is not None)
-        self._alive = (algorithm, limits, *map(memoryview, bound))
+        self._alive = tuple(map(memoryview, bound))
 
     @cython.binding(False)
     def step(self):
@@ -116,14 +115,38 @@ cdef class Stepper:
             through unlooked at.
         """
         cdef uint64_t fpu = mc_flush_denormals()
-        cdef bint taken = cueing_tick(&self.cueing, self._in, self._out)
+        cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
         if taken and self._filled != NULL:
-            actuate(&self.chain.chain, self._out, self.cueing.algorithm.attitude)
+            actuate(&self.chain.chain, self._out, self.cueing.now.algorithm.attitude)
             self._filled[0] = self.chain.chain.actuation
         mc_restore_fpu(fpu)
         return taken
 
     def reset(self):
         """Forget the past: the next step starts from rest at neutral; for a platform that is there."""
-        cueing_reset(&self.cueing)
+        cueing_reset(self.cueing)
         chain_reset(&self.chain.chain)
+
+    def retune(self, change):
+        """Change settings from the next step on, without a step in what is asked for.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or sequence of str
+            A profile; the name or path of one; or overrides of the settings asked for last, as ``"KEY=VALUE"``.
+
+        Raises
+        ------
+        ConfigError
+            If a key or a value is refused, or cannot change while it runs; then nothing changes.
+        TypeError
+            If this stepper was made without `tune`.
+        """
+        if self._tune is None:
+            raise TypeError("this stepper was not made from a profile: it has nothing to change")
+        self._tune(change, self._cueing.retune)
+
+    @property
+    def profile(self):
+        """The profile whose settings the steps use; None if it was not made from one."""
+        return self._cueing.settings.profile

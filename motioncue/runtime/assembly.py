@@ -15,6 +15,7 @@ from motioncue.intake.intake import Intake
 from motioncue.kernels.actuation import OutputChain, OutputLimits, Stage, UpVector
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, parse_profile, profile_text
 from motioncue.protocols import custom
@@ -106,6 +107,24 @@ def period_ns_of(profile: Profile) -> int:
 def algorithm_of(profile: Profile) -> Algorithm:
     """Return the algorithm for the rate that the emitter's grid really has."""
     return cueing.design(profile.cueing, 1e9 / period_ns_of(profile))
+
+
+def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
+    """Return what the ticks use of a profile; what is as it was in the settings `before` is theirs."""
+    algorithm, limits = None, None
+    if before is not None and before.profile.cueing == profile.cueing:
+        algorithm = before.algorithm
+    if before is not None and before.profile.limits == profile.limits:
+        limits = before.limits
+    return Settings(
+        algorithm or algorithm_of(profile),
+        limits or limits_of(profile),
+        period_ns=period_ns_of(profile),
+        bridge=profile.source.bridge,
+        hold_s=profile.supervisor.hold_s,
+        fade_s=profile.supervisor.fade_s,
+        profile=profile,
+    )
 
 
 def cue(

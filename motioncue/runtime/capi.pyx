@@ -9,7 +9,8 @@ from libc.string cimport memcpy
 from motioncue.kernels.actuation cimport Chain, actuate, chain_reset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
-from motioncue.kernels.stepper cimport Cueing, Stepper, cueing_reset, cueing_step
+from motioncue.kernels.stepper cimport Stepper, cueing_reset, cueing_step
+from motioncue.kernels.tuning cimport CueingState
 
 from motioncue.runtime.embedding import bind
 
@@ -35,14 +36,15 @@ cdef extern from "motioncue/motioncue.h" nogil:
         int (*step)(motioncue_stepper*, const motioncue_motion*, motioncue_cue*) noexcept nogil
         void (*reset)(motioncue_stepper*) noexcept nogil
         void (*destroy)(motioncue_stepper*) noexcept nogil
+        int (*retune)(motioncue_stepper*, const char*, char*, size_t) noexcept nogil
         void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
 
 
 ctypedef struct Handle:     # what a motioncue_stepper* points to
-    Cueing cueing
+    CueingState* cueing
     Chain* chain
     int64_t period_ns
-    PyObject* owner         # of what these point to
+    PyObject* stepper       # owns what the other pointers point to
 
 
 cdef Handle* made(const char* profile, double rate_hz) except NULL:
@@ -59,15 +61,19 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
     return handle
 
 
+cdef void explain(problem, char* error, size_t size) noexcept:
+    """Put the reason of a refusal where C wants it, cut to whole characters that fit."""
+    cdef bytes text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
+    if size > 0:
+        text = text[: size - 1].decode("utf-8", "ignore").encode()
+        memcpy(error, <const char*>text, len(text) + 1)
+
+
 cdef motioncue_stepper* create(const char* profile, double rate_hz, char* error, size_t size) noexcept with gil:
-    cdef bytes text
     try:
         return <motioncue_stepper*>made(profile, rate_hz)
     except BaseException as problem:    # C has nowhere else to put it
-        text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
-    if size > 0:
-        text = text[: size - 1].decode("utf-8", "ignore").encode()      # whole characters
-        memcpy(error, <const char*>text, len(text) + 1)
+        explain(problem, error, size)
     return NULL
 
 
@@ -76,18 +82,18 @@ cdef int64_t period_ns(const motioncue_stepper* stepper) noexcept nogil:
 
 
 cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motioncue_cue* cue) noexcept nogil:
-    return cueing_step(&(<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
+    return cueing_step((<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
 
 
 cdef void reset(motioncue_stepper* stepper) noexcept nogil:
-    cueing_reset(&(<const Handle*>stepper).cueing)
+    cueing_reset((<const Handle*>stepper).cueing)
     chain_reset((<const Handle*>stepper).chain)
 
 
 cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue_actuation* actuation) noexcept nogil:
     cdef const Handle* handle = <const Handle*>stepper
     cdef uint64_t fpu = mc_flush_denormals()
-    actuate(handle.chain, <const Cue*>cue, handle.cueing.algorithm.attitude)
+    actuate(handle.chain, <const Cue*>cue, handle.cueing.now.algorithm.attitude)
     mc_restore_fpu(fpu)
     (<Actuation*>actuation)[0] = handle.chain.actuation
 
@@ -95,12 +101,23 @@ cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue
 cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
     cdef Handle* handle = <Handle*>stepper
     if handle != NULL:
-        Py_DECREF(<object>handle.owner)
+        Py_DECREF(<object>handle.stepper)
         free(handle)
 
 
+cdef int retune(motioncue_stepper* stepper, const char* change, char* error, size_t size) noexcept with gil:
+    try:
+        if change == NULL:
+            raise ValueError("change: found NULL, allowed is KEY=VALUE, or a profile's name or path")
+        (<Stepper>(<Handle*>stepper).stepper).retune((<bytes>change).decode())
+        return 1
+    except BaseException as problem:
+        explain(problem, error, size)
+    return 0
+
+
 cdef motioncue_api table = motioncue_api(
-    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, output
+    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune, output
 )
 
 

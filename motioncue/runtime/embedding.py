@@ -11,16 +11,9 @@ from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
-from motioncue.runtime.assembly import (
-    algorithm_of,
-    chain_of,
-    limits_of,
-    load_profile,
-    period_ns_of,
-    session_of,
-    streams_of,
-)
+from motioncue.runtime.assembly import chain_of, load_profile, session_of, streams_of
 from motioncue.runtime.relay import Relay
+from motioncue.runtime.tuning import Tuner
 
 __all__ = ["bind", "relay"]
 
@@ -68,12 +61,9 @@ def bind(
     >>> stepper.cue["surge_displacement"].round(3)
     array([0.179])
     """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    if rate_hz is not None:
-        profile = _at_rate(profile, rate_hz)
-    chain = chain_of(profile, profile.outputs[0])
-    algorithm, limits, period_ns = algorithm_of(profile), limits_of(profile), period_ns_of(profile)
-    return Stepper(algorithm, limits, motion, cue, period_ns=period_ns, chain=chain, actuation=actuation)
+    tuner = _tuner(profile, rate_hz)
+    chain = chain_of(tuner.profile, tuner.profile.outputs[0])
+    return Stepper(tuner.settings, motion, cue, chain=chain, actuation=actuation, tune=tuner)
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
@@ -107,19 +97,21 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     ...         platform.send(relay.packets["motion"])
     ...     simulator.send(relay.reply)
     """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    if rate_hz is not None:
-        profile = _at_rate(profile, rate_hz)
+    tuner = _tuner(profile, rate_hz)
+    profile = tuner.profile
     output = profile.outputs[0]
     packets = {name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output).items()}
-    return Relay(
-        session_of(profile),
-        algorithm_of(profile),
-        limits_of(profile),
-        packets,
-        chain_of(profile, output),
-        clock or MonotonicClock(),
-    )
+    chain = chain_of(profile, output)
+    return Relay(session_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
+
+
+def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:
+    """Return what makes settings of the profile, and of its changes, for the caller's rate."""
+
+    def adapt(profile: Profile) -> Profile:
+        return profile if rate_hz is None else _at_rate(profile, rate_hz)
+
+    return Tuner(adapt(profile if isinstance(profile, Profile) else load_profile(profile)), adapt)
 
 
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:

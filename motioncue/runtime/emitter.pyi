@@ -8,11 +8,10 @@ from typing_extensions import disjoint_base
 
 from motioncue.intake.intake import Intake
 from motioncue.kernels.actuation import OutputChain
-from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
-from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.seal import Seal
+from motioncue.kernels.tuning import Settings
 
 __all__ = ["Emitter"]
 
@@ -21,15 +20,10 @@ class Emitter:
     def __init__(
         self,
         intake: Intake,
-        algorithm: Algorithm,
+        settings: Settings,
         clock: Clock,
         *,
-        period_ns: int,
-        limits: CueLimits | None = None,
         chains: Sequence[OutputChain] = (),
-        bridge: str = "hold",
-        hold_s: float = 0.1,
-        fade_s: float = 1.0,
         trace: int = 0,
     ) -> None: ...
     def add_output(
@@ -43,6 +37,9 @@ class Emitter:
     ) -> None: ...
     def run(self, ticks: int = -1, until_ns: int = 0x7FFFFFFFFFFFFFFF) -> None: ...
     def prepare_thread(self, core: int | None = None, lock_memory: bool = False) -> dict[str, bool]: ...
+    def retune(self, settings: Settings) -> None: ...
+    @property
+    def settings(self) -> Settings: ...
     def engage(self) -> None: ...
     def hold(self) -> None: ...
     def park(self) -> None: ...

@@ -6,13 +6,14 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.actuation cimport Chain, OutputChain, actuate, chain_at_rest
-from motioncue.kernels.algorithm cimport Algorithm, Calls, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
-from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, lean_cue, limit_cue
+from motioncue.kernels.limiter cimport at_neutral, lean_cue
+from motioncue.kernels.reasons cimport RETUNED
 from motioncue.kernels.records cimport (
     CHANNELS, ROLL, YAW, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
@@ -26,11 +27,13 @@ from motioncue.kernels.supervisor cimport (
     ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
     RUNNING, Step, Supervisor, supervise,
 )
+from motioncue.kernels.tuning cimport (
+    Cueing, CueingState, Settings, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
+)
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
 
 import numpy as np
 
-from motioncue.kernels.bridge import KINDS
 from motioncue.kernels.clock import prepare_thread
 from motioncue.kernels.reasons import NAMES
 from motioncue.kernels.supervisor import State
@@ -130,20 +133,12 @@ cdef class Emitter:
     ----------
     intake : Intake
         Where the newest motion comes from.
-    algorithm : Algorithm
-        Designed for `period_ns`.
+    settings : Settings
+        The first ones; `retune` takes others.  Their period is that of the grid.
     clock : Clock
         The grid's time.
-    period_ns : int
-        Of the grid [ns].
-    limits : CueLimits, optional
-        What is sent keeps them.
     chains : sequence of OutputChain, optional
         The stages of each output between the cue and its packets; one output without stages if not given.
-    bridge : {"hold", "linear", "predict"}
-        What a tick makes of the frames before it; see `motioncue.kernels.bridge.Bridge`.
-    hold_s, fade_s : float
-        How long a motion is held when no newer one comes, and how long the fade takes after that [s].
     trace : int
         How many ticks to keep, from the first on.
 
@@ -158,10 +153,12 @@ cdef class Emitter:
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
 
-    cdef object _alive          # the objects that own what the next three point to
+    cdef object _alive          # the objects that own what the next two point to
     cdef PublicationSlot* _input    # receiver to emitter
-    cdef Calls _calls
     cdef Time _time
+    cdef Cueing _cueing         # owns
+    cdef CueingState* _cued
+    cdef int64_t _number        # of the settings in force
     cdef Sink _sinks[OUTPUTS]
     cdef int _sink_count
     cdef list _owned
@@ -174,7 +171,6 @@ cdef class Emitter:
     cdef Cue _good              # the last one that was all numbers, before the fade
     cdef Cue _earlier           # of the tick before the last
     cdef Cue _joined            # of the last tick, before the fade and the limits
-    cdef LimitSet* _limits
     cdef Tick _tick
     cdef tuple _chains          # an OutputChain for each output
     cdef Chain* _outputs[OUTPUTS]
@@ -204,27 +200,19 @@ cdef class Emitter:
     def __init__(
         self,
         Intake intake not None,
-        Algorithm algorithm not None,
+        Settings settings not None,
         Clock clock not None,
         *,
-        int64_t period_ns,
-        CueLimits limits=None,
         chains=(),
-        str bridge="hold",
-        double hold_s=0.1,
-        double fade_s=1.0,
         Py_ssize_t trace=0,
     ):
-        limits = CueLimits() if limits is None else limits
-        self._alive = (intake, algorithm, clock, limits)
-        self._limits = &limits.set
+        self._alive = (intake, clock)
+        self._cueing = Cueing(settings)
+        self._cued = &self._cueing.state
         self._input = &intake.intake.newest
-        self._calls = algorithm.calls
         self._time = clock.calls
-        self._period = period_ns
-        self._supervisor.hold = <int64_t>(hold_s * 1e9)
-        self._supervisor.fade.pace = min(1.0, period_ns * 1e-9 / fade_s)
-        self._bridge.kind = KINDS[bridge]
+        self._period = settings.period_ns
+        self.adopt()
         self._splice.position = 1.0
         self._owned = []
         self._chains = tuple(chains) or (OutputChain(),)
@@ -280,6 +268,22 @@ cdef class Emitter:
         self._owned.append((sock, table, seal_with))
         self._sink_count += 1
 
+    cdef void adopt(self) noexcept nogil:
+        """Have the supervisor and the bridge use the settings in force."""
+        self._number = self._cued.now.number
+        self._supervisor.hold = self._cued.now.hold
+        self._supervisor.fade.pace = self._cued.now.pace
+        self._bridge.kind = self._cued.now.bridge
+
+    cdef void adopt_new(self) noexcept nogil:
+        """Use settings that have come into force since the last tick, and say so."""
+        cdef Step step
+        self.adopt()
+        step.before = self._supervisor.state
+        step.reason = RETUNED
+        step.value = step.limit = <double>mc_load(&self._cued.changes)
+        self.report(&step)
+
     cdef void tick(self) noexcept nogil:
         """Everything that happens at a deadline."""
         cdef const Time* clock = &self._time
@@ -291,6 +295,9 @@ cdef class Emitter:
         cdef bint left = False
         cdef int i
 
+        cueing_take(self._cued)
+        if self._number != self._cued.now.number:
+            self.adopt_new()
         if publication_read(self._input, &s.input):
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
@@ -307,7 +314,7 @@ cdef class Emitter:
 
         t.cue.time = self._deadline
         for i in range(self._output_count):
-            actuate(self._outputs[i], &t.cue, self._calls.attitude)
+            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude)
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             encode(sink.rows, sink.row_count, sink.values, sink.packet)
@@ -331,25 +338,26 @@ cdef class Emitter:
 
     cdef void shape(self, const Step* step) noexcept nogil:
         """Make the cue of this tick: algorithm, fade, splice, limits."""
-        cdef const Calls* algorithm = &self._calls
         cdef Supervisor* s = &self._supervisor
         cdef Cue* cue = &self._tick.cue
         cdef double* channels = <double*>cue
         if step.begin:
-            algorithm.reset(algorithm.state)           # from rest, with no memory of an older drive
+            cueing_begin(self._cued)                    # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
             self._splice.position = 1.0
         if s.fade.position > 0.0:
-            if s.state != FAULT:
-                algorithm.step(algorithm.state, algorithm.coeffs, &self._bridge.motion, cue)
+            if s.state == FAULT:
+                cueing_rest(self._cued)
+            else:
+                cueing_run(self._cued, &self._bridge.motion, cue)
                 if finite(cue):
                     self._good = cue[0]
                 elif not s.faulted:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
-            lean_cue(self._limits, channels)    # before the fade: half a roll of pi is a right angle, half its lean is 0
+            lean_cue(self._cued.now.limits, channels)   # before the fade: half a roll of pi is a right angle, half its lean is 0
             if step.weight != 1.0 and not step.begin:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
@@ -362,11 +370,12 @@ cdef class Emitter:
             self._joined = cue[0]
             blend(channels, step.weight)
         else:
+            cueing_rest(self._cued)
             memset(cue, 0, sizeof(Cue))
             cue.speed = 0.0 * s.motion.speed            # absent stays absent
             cue.engine_speed = 0.0 * s.motion.engine_speed
             self._splice.position = 1.0
-        limit_cue(self._limits, channels)
+        cueing_limit(self._cued, cue)
 
     cdef bint at_rest(self) noexcept nogil:
         """Say whether everything that is sent rests at neutral."""
@@ -374,7 +383,7 @@ cdef class Emitter:
         for i in range(self._output_count):
             if not chain_at_rest(self._outputs[i]):
                 return False
-        return at_neutral(self._limits)
+        return at_neutral(self._cued.now.limits)
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
@@ -447,7 +456,32 @@ cdef class Emitter:
         lock_memory : bool
             Keep the memory that the process has now from being paged out.
         """
-        return {**self._alive[2].granted, **prepare_thread(core, lock_memory)}
+        return {**self._alive[1].granted, **prepare_thread(core, lock_memory)}
+
+    def retune(self, Settings settings not None):
+        """Have the ticks take other settings, from the next one on.
+
+        Parameters
+        ----------
+        settings : Settings
+            For the same period; given to nobody else.
+
+        Raises
+        ------
+        ValueError
+            If they are for another period.
+
+        Notes
+        -----
+        What is sent has no step.  Three ticks after the one that takes them the settings are in force; a change of
+        reason ``retuned`` is among the `transitions` then.
+        """
+        self._cueing.post(settings)
+
+    @property
+    def settings(self):
+        """The settings in force."""
+        return self._cueing.settings
 
     def engage(self):
         """Follow the input; after a fault, allow it again."""
@@ -536,7 +570,7 @@ cdef class Emitter:
         """Return the counters, and the measured rate of the ticks [Hz].
 
         ``packets`` are the ticks of which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
-        sums over the outputs.
+        sums over the outputs; ``retunes`` says how often settings have changed.
         """
         outputs = self.outputs()
         cdef int64_t ticks = mc_load(&self._counts.ticks)
@@ -548,6 +582,7 @@ cdef class Emitter:
             "datagrams": sum(output["sent"] for output in outputs),
             "send_errors": sum(output["refused"] for output in outputs),
             "not_finite": mc_load(&self._counts.not_finite),
+            "retunes": mc_load(&self._cued.changes),
             "first_ns": mc_load(&self._counts.first),
             "rate_hz": (ticks - 1) * 1e9 / span if span > 0 else 0.0,
         }

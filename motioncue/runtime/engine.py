@@ -13,20 +13,19 @@ import numpy.typing as npt
 
 from motioncue.kernels.actuation import OutputLimits
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
-from motioncue.profile import Limits, Profile
+from motioncue.kernels.tuning import Settings
+from motioncue.profile import Limits, Profile, differences
 from motioncue.runtime.assembly import (
-    algorithm_of,
     chain_of,
     check,
-    limits_of,
     load_profile,
-    period_ns_of,
     session_of,
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
+from motioncue.runtime.tuning import Change, Tuner
 from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
 __all__ = ["Engine"]
@@ -34,6 +33,7 @@ __all__ = ["Engine"]
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
+SHOWN = 8  # changed settings in one line of the log
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
 LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
@@ -52,30 +52,26 @@ class Pipeline:
     """
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
-        source = profile.source
+        self._tuner = Tuner(profile)
         self.session = session_of(profile)
-        self._limits = limits_of(profile)
         self._chains = [chain_of(profile, output) for output in profile.outputs]
-        self._bounds = profile.bounds() | {
-            f"output[{index}].{channel}": bounds
-            for index, output in enumerate(profile.outputs)
-            for channel, bounds in output.limits.bounds().items()
-        }
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
-        self.emitter = Emitter(
-            self.session,
-            algorithm_of(profile),
-            clock,
-            period_ns=period_ns_of(profile),
-            limits=self._limits,
-            chains=self._chains,
-            bridge=source.bridge,
-            hold_s=profile.supervisor.hold_s,
-            fade_s=profile.supervisor.fade_s,
-            trace=trace,
-        )
+        self.emitter = Emitter(self.session, self._tuner.settings, clock, chains=self._chains, trace=trace)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings the ticks use."""
+        profile: Profile = self.emitter.settings.profile
+        return profile
+
+    def retune(self, change: Change) -> None:
+        """Change settings while it runs; see `Engine.retune`."""
+        self._tuner(change, self._post)
+
+    def _post(self, settings: Settings) -> None:
+        self.emitter.retune(settings)
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
         """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
@@ -108,13 +104,22 @@ class Pipeline:
             "send_errors": counts["send_errors"],
             "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
             "state": self.emitter.state,
+            "retunes": counts["retunes"],
             "transitions": [
                 {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
                 for move in moves
             ],
             "events": self.session.discontinuities,
-            "limits": self._bounds or "none",
-            "limited": self._limits.shares() | self._output_shares(),
+            "limits": self._bounds() or "none",
+            "limited": self.emitter.settings.limits.shares() | self._output_shares(),
+        }
+
+    def _bounds(self) -> dict[str, list[float | None]]:
+        """Return the bounds of what is sent, those of an output's own by its number."""
+        return self.profile.bounds() | {
+            f"output[{index}].{channel}": bounds
+            for index, output in enumerate(self.profile.outputs)
+            for channel, bounds in output.limits.bounds().items()
         }
 
     def _output_shares(self) -> dict[str, float]:
@@ -162,7 +167,6 @@ class Engine:
             check(profile)
         else:
             profile = load_profile(profile)
-        self.profile = profile
         self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
@@ -170,6 +174,7 @@ class Engine:
         self._lost = 0  # events
         self._journal = Journal()
         self._endpoints: list[str] = []  # of what is sent
+        self._logged_profile = profile
         self._granted: dict[str, bool] = {}
 
     def start(self) -> "Engine":
@@ -255,12 +260,63 @@ class Engine:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
+            if move["reason"] == "retuned":
+                self._log_retuned()
+                continue
             calm = move["reason"] in CALM
             because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
             level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
             kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
             self._journal.say(kind, level, f"{kind}{because}")
         self._outputs.look(self._pipeline.emitter.outputs())
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings the ticks use."""
+        return self._pipeline.profile
+
+    def retune(self, change: Change) -> None:
+        """Change settings while it runs, without a step in what is sent.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides of what
+            was asked for last: ``"cueing.surge.gain=0.4"``, several of these, or a mapping.
+
+        Raises
+        ------
+        ConfigError
+            If a key or value is not allowed, or cannot change while it runs (systems, endpoints, packets, rate,
+            options of the source): names it, what was found and what is allowed.  Then nothing changes.
+
+        Notes
+        -----
+        Everything of ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
+        ``source.head_m``.  It is checked and designed here, in the caller's thread; the loops take it from a mailbox
+        without waiting.  `profile` is the new one once its settings are in force.
+
+        Filters keep their states as long as the structure is the same (each axis its order); otherwise they start
+        from rest.  In either case the cue goes on from where it was, and the difference vanishes within a
+        ``supervisor.fade_s``.  Bounds that what is sent does not keep yet are approached likewise; until then each of
+        value, rate, acceleration and jerk keeps the wider bound, that before or the new one.
+
+        Examples
+        --------
+        >>> engine.retune("cueing.surge.gain=0.4")              # doctest: +SKIP
+        >>> engine.retune({"cueing": {"surge": {"gain": 0.4}}})     # doctest: +SKIP
+        >>> engine.retune("rig.toml")                           # doctest: +SKIP
+        """
+        self._pipeline.retune(change)
+
+    def _log_retuned(self) -> None:
+        """Say which settings have changed since the last time."""
+        old, self._logged_profile = self._logged_profile, self.profile
+        new = differences(old, self._logged_profile)
+        words = [f"{key} {before!r} → {after!r}" for key, (before, after) in new.items()]
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        if words:
+            log.info("retuned: %s%s", ", ".join(words[:SHOWN]), more)
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again."""

@@ -1,5 +1,5 @@
-from collections.abc import Mapping
-from typing import final
+from collections.abc import Callable, Mapping
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,11 +7,10 @@ from typing_extensions import Self
 
 from motioncue.intake.intake import Intake
 from motioncue.kernels.actuation import OutputChain
-from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
-from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.seal import Seal
+from motioncue.kernels.tuning import Settings
 
 __all__ = ["Relay"]
 
@@ -20,11 +19,12 @@ class Relay:
     def __new__(
         cls,
         source: Intake,
-        algorithm: Algorithm,
-        limits: CueLimits,
+        settings: Settings,
         packets: Mapping[str, tuple[Table, bytes, Seal | None]],
         chain: OutputChain,
         clock: Clock,
+        *,
+        tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,
     ) -> Self: ...
     @property
     def packets(self) -> dict[str, NDArray[np.uint8]]: ...
@@ -33,4 +33,7 @@ class Relay:
     @property
     def reply(self) -> bytes: ...
     def step(self, package: bytes | bytearray | memoryview) -> bool: ...
+    @property
+    def profile(self) -> Any: ...
     def reset(self) -> None: ...
+    def retune(self, change: Any) -> None: ...

@@ -8,16 +8,16 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 import numpy as np
 
 from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
-from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
-from motioncue.kernels.limiter cimport CueLimits
 from motioncue.kernels.records cimport Cue, Publication
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport mc_count
-from motioncue.kernels.stepper cimport Cueing, cueing_reset, cueing_tick
+from motioncue.kernels.stepper cimport cueing_reset, cueing_tick
+from motioncue.kernels.tuning cimport Cueing, CueingState, Settings
 
 __all__ = ["Relay"]
 
@@ -43,10 +43,8 @@ cdef class Relay:
     ----------
     source : Intake
         Takes whole packages, gives motion and replies; nobody else feeds it or asks it for the newest motion.
-    algorithm : Algorithm
-        Designed for the rate of the steps.
-    limits : CueLimits
-        What is asked for keeps them.
+    settings : Settings
+        The first ones.
     packets : mapping of str to (Table, bytes, Seal or None)
         For each packet: its table, compiled for encoding from an actuation, what no row of it fills, and the count and
         the checksum that come last.
@@ -54,6 +52,8 @@ cdef class Relay:
         The stages between the cue and the packets.
     clock : Clock
         Stamps what comes in.
+    tune : callable, optional
+        Takes what `retune` is given, and a function to which it gives the Settings that this means.
 
     Raises
     ------
@@ -69,10 +69,13 @@ cdef class Relay:
 
     Notes
     -----
-    Real time: `step` and `reset` do not allocate and cannot fail.  One thread at a time.
+    Real time: `step` and `reset` do not allocate and cannot fail.  One thread at a time, but for `retune`, which any thread
+    may call.
     """
 
     cdef Cueing _cueing
+    cdef CueingState* _cued
+    cdef object _tune
     cdef IntakeState* _intake
     cdef Time _time
     cdef Cue _cue
@@ -86,8 +89,8 @@ cdef class Relay:
     cdef readonly Intake source
 
     def __cinit__(
-        self, Intake source not None, Algorithm algorithm not None, CueLimits limits not None, packets,
-        OutputChain chain not None, Clock clock not None,
+        self, Intake source not None, Settings settings not None, packets, OutputChain chain not None,
+        Clock clock not None, *, tune=None
     ):
         cdef Table table
         cdef uint8_t[::1] view
@@ -106,8 +109,10 @@ cdef class Relay:
             packet.rows, packet.row_count, packet.bytes = table.rows, table.n, &view[0]
             packet.seal = NULL if last is None else &(<Seal?>last).state
             self._packet_count += 1
-        self._alive = (algorithm, limits, clock, *alive)
-        self._cueing = Cueing(algorithm.calls, &limits.set)
+        self._alive = (clock, *alive)
+        self._cueing = Cueing(settings)
+        self._cued = &self._cueing.state
+        self._tune = tune
         self._chain = chain
         self._time = clock.calls
         self.source = source
@@ -129,9 +134,9 @@ cdef class Relay:
         self._reply_size = 0
         if size:
             self.take(package, size)
-        if newest.epoch == 0 or not cueing_tick(&self._cueing, &newest.motion, &self._cue):
+        if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &self._cue):
             return False
-        actuate(&self._chain.chain, &self._cue, self._cueing.algorithm.attitude)
+        actuate(&self._chain.chain, &self._cue, self._cued.now.algorithm.attitude)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             encode(packet.rows, packet.row_count, values, packet.bytes)
@@ -175,5 +180,29 @@ cdef class Relay:
 
     def reset(self):
         """Forget the past: the cueing starts from rest at neutral; for a platform that is there."""
-        cueing_reset(&self._cueing)
+        cueing_reset(self._cued)
         chain_reset(&self._chain.chain)
+
+    def retune(self, change):
+        """Change settings from the next step on, without a step in what is sent.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or sequence of str
+            A profile; the name or path of one; or overrides of the settings asked for last, as ``"KEY=VALUE"``.
+
+        Raises
+        ------
+        ConfigError
+            If a key or a value is refused, or cannot change while it runs; then nothing changes.
+        TypeError
+            If this relay was made without `tune`.
+        """
+        if self._tune is None:
+            raise TypeError("this relay was not made from a profile: it has nothing to change")
+        self._tune(change, self._cueing.retune)
+
+    @property
+    def profile(self):
+        """The profile whose settings the steps use; None if it was not made from one."""
+        return self._cueing.settings.profile

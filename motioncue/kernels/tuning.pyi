@@ -1,0 +1,39 @@
+from typing import Any
+
+from typing_extensions import Self, disjoint_base
+
+from motioncue.kernels.algorithm import Algorithm
+from motioncue.kernels.limiter import CueLimits
+
+__all__ = ["Cueing", "Settings"]
+
+@disjoint_base
+class Settings:
+    def __new__(
+        cls,
+        algorithm: Algorithm,
+        limits: CueLimits | None = None,
+        *,
+        period_ns: int,
+        bridge: str = "hold",
+        hold_s: float = 0.1,
+        fade_s: float = 1.0,
+        profile: Any = None,
+    ) -> Self: ...
+    @property
+    def algorithm(self) -> Algorithm: ...
+    @property
+    def limits(self) -> CueLimits: ...
+    @property
+    def period_ns(self) -> int: ...
+    @property
+    def profile(self) -> Any: ...
+
+@disjoint_base
+class Cueing:
+    def __new__(cls, settings: Settings) -> Self: ...
+    def retune(self, settings: Settings) -> None: ...
+    @property
+    def settings(self) -> Settings: ...
+    @property
+    def retunes(self) -> int: ...

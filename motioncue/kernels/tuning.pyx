@@ -1,0 +1,222 @@
+"""The cold half of cueing whose settings change: taking, comparing, joining; and what keeps settings alive."""
+
+from libc.math cimport M_PI, isfinite, remainder
+from libc.stdint cimport int64_t, uintptr_t
+from libc.string cimport memcpy, memset
+
+from motioncue.kernels.algorithm cimport continues
+from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
+from motioncue.kernels.limiter cimport limits_take
+from motioncue.kernels.records cimport CHANNELS, ROLL, YAW
+from motioncue.kernels.slot cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
+
+from motioncue.kernels.bridge import KINDS
+
+__all__ = ["Cueing", "Settings"]
+
+cdef int64_t NOT_POSTED = 0x7FFFFFFFFFFFFFFF
+
+
+cdef inline double turned(double difference, int channel) noexcept nogil:
+    """Return a difference the short way round, if it is one of roll or yaw."""
+    return remainder(difference, 2.0 * M_PI) if channel == ROLL or channel == YAW else difference
+
+
+cdef void cueing_open(CueingState* c) noexcept nogil:
+    """Take the settings in the mailbox: from this tick on their algorithm runs beside the one in force."""
+    cdef const Design* mail = <const Design*><uintptr_t>mc_exchange(&c.mail, 0)
+    cdef Calls* now = &c.now.algorithm
+    cdef Calls* next = &c.next.algorithm
+    c.next = mail[0]
+    if next.state != now.state:
+        next.reset(next.state)
+        if continues(next, now):
+            memcpy(next.state, now.state, now.state_bytes)
+    c.overlap = 1
+    c.compared = 0
+    c.busy = True
+
+
+cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Step the algorithm beside, keep the difference, and add to the cue what is left of the last change."""
+    cdef const Calls* next = &c.next.algorithm
+    cdef double* channels = <double*>cue
+    cdef double* apart
+    cdef Cue other
+    cdef int i
+    if c.overlap and next.state != c.now.algorithm.state:
+        next.step(next.state, next.coeffs, motion, &other)
+        apart = c.apart[c.compared]
+        for i in range(CHANNELS):
+            apart[i] = turned(channels[i] - (<double*>&other)[i], i)
+        c.compared += 1
+    if c.position < 1.0:
+        c.position += c.pace
+    if c.position < 1.0:
+        for i in range(CHANNELS):
+            channels[i] += left_at(&c.joins[i], c.position)
+        cue.roll = remainder(cue.roll, 2.0 * M_PI)
+        cue.yaw = remainder(cue.yaw, 2.0 * M_PI)
+
+
+cdef void begin_join(CueingState* c, double pace) noexcept nogil:
+    """Let the newest difference vanish, beside what is left of the one before."""
+    cdef const double* newest = c.apart[c.compared - 1]
+    cdef bint going = c.position < 1.0
+    cdef double scale = c.pace / pace if going else 0.0
+    cdef double value, slope, bend
+    cdef bint same = True
+    cdef int i
+    for i in range(CHANNELS):
+        same = same and (newest[i] == 0.0 or newest[i] != newest[i])
+    if same:
+        return
+    for i in range(CHANNELS):
+        value = newest[i]
+        slope = bend = 0.0
+        if c.compared == OVERLAP:
+            slope = heading(turned(newest[i] - c.apart[1][i], i), turned(c.apart[1][i] - c.apart[0][i], i)) / pace
+        if going:
+            value = turned(value + left_at(&c.joins[i], c.position), i)
+            slope += slope_at(&c.joins[i], c.position) * scale
+            bend = bend_at(&c.joins[i], c.position) * scale * scale
+        if not isfinite(value + slope + bend):      # of an absent channel, which has no difference
+            value = slope = bend = 0.0
+        c.joins[i] = vanishing(value, slope, bend)
+    c.position = 0.0
+    c.pace = pace
+
+
+cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
+    """Keep what was sent in a tick with both algorithms; after the last of them the new settings are in force."""
+    if c.overlap:
+        c.sent[c.overlap - 1] = cue[0]
+        c.overlap += 1
+    if c.overlap > OVERLAP:
+        limits_take(c.next.limits, c.now.limits, c.sent, c.next.pace)
+        if c.compared:
+            begin_join(c, c.next.pace)
+        c.now = c.next
+        c.overlap = 0
+        mc_count(&c.changes, 1)
+        mc_store_release(&c.in_force, c.now.number)
+    c.busy = c.overlap or c.position < 1.0
+
+
+cdef class Settings:
+    """A profile's settings, designed: what ticks take as a whole, and nobody else changes from then on.
+
+    Parameters
+    ----------
+    algorithm : Algorithm
+        Designed for `period_ns`.
+    limits : CueLimits, optional
+        What is sent keeps them; none if not given.
+    period_ns : int
+        From one tick to the next [ns].
+    bridge : {"hold", "linear", "predict"}
+        What a tick makes of the frames before it; see `motioncue.kernels.bridge.Bridge`.
+    hold_s, fade_s : float
+        How long a motion is held when no newer one comes, and how long a fade or a join takes [s].
+    profile : object, optional
+        What they were made of, for whoever asks.
+
+    Attributes
+    ----------
+    algorithm, limits, period_ns, profile
+        As given.
+    """
+
+    def __cinit__(
+        self,
+        Algorithm algorithm not None,
+        CueLimits limits=None,
+        *,
+        int64_t period_ns,
+        str bridge="hold",
+        double hold_s=0.1,
+        double fade_s=1.0,
+        profile=None,
+    ):
+        self.algorithm = algorithm
+        self.limits = CueLimits() if limits is None else limits
+        self.period_ns = period_ns
+        self.profile = profile
+        self.design = Design(
+            algorithm.calls,
+            &self.limits.set,
+            min(1.0, period_ns * 1e-9 / fade_s),
+            <int64_t>(hold_s * 1e9),
+            KINDS[bridge],
+            NOT_POSTED,
+        )
+
+
+cdef class Cueing:
+    """Cueing that is stepped in a loop without the GIL, and whose settings anybody may change meanwhile.
+
+    Parameters
+    ----------
+    settings : Settings
+        The first ones.
+
+    Notes
+    -----
+    Real time: taking new settings does not allocate, needs no GIL and takes no lock.  Settings that have been replaced are
+    freed when newer ones are posted.
+    """
+
+    def __cinit__(self, Settings settings not None):
+        memset(&self.state, 0, sizeof(CueingState))
+        settings.design.number = 0
+        self.state.now = settings.design
+        self.state.position = 1.0
+        self._kept = [settings]
+
+    cdef int post(self, Settings settings) except -1:
+        """Leave settings in the mailbox, and forget those that no tick uses any more."""
+        cdef int64_t in_force, unread
+        cdef Settings kept
+        if settings.period_ns != (<Settings>self._kept[0]).period_ns:
+            raise ValueError(
+                f"period_ns: found {settings.period_ns}, allowed is that of the ticks, {self._kept[0].period_ns}"
+            )
+        self._kept.append(settings)
+        self._posted += 1       # from here to the exchange nothing lets another thread in
+        settings.design.number = self._posted
+        unread = mc_exchange(&self.state.mail, <int64_t><uintptr_t>&settings.design)
+        in_force = mc_load_acquire(&self.state.in_force)
+        self._kept = [
+            kept for kept in self._kept
+            if kept.design.number >= in_force and <int64_t><uintptr_t>&kept.design != unread
+        ]
+        return 0
+
+    def retune(self, Settings settings not None):
+        """Have the ticks take other settings, from the next one on.
+
+        Parameters
+        ----------
+        settings : Settings
+            For the same period; given to nobody else.
+
+        Raises
+        ------
+        ValueError
+            If they are for another period.
+        """
+        self.post(settings)
+
+    @property
+    def settings(self):
+        """The settings in force."""
+        cdef int64_t in_force = mc_load_acquire(&self.state.in_force)
+        cdef Settings kept
+        for kept in self._kept:
+            if kept.design.number == in_force:
+                return kept
+
+    @property
+    def retunes(self):
+        """How often other settings have come into force."""
+        return mc_load(&self.state.changes)

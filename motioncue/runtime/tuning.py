@@ -1,0 +1,106 @@
+"""The one door for parameters that change while it runs: whoever changes them, they are checked and designed here."""
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.tuning import Settings
+from motioncue.profile import Profile, differences, overridden
+from motioncue.runtime.assembly import load_profile, settings_of
+
+__all__ = ["Change", "Tuner", "changed", "refuse_fixed"]
+
+Change: TypeAlias = Profile | str | Path | Mapping[str, Any] | Iterable[str]
+"""A profile; the name or path of one; or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
+
+LIVE = ("cueing", "limits", "watch", "supervisor", "source.bridge", "source.head_m", "description", "name")
+"""The tables and keys of a profile that may change while it runs."""
+
+
+def changed(profile: Profile, change: Change) -> Profile:
+    """Return the profile that a change makes of another one; ConfigError if it is refused.
+
+    Parameters
+    ----------
+    profile : Profile
+        What overrides change.
+    change : Profile, str, Path, mapping or iterable of str
+        A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such profile, or a key or value is not allowed.
+    """
+    if isinstance(change, Profile):
+        return change
+    if isinstance(change, Path) or (isinstance(change, str) and "=" not in change):
+        return load_profile(change)
+    return overridden(profile, [change] if isinstance(change, str) else change)
+
+
+def refuse_fixed(old: Profile, new: Profile) -> None:
+    """Refuse a change of what is fixed while it runs.
+
+    Parameters
+    ----------
+    old, new : Profile
+        What runs, and what is to run.
+
+    Raises
+    ------
+    ConfigError
+        If another key than those of `LIVE` differs: names it, what was found and what is allowed.
+    """
+    for key, (allowed, found) in differences(old, new).items():
+        if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
+            raise ConfigError(f"{key}: found {found!r}, allowed is {allowed!r} while it runs")
+
+
+class Tuner:
+    """Makes changes of a profile into settings, one after the other.
+
+    Parameters
+    ----------
+    profile : Profile
+        Checked; what runs first.
+    adapt : callable, optional
+        Makes a profile fit its place, such as a rate of its own; it has been applied to `profile` already.
+
+    Attributes
+    ----------
+    profile : Profile
+        What was asked for last.
+    settings : Settings
+        Designed from it.
+    """
+
+    def __init__(self, profile: Profile, adapt: Callable[[Profile], Profile] = lambda profile: profile) -> None:
+        self.profile = profile
+        self._adapt = adapt
+        self.settings = settings_of(profile)
+        self._one_by_one = threading.Lock()
+
+    def __call__(self, change: Change, post: Callable[[Settings], Any]) -> None:
+        """Check a change, design its settings and hand them to whoever uses them.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            As `changed` takes it; overrides are of what was asked for last.
+        post : callable
+            Takes the settings.
+
+        Raises
+        ------
+        ConfigError
+            If the change is refused; then nothing has changed.
+        """
+        with self._one_by_one:
+            profile = self._adapt(changed(self.profile, change))
+            refuse_fixed(self.profile, profile)
+            settings = settings_of(profile, self.settings)
+            post(settings)
+            self.profile, self.settings = profile, settings

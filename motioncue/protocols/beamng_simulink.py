@@ -33,6 +33,7 @@ import numpy as np
 
 from motioncue.errors import PacketError
 from motioncue.intake.intake import Intake
+from motioncue.intake.messages import Echo
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.motion import GRAVITY
@@ -182,9 +183,9 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
         Where the acceleration comes from, and the delay of what is derived.
     """
     takes = [Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True), *_TAKES]
-    reply, echo = b"", (0, 0, 0)
+    reply, echo = b"", Echo()
     if options.reply == "echo":
-        reply, echo = CONTROL.encode({"id": 0.0}), (0, 0, 8)
+        reply, echo = CONTROL.encode({"id": 0.0}), Echo(0, 0, 8)
     elif options.reply == "free_run":
         reply = CONTROL.encode({"id": FREE_RUN_ID})
     stage = BodyStage(

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import PacketError
+from motioncue.intake.messages import CompiledMessage, Echo
 from motioncue.intake.stages import DELAY_S
-from motioncue.kernels.codec import Table
+from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.seal import Seal
 from motioncue.motion import ACTUATION, TELEMETRY_DTYPE
 
@@ -217,24 +218,24 @@ class Packet:
 
     def taking(self, takes: Iterable[Take]) -> Table:
         """Compile the packet for decoding into a telemetry record."""
-        rows = []
+        numbers = []
         for take in takes:
-            offset, dtype = self.where(take.field, take.index)
-            slot = TELEMETRY_PLACES[take.telemetry] + take.element
-            limit = min(self.fields[take.field].limit, float(np.finfo(np.float64).max))
-            rows.append((offset, dtype, slot, take.scale, limit, 0.0, take.optional, -0.0, take.whole))
-        return Table(self.size, rows)
+            place = TELEMETRY_PLACES[take.telemetry] + take.element
+            limit = self.fields[take.field].limit
+            where = self.where(take.field, take.index)
+            numbers.append(Number(*where, place, take.scale, limit, optional=take.optional, whole=take.whole))
+        return Table(self.size, numbers)
 
     def sending(self, sends: Iterable[Send]) -> Table:
         """Compile the packet for encoding from an actuation; ValueError for a field it cannot write."""
-        rows = []
+        numbers = []
         for send in sends:
-            slot = ACTUATION_PLACES[send.channel]
             offset, dtype = self.where(send.field)
             if dtype.str != "<f4":
                 raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
-            rows.append((offset, dtype, slot, send.scale, math.inf, send.absent, False))
-        return Table(self.size, rows)
+            place = ACTUATION_PLACES[send.channel]
+            numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent))
+        return Table(self.size, numbers)
 
 
 class Derivation(NamedTuple):
@@ -255,14 +256,20 @@ class Message(NamedTuple):
     role: str  # "axes", "motion", "part" of the next motion, "needed" part of it, or "other": nothing
     takes: Iterable[Take] = ()
     reply: bytes = b""
-    echo: tuple[int, int, int] = (0, 0, 0)  # bytes of the packet that the reply repeats: from, to, how many
+    echo: Echo = Echo()  # bytes of the packet that the reply repeats
     largest: int = 0  # longest form of the packet [bytes]; its own size if 0
 
-    def compiled(self) -> tuple[Table, tuple[int, int], list[tuple[int, bytes]], str, bytes, tuple[int, int, int]]:
+    def compiled(self) -> CompiledMessage:
         """Compile the message for `motioncue.intake.intake.Intake`."""
-        sizes = (self.packet.size, max(self.packet.size, self.largest))
-        table = self.packet.taking(self.takes)
-        return table, sizes, self.packet.fixed(), self.role, self.reply, self.echo
+        return CompiledMessage(
+            self.packet.taking(self.takes),
+            self.packet.size,
+            max(self.packet.size, self.largest),
+            self.packet.fixed(),
+            self.role,
+            self.reply,
+            self.echo,
+        )
 
 
 class Encoding(NamedTuple):

@@ -153,8 +153,9 @@ cdef class Emitter:
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
 
-    cdef object _alive          # the objects that own what the next two point to
+    cdef Intake _intake         # owns
     cdef PublicationSlot* _input    # receiver to emitter
+    cdef Clock _clock           # owns what is in
     cdef Time _time
     cdef Cueing _cueing         # owns
     cdef CueingState* _cued
@@ -206,7 +207,7 @@ cdef class Emitter:
         chains=(),
         Py_ssize_t trace=0,
     ):
-        self._alive = (intake, clock)
+        self._intake, self._clock = intake, clock
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
         self._input = &intake.intake.newest
@@ -456,7 +457,7 @@ cdef class Emitter:
         lock_memory : bool
             Keep the memory that the process has now from being paged out.
         """
-        return {**self._alive[1].granted, **prepare_thread(core, lock_memory)}
+        return {**self._clock.granted, **prepare_thread(core, lock_memory)}
 
     def retune(self, Settings settings not None):
         """Have the ticks take other settings, from the next one on.

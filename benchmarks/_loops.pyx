@@ -3,11 +3,11 @@
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint8_t, uint64_t
 
+from motioncue.kernels.actuation cimport OutputChain, actuate
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.body cimport BodyStage, to_body
 from motioncue.kernels.codec cimport Table, decode, encode
-from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry
-from motioncue.kernels.rotation cimport up_vector
+from motioncue.kernels.records cimport Cue, Motion, Telemetry
 
 
 def unpack(Table table not None, const uint8_t[:, ::1] frames, Telemetry[::1] out):
@@ -20,33 +20,29 @@ def unpack(Table table not None, const uint8_t[:, ::1] frames, Telemetry[::1] ou
     return refused
 
 
-def pack(Table table not None, const Cue[::1] cues, uint8_t[:, ::1] packets):
+def pack(OutputChain chain not None, Table table not None, const Cue[::1] cues, uint8_t[:, ::1] packets):
     """Encode cues into packets."""
     cdef Py_ssize_t i
-    cdef Actuation actuation
     with nogil:
         for i in range(cues.shape[0]):
-            actuation.cue = cues[i]
-            up_vector(NULL, cues[i].roll, cues[i].pitch, cues[i].yaw, &actuation.up_east)
-            encode(table.rows, table.n, <const double*>&actuation, &packets[i, 0])
+            actuate(&chain.chain, &cues[i], NULL)
+            encode(table.rows, table.n, <const double*>&chain.chain.actuation, &packets[i, 0])
 
 
-def step(BodyStage stage not None, Algorithm algorithm not None, Table table not None, const Telemetry[::1] telemetry,
-         uint8_t[:, ::1] packets):
+def step(BodyStage stage not None, Algorithm algorithm not None, OutputChain chain not None, Table table not None,
+         const Telemetry[::1] telemetry, uint8_t[:, ::1] packets):
     """Take telemetry to packets, one whole step after the other."""
     cdef Py_ssize_t i
     cdef Motion motion
-    cdef Actuation actuation
+    cdef Cue cue
     cdef uint64_t fpu
     with nogil:
         fpu = mc_flush_denormals()
         for i in range(telemetry.shape[0]):
             to_body(&stage.frame, &telemetry[i], &motion)
-            algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion, &actuation.cue)
-            up_vector(
-                algorithm.calls.attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east
-            )
-            encode(table.rows, table.n, <const double*>&actuation, &packets[i, 0])
+            algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion, &cue)
+            actuate(&chain.chain, &cue, algorithm.calls.attitude)
+            encode(table.rows, table.n, <const double*>&chain.chain.actuation, &packets[i, 0])
         mc_restore_fpu(fpu)
 
 

@@ -100,7 +100,7 @@ def test_encode_against_c(versus, rig, loops):
     versus(
         "encode an 88-byte packet by table",
         "plain C, hand-written",
-        lambda: loops.pack(rig.encoding, rig.cue, raw(rig.packets)),
+        lambda: loops.pack(rig.chain, rig.encoding, rig.cue, raw(rig.packets)),
         lambda: rig.floor.pack(rig.cue, rig.packets),
         items=rig.n,
     )
@@ -112,7 +112,7 @@ def test_encode_against_struct(versus, rig, loops):
     versus(
         "encode an 88-byte packet by table",
         "struct, a packet at a time",
-        lambda: loops.pack(rig.encoding, rig.cue, raw(rig.packets)),
+        lambda: loops.pack(rig.chain, rig.encoding, rig.cue, raw(rig.packets)),
         lambda: into_packets(cues, packet),
         items=rig.n,
         faster=True,
@@ -124,7 +124,7 @@ def test_encode_against_numpy(versus, rig, loops):
     versus(
         "encode an 88-byte packet by table",
         "NumPy, all packets at once",
-        lambda: loops.pack(rig.encoding, rig.cue, raw(rig.packets)),
+        lambda: loops.pack(rig.chain, rig.encoding, rig.cue, raw(rig.packets)),
         lambda: rig.scipy.pack(rig.cue, rig.packets),
         items=rig.n,
         faster=True,

@@ -32,7 +32,7 @@ def test_floor_gives_the_kernels_numbers(rig, loops):
     rig.algorithm.process(rig.motion, cue)
     assert_same(cue, rig.cue)
     rig.algorithm.reset()
-    loops.step(rig.stage, rig.algorithm, rig.encoding, rig.telemetry, raw(packets))
+    loops.step(rig.stage, rig.algorithm, rig.chain, rig.encoding, rig.telemetry, raw(packets))
     rig.floor.step(rig.telemetry, rig.packets)
     assert_same(packets, rig.packets, 1e-6)
     rig.floor.pack(rig.cue, rig.packets)
@@ -73,7 +73,7 @@ def test_whole_step_in_a_loop_against_c(versus, rig, loops):
     versus(
         "whole step in a loop: body frame, washout, encode",
         "plain C",
-        lambda: loops.step(rig.stage, rig.algorithm, rig.encoding, rig.telemetry, raw(rig.packets)),
+        lambda: loops.step(rig.stage, rig.algorithm, rig.chain, rig.encoding, rig.telemetry, raw(rig.packets)),
         lambda: rig.floor.step(rig.telemetry, rig.packets),
         items=rig.n,
         target=1.05,
@@ -85,7 +85,7 @@ def test_whole_step_in_a_loop_against_scipy(versus, rig, loops):
     versus(
         "whole step in a loop",
         "SciPy over the same arrays: Rotation, sosfilt",
-        lambda: loops.step(rig.stage, rig.algorithm, rig.encoding, rig.telemetry, raw(rig.packets)),
+        lambda: loops.step(rig.stage, rig.algorithm, rig.chain, rig.encoding, rig.telemetry, raw(rig.packets)),
         lambda: rig.scipy.run(rig.telemetry, rig.packets),
         items=rig.n,
         target=7.0,
@@ -100,7 +100,7 @@ def test_whole_step_in_a_loop_against_pure_python(versus, rig, loops):
     versus(
         "whole step in a loop",
         "pure Python, a sample at a time",
-        lambda: loops.step(rig.stage, rig.algorithm, rig.encoding, rig.telemetry, raw(rig.packets)),
+        lambda: loops.step(rig.stage, rig.algorithm, rig.chain, rig.encoding, rig.telemetry, raw(rig.packets)),
         lambda: [rig.python.step(packet, *sample) for sample in few],
         items=rig.n,
         floor_items=len(few),

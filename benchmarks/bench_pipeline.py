@@ -10,6 +10,7 @@ from pairs import row
 from references import empty_packets
 
 from motioncue import cueing, load_profile, protocols
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE
@@ -29,7 +30,7 @@ def emitter(rig):
     for package in read_packages(sample_recording()):
         session.feed(package, clock.now_ns())
     settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
-    emitter = Emitter(session, settings, clock)
+    emitter = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter

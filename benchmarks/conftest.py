@@ -9,6 +9,7 @@ from pairs import interleaved, row
 from references import PythonStep, ScipyPipeline, empty_packets
 
 from motioncue import cueing, load_profile
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.body import BodyStage
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.protocols.city_car_driving import FRAME
@@ -67,6 +68,7 @@ def rig(modules: tuple[ModuleType, ModuleType], bytes_of_drive: np.ndarray, smok
         algorithm=cueing.design(profile.cueing, RATE_HZ),
         stage=BodyStage(head_m=HEAD_M),
         decoding=FRAME.taking([*takes, *(take for name in VECTORS for take in vector(name, name))]),
+        chain=OutputChain([UpVector()]),
         encoding=STREAMS["motion"].table(),
         python=PythonStep(profile.cueing, RATE_HZ, WORLD, CAR, (*HEAD_M[:2], -HEAD_M[2])),
         scipy=ScipyPipeline(profile.cueing, RATE_HZ, WORLD, CAR),

@@ -13,10 +13,10 @@ from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
 from motioncue.cli.bars import SMOOTH
-from motioncue.cli.demo import rig_view
+from motioncue.cli.demo import installation_view
 from motioncue.cli.live import View, render
 from motioncue.cli.screen import PERIOD_S
-from motioncue.virtual.rig import Rig
+from motioncue.virtual.installation import Installation
 
 PROFILE = "ccd-dk-washout"
 DRIVE = "trouble"
@@ -43,8 +43,8 @@ RUN = re.compile(r'<text class="([^"]+)" x="([^"]+)" y="([^"]+)" textLength="([^
 
 def run_to(moment_s: float) -> View:
     """Drive until `moment_s` after the start and return the view then."""
-    with Rig(PROFILE, DRIVE) as rig:
-        view = rig_view(rig)
+    with Installation(PROFILE, DRIVE) as installation:
+        view = installation_view(installation)
         start = time.monotonic()
         while (elapsed := time.monotonic() - start) < moment_s:
             picture = view(elapsed, keys=True)

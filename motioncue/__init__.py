@@ -9,15 +9,16 @@ from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketE
 
 if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
-    from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
+    from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.profile import Profile
     from motioncue.recording.load import read
-    from motioncue.runtime.assembly import cue, load_profile
+    from motioncue.runtime.assembly import actuate, cue, load_profile
     from motioncue.runtime.embedding import bind, relay
     from motioncue.runtime.engine import Engine
     from motioncue.runtime.rigs import Rigs
 
 __all__ = [
+    "ACTUATION_DTYPE",
     "CUE_DTYPE",
     "MOTION_DTYPE",
     "TICK_DTYPE",
@@ -29,6 +30,7 @@ __all__ = [
     "Profile",
     "Rigs",
     "__version__",
+    "actuate",
     "bind",
     "body_motion",
     "cue",
@@ -50,6 +52,7 @@ def get_include() -> str:
 
 # Imported when first used, so that the command line answers at once.
 _LATER = {
+    "ACTUATION_DTYPE": "motioncue.motion",
     "CUE_DTYPE": "motioncue.motion",
     "MOTION_DTYPE": "motioncue.motion",
     "TICK_DTYPE": "motioncue.motion",
@@ -57,6 +60,7 @@ _LATER = {
     "Profile": "motioncue.profile",
     "Rigs": "motioncue.runtime.rigs",
     "_capi": "motioncue.runtime.capi",  # the capsule that motioncue/motioncue.h looks for
+    "actuate": "motioncue.runtime.assembly",
     "bind": "motioncue.runtime.embedding",
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.assembly",

@@ -13,7 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 __all__ = [
+    "ACTUATION",
     "ACTUATION_DTYPE",
+    "ACTUATORS",
     "CUE",
     "CUE_DTYPE",
     "GRAVITY",
@@ -71,15 +73,26 @@ frame from rest, the angles are the platform's attitude, the rates its body rate
 MOTION_DTYPE = np.dtype([(channel.name, channel.format) for channel in MOTION])
 CUE_DTYPE = np.dtype([(channel.name, channel.format) for channel in CUE])
 
-ACTUATION_DTYPE = np.dtype(
-    [
-        *((channel.name, channel.format) for channel in CUE),
-        ("up_east", "f8"),  # the body's up axis in world axes
-        ("up_north", "f8"),
-        ("up_up", "f8"),
-    ]
+ACTUATORS = 12
+"""How many actuators a platform can have."""
+
+_UP = (
+    Channel("up_east", "1", "the body's up axis leans east"),
+    Channel("up_north", "1", "the body's up axis leans north"),
+    Channel("up_up", "1", "the body stands on its wheels"),
 )
-"""What encoders read: the cue, and what follows from it."""
+
+ACTUATION = (
+    *CUE,
+    *_UP,
+    *(Channel(f"actuator_{number}", "m or rad", "as the platform says") for number in range(1, ACTUATORS + 1)),
+)
+"""Channels that a packet can be filled from: the cue's, then those that the stages of its output fill."""
+
+ACTUATION_DTYPE = np.dtype(
+    [*((channel.name, channel.format) for channel in (*CUE, *_UP)), ("actuators", "f8", ACTUATORS)]
+)
+"""What one output is sent; ``actuators[0]`` is the channel ``actuator_1``."""
 
 TICK_DTYPE = np.dtype(
     [

@@ -42,11 +42,21 @@ typedef struct motioncue_cue {
     int64_t time;                            /* [ns] */
 } motioncue_cue;
 
+enum { MOTIONCUE_ACTUATORS = 12 };
+
+/* What one output of the profile is sent; the layout of motioncue.ACTUATION_DTYPE. */
+typedef struct motioncue_actuation {
+    motioncue_cue cue;                       /* within the output's own limits */
+    double up_east, up_north, up_up;         /* the body's up axis in world axes, where the packet has it, else 0 */
+    double actuators[MOTIONCUE_ACTUATORS];   /* of the platform, in its units; 0 where it has no more */
+} motioncue_actuation;
+
 /* Made of 8-byte numbers without gaps, so that the size fixes every offset. */
 typedef char motioncue_motion_is_104_bytes[sizeof(motioncue_motion) == 104 ? 1 : -1];
 typedef char motioncue_cue_is_120_bytes[sizeof(motioncue_cue) == 120 ? 1 : -1];
+typedef char motioncue_actuation_is_240_bytes[sizeof(motioncue_actuation) == 240 ? 1 : -1];
 
-typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm and limits, with their state */
+typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */
 
 typedef struct motioncue_api {
     uint32_t abi;  /* MOTIONCUE_ABI of the installed package */
@@ -75,6 +85,10 @@ typedef struct motioncue_api {
      * Runs Python, from any thread, also while another one steps: the next step takes the settings without waiting, and
      * what it asks for has no step. */
     int (*retune)(motioncue_stepper *stepper, const char *change, char *error, size_t size);
+
+    /* Fill what the profile's first output is sent for the cue of the newest step.  Its stages have memory: call it once
+     * after each step or never. */
+    void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);
 } motioncue_api;
 
 /* Include Python.h first for this: return the table, or NULL with a Python exception set.  Needs the GIL; the table

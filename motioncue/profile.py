@@ -25,6 +25,7 @@ __all__ = [
     "UNWATCHED",
     "Limits",
     "Output",
+    "OutputLimits",
     "Profile",
     "Record",
     "Source",
@@ -65,27 +66,6 @@ class Source(Table, frozen=True, kw_only=True):
     def endpoints(self) -> tuple[str, ...]:
         """Every endpoint."""
         return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
-
-
-class Output(Table, frozen=True, kw_only=True):
-    """The platform."""
-
-    system: str = "custom"
-    """One of the systems; custom if `packet` describes it."""
-    motion: str
-    gauges: str | None = None
-    rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
-    packet: PacketTable | None = None
-    """What is sent to `motion`, for a platform that is not among the systems."""
-    spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
-    """How long before each tick to watch the clock instead of sleeping [us]; more than a few needs a
-    real-time class to help."""
-    keep_awake: bool = False
-    """Keep the processors out of their deeper sleep: wakes sooner, costs power."""
-    core: Annotated[int, msgspec.Meta(ge=0, le=1023)] | None = None
-    """The processor that sends, if it is to be one that other programs leave alone."""
-    lock_memory: bool = False
-    """Keep the process in memory: no tick waits for a page."""
 
 
 class Supervisor(Table, frozen=True, kw_only=True):
@@ -228,6 +208,62 @@ class Limits(Table, frozen=True, kw_only=True):
     heave_displacement: DisplacementBounds | Free = DisplacementBounds()
 
 
+class OutputLimits(Table, frozen=True, kw_only=True):
+    """Bounds of an output's own; a channel that is left out has only the profile's."""
+
+    surge: AccelerationBounds | None = None
+    sway: AccelerationBounds | None = None
+    heave: HeaveBounds | None = None
+    roll: AngleBounds | None = None
+    pitch: AngleBounds | None = None
+    yaw: HeadingBounds | None = None
+    roll_rate: RateBounds | None = None
+    pitch_rate: RateBounds | None = None
+    yaw_rate: RateBounds | None = None
+    surge_displacement: DisplacementBounds | None = None
+    sway_displacement: DisplacementBounds | None = None
+    heave_displacement: DisplacementBounds | None = None
+
+    def bounds(self) -> dict[str, list[float | None]]:
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None is no bound."""
+        return _in_si(self)
+
+
+def _in_si(limits: Limits | OutputLimits) -> dict[str, list[float | None]]:
+    """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None is no bound."""
+    return {
+        name: [
+            math.radians(value) if value is not None and "_deg" in key else value
+            for key, value in msgspec.structs.asdict(table).items()
+        ]
+        for name, table in msgspec.structs.asdict(limits).items()
+        if table not in ("none", None)
+    }
+
+
+class Output(Table, frozen=True, kw_only=True):
+    """The platform."""
+
+    system: str = "custom"
+    """One of the systems; custom if `packet` describes it."""
+    motion: str
+    gauges: str | None = None
+    rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
+    packet: PacketTable | None = None
+    """What is sent to `motion`, for a platform that is not among the systems."""
+    limits: OutputLimits = OutputLimits()
+    """Bounds that this output keeps on top of the profile's."""
+    spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
+    """How long before each tick to watch the clock instead of sleeping [us]; more than a few needs a
+    real-time class to help."""
+    keep_awake: bool = False
+    """Keep the processors out of their deeper sleep: wakes sooner, costs power."""
+    core: Annotated[int, msgspec.Meta(ge=0, le=1023)] | None = None
+    """The processor that sends, if it is to be one that other programs leave alone."""
+    lock_memory: bool = False
+    """Keep the process in memory: no tick waits for a page."""
+
+
 class Profile(Table, frozen=True, kw_only=True):
     """Everything a run needs."""
 
@@ -257,15 +293,7 @@ class Profile(Table, frozen=True, kw_only=True):
 
         None is no bound.
         """
-        tables = {} if self.limits == "none" else msgspec.structs.asdict(self.limits)
-        return {
-            name: [
-                math.radians(value) if value is not None and "_deg" in key else value
-                for key, value in msgspec.structs.asdict(table).items()
-            ]
-            for name, table in tables.items()
-            if table != "none"
-        }
+        return {} if self.limits == "none" else _in_si(self.limits)
 
     @property
     def free(self) -> list[str]:

@@ -71,7 +71,7 @@ for state, conditions, to, reason in TABLE:
 # %% [markdown]
 # ## Raw input, cue without supervisor, cue with it
 #
-# Without a supervisor the washout simply gets whatever the simulator said last (`motioncue.cue` of `trouble.motion`), and
+# Without a supervisor the washout gets whatever the simulator said last (`motioncue.cue` of `trouble.motion`), and
 # without limits it sends what it makes of it.
 
 # %%

@@ -18,8 +18,8 @@ from motioncue.virtual.beamng import Simulator, angles_and_rates, driven, encode
 from motioncue.virtual.car import drive
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.installation import Installation
 from motioncue.virtual.offline import ride
-from motioncue.virtual.rig import Rig
 from motioncue.virtual.simulators import drive_packages
 
 PACKETS = Path(__file__).parent / "data" / "packets" / "beamng"
@@ -154,11 +154,11 @@ def test_each_stream_reaches_its_own_endpoint():
 
 @pytest.mark.rt
 def test_the_whole_installation_runs_from_the_built_in_profile():
-    with Rig("beamng-dk", "turns", 20.0) as rig:
-        eventually(lambda: rig.engine.stats()["frames_received"] > 100)
-        eventually(lambda: rig.platform.received["motion"] > 100)
-        eventually(lambda: rig.platform.last("gauges")["engine_speed"] > 0.0)
-    stats = rig.stats()
+    with Installation("beamng-dk", "turns", 20.0) as installation:
+        eventually(lambda: installation.engine.stats()["frames_received"] > 100)
+        eventually(lambda: installation.platform.received["motion"] > 100)
+        eventually(lambda: installation.platform.last("gauges")["engine_speed"] > 0.0)
+    stats = installation.stats()
     assert stats["rejected"] == {}
     assert stats["events"] == {}
     assert stats["sessions"] == 1

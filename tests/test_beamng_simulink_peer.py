@@ -11,8 +11,8 @@ from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, session
 from motioncue.recording.read import read_motion
 from motioncue.runtime.reception import Reception
 from motioncue.virtual.beamng_simulink import PHYSICS_STEPS, Simulator, driven, recorded
-from motioncue.virtual.frames import Frame
-from motioncue.virtual.rig import Rig
+from motioncue.virtual.installation import Installation
+from motioncue.virtual.packages import Paced
 
 
 def udp(port=None):
@@ -67,7 +67,7 @@ def test_it_paces_the_physics_steps_between_messages():
         nobody.bind(("127.0.0.1", 0))
         beamng = Simulator(
             udp(nobody.getsockname()[1]),
-            [Frame(0.005, STATE.encode({"id": number})) for number in range(4)],
+            [Paced(0.005, STATE.encode({"id": number})) for number in range(4)],
             reply_port=free_port(socket.SOCK_DGRAM),
             timeout_s=0.01,
             clock=time,
@@ -104,12 +104,12 @@ def test_our_engine_answers_everything_and_leaves_the_pedals_alone():
 
 @pytest.mark.rt
 def test_the_whole_installation_runs_from_the_built_in_profile():
-    with Rig("beamng-simulink-dk", "turns", 20.0) as rig:
-        eventually(lambda: rig.simulator.sent > 300)
-        eventually(lambda: rig.platform.last("gauges").get("engine_speed", 0.0) > 0.0)
-        assert rig.simulator.stalls <= 1
-        assert rig.simulator.coupling.controls == {}
-    stats = rig.stats()
+    with Installation("beamng-simulink-dk", "turns", 20.0) as installation:
+        eventually(lambda: installation.simulator.sent > 300)
+        eventually(lambda: installation.platform.last("gauges").get("engine_speed", 0.0) > 0.0)
+        assert installation.simulator.stalls <= 1
+        assert installation.simulator.coupling.controls == {}
+    stats = installation.stats()
     assert stats["rejected"] == {}
     assert stats["events"] == {}
     assert stats["replies_sent"] == stats["frames_received"]

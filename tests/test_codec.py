@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
-from motioncue.kernels.codec import Table
+from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.reasons import Reason
 from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
 from motioncue.protocols import city_car_driving as ccd
@@ -378,7 +378,7 @@ def test_every_format_is_decoded_at_any_offset(probe, form):
     for offset in range(9):
         packet = bytes([0xA5]) * offset + struct.pack("<" + code, value) + bytes([0xA5]) * 3
         out = np.zeros(3)
-        assert probe.decoded(Table(len(packet), [(offset, form, 1, 2.0, math.inf, 0.0)]), packet, out) == 0
+        assert probe.decoded(Table(len(packet), [Number(offset, form, 1, 2.0)]), packet, out) == 0
         assert out.tolist() == [0.0, 2.0 * value, 0.0]
 
 
@@ -397,7 +397,7 @@ def test_every_format_is_decoded_at_any_offset(probe, form):
 )
 def test_a_value_that_no_vehicle_reaches_is_refused_with_its_reason(probe, form, code, value, reason):
     packet = struct.pack("<" + code, value)
-    assert probe.decoded(Table(len(packet), [(0, form, 0, 1.0, 100.0, 0.0)]), packet, np.zeros(1)) == reason
+    assert probe.decoded(Table(len(packet), [Number(0, form, 0, limit=100.0)]), packet, np.zeros(1)) == reason
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -436,13 +436,13 @@ def test_a_frame_is_taken_number_by_number_into_telemetry(probe):
 
 def test_the_sign_of_a_zero_is_encoded(probe):
     packet = np.zeros(8, np.uint8)
-    probe.encoded(Table(8, [(0, "<f4", 0, 1.0, 1e9, 0.0), (4, "<f4", 1, 1.0, 1e9, 0.0)]), np.array([-0.0, 0.0]), packet)
+    probe.encoded(Table(8, [Number(0, "<f4", 0), Number(4, "<f4", 1)]), np.array([-0.0, 0.0]), packet)
     assert packet.tobytes() == struct.pack("<2f", -0.0, 0.0)
 
 
 def test_scales_and_absent_values_are_encoded(probe):
     values = np.array([3.0, math.nan, 7.0])
-    table = Table(12, [(0, "<f4", 0, 0.5, 0.0, 9.0), (8, "<f4", 1, 2.0, 0.0, 9.0)])
+    table = Table(12, [Number(0, "<f4", 0, 0.5, absent=9.0), Number(8, "<f4", 1, 2.0, absent=9.0)])
     packet = bytearray(b"\xee" * 12)
     probe.encoded(table, values, packet)
     assert bytes(packet) == struct.pack("<f", 6.0) + b"\xee" * 4 + struct.pack("<f", 4.5)
@@ -485,14 +485,14 @@ def test_a_source_without_speed_sends_one_meter_a_second_and_without_engine_spee
 
 def test_the_codec_refuses_a_format_that_it_lacks():
     for form in ("<f2", "<c8", "S4", "<u8"):
-        with pytest.raises(ValueError, match=r"row 0: found format .* allowed are <f4"):
-            Table(16, [(0, form, 0, 1.0, 1.0, 0.0)])
+        with pytest.raises(ValueError, match=r"number 0: found format .* allowed are <f4"):
+            Table(16, [Number(0, form, 0)])
 
 
 @pytest.mark.parametrize("offset", [-1, 5, 100])
-def test_the_codec_refuses_a_row_outside_the_packet(offset):
-    with pytest.raises(ValueError, match=f"row 1: found offset {offset}, allowed is 0 to 4"):
-        Table(8, [(0, "<f4", 0, 1.0, 1.0, 0.0), (offset, "<f4", 0, 1.0, 1.0, 0.0)])
+def test_the_codec_refuses_a_number_outside_the_packet(offset):
+    with pytest.raises(ValueError, match=f"number 1: found offset {offset}, allowed is 0 to 4"):
+        Table(8, [Number(0, "<f4", 0), Number(offset, "<f4", 0)])
 
 
 def test_sending_into_a_field_that_is_not_a_4_byte_float_is_refused_by_name():

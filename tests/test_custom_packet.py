@@ -62,7 +62,9 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
         pipeline = Pipeline(profile, FakeClock(0))
         _, encoding = streams_of(profile.output)["motion"]
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
-            pipeline.emitter.add_output(sender, (*platform.getsockname(), 0), *encoding)
+            pipeline.emitter.add_output(
+                sender, (*platform.getsockname(), 0), encoding.table, encoding.packet, encoding.seal
+            )
             pipeline.session.begin(0)
             pipeline.session.feed(init(), 0)
             packets = []

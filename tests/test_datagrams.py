@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.intake.intake import Intake
+from motioncue.intake.messages import Echo
 from motioncue.intake.session import Session
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
@@ -42,11 +43,11 @@ LONG = Packet("long", 20, [Field("magic", 0, "S4")], {"magic": b"LONG"})
 IDENTITY = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
 
 
-def new_intake(*takes, reply=b"", echo=(0, 0, 0), **settings):
+def new_intake(*takes, reply=b"", echo=None, **settings):
     """Return an intake of a source that sends states, gauges, and something longer or shorter."""
     pointing = [Take("orientation", 0, "length", scale=1 / 40)]  # the constant 40: w = 1
     messages = [
-        Message(STATE, "motion", [*pointing, *vector("velocity", "velocity"), *takes], reply, echo),
+        Message(STATE, "motion", [*pointing, *vector("velocity", "velocity"), *takes], reply, echo or Echo()),
         Message(GAUGES, "part", [Take("engine_speed", 0, "engine_speed", optional=True)]),
         Message(LONG, "other", largest=30),
     ]
@@ -133,7 +134,7 @@ def test_what_only_another_form_of_the_motion_says_does_not_stay():
 
 
 def test_a_reply_echoes_a_part_of_the_datagram_also_of_a_refused_one():
-    intake = new_intake(reply=b"........NNNN", echo=(4, 2, 4))
+    intake = new_intake(reply=b"........NNNN", echo=Echo(4, 2, 4))
     assert intake.feed(state(number=7), 0) == (b".." + struct.pack("<i", 7) + b"..NNNN", True)
     broken = state(number=-1, velocity=(float("nan"), 0.0, 0.0))
     assert intake.feed(broken, 0) == (b".." + struct.pack("<i", -1) + b"..NNNN", True)

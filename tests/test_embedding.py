@@ -16,10 +16,12 @@ from conftest import loaded
 import motioncue
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.profile import parse_profile, profile_text
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"
 ELSEWHERE = "MOTIONCUE_PROGRAMS" in os.environ  # for a system without a compiler
+BOUNDED = profile_text("ccd-dk-washout") + "[output.limits]\npitch = { value_deg = 1, rate_deg_s = 0.1 }\n"
 ROW = np.dtype([("motion", MOTION_DTYPE), ("cue", CUE_DTYPE)])
 
 compiles = pytest.mark.skipif(ELSEWHERE, reason="builds a program, which needs a compiler")
@@ -41,7 +43,7 @@ def copied(name, folder):
 
 def at(profile, rate_hz):
     """Return a profile for another rate than its platform's."""
-    profile = motioncue.load_profile(profile)
+    profile = profile if isinstance(profile, motioncue.Profile) else motioncue.load_profile(profile)
     return msgspec.structs.replace(profile, output=msgspec.structs.replace(profile.output, rate_hz=rate_hz))
 
 
@@ -181,6 +183,7 @@ def test_another_version_of_the_header_is_refused(tmp_path):
 def facts(tmp_path_factory):
     """What tests/reference/embedding.c found."""
     folder = tmp_path_factory.mktemp("facts")
+    (folder / "bounded.toml").write_text(BOUNDED, encoding="utf-8")
     return json.loads(run([str(embedded(HERE / "reference" / "embedding.c", folder, CC, *STRICT, "-pthread"))], folder))
 
 
@@ -202,8 +205,12 @@ def test_table_in_c_is_that_of_the_header(facts):
 def test_c_steps_give_the_cueing_and_reset_begins_anew(facts):
     motion = np.zeros(100, MOTION_DTYPE)
     motion["surge"], motion["pitch"], motion["yaw_rate"], motion["time"] = 1.0, 0.1, 0.2, np.arange(100)
-    expected = motioncue.cue(at("ccd-dk-washout", 1000.0), motion)[-1:].tobytes()
-    assert [bytes.fromhex(last) for last in facts["hundredth"]] == [expected, expected]
+    profile = at(parse_profile(BOUNDED), 1000.0)
+    cues = motioncue.cue(profile, motion)
+    assert [bytes.fromhex(last) for last in facts["hundredth"]] == [cues[-1:].tobytes()] * 2
+    sent = motioncue.actuate(profile, cues)[-1:]
+    assert 0.0 < sent["pitch"] < cues[-1]["pitch"]
+    assert [bytes.fromhex(last) for last in facts["sent"]] == [sent.tobytes()] * 2
 
 
 @compiles

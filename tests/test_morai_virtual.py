@@ -19,9 +19,9 @@ from motioncue.protocols.morai import COMMANDS, Options, identify
 from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS
 from motioncue.transports.udp import open_sender
 from motioncue.virtual.car import drive
+from motioncue.virtual.installation import Installation
 from motioncue.virtual.morai import Simulator, driven, encode_states, recorded
 from motioncue.virtual.offline import ride
-from motioncue.virtual.rig import Rig
 from motioncue.virtual.simulators import drive_packages
 
 DATA = Path(__file__).parent / "data" / "packets" / "morai"
@@ -208,10 +208,10 @@ def test_the_profile_runs_against_the_virtual_simulator(tmp_path, imu):
     profile = tmp_path / "profile.toml"
     text = motioncue.profile.profile_text("morai-dk").replace("imu = false", f"imu = {imu}")
     profile.write_text(text, encoding="utf-8")
-    with Rig(profile, "brake", 3.0) as rig:
-        eventually(lambda: rig.simulator.sent == 150)
-        eventually(lambda: taken(rig.engine.stats()) == 150)
-    stats = rig.stats()
+    with Installation(profile, "brake", 3.0) as installation:
+        eventually(lambda: installation.simulator.sent == 150)
+        eventually(lambda: taken(installation.engine.stats()) == 150)
+    stats = installation.stats()
     assert taken(stats) == 150
     # The first status comes before the first IMU, and so may others on a machine that stalls.
     assert set(stats["rejected"]) == (set() if imu == "false" else {"incomplete"})

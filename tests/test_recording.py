@@ -53,6 +53,13 @@ def test_motion_is_the_body_frame_of_every_frame(motion, wire):
         np.testing.assert_allclose(motion[name], values, rtol=0, atol=1e-12, err_msg=name)
 
 
+def test_a_frame_that_no_car_can_be_in_is_read_as_it_was_said(tmp_path):
+    """A recording is what the simulator said; the engine would go on with the frame before."""
+    accelerations = [0.0, 500.0, 1.0]
+    path = write(tmp_path, init(), *(frame(acceleration=(0.0, a, 0.0)) for a in accelerations))
+    assert read_motion(path)["heave"].tolist() == accelerations
+
+
 def test_times_are_the_simulators_from_the_first_frame(motion, wire):
     expected = np.cumsum(wire["frame_time"])
     np.testing.assert_allclose(motion["frame_time"], expected, rtol=1e-12)

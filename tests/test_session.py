@@ -22,6 +22,7 @@ from helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue.intake.messages import Echo
 from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.ring import RecordRing
@@ -382,7 +383,7 @@ def test_a_source_without_velocity_has_no_speed_rather_than_none_at_all():
         ([Message(FRAME, "motion")] * 129, b""),
         ([], bytes(513)),
         ([Message(FRAME, "motion", (), bytes(513))], b""),
-        ([Message(FRAME, "motion", (), bytes(8), (0, 4, 8))], b""),
+        ([Message(FRAME, "motion", (), bytes(8), Echo(0, 4, 8))], b""),
         ([Message(Packet("long", 30, [Field("text", 0, "S25")], {"text": b"x"}), "motion")], b""),
     ],
 )

@@ -16,8 +16,8 @@ from motioncue.runtime.assembly import load_profile
 from motioncue.virtual.car import DRIVES, drive
 from motioncue.virtual.city_car_driving import INIT_PACKAGE, LEAVE, Simulator, driven, encode_states
 from motioncue.virtual.courses import COURSES, course, length_s
-from motioncue.virtual.frames import Frame
 from motioncue.virtual.offline import ride
+from motioncue.virtual.packages import Paced
 from motioncue.virtual.trouble import DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, troubled
 
 RATES = [30.0, 60.0, 100.0]
@@ -212,7 +212,7 @@ def test_other_drives_are_what_they_were():
     packages = list(driven("brake", 50.0, 2.0))
     frames = encode_states(drive("brake", 50.0, 2.0))
     frames["frame_time"] = 1 / 50
-    assert packages == [Frame(0.0, INIT_PACKAGE), *(Frame(1 / 50, frame.tobytes()) for frame in frames)]
+    assert packages == [Paced(0.0, INIT_PACKAGE), *(Paced(1 / 50, frame.tobytes()) for frame in frames)]
 
 
 @pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])

@@ -17,7 +17,7 @@ from motioncue import Engine, load_profile
 from motioncue.cli.console import event_name
 from motioncue.profile import profile_text
 from motioncue.protocols import dk
-from motioncue.virtual.rig import Rig
+from motioncue.virtual.installation import Installation
 
 pytestmark = [
     pytest.mark.rt,
@@ -170,8 +170,8 @@ def test_ticks_are_on_the_grid_in_order_and_never_early(url):
 
 
 def test_the_rig_of_the_demo_is_a_pipe():
-    with Rig("ccd-dk", "still", 0.1) as rig:
-        assert rig.profile.source.endpoints[0].startswith("pipe://")
+    with Installation("ccd-dk", "still", 0.1) as installation:
+        assert installation.profile.source.endpoints[0].startswith("pipe://")
 
 
 def test_run_and_simulate_meet_at_the_pipe(url):

@@ -8,6 +8,7 @@ from statistics import median
 import numpy as np
 
 from motioncue import cueing, protocols
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
@@ -45,7 +46,7 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     for package in packages:
         session.feed(package, clock.now_ns())
     settings = Settings(cueing.design(profile.cueing, 1e9 / period_ns), period_ns=period_ns, hold_s=1e9)
-    loop = Emitter(session, settings, clock)
+    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)

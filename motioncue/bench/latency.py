@@ -13,6 +13,7 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import UNWATCHED, Profile
@@ -55,7 +56,8 @@ def engine(profile: Profile, count: int) -> Delays:
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
     ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to begin
     algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
-    loop = Emitter(session, Settings(algorithm, period_ns=period_ns, fade_s=1e-3), clock, trace=ticks)
+    settings = Settings(algorithm, period_ns=period_ns, fade_s=1e-3)
+    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
     with sockets() as (hears, sends, sink):
         loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         hears.setblocking(False)

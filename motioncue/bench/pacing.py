@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from motioncue import cueing, protocols
 from motioncue.bench.floor import pace
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import MonotonicClock, now_ns, prepare_thread
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Output, Profile
@@ -85,7 +86,8 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
             session.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
-        loop = Emitter(session, Settings(algorithm, period_ns=period_ns, hold_s=1e6), clock, trace=ticks)
+        settings = Settings(algorithm, period_ns=period_ns, hold_s=1e6)
+        loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
         with beside(loop):
             loop.run(ticks=ticks)

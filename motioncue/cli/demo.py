@@ -10,25 +10,27 @@ from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, platform_rows, print_summary
 from motioncue.cli.watch import EngineView, path_of, values_of, watch
-from motioncue.virtual.rig import Rig
+from motioncue.virtual.installation import Installation
 
-__all__ = ["command", "rig_view"]
+__all__ = ["command", "installation_view"]
 
 
-def rig_view(rig: Rig, messages: Sequence[str] = ()) -> EngineView:
-    """Return what makes views of a rig: the cue is what the platform received."""
-    platform = rig.platform
+def installation_view(installation: Installation, messages: Sequence[str] = ()) -> EngineView:
+    """Return what makes views of an installation: the cue is what the platform received."""
+    platform = installation.platform
 
     def received() -> tuple[Mapping[str, float], int]:
         return values_of(platform.last("motion")), platform.received["motion"]
 
-    label = rig.profile.outputs[0].system.upper()[:4]
-    return EngineView(rig.engine, title_of(rig), rig.duration_s, messages, label=label, cue=received)
+    label = installation.profile.outputs[0].system.upper()[:4]
+    return EngineView(
+        installation.engine, title_of(installation), installation.duration_s, messages, label=label, cue=received
+    )
 
 
-def title_of(rig: Rig) -> str:
+def title_of(installation: Installation) -> str:
     """Return a line that says what is connected with what."""
-    return f"motioncue demo · {path_of(rig.profile)}"
+    return f"motioncue demo · {path_of(installation.profile)}"
 
 
 @click.command()
@@ -60,16 +62,16 @@ def command(
     with Interrupts(operator=True) as interrupts:
         with (
             logged(live=live, level=logging.WARNING) as messages,
-            Rig(profile, drive, duration, record=recording(file, last_s, force)) as rig,
+            Installation(profile, drive, duration, record=recording(file, last_s, force)) as installation,
             Screen(live=live) as screen,
         ):
-            view = rig_view(rig, messages)
-            elapsed_s = watch(rig.engine, view, screen, interrupts, rig.duration_s)
+            view = installation_view(installation, messages)
+            elapsed_s = watch(installation.engine, view, screen, interrupts, installation.duration_s)
         interrupts.over = True
-        stats = {"duration_s": elapsed_s, **rig.stats()}
+        stats = {"duration_s": elapsed_s, **installation.stats()}
         platform = stats["platform"]
-        name = rig.profile.outputs[0].system.upper()
+        name = installation.profile.outputs[0].system.upper()
         rows = [*engine_rows(stats), *platform_rows(name, platform), (f"{name} lost", str(platform["lost"]))]
-        print_summary(title_of(rig), rows)
+        print_summary(title_of(installation), rows)
         if as_json:
             print_json(stats)

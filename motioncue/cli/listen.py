@@ -20,7 +20,7 @@ from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
 from motioncue.kernels.ring import RecordRing
 from motioncue.recording.recorder import RING_BYTES, Recorder
-from motioncue.runtime.driver import Driver
+from motioncue.runtime.listener import Listener
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.virtual.dk import DatagramListener
@@ -152,20 +152,20 @@ def _simulator(
 ) -> Outcome:
     """Serve the simulator, keep what it says in `file`; return its statistics, and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
-    driver = Driver(system, *endpoints)
+    listener = Listener(system, *endpoints)
     recorder = None
     with ExitStack() as held:
         messages = held.enter_context(logged(live=live))
         if file is not None:
             ring = RecordRing(RING_BYTES)
-            driver.record(ring)
+            listener.record(ring)
             settings = {"source": {"system": system, "endpoint": list(endpoints)}}
             recorder = held.enter_context(Recorder(file, [ring], settings))
-        held.enter_context(driver)
+        held.enter_context(listener)
         screen = held.enter_context(Screen(live=live))
         title = f"motioncue listen · {system} at {', '.join(endpoints)}"
-        elapsed_s = wait(SimulatorView(driver, title, duration_s, messages), screen, interrupts, duration_s)
-    stats = {"duration_s": elapsed_s, **driver.stats()}
+        elapsed_s = wait(SimulatorView(listener, title, duration_s, messages), screen, interrupts, duration_s)
+    stats = {"duration_s": elapsed_s, **listener.stats()}
     rows = [
         ("duration", f"{elapsed_s:.1f} s"),
         ("frames in", f"{stats['frames_received']} at {stats['rate_hz']:.2f} Hz"),
@@ -181,15 +181,15 @@ def _simulator(
 class SimulatorView:
     """Makes views of what a simulator says."""
 
-    def __init__(self, driver: Driver, title: str, total_s: float | None, messages: Sequence[str]) -> None:
-        self._driver, self._title, self._total_s, self._messages = driver, title, total_s, messages
+    def __init__(self, listener: Listener, title: str, total_s: float | None, messages: Sequence[str]) -> None:
+        self._listener, self._title, self._total_s, self._messages = listener, title, total_s, messages
         self._history = History([("car", "car")])
         self._rate = Rate()
         self._count, self._changed_s = 0, -QUIET_S
 
     def __call__(self, elapsed_s: float) -> View:
         """Return the view now."""
-        stats = self._driver.stats()
+        stats = self._listener.stats()
         if stats["frames_received"] != self._count:
             self._count, self._changed_s = stats["frames_received"], elapsed_s
         return View(

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
+from motioncue.intake.messages import CompiledMessage
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.kernels.codec import Table
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Watch
 
@@ -16,9 +16,7 @@ __all__ = ["Intake"]
 class Intake:
     def __new__(
         cls,
-        messages: Sequence[
-            tuple[Table, tuple[int, int], Sequence[tuple[int, bytes]], str, bytes, tuple[int, int, int]]
-        ],
+        messages: Sequence[CompiledMessage],
         stage: BodyStage,
         stages: TelemetryStages | None = None,
         *,

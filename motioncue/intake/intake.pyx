@@ -32,6 +32,7 @@ from motioncue.intake.watch cimport (
     Seen, Watch, axes_of, length3, watch_claims, watch_jump, watch_restart, watch_step,
 )
 
+from motioncue.intake.messages import Echo
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.profile import UNWATCHED
@@ -412,13 +413,10 @@ cdef class Intake:
 
     Parameters
     ----------
-    messages : sequence of tuple
-        For each package, the most particular first: its compiled Table, smallest and largest size [bytes], constants as
-        (offset, bytes) of which the first identifies it, role ("axes", "motion", "part", "needed", "other"), reply, and
-        which bytes of the package the reply echoes (from, to, size).  Where there are needed packages, a motion counts
-        for as long after one as frames may come apart.
-        Those that nothing but zeros or their size identifies come last: they are not looked at for a package that bears
-        another's mark.
+    messages : sequence of CompiledMessage
+        One for each package, the most particular first.  Where there are needed packages, a motion counts for as long
+        after one as frames may come apart.  Those that nothing but zeros or their size identifies come last: they are
+        not looked at for a package that bears another's mark.
     stage : BodyStage
         The source's axes; the car's are replaced by those an "axes" package announces.
     stages : TelemetryStages, optional
@@ -457,14 +455,14 @@ cdef class Intake:
         if byte_order not in ("little", "big"):
             raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
-        self._tables = [message[0] for message in messages]
+        self._tables = [message.table for message in messages]
         for message in messages:
             add_message(&s.messages, message)
         for i in range(s.messages.count):
             s.needs_axes = s.needs_axes or s.messages.rows[i].role == ROLE_AXES
             s.needs_part = s.needs_part or s.messages.rows[i].role == ROLE_NEEDED
         set_absent(&s.messages)
-        s.messages.unknown = make_reply(unknown_reply, (0, 0, 0))
+        s.messages.unknown = make_reply(unknown_reply, Echo())
         s.stages = TelemetryStages().stages if stages is None else stages.stages
         s.fallback = stage.frame
         if s.stages.from_velocity:

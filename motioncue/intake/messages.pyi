@@ -1,1 +1,19 @@
-__all__: list[str] = []
+from typing import NamedTuple
+
+from motioncue.kernels.codec import Table
+
+__all__ = ["CompiledMessage", "Echo"]
+
+class Echo(NamedTuple):
+    start: int = 0
+    to: int = 0
+    size: int = 0
+
+class CompiledMessage(NamedTuple):
+    table: Table
+    smallest: int
+    largest: int
+    constants: list[tuple[int, bytes]]
+    role: str
+    reply: bytes = b""
+    echo: Echo = ...

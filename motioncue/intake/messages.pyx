@@ -5,9 +5,57 @@ from libc.string cimport memcpy, memset
 
 from motioncue.kernels.codec cimport Table
 
-__all__ = []
+from typing import NamedTuple
+
+__all__ = ["CompiledMessage", "Echo"]
 
 ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": ROLE_NEEDED, "other": ROLE_OTHER}
+
+
+class Echo(NamedTuple):
+    """Bytes of a package that the reply to it repeats.
+
+    Attributes
+    ----------
+    start : int
+        Place of the first of them in the package.
+    to : int
+        Its place in the reply.
+    size : int
+        How many there are.
+    """
+
+    start: int = 0
+    to: int = 0
+    size: int = 0
+
+
+class CompiledMessage(NamedTuple):
+    """One of the messages that a system sends, as `motioncue.intake.intake.Intake` takes it.
+
+    Attributes
+    ----------
+    table : Table
+        What is decoded.
+    smallest, largest : int
+        Size of the whole package, in its shortest and its longest form [bytes].
+    constants : list of (int, bytes)
+        Offset and bytes of each; the first identifies the message, the others must hold.
+    role : {"axes", "motion", "part", "needed", "other"}
+        What it is to the motion.
+    reply : bytes
+        The answer to it; empty if it wants none.
+    echo : Echo
+        What the answer repeats of it.
+    """
+
+    table: Table
+    smallest: int
+    largest: int
+    constants: list
+    role: str
+    reply: bytes = b""
+    echo: Echo = Echo()
 
 
 cdef Reply make_reply(bytes data, echo) except *:
@@ -17,7 +65,7 @@ cdef Reply make_reply(bytes data, echo) except *:
         raise ValueError(f"reply: found {len(data)} bytes, allowed are {REPLY_BYTES}")
     memcpy(reply.bytes, <const uint8_t*>data, len(data))
     reply.size = len(data)
-    reply.echo_from, reply.echo_to, reply.echo_size = echo
+    reply.echo_from, reply.echo_to, reply.echo_size = echo.start, echo.to, echo.size
     if reply.echo_to + reply.echo_size > reply.size or min(echo) < 0:
         raise ValueError(f"echo: found {echo}, allowed is what fits into the reply's {len(data)} bytes")
     return reply
@@ -40,17 +88,16 @@ cdef int set_constants(Message* m, constants) except -1:
 
 
 cdef int add_message(Messages* m, message) except -1:
-    """Add one message to the rest: a tuple as `Intake` takes it; ValueError if it does not fit."""
+    """Add a CompiledMessage to the others; ValueError if it does not fit."""
     cdef Message* row = &m.rows[m.count]
-    cdef Table table
+    cdef Table table = message.table
     if m.count == MESSAGES:
         raise ValueError(f"messages: allowed are {MESSAGES}")
-    table, sizes, constants, role, reply, echo = message
     row.rows, row.row_count = table.rows, table.n
-    row.smallest, row.largest = sizes
-    row.role = ROLES[role]
-    row.reply = make_reply(reply, echo)
-    set_constants(row, constants)
+    row.smallest, row.largest = message.smallest, message.largest
+    row.role = ROLES[message.role]
+    row.reply = make_reply(message.reply, message.echo)
+    set_constants(row, message.constants)
     if table.size > row.smallest:
         raise ValueError(f"message: found {row.smallest} bytes, allowed are {table.size} or more, as the table reads")
     m.count += 1

@@ -2,13 +2,51 @@
 
 from libc.stdlib cimport calloc, free
 
+from typing import NamedTuple
+
 import numpy as np
 
-__all__ = ["Table"]
+__all__ = ["Number", "Table"]
 
 FORMATS = {
     "<f4": F4, "<f8": F8, "|i1": I1, "|u1": U1, "<i2": I2, "<u2": U2, "<i4": I4, "<u4": U4, "<i8": I8, "<f8 whole": N8,
 }
+
+
+class Number(NamedTuple):
+    """One number of a packet, and the double that it is decoded to or encoded from.
+
+    Attributes
+    ----------
+    offset : int
+        In the packet [bytes].
+    dtype : dtype
+        NumPy dtype of the number in the packet.
+    place : int
+        Of the double in the record.
+    scale : float
+        The double is the number times this.
+    limit : float
+        Largest magnitude that is accepted, before the scale; infinity and NaN are beyond any.
+    absent : float
+        Encoded for a double that is NaN.
+    optional : bool
+        A number that is refused otherwise is decoded to NaN.
+    bias : float
+        Added when it is encoded; -0.0 changes nothing, not even the sign of a zero.
+    whole : bool
+        Of an f8: anything but whole numbers from 0 on is refused.
+    """
+
+    offset: int
+    dtype: object
+    place: int
+    scale: float = 1.0
+    limit: float = float("inf")
+    absent: float = 0.0
+    optional: bool = False
+    bias: float = -0.0
+    whole: bool = False
 
 
 cdef class Table:
@@ -18,32 +56,32 @@ cdef class Table:
     ----------
     size : int
         Of the packet [bytes].
-    rows : sequence of tuple
-        (offset, NumPy dtype of the field, slot, scale, limit, absent) for each number; if there are more, optional,
-        bias and whole.
+    numbers : sequence of Number
+        Those that the loops read or write.
 
     Raises
     ------
     ValueError
-        If a row does not fit into the packet or has a format that the codec lacks.
+        If a number does not fit into the packet or has a format that the codec lacks.
     """
 
-    def __cinit__(self, int size, rows):
+    def __cinit__(self, int size, numbers):
         self.size = size
-        self.n = len(rows)
+        self.n = len(numbers)
         self.rows = <Row*>calloc(max(self.n, 1), sizeof(Row))
         if self.rows == NULL:
             raise MemoryError
-        for i, (offset, dtype, slot, scale, limit, absent, *more) in enumerate(rows):
-            dtype = np.dtype(dtype)
-            optional = bool(more) and more[0]
-            bias = more[1] if len(more) > 1 else -0.0     # which added changes nothing, not even the sign of a zero
-            name = dtype.str.replace(">", "<") + (" whole" if len(more) > 2 and more[2] else "")
+        for i, n in enumerate(numbers):
+            dtype = np.dtype(n.dtype)
+            name = dtype.str.replace(">", "<") + (" whole" if n.whole else "")
             if name not in FORMATS:
-                raise ValueError(f"row {i}: found format {name}, allowed are {', '.join(FORMATS)}")
-            if not 0 <= offset <= size - dtype.itemsize:
-                raise ValueError(f"row {i}: found offset {offset}, allowed is 0 to {size - dtype.itemsize}")
-            self.rows[i] = Row(offset, FORMATS[name], dtype.str[0] == ">", slot, scale, bias, limit, absent, optional)
+                raise ValueError(f"number {i}: found format {name}, allowed are {', '.join(FORMATS)}")
+            if not 0 <= n.offset <= size - dtype.itemsize:
+                raise ValueError(f"number {i}: found offset {n.offset}, allowed is 0 to {size - dtype.itemsize}")
+            self.rows[i] = Row(
+                n.offset, FORMATS[name], dtype.str[0] == ">", n.place, n.scale, n.bias, min(n.limit, DBL_MAX), n.absent,
+                n.optional,
+            )
 
     def __dealloc__(self):
         free(self.rows)

@@ -13,6 +13,7 @@
 
 typedef motioncue_motion Motion;
 typedef motioncue_cue Cue;
+typedef motioncue_actuation Actuation;
 
 /* Places among the doubles of a motion and of a cue, whose first channels are the same. */
 enum {
@@ -36,7 +37,10 @@ enum {
     MC_HEAVE_DISPLACEMENT,
     MC_CHANNELS, /* how many doubles a cue begins with: all but its time */
     MC_CUE_TIME = MC_CHANNELS,
-    MC_CUE_SIZE
+    MC_CUE_SIZE,
+    MC_UP = MC_CUE_SIZE, /* among the doubles of an actuation: the up vector, */
+    MC_ACTUATORS = MC_UP + 3, /* and what the actuators are asked for */
+    MC_ACTUATION_SIZE = MC_ACTUATORS + MOTIONCUE_ACTUATORS
 };
 
 typedef struct { /* of a frame in time */
@@ -55,11 +59,6 @@ typedef struct { /* what the receiver hands to the emitter */
     int64_t frozen;      /* the simulator repeats itself, or its motion cannot be; `motion` is the last good one */
     int64_t count;       /* of publications until this one */
 } Publication;
-
-typedef struct { /* what encoders read */
-    Cue cue;
-    double up_east, up_north, up_up; /* the body's up axis in world axes */
-} Actuation;
 
 typedef struct {
     int64_t index;
@@ -108,9 +107,11 @@ MC_AT(Cue, surge_displacement, MC_SURGE_DISPLACEMENT)
 MC_AT(Cue, sway_displacement, MC_SWAY_DISPLACEMENT)
 MC_AT(Cue, heave_displacement, MC_HEAVE_DISPLACEMENT)
 MC_AT(Cue, time, MC_CUE_TIME)
-MC_AT(Actuation, up_east, MC_CUE_SIZE)
+MC_AT(Actuation, up_east, MC_UP)
+MC_AT(Actuation, actuators, MC_ACTUATORS)
 #undef MC_BODY
 #undef MC_AT
 typedef char mc_motion_has_no_other_fields[sizeof(Motion) == 8 * MC_MOTION_SIZE ? 1 : -1];
 typedef char mc_cue_has_no_other_fields[sizeof(Cue) == 8 * MC_CUE_SIZE ? 1 : -1];
+typedef char mc_actuation_has_no_other_fields[sizeof(Actuation) == 8 * MC_ACTUATION_SIZE ? 1 : -1];
 #endif

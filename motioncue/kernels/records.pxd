@@ -62,9 +62,10 @@ cdef extern from "motioncue/kernels/records.h" nogil:
 
     ctypedef struct Actuation:
         Cue cue
-        double up_east
+        double up_east          # the body's up axis in world axes
         double up_north
         double up_up
+        double actuators[12]    # of the platform, in its units
 
     ctypedef struct Tick:
         int64_t index

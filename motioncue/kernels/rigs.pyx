@@ -2,6 +2,7 @@
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
+from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.limiter cimport CueLimits, limit_cue, limits_rest
 
@@ -40,11 +41,13 @@ cdef class Batch:
         One a rig, of any kind; from now on they belong to the batch.
     limits : sequence of CueLimits, optional
         One a rig: what its cues keep.  They belong to the batch too.
+    chains : sequence of OutputChain, optional
+        One a rig: the stages between its cue and what its output is sent.  They belong to the batch too.
 
     Raises
     ------
     ValueError
-        If there is no algorithm, an algorithm is given twice, or there are not as many limits.
+        If there is no algorithm, an algorithm is given twice, or there are not as many limits or chains.
     TypeError
         If they are something else.
 
@@ -55,12 +58,14 @@ cdef class Batch:
     stepped one by one.
     """
 
-    def __init__(self, algorithms, limits=()):
+    def __init__(self, algorithms, limits=(), chains=()):
         cdef Algorithm algorithm
         cdef Group* group = NULL
         cdef int64_t i
-        algorithms, limits = list(algorithms), list(limits)
-        for name, kind, members in (("algorithms", Algorithm, algorithms), ("limits", CueLimits, limits)):
+        algorithms, limits, chains = list(algorithms), list(limits), list(chains)
+        for name, kind, members in (
+            ("algorithms", Algorithm, algorithms), ("limits", CueLimits, limits), ("chains", OutputChain, chains)
+        ):
             for member in members:
                 if not isinstance(member, kind):
                     raise TypeError(f"{name}: found {member!r}, allowed are objects of {kind.__name__}")
@@ -68,9 +73,10 @@ cdef class Batch:
             raise ValueError("algorithms: found none, allowed is one or more")
         if len(set(map(id, algorithms))) != len(algorithms):
             raise ValueError("algorithms: found one twice, allowed is one of its own for each rig")
-        if limits and len(limits) != len(algorithms):
-            raise ValueError(f"limits: found {len(limits)}, allowed are {len(algorithms)}, one a rig")
-        self.alive = [algorithms, limits]
+        for name, members in (("limits", limits), ("chains", chains)):
+            if members and len(members) != len(algorithms):
+                raise ValueError(f"{name}: found {len(members)}, allowed are {len(algorithms)}, one a rig")
+        self.alive = [algorithms, limits, chains]
         self.owned = []
         self.motion_array = self.cue_array = self       # a sentinel: no caller passes this object, so the first step binds
         self.calls = <Calls*>self.room(len(algorithms) * sizeof(Calls))
@@ -81,6 +87,11 @@ cdef class Batch:
             self.limits = <LimitSet**>self.room(len(limits) * sizeof(LimitSet*))
             for i in range(len(limits)):
                 self.limits[i] = &(<CueLimits>limits[i]).set
+        self.chains = NULL
+        if chains:
+            self.chains = <Chain**>self.room(len(chains) * sizeof(Chain*))
+            for i in range(len(chains)):
+                self.chains[i] = &(<OutputChain>chains[i]).chain
         for i, algorithm in enumerate(algorithms):
             self.calls[i] = algorithm.calls
             if group == NULL or group.lanes.tick != algorithm.lanes.tick:
@@ -143,6 +154,8 @@ cdef class Batch:
             self.calls[i].reset(self.calls[i].state)
             if self.limits != NULL:
                 limits_rest(self.limits[i])
+            if self.chains != NULL:
+                chain_reset(self.chains[i])
             for k in range(self.group_count):
                 group = &self.groups[k]
                 if group.lanes.lanes and group.first <= i < group.first + group.count:
@@ -163,8 +176,9 @@ cdef class Batch:
             for i in range(self.n):
                 limit_cue(self.limits[i], <double*>&cue[i])
 
-    cdef int bind(self, motion, cue) except -1:
+    cdef int bind(self, motion, cue, actuation) except -1:
         """Check arrays that were not given last time, and keep views of them until others are given."""
+        cdef Actuation[::1] actuations
         if motion is None or cue is None:
             raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion
@@ -173,11 +187,18 @@ cdef class Batch:
             raise ValueError(f"step: found shapes ({motions.shape[0]},) and ({cues.shape[0]},), allowed is ({self.n},)")
         if np.may_share_memory(motion, cue):
             raise ValueError("step: found motion and cue in the same memory, allowed are arrays of their own")
-        self.motion, self.cue = motions, cues
-        self.motion_array, self.cue_array = motion, cue
+        if actuation is not None:
+            actuations = actuation
+            if actuations.shape[0] != self.n or self.chains == NULL:
+                allowed = self.n if self.chains != NULL else "none without chains"
+                raise ValueError(f"step: found actuation of shape ({actuations.shape[0]},), allowed is ({allowed},)")
+            if np.may_share_memory(actuation, motion) or np.may_share_memory(actuation, cue):
+                raise ValueError("step: found actuation in the memory of another, allowed is an array of its own")
+        self.motion, self.cue, self.actuation = motions, cues, actuations
+        self.motion_array, self.cue_array, self.actuation_array = motion, cue, actuation
         return 0
 
-    def step(self, motion, cue):
+    def step(self, motion, cue, actuation=None):
         """Do one tick of every rig.
 
         Parameters
@@ -186,11 +207,13 @@ cdef class Batch:
             What each rig's vehicle does.
         cue : ndarray of CUE_DTYPE, shape (n,)
             Filled with what each platform is asked to do; its time is that of the motion.
+        actuation : ndarray of ACTUATION_DTYPE, shape (n,), optional
+            Filled with what each platform is sent; the chains are left out if not given.
 
         Raises
         ------
         ValueError
-            If an array has another dtype or shape, or both share memory.
+            If an array has another dtype or shape, or two share memory.
         TypeError
             If there is no array.
 
@@ -200,10 +223,15 @@ cdef class Batch:
         Releases no lock.
         """
         cdef uint64_t fpu
-        if motion is not self.motion_array or cue is not self.cue_array:
-            self.bind(motion, cue)
+        cdef int64_t i
+        if motion is not self.motion_array or cue is not self.cue_array or actuation is not self.actuation_array:
+            self.bind(motion, cue, actuation)
         fpu = mc_flush_denormals()
         self.tick(&self.motion[0], &self.cue[0])
+        if actuation is not None:
+            for i in range(self.n):
+                actuate(self.chains[i], &self.cue[i], NULL)
+                self.actuation[i] = self.chains[i].actuation
         mc_restore_fpu(fpu)
 
     def process(self, const Motion[:, ::1] motion not None, out=None):

@@ -6,9 +6,10 @@ stepper's `cueing`, from C through ``motioncue/motioncue.h``.
 
 from libc.stdint cimport int64_t, uint64_t
 
+from motioncue.kernels.actuation cimport OutputChain
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.limiter cimport limits_rest
-from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.records cimport Actuation, Cue, Motion
 from motioncue.kernels.tuning cimport Cueing, CueingState, cueing_begin, cueing_limit, cueing_run, cueing_take
 
 
@@ -51,7 +52,10 @@ cdef class Stepper:
     cdef object _tune
     cdef const Motion* _in      # of the arrays bound
     cdef Cue* _out
+    cdef Actuation* _filled     # NULL if none is bound
+    cdef OutputChain chain
     cdef readonly object motion
     cdef readonly object cue
+    cdef readonly object actuation
     cdef readonly int64_t period_ns
     cdef tuple _alive           # owns what the other pointers point to

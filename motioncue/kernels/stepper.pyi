@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.tuning import Settings
 
 __all__ = ["Stepper"]
@@ -17,12 +18,16 @@ class Stepper:
         motion: NDArray[np.void] | None = None,
         cue: NDArray[np.void] | None = None,
         *,
+        chain: OutputChain | None = None,
+        actuation: NDArray[np.void] | None = None,
         tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,
     ) -> Self: ...
     @property
     def motion(self) -> NDArray[np.void]: ...
     @property
     def cue(self) -> NDArray[np.void]: ...
+    @property
+    def actuation(self) -> NDArray[np.void] | None: ...
     @property
     def period_ns(self) -> int: ...
     @property

@@ -1,14 +1,17 @@
 """The step as a Python controller calls it: arrays bound once, then nothing but the step."""
 
 cimport cython
+from libc.stdint cimport uint64_t
 
 import numpy as np
 
-from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.records cimport Actuation, Cue, Motion
 from motioncue.kernels.tuning cimport Settings
 
 from motioncue.errors import ConfigError
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 
 __all__ = ["Stepper"]
 
@@ -48,18 +51,22 @@ cdef class Stepper:
         What each step reads; a new one if not given.  Any memory will do, such as one row of a larger array, or a shared one.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
         What each step fills; a new one if not given.
+    chain : OutputChain, optional
+        The stages between the cue and what the output is sent; none if not given.
+    actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
+        Filled by each step with what the output is sent; the chain is left out if not given.
     tune : callable, optional
         Takes what `retune` is given, and a function to which it gives the Settings that this means.
 
     Raises
     ------
     ConfigError
-        If `motion` or `cue` is not an array of its kind, or both share memory.
+        If `motion`, `cue` or `actuation` is not an array of its kind, or two share memory.
 
     Attributes
     ----------
-    motion, cue : ndarray
-        The bound arrays.
+    motion, cue, actuation : ndarray
+        The bound arrays; `actuation` is None if none was given.
     period_ns : int
         From one step to the next [ns].
 
@@ -70,12 +77,20 @@ cdef class Stepper:
     """
 
     def __cinit__(
-        self, Settings settings not None, motion=None, cue=None, *, tune=None
+        self, Settings settings not None, motion=None, cue=None, *, OutputChain chain=None, actuation=None, tune=None
     ):
+        cdef Actuation[::1] filled
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
         self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
         if np.may_share_memory(self.motion, self.cue):
             raise ConfigError("cue: found memory of motion, allowed is an array of its own")
+        self.chain = OutputChain() if chain is None else chain
+        if actuation is not None:
+            self.actuation = filled = checked("actuation", actuation, "ACTUATION_DTYPE", ACTUATION_DTYPE, True)
+            self._filled = &filled[0]
+            for name, other in (("motion", self.motion), ("cue", self.cue)):
+                if np.may_share_memory(actuation, other):
+                    raise ConfigError(f"actuation: found memory of {name}, allowed is an array of its own")
         cdef const Motion[::1] source = self.motion
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
@@ -85,11 +100,12 @@ cdef class Stepper:
         self.period_ns = settings.period_ns
         self._tune = tune
         # An array that lends its memory cannot be resized.
-        self._alive = (memoryview(self.motion), memoryview(self.cue))
+        bound = (array for array in (self.motion, self.cue, self.actuation) if array is not None)
+        self._alive = tuple(map(memoryview, bound))
 
     @cython.binding(False)
     def step(self):
-        """Do one tick: read `motion`, fill `cue`, whose time is that of the motion.
+        """Do one tick: read `motion`, fill `cue` and `actuation`; their time is that of the motion.
 
         Returns
         -------
@@ -98,11 +114,18 @@ cdef class Stepper:
             million of its unit: then nothing has changed, and `cue` is still that of the tick before.  Speeds go
             through unlooked at.
         """
-        return cueing_step(self.cueing, self._in, self._out)
+        cdef uint64_t fpu = mc_flush_denormals()
+        cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
+        if taken and self._filled != NULL:
+            actuate(&self.chain.chain, self._out, self.cueing.now.algorithm.attitude)
+            self._filled[0] = self.chain.chain.actuation
+        mc_restore_fpu(fpu)
+        return taken
 
     def reset(self):
         """Forget the past: the next step starts from rest at neutral; for a platform that is there."""
         cueing_reset(self.cueing)
+        chain_reset(&self.chain.chain)
 
     def retune(self, change):
         """Change settings from the next step on, without a step in what is asked for.

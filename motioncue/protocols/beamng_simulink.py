@@ -33,6 +33,7 @@ import numpy as np
 
 from motioncue.errors import PacketError
 from motioncue.intake.intake import Intake
+from motioncue.intake.messages import Echo
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.motion import GRAVITY
@@ -201,9 +202,9 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     """
     stamp = Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True)
     takes = [stamp, *_TAKES, *_acceleration(options.acceleration)]
-    reply, echo = b"", (0, 0, 0)
+    reply, echo = b"", Echo()
     if options.reply == "echo":
-        reply, echo = CONTROL.encode({"id": 0.0}), (0, 0, 8)
+        reply, echo = CONTROL.encode({"id": 0.0}), Echo(0, 0, 8)
     elif options.reply == "free_run":
         reply = CONTROL.encode({"id": FREE_RUN_ID})
     stage = BodyStage(

@@ -6,18 +6,18 @@ It is sent to ``output.motion`` at every tick, like a built-in one.
 import numpy as np
 
 from motioncue.errors import ConfigError, not_among
-from motioncue.kernels.codec import Table
+from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.seal import CHECKSUMS, Seal
-from motioncue.motion import ACTUATION_DTYPE
+from motioncue.motion import ACTUATION
 from motioncue.packets import PacketTable
-from motioncue.protocols.layout import Encoding, Field, Packet, slot_of
+from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
 __all__ = ["CHANNELS", "MAX_RATE_HZ", "encoding"]
 
 MAX_RATE_HZ = 2000.0
 """As much as a profile may ask for [Hz]."""
 
-CHANNELS = tuple(name for name in ACTUATION_DTYPE.names or () if name != "time")
+CHANNELS = tuple(channel.name for channel in ACTUATION if channel.name != "time")
 """What a field can follow."""
 
 
@@ -36,7 +36,7 @@ def encoding(table: PacketTable) -> Encoding:
     """
     order = "<" if table.byte_order == "little" else ">"
     parts: list[Field] = []
-    rows = []
+    numbers = []
     for index, field in enumerate(table.fields):
         name = f"fields[{index}]"
         if field.channel not in CHANNELS:
@@ -45,8 +45,8 @@ def encoding(table: PacketTable) -> Encoding:
             raise ConfigError(f"output.packet.{name}.scale: found 0, allowed is any other number")
         dtype = np.dtype(order + field.type)
         parts.append(Field(name, field.offset, dtype.str))
-        slot = slot_of(ACTUATION_DTYPE, field.channel)
-        rows.append((field.offset, dtype.str, slot, 1.0 / field.scale, np.inf, field.absent, False, field.bias))
+        place = ACTUATION_PLACES[field.channel]
+        numbers.append(Number(field.offset, dtype, place, 1.0 / field.scale, absent=field.absent, bias=field.bias))
     constants = {}
     for index, constant in enumerate(table.constants):
         name = f"constants[{index}]"
@@ -75,7 +75,10 @@ def encoding(table: PacketTable) -> Encoding:
     for name, data in constants.items():
         start = packet.fields[name].offset
         template[start : start + len(data)] = data
-    return Encoding(Table(table.size, rows), bytes(template), Seal(counter, checksum, order == ">"))
+    seal = Seal(counter, checksum, order == ">")
+    return Encoding(
+        Table(table.size, numbers), bytes(template), seal, frozenset(field.channel for field in table.fields)
+    )
 
 
 def _bytes(digits: str, key: str) -> bytes:

@@ -10,12 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import PacketError
+from motioncue.intake.messages import CompiledMessage, Echo
 from motioncue.intake.stages import DELAY_S
-from motioncue.kernels.codec import Table
+from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.seal import Seal
-from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
+from motioncue.motion import ACTUATION, TELEMETRY_DTYPE
 
 __all__ = ["NATIVE", "Derivation", "Encoding", "Field", "Message", "Packet", "Send", "Stream", "Take", "vector"]
+
+
+ACTUATION_PLACES = {channel.name: place for place, channel in enumerate(ACTUATION)}
+"""Where each channel is among the doubles of an actuation."""
+
+TELEMETRY_PLACES = {name: place[1] // 8 for name, place in (TELEMETRY_DTYPE.fields or {}).items()}
+"""Where each field begins among the doubles of a telemetry record."""
 
 
 class Field(NamedTuple):
@@ -210,30 +218,24 @@ class Packet:
 
     def taking(self, takes: Iterable[Take]) -> Table:
         """Compile the packet for decoding into a telemetry record."""
-        rows = []
+        numbers = []
         for take in takes:
-            offset, dtype = self.where(take.field, take.index)
-            slot = slot_of(TELEMETRY_DTYPE, take.telemetry) + take.element
-            limit = min(self.fields[take.field].limit, float(np.finfo(np.float64).max))
-            rows.append((offset, dtype, slot, take.scale, limit, 0.0, take.optional, -0.0, take.whole))
-        return Table(self.size, rows)
+            place = TELEMETRY_PLACES[take.telemetry] + take.element
+            limit = self.fields[take.field].limit
+            where = self.where(take.field, take.index)
+            numbers.append(Number(*where, place, take.scale, limit, optional=take.optional, whole=take.whole))
+        return Table(self.size, numbers)
 
     def sending(self, sends: Iterable[Send]) -> Table:
         """Compile the packet for encoding from an actuation; ValueError for a field it cannot write."""
-        rows = []
+        numbers = []
         for send in sends:
-            slot = slot_of(ACTUATION_DTYPE, send.channel)
             offset, dtype = self.where(send.field)
             if dtype.str != "<f4":
                 raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
-            rows.append((offset, dtype, slot, send.scale, math.inf, send.absent, False))
-        return Table(self.size, rows)
-
-
-def slot_of(record: np.dtype[np.void], field: str) -> int:
-    """Return the place of a field among the doubles that a record is made of."""
-    assert record.fields is not None
-    return record.fields[field][1] // 8
+            place = ACTUATION_PLACES[send.channel]
+            numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent))
+        return Table(self.size, numbers)
 
 
 class Derivation(NamedTuple):
@@ -254,14 +256,20 @@ class Message(NamedTuple):
     role: str  # "axes", "motion", "part" of the next motion, "needed" part of it, or "other": nothing
     takes: Iterable[Take] = ()
     reply: bytes = b""
-    echo: tuple[int, int, int] = (0, 0, 0)  # bytes of the packet that the reply repeats: from, to, how many
+    echo: Echo = Echo()  # bytes of the packet that the reply repeats
     largest: int = 0  # longest form of the packet [bytes]; its own size if 0
 
-    def compiled(self) -> tuple[Table, tuple[int, int], list[tuple[int, bytes]], str, bytes, tuple[int, int, int]]:
+    def compiled(self) -> CompiledMessage:
         """Compile the message for `motioncue.intake.intake.Intake`."""
-        sizes = (self.packet.size, max(self.packet.size, self.largest))
-        table = self.packet.taking(self.takes)
-        return table, sizes, self.packet.fixed(), self.role, self.reply, self.echo
+        return CompiledMessage(
+            self.packet.taking(self.takes),
+            self.packet.size,
+            max(self.packet.size, self.largest),
+            self.packet.fixed(),
+            self.role,
+            self.reply,
+            self.echo,
+        )
 
 
 class Encoding(NamedTuple):
@@ -269,7 +277,8 @@ class Encoding(NamedTuple):
 
     table: Table
     packet: bytes  # what no row of the table fills
-    seal: Seal | None = None  # what comes last
+    seal: Seal | None  # what comes last
+    reads: frozenset[str]  # the channels that it is filled from
 
 
 class Stream(NamedTuple):
@@ -285,7 +294,9 @@ class Stream(NamedTuple):
 
     def encoding(self) -> Encoding:
         """Return how the packet is filled at each tick."""
-        return Encoding(self.table(), self.packet.encode(self.defaults))
+        return Encoding(
+            self.table(), self.packet.encode(self.defaults), None, frozenset(send.channel for send in self.sends)
+        )
 
 
 def plain(value: npt.ArrayLike) -> Any:

@@ -17,6 +17,7 @@ from motioncue.errors import PacketError
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
+from motioncue.recording.feed import START_NS, arriving, feed
 from motioncue.recording.load import McapFile, is_mcap
 from motioncue.recording.topics import Package
 
@@ -28,7 +29,6 @@ def quoted(path: str | Path) -> str:
     return repr(str(path)).replace("\\\\", "\\")
 
 
-START_NS = 1  # a clock begins after 0
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
 
@@ -211,25 +211,21 @@ def read_frames(
     """Return what `read_motion` does, all packages, and the place of each frame among them."""
     source = protocols.source(system)
     session = source.session(msgspec.convert(options, source.Options))
-    session.begin(0)
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
     times: list[float] = []  # [s] of each frame
     began = 0.0  # [s], by the clock of the whole recording
     others = 0  # packages that say nothing of the clock
-    for place, package in enumerate(packages):
-        untimed = len(rows) / rate_hz if rate_hz else 0.0
-        now = untimed if arrivals is None else arrivals[place]
-        session.feed(package, START_NS + round(now * 1e9))
-        if session.rejected:
+    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, session), session)):
+        if not is_frame and session.rejected:
             raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
-        row = session.newest()
-        if row is None:
+        if not is_frame:
             if session.others == others:  # an announcement: the simulator's clock begins again
                 began = times[-1] if times else 0.0
             others = session.others
             continue
+        row = session.frame()
         rows.append(row)
         places.append(place)
         times.append(began + float(row["frame_time"][0]))

@@ -1,5 +1,6 @@
 """What a profile is made into: checked, and taken to the parts that loops are built of."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -8,20 +9,21 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing, protocols
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
+from motioncue.kernels.actuation import OutputChain, OutputLimits, Stage, UpVector
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 
-__all__ = ["cue", "load_profile"]
+__all__ = ["actuate", "cue", "load_profile"]
 
 ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # of outputs: one loop sends them all
 
@@ -61,6 +63,7 @@ def check(profile: Profile) -> None:
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
     for output in profile.outputs:
         streams = streams_of(output)
+        chain_of(profile, output)
         highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
         if output.rate_hz > highest:
             raise ConfigError(
@@ -169,11 +172,70 @@ def cue(
 
 
 def limits_of(profile: Profile) -> CueLimits:
+    return _limits(profile.bounds(), period_ns_of(profile))
+
+
+def _limits(bounds: Mapping[str, Sequence[float | None]], period_ns: int) -> CueLimits:
     limits = CueLimits()
-    for channel, (value, rate, acceleration, jerk) in profile.bounds().items():
+    for channel, (value, rate, acceleration, jerk) in bounds.items():
         assert value is not None
-        limits.add(channel, value, rate, acceleration, jerk, dt=period_ns_of(profile) * 1e-9)
+        limits.add(channel, value, rate, acceleration, jerk, dt=period_ns * 1e-9)
     return limits
+
+
+def chain_of(profile: Profile, output: Output) -> OutputChain:
+    """Return the stages between the cue and what one of the profile's outputs is sent.
+
+    Raises
+    ------
+    ConfigError
+        If a packet is filled from a channel that no stage of this output fills.
+    """
+    stages: list[Stage] = []
+    bounds = output.limits.bounds()
+    if bounds:
+        stages.append(OutputLimits(_limits(bounds, period_ns_of(profile))))
+    reads = {channel for _, encoding in streams_of(output).values() for channel in encoding.reads}
+    if reads & set(UpVector.fills):
+        stages.append(UpVector())
+    filled = [channel.name for channel in CUE if channel.name != "time"] + [
+        name for stage in stages for name in stage.fills
+    ]
+    for channel in sorted(reads):
+        if channel not in filled:
+            raise ConfigError(f"output.packet: channel {not_among(channel, filled)}")
+    return OutputChain(stages)
+
+
+def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: int = 0) -> npt.NDArray[np.void]:
+    """Return what one output is sent for `cues`, offline.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    cues : ndarray of CUE_DTYPE, shape (n,)
+        Such as `cue` returns; one row a tick.
+    output : int
+        Which of the profile's outputs, from 0.
+
+    Returns
+    -------
+    ndarray of ACTUATION_DTYPE, shape (n,)
+        Bit for bit what the engine fills the packets of this output from.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused, `cues` is not an array of its kind, or there is no such output.
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    cues = np.ascontiguousarray(cues)
+    if cues.dtype != CUE_DTYPE or cues.ndim != 1:
+        raise ConfigError(f"cues: found {cues.dtype} of shape {cues.shape}, allowed is CUE_DTYPE, shape (n,)")
+    if not 0 <= output < len(profile.outputs):
+        raise ConfigError(f"output: found {output}, allowed are 0 to {len(profile.outputs) - 1}")
+    return chain_of(profile, profile.outputs[output]).process(cues)
 
 
 def session_of(profile: Profile) -> Intake:

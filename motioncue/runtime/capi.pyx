@@ -2,11 +2,13 @@
 
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.actuation cimport Chain, actuate, chain_reset
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.records cimport Actuation, Cue, Motion
 from motioncue.kernels.stepper cimport Stepper, cueing_reset, cueing_step
 from motioncue.kernels.tuning cimport CueingState
 
@@ -22,6 +24,8 @@ cdef extern from "motioncue/motioncue.h" nogil:
         pass
     ctypedef struct motioncue_cue:
         pass
+    ctypedef struct motioncue_actuation:
+        pass
     ctypedef struct motioncue_stepper:
         pass
     ctypedef struct motioncue_api:
@@ -33,12 +37,14 @@ cdef extern from "motioncue/motioncue.h" nogil:
         void (*reset)(motioncue_stepper*) noexcept nogil
         void (*destroy)(motioncue_stepper*) noexcept nogil
         int (*retune)(motioncue_stepper*, const char*, char*, size_t) noexcept nogil
+        void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
 
 
 ctypedef struct Handle:     # what a motioncue_stepper* points to
     CueingState* cueing
+    Chain* chain
     int64_t period_ns
-    PyObject* stepper       # owns what `cueing` points to
+    PyObject* stepper       # owns what the other pointers point to
 
 
 cdef Handle* made(const char* profile, double rate_hz) except NULL:
@@ -50,7 +56,7 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
     handle = <Handle*>malloc(sizeof(Handle))
     if handle == NULL:
         raise MemoryError
-    handle[0] = Handle(stepper.cueing, stepper.period_ns, <PyObject*>stepper)
+    handle[0] = Handle(stepper.cueing, &stepper.chain.chain, stepper.period_ns, <PyObject*>stepper)
     Py_INCREF(stepper)
     return handle
 
@@ -81,6 +87,15 @@ cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motion
 
 cdef void reset(motioncue_stepper* stepper) noexcept nogil:
     cueing_reset((<const Handle*>stepper).cueing)
+    chain_reset((<const Handle*>stepper).chain)
+
+
+cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue_actuation* actuation) noexcept nogil:
+    cdef const Handle* handle = <const Handle*>stepper
+    cdef uint64_t fpu = mc_flush_denormals()
+    actuate(handle.chain, <const Cue*>cue, handle.cueing.now.algorithm.attitude)
+    mc_restore_fpu(fpu)
+    (<Actuation*>actuation)[0] = handle.chain.actuation
 
 
 cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
@@ -102,7 +117,7 @@ cdef int retune(motioncue_stepper* stepper, const char* change, char* error, siz
 
 
 cdef motioncue_api table = motioncue_api(
-    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune
+    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune, output
 )
 
 

@@ -11,7 +11,7 @@ from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
-from motioncue.runtime.assembly import load_profile, session_of, streams_of
+from motioncue.runtime.assembly import chain_of, load_profile, session_of, streams_of
 from motioncue.runtime.relay import Relay
 from motioncue.runtime.tuning import Tuner
 
@@ -22,6 +22,7 @@ def bind(
     profile: Profile | str | Path,
     motion: npt.NDArray[np.void] | None = None,
     cue: npt.NDArray[np.void] | None = None,
+    actuation: npt.NDArray[np.void] | None = None,
     *,
     rate_hz: float | None = None,
 ) -> Stepper:
@@ -35,13 +36,15 @@ def bind(
         What each step reads; a new one if not given.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
         What each step fills; a new one if not given.
+    actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
+        Filled by each step with what the first output is sent.
     rate_hz : float, optional
         Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
 
     Raises
     ------
     ConfigError
-        If the profile or the rate is refused, or `motion` or `cue` is not an array of its kind.
+        If the profile or the rate is refused, or `motion`, `cue` or `actuation` is not an array of its kind.
 
     Notes
     -----
@@ -59,7 +62,8 @@ def bind(
     array([0.179])
     """
     tuner = _tuner(profile, rate_hz)
-    return Stepper(tuner.settings, motion, cue, tune=tuner)
+    chain = chain_of(tuner.profile, tuner.profile.outputs[0])
+    return Stepper(tuner.settings, motion, cue, chain=chain, actuation=actuation, tune=tuner)
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
@@ -95,8 +99,10 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     """
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
-    packets = {name: encoding for name, (_, encoding) in streams_of(profile.outputs[0]).items()}
-    return Relay(session_of(profile), tuner.settings, packets, clock or MonotonicClock(), tune=tuner)
+    output = profile.outputs[0]
+    packets = {name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output).items()}
+    chain = chain_of(profile, output)
+    return Relay(session_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
 
 
 def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:

@@ -1,4 +1,5 @@
 import socket
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -6,6 +7,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.intake.intake import Intake
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
 from motioncue.kernels.ring import RecordRing
@@ -22,6 +24,7 @@ class Emitter:
         settings: Settings,
         clock: Clock,
         *,
+        chains: Sequence[OutputChain] = (),
         trace: int = 0,
     ) -> None: ...
     def add_output(
@@ -31,6 +34,7 @@ class Emitter:
         table: Table,
         packet: bytes,
         seal_with: Seal | None = None,
+        output: int = 0,
     ) -> None: ...
     def record(self, ring: RecordRing) -> None: ...
     def replay_tick(self, index: int, deadline_ns: int, operation: int) -> None: ...

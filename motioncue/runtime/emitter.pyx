@@ -5,6 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from motioncue.kernels.actuation cimport Chain, OutputChain, actuate, chain_at_rest
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
@@ -13,11 +14,10 @@ from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
 from motioncue.kernels.records cimport (
-    CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    CHANNELS, ROLL, YAW, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
 from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
-from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport (
@@ -52,6 +52,7 @@ ctypedef struct Sink:
     int address_size
     Row* rows
     int row_count
+    const double* values    # what they read: the actuation of an output
     uint8_t packet[PACKET_BYTES]
     int size
     SealState* seal         # NULL if the packet has neither count nor checksum
@@ -110,8 +111,15 @@ cdef class Emitter:
         The first ones; `retune` takes others.  Their period is that of the grid.
     clock : Clock
         The grid's time.
+    chains : sequence of OutputChain, optional
+        The stages of each output between the cue and its packets; one output without stages if not given.
     trace : int
         How many ticks to keep, from the first on.
+
+    Raises
+    ------
+    ValueError
+        If there are too many chains.
 
     Notes
     -----
@@ -119,8 +127,9 @@ cdef class Emitter:
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
 
-    cdef object _alive          # the objects that own what the next two point to
+    cdef Intake _intake         # owns
     cdef PublicationSlot* _input    # receiver to emitter
+    cdef Clock _clock           # owns what is in
     cdef Time _time
     cdef Cueing _cueing         # owns
     cdef CueingState* _cued
@@ -136,7 +145,9 @@ cdef class Emitter:
     cdef Cue _good              # the last one that was all numbers, before the fade
     cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef Tick _tick
-    cdef Actuation _actuation
+    cdef tuple _chains          # an OutputChain for each output
+    cdef Chain* _outputs[OUTPUTS]
+    cdef int _output_count
     cdef TickSlot _newest       # emitter to viewer
     cdef Tick _viewed
     cdef Counts _counts
@@ -166,9 +177,10 @@ cdef class Emitter:
         Settings settings not None,
         Clock clock not None,
         *,
+        chains=(),
         Py_ssize_t trace=0,
     ):
-        self._alive = (intake, clock)
+        self._intake, self._clock = intake, clock
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
         self._input = &intake.intake.newest
@@ -176,6 +188,11 @@ cdef class Emitter:
         self._period = settings.period_ns
         self.adopt()
         self._owned = []
+        self._chains = tuple(chains) or (OutputChain(),)
+        if len(self._chains) > OUTPUTS:
+            raise ValueError(f"chains: found {len(self._chains)}, allowed are {OUTPUTS}")
+        for self._output_count, chain in enumerate(self._chains, start=1):
+            self._outputs[self._output_count - 1] = &(<OutputChain?>chain).chain
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -183,7 +200,7 @@ cdef class Emitter:
         self._trace_array.view(np.uint8).fill(0)    # every page is there: no tick waits for one
         self._trace = self._trace_array
 
-    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None):
+    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
         """Send `packet`, with the fields of `table` filled in, to `address` at every tick.
 
         Parameters
@@ -198,15 +215,22 @@ cdef class Emitter:
             What no row of the table fills.
         seal_with : Seal, optional
             The count and the checksum that come last.
+        output : int
+            Which of the chains gives the actuation.
 
         Raises
         ------
         ValueError
             If there are too many outputs or the packet is too large.
+        IndexError
+            If there is no such chain.
         """
         cdef Sink* sink = &self._sinks[self._sink_count]
         if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
+        if not 0 <= output < self._output_count:
+            raise IndexError(f"output: found {output}, allowed are 0 to {self._output_count - 1}")
+        sink.values = <const double*>&self._outputs[output].actuation
         sink.address_size = packed_address(sink.address, address)
         sink.fd = sock.fileno()
         sink.rows = table.rows
@@ -250,7 +274,7 @@ cdef class Emitter:
         if publication_read(self._input, &s.input):
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
-        s.still = at_neutral(self._cued.now.limits)
+        s.still = self.at_rest()
         t.operation = s.wanted
         if mc_load(&self._engages) != self._engages_seen:
             self._engages_seen = mc_load(&self._engages)
@@ -264,13 +288,12 @@ cdef class Emitter:
         )
         self.shape(&step)
 
-        t.cue = self._actuation.cue
-        t.cue.time = self._actuation.cue.time = self._deadline
-        up_vector(self._cued.now.algorithm.attitude, t.cue.roll, t.cue.pitch, t.cue.yaw, &self._actuation.up_east)
-
+        t.cue.time = self._deadline
+        for i in range(self._output_count):
+            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude)
         for i in range(self._sink_count):
             sink = &self._sinks[i]
-            encode(sink.rows, sink.row_count, <const double*>&self._actuation, sink.packet)
+            encode(sink.rows, sink.row_count, sink.values, sink.packet)
             if sink.seal != NULL:
                 seal(sink.seal, sink.packet)
         if clock.lead:
@@ -294,7 +317,7 @@ cdef class Emitter:
     cdef void shape(self, const Step* step) noexcept nogil:
         """Make the cue of this tick: algorithm, fade, limits."""
         cdef Supervisor* s = &self._supervisor
-        cdef Cue* cue = &self._actuation.cue
+        cdef Cue* cue = &self._tick.cue
         cdef double* channels = <double*>cue
         if step.begin:
             cueing_begin(self._cued)                    # from rest, with no memory of an older drive
@@ -324,6 +347,14 @@ cdef class Emitter:
             cue.speed = 0.0 * s.motion.speed            # absent stays absent
             cue.engine_speed = 0.0 * s.motion.engine_speed
         cueing_limit(self._cued, cue)
+
+    cdef bint at_rest(self) noexcept nogil:
+        """Say whether everything that is sent rests at neutral."""
+        cdef int i
+        for i in range(self._output_count):
+            if not chain_at_rest(self._outputs[i]):
+                return False
+        return at_neutral(self._cued.now.limits)
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
@@ -368,11 +399,7 @@ cdef class Emitter:
             ticks -= 1
             if mc_load(&self._stopping) and (
                 self._supervisor.state == OFFLINE
-                or (
-                    self._supervisor.state == FAULT
-                    and self._supervisor.fade.position == 0.0
-                    and at_neutral(self._cued.now.limits)
-                )
+                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and self.at_rest())
             ):
                 break
         mc_restore_fpu(fpu)
@@ -441,7 +468,7 @@ cdef class Emitter:
         lock_memory : bool
             Keep the memory that the process has now from being paged out.
         """
-        return {**self._alive[1].granted, **prepare_thread(core, lock_memory)}
+        return {**self._clock.granted, **prepare_thread(core, lock_memory)}
 
     def retune(self, Settings settings not None):
         """Have the ticks take other settings, from the next one on.

@@ -14,11 +14,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.kernels.actuation import OutputLimits
 from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
+    chain_of,
     check,
     load_profile,
     session_of,
@@ -60,10 +62,11 @@ class Pipeline:
         self._tuner = Tuner(profile)
         self.session = session_of(profile)
         self.recorder: Recorder | None = None
+        self._chains = [chain_of(profile, output) for output in profile.outputs]
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
-        self.emitter = Emitter(self.session, self._tuner.settings, clock, trace=trace)
+        self.emitter = Emitter(self.session, self._tuner.settings, clock, chains=self._chains, trace=trace)
 
     @property
     def profile(self) -> Profile:
@@ -133,9 +136,27 @@ class Pipeline:
                 for move in moves
             ],
             "events": self.session.discontinuities,
-            "limits": self.profile.bounds() or "none",
-            "limited": self.emitter.settings.limits.shares(),
+            "limits": self._bounds() or "none",
+            "limited": self.emitter.settings.limits.shares() | self._output_shares(),
             **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
+        }
+
+    def _bounds(self) -> dict[str, list[float | None]]:
+        """Return the bounds of what is sent, those of an output's own by its number."""
+        return self.profile.bounds() | {
+            f"output[{index}].{channel}": bounds
+            for index, output in enumerate(self.profile.outputs)
+            for channel, bounds in output.limits.bounds().items()
+        }
+
+    def _output_shares(self) -> dict[str, float]:
+        """Return the share of ticks in which each bound of an output's own acted."""
+        return {
+            f"output[{index}].{channel}": share
+            for index, chain in enumerate(self._chains)
+            for stage in chain.stages
+            if isinstance(stage, OutputLimits)
+            for channel, share in stage.limits.shares().items()
         }
 
 
@@ -209,13 +230,13 @@ class Engine:
             )
             opened.callback(self._receiver.close)
             senders = []
-            for output in self.profile.outputs:
+            for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((url, (sender, address, *encoding)))
+                    senders.append((url, (sender, address, encoding.table, encoding.packet, encoding.seal, index)))
             for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
                 self._endpoints.append(url)

@@ -7,13 +7,13 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
 
+from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
-from motioncue.kernels.records cimport Actuation, Publication
-from motioncue.kernels.rotation cimport up_vector
+from motioncue.kernels.records cimport Cue, Publication
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport mc_count
 from motioncue.kernels.stepper cimport cueing_reset, cueing_tick
@@ -48,6 +48,8 @@ cdef class Relay:
     packets : mapping of str to (Table, bytes, Seal or None)
         For each packet: its table, compiled for encoding from an actuation, what no row of it fills, and the count and
         the checksum that come last.
+    chain : OutputChain
+        The stages between the cue and the packets.
     clock : Clock
         Stamps what comes in.
     tune : callable, optional
@@ -76,7 +78,8 @@ cdef class Relay:
     cdef object _tune
     cdef IntakeState* _intake
     cdef Time _time
-    cdef Actuation _actuation
+    cdef Cue _cue
+    cdef OutputChain _chain
     cdef Packet _packets[PACKETS]
     cdef int _packet_count
     cdef uint8_t _reply[REPLY_BYTES]
@@ -86,7 +89,8 @@ cdef class Relay:
     cdef readonly Intake source
 
     def __cinit__(
-        self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None
+        self, Intake source not None, Settings settings not None, packets, OutputChain chain not None,
+        Clock clock not None, *, tune=None
     ):
         cdef Table table
         cdef uint8_t[::1] view
@@ -109,6 +113,7 @@ cdef class Relay:
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
         self._tune = tune
+        self._chain = chain
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
@@ -123,18 +128,18 @@ cdef class Relay:
 
     cdef bint tick(self, const uint8_t* package, int size) noexcept nogil:
         cdef const Publication* newest = &self._intake.publication
-        cdef Actuation* a = &self._actuation
+        cdef const double* values = <const double*>&self._chain.chain.actuation
         cdef Packet* packet
         cdef int i
         self._reply_size = 0
         if size:
             self.take(package, size)
-        if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &a.cue):
+        if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &self._cue):
             return False
-        up_vector(self._cued.now.algorithm.attitude, a.cue.roll, a.cue.pitch, a.cue.yaw, &a.up_east)
+        actuate(&self._chain.chain, &self._cue, self._cued.now.algorithm.attitude)
         for i in range(self._packet_count):
             packet = &self._packets[i]
-            encode(packet.rows, packet.row_count, <const double*>a, packet.bytes)
+            encode(packet.rows, packet.row_count, values, packet.bytes)
             if packet.seal != NULL:
                 seal(packet.seal, packet.bytes)
         return True
@@ -176,6 +181,7 @@ cdef class Relay:
     def reset(self):
         """Forget the past: the cueing starts from rest at neutral; for a platform that is there."""
         cueing_reset(self._cued)
+        chain_reset(&self._chain.chain)
 
     def retune(self, change):
         """Change settings from the next step on, without a step in what is sent.

@@ -14,6 +14,7 @@ from motioncue.intake.intake import Intake
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Profile
 from motioncue.recording.export import columns as columns_of
+from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.read import quoted, read_frames
 from motioncue.recording.topics import Package
@@ -61,13 +62,12 @@ def replay(
     ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
-    pipeline.session.begin(START_NS)
     # What is not a frame came just before the next one.
     nexts = np.searchsorted(places, np.arange(len(packages)))
     times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
-    for time, package in zip(times.tolist(), packages, strict=True):
-        pipeline.emitter.run(until_ns=time)
-        pipeline.session.feed(package, time)
+    timed = map(Timed, times.tolist(), packages)
+    for _ in feed(timed, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+        pass
     pipeline.emitter.run(until_ns=end)
     return pipeline.emitter.trace
 

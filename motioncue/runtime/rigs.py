@@ -6,7 +6,7 @@ from pathlib import Path
 from motioncue.errors import ConfigError
 from motioncue.kernels.rigs import Batch
 from motioncue.profile import Profile
-from motioncue.runtime.assembly import algorithm_of, limits_of, load_profile
+from motioncue.runtime.assembly import algorithm_of, chain_of, limits_of, load_profile
 
 __all__ = ["Rigs"]
 
@@ -32,7 +32,8 @@ class Rigs(Batch):
 
     Notes
     -----
-    Bit for bit what `motioncue.cue` does for each: cueing and limits; fade, supervisor and packets are the engine's.
+    Bit for bit what `motioncue.cue` does for each: cueing and limits, and for the first
+    output what `motioncue.actuate` does; fade, supervisor and packets are the engine's.
     Neighbors whose algorithm has a form for vector lanes are computed side by side: sort mixed profiles by algorithm.
     Real time: `step` does not allocate while it is given the same two arrays, and cannot fail.
 
@@ -56,4 +57,8 @@ class Rigs(Batch):
         if not profiles:
             raise ConfigError("profiles: found none, allowed is one or more")
         loaded = [profile if isinstance(profile, Profile) else load_profile(profile) for profile in profiles]
-        super().__init__([algorithm_of(profile) for profile in loaded], [limits_of(profile) for profile in loaded])
+        super().__init__(
+            [algorithm_of(profile) for profile in loaded],
+            [limits_of(profile) for profile in loaded],
+            [chain_of(profile, profile.outputs[0]) for profile in loaded],
+        )

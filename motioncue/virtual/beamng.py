@@ -9,7 +9,7 @@ import numpy.typing as npt
 from motioncue.protocols.beamng import GAUGES, MOTION, identify
 from motioncue.recording.read import read_recording
 from motioncue.virtual.courses import course
-from motioncue.virtual.frames import DatagramSimulator, Frame
+from motioncue.virtual.packages import DatagramSimulator, Paced
 from motioncue.virtual.rotations import body_axes
 
 __all__ = ["RATE_HZ", "Simulator", "angles_and_rates", "driven", "encode_states", "recorded"]
@@ -75,7 +75,7 @@ def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], n
     return motion, gauges
 
 
-def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Frame]:
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive; ConfigError for an unknown drive or rate.
 
     BeamNG sends nothing while it is paused.
@@ -91,11 +91,11 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None)
             wait = 0.0
 
 
-def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Frame, Frame]:
-    return Frame(wait, gauges, to=1, motion=False), Frame(0.0, motion)
+def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Paced, Paced]:
+    return Paced(wait, gauges, to=1, motion=False), Paced(0.0, motion)
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the datagrams of a recording, as captured or at `rate_hz`; PacketError if it is not one.
 
     Datagrams say nothing of time: from a file that says none either they are played as BeamNG sends them.
@@ -105,7 +105,7 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
     sent, before = 0.0, None
     for index, package in enumerate(recording.packages):
         if identify(package).name == GAUGES.name:
-            yield Frame(0.0, package, to=1, motion=False)
+            yield Paced(0.0, package, to=1, motion=False)
             continue
         duration = period
         if rate_hz is None and recording.times is not None:
@@ -114,4 +114,4 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
         sent += duration
         if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
             return
-        yield Frame(duration, package)
+        yield Paced(duration, package)

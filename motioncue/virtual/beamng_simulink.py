@@ -18,7 +18,7 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
-from motioncue.virtual.frames import LATE_S, Frame
+from motioncue.virtual.packages import LATE_S, Paced
 from motioncue.virtual.rotations import body_axes
 
 __all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
@@ -120,7 +120,7 @@ class Simulator:
     ----------
     urls : str or sequence of one str
         Where the engine listens, ``udp://``.
-    frames : iterable of Frame
+    packages : iterable of Paced
         Messages; an empty one loads the controller afresh.
     reply_port : int
         Where the answers come to.
@@ -144,7 +144,7 @@ class Simulator:
     def __init__(
         self,
         urls: str | Sequence[str],
-        frames: Iterable[Frame],
+        packages: Iterable[Paced],
         *,
         reply_port: int = REPLY_PORT,
         timeout_s: float = TIMEOUT_S,
@@ -152,7 +152,7 @@ class Simulator:
         pace: Callable[[float], bool] | None = None,
     ) -> None:
         (url,) = (urls,) if isinstance(urls, str) else urls
-        self._frames, self._timeout_s, self._clock = frames, timeout_s, clock
+        self._packages, self._timeout_s, self._clock = packages, timeout_s, clock
         self._stop = threading.Event()
         self._pace = pace or self._stop.wait
         sender, (host, port, scope) = open_sender(url)
@@ -181,10 +181,10 @@ class Simulator:
         return self._past[1] + self.coupling.ignored
 
     def run(self) -> None:
-        """Play all frames, or until `stop`."""
+        """Play all packages, or until `stop`."""
         deadline = self._clock()
         with self._socket, contextlib.suppress(_Stopped):
-            for duration, message, *_ in self._frames:
+            for duration, message, *_ in self._packages:
                 if not message:
                     self._past = [self.stalls, self.ignored]
                     self.coupling = self._loaded()
@@ -255,7 +255,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return rows
 
 
-def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Frame]:
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the messages of a virtual drive; ConfigError for an unknown drive or rate.
 
     At another rate than 200 Hz it is a BeamNG whose controller has a `simulinkTime` of 1 / rate_hz.  Simulated time
@@ -270,14 +270,14 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None)
         wait += pause
         if number != session:
             session, numbers = number, 0
-            yield Frame(0.0, b"")
+            yield Paced(0.0, b"")
         if runs:
             row["id"] = numbers
-            yield Frame(wait, row.tobytes())
+            yield Paced(wait, row.tobytes())
             numbers, wait = numbers + 1, 0.0
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the messages of a recording, with their own ids; PacketError if it is not one.
 
     Simulated time goes on at a pace of its own, whenever they were captured.
@@ -288,4 +288,4 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
             raise PacketError(f"recording {quoted(path)}: found a message of {len(package)} bytes, allowed is state")
         if duration_s is not None and number * period > duration_s * (1.0 + 1e-9):
             return
-        yield Frame(period, package)
+        yield Paced(period, package)

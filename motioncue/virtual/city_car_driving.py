@@ -17,7 +17,7 @@ from motioncue.recording.read import quoted, read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
-from motioncue.virtual.frames import Frame
+from motioncue.virtual.packages import Paced
 from motioncue.virtual.rotations import product
 
 __all__ = ["Simulator", "driven", "encode_states", "recorded"]
@@ -30,7 +30,7 @@ CAR_TURN = 0.5, -0.5, 0.5, -0.5  # from those car coordinates to forward, right,
 INIT_PACKAGE = INIT.encode({"forward": (0.0, 0.0, 1.0), "up": (0.0, 1.0, 0.0)})
 
 
-LEAVE = Frame(0.0, b"")
+LEAVE = Paced(0.0, b"")
 """The simulator closes the connection."""
 
 
@@ -47,23 +47,23 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return frames
 
 
-def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Frame]:
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the packages of a virtual drive; ConfigError for an unknown drive or rate."""
     driven = course(name, rate_hz, duration_s)
     frames = encode_states(driven.states)
     frames["frame_time"] = driven.frame_times
-    yield Frame(0.0, INIT_PACKAGE)
+    yield Paced(0.0, INIT_PACKAGE)
     session = 1
     for frame, wait, number in zip(frames, driven.waits.tolist(), driven.sessions.tolist(), strict=True):
         if number != session:
             session = number
             yield LEAVE
-            yield Frame(wait, INIT_PACKAGE)
+            yield Paced(wait, INIT_PACKAGE)
             wait = 0.0
-        yield Frame(wait, frame.tobytes())
+        yield Paced(wait, frame.tobytes())
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the packages of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
     packages = read_packages(path)
     if packages[0][2] != INIT.constants["type"]:
@@ -77,7 +77,7 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
         sent += duration
         if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
             return
-        yield Frame(duration, package)
+        yield Paced(duration, package)
 
 
 class Simulator:
@@ -87,7 +87,7 @@ class Simulator:
     ----------
     urls : str or sequence of one str
         Where the engine listens.
-    frames : iterable of Frame
+    packages : iterable of Paced
         An init package first, and again after an empty one, which closes the connection.
     timeout_s : float
         How long to wait for a reply before the connection is given up [s].
@@ -98,10 +98,10 @@ class Simulator:
     When the engine goes away it tries again, and begins with the init package.
     """
 
-    def __init__(self, urls: str | Sequence[str], frames: Iterable[Frame], *, timeout_s: float = 2.0) -> None:
+    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, timeout_s: float = 2.0) -> None:
         (self.url,) = (urls,) if isinstance(urls, str) else urls
         parse_endpoint(self.url, STREAMS)
-        self.frames = frames
+        self._packages = packages
         self.timeout_s = timeout_s
         self.sent = self.replies = self.connections = self.lost = 0
         self._socket: Any = None
@@ -110,10 +110,10 @@ class Simulator:
         self._stop = threading.Event()
 
     def run(self) -> None:
-        """Play all frames, or until `stop`."""
+        """Play all packages, or until `stop`."""
         deadline = time.monotonic()
         try:
-            for duration, package, *_ in self.frames:
+            for duration, package, *_ in self._packages:
                 deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not race after a pause
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break

@@ -23,7 +23,7 @@ from motioncue.recording.read import read_recording
 from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
-from motioncue.virtual.frames import DatagramSimulator, Frame
+from motioncue.virtual.packages import DatagramSimulator, Paced
 from motioncue.virtual.rotations import body_axes, product
 
 __all__ = ["RATE_HZ", "Simulator", "driven", "encode_imu", "encode_states", "recorded"]
@@ -99,7 +99,7 @@ def _stamp(rows: npt.NDArray[np.void], milliseconds: npt.NDArray[np.int64]) -> N
 
 def driven(
     name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None, *, others: bool = True
-) -> Iterator[Frame]:
+) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive.
 
     Each status is put together, stamped and sent at a random moment of its step, so that stamps and arrivals are 0 to
@@ -137,12 +137,12 @@ def driven(
     for rows in (status, inertial):
         _stamp(rows, milliseconds)
     for k, wait in enumerate(np.diff(sent, prepend=0.0).tolist()):
-        yield Frame(wait, status[k].tobytes())
+        yield Paced(wait, status[k].tobytes())
         if others:
-            yield Frame(0.0, inertial[k].tobytes(), to=TO_IMU, motion=False)
+            yield Paced(0.0, inertial[k].tobytes(), to=TO_IMU, motion=False)
         if others and k % SELDOM == 0:
             for package in _surroundings(status[k]):
-                yield Frame(0.0, package, to=TO_OTHERS, motion=False)
+                yield Paced(0.0, package, to=TO_OTHERS, motion=False)
 
 
 def _surroundings(status: np.void) -> Iterator[bytes]:
@@ -157,7 +157,7 @@ def _surroundings(status: np.void) -> Iterator[bytes]:
     yield COLLISION.encode(stamp)
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the datagrams of a recording, each status when it was captured or stamped, or at `rate_hz`.
 
     PacketError if there is something else in it.
@@ -167,7 +167,7 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
     for index, package in enumerate(recording.packages):
         packet = identify(package)
         if packet not in EGO_VEHICLE_STATUS:
-            yield Frame(0.0, package, to=TO_IMU if packet in IMU else TO_OTHERS, motion=False)
+            yield Paced(0.0, package, to=TO_IMU if packet in IMU else TO_OTHERS, motion=False)
             continue
         fields = packet.decode(package)
         now = fields["sec"] + 1e-9 * fields["nsec"] if "sec" in fields else None
@@ -179,7 +179,7 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
         sent += duration
         if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
             return
-        yield Frame(duration, package)
+        yield Paced(duration, package)
 
 
 class Simulator(DatagramSimulator):
@@ -189,7 +189,7 @@ class Simulator(DatagramSimulator):
     ----------
     urls : str or sequence of str
         Where the engine listens, ``udp://``.
-    frames : iterable of Frame
+    packages : iterable of Paced
         What to send.
     commands : sequence of str
         Where to listen for commands, ``udp://``.
@@ -205,13 +205,13 @@ class Simulator(DatagramSimulator):
         If a URL is bad, a host is unknown or a port is in use.
     """
 
-    def __init__(self, urls: str | Sequence[str], frames: Iterable[Frame], *, commands: Sequence[str] = ()) -> None:
+    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, commands: Sequence[str] = ()) -> None:
         self.commands = DatagramListener("morai", commands)
         self._listens = bool(commands)
-        super().__init__(urls, frames)
+        super().__init__(urls, packages)
 
     def run(self) -> None:
-        """Send all frames, or until `stop`; take commands meanwhile."""
+        """Send all packages, or until `stop`; take commands meanwhile."""
         listening = threading.Thread(target=self.commands.run, name="motioncue commands", daemon=True)
         if self._listens:
             listening.start()

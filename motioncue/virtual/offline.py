@@ -1,5 +1,6 @@
 """A virtual drive through the whole engine on a clock that takes no time."""
 
+import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ from motioncue import protocols
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import UNWATCHED, Profile
+from motioncue.recording.feed import Timed, feed
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Pipeline
 from motioncue.virtual.simulators import drive_packages
@@ -55,19 +57,12 @@ def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, ta
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
     said = [np.zeros(1, MOTION_DTYPE)]
-    now, connected = START_NS, False
-    for duration, package, *_ in packages:
-        now += round(duration * 1e9)
-        pipeline.emitter.run(until_ns=now)
-        for session in (pipeline.session, raw):
-            if package and not connected:
-                session.begin(now)
-            session.feed(package, now)
-        connected = bool(package)
-        motion = raw.newest()
-        if motion is not None:
-            said.append(motion)
-    pipeline.emitter.run(until_ns=now + round(tail_s * 1e9))
+    times = list(itertools.accumulate((round(each.duration * 1e9) for each in packages), initial=START_NS))
+    timed = map(Timed, times[1:], (each.package for each in packages))
+    for is_frame in feed(timed, raw, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+        if is_frame:
+            said.append(raw.frame())
+    pipeline.emitter.run(until_ns=times[-1] + round(tail_s * 1e9))
     ticks = pipeline.emitter.trace
     motion = np.concatenate(said)
     newest = np.searchsorted(motion["time"], ticks["deadline"], side="right") - 1

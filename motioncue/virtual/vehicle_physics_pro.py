@@ -14,7 +14,7 @@ from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, Sd
 from motioncue.recording.read import quoted, read_packages
 from motioncue.virtual.car import GEARS
 from motioncue.virtual.courses import course
-from motioncue.virtual.frames import DatagramSimulator, Frame
+from motioncue.virtual.packages import DatagramSimulator, Paced
 from motioncue.virtual.rotations import body_axes
 
 __all__ = ["Simulator", "bus_values", "driven", "encode_states", "recorded"]
@@ -89,7 +89,7 @@ def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.vo
     return packets
 
 
-def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Frame]:
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the packets of a virtual drive; ConfigError for an unknown drive or rate."""
     drive = course(name, rate_hz, duration_s)
     packets = encode_states(drive.states)
@@ -97,10 +97,10 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
         own = drive.sessions == number
         packets["time"][own] = np.cumsum(drive.frame_times[own])
     for packet, wait in zip(packets, drive.waits.tolist(), strict=True):
-        yield Frame(wait, packet.tobytes())
+        yield Paced(wait, packet.tobytes())
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Frame]:
+def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
     """Yield the packets of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
     packages = read_packages(path, "vehicle-physics-pro")
     try:
@@ -119,4 +119,4 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
         sent += duration
         if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one packet less
             return
-        yield Frame(duration, package)
+        yield Paced(duration, package)

@@ -43,6 +43,7 @@ static motioncue_stepper *stepper;
 static motioncue_motion motion;
 static motioncue_cue cue;
 static motioncue_cue hundredth[2];
+static motioncue_actuation sent[2];
 static long steps, faults;
 
 static long touched(void) {
@@ -51,17 +52,18 @@ static long touched(void) {
     return usage.ru_minflt + usage.ru_majflt;
 }
 
-static void hundred(motioncue_cue *last) {
+static void hundred(motioncue_cue *last, motioncue_actuation *out) {
     for (int i = 0; i < 100; i++) {
         motion.time = i;
         api->step(stepper, &motion, last);
+        api->actuate(stepper, last, out);
     }
 }
 
 /* Do the ticks; a round in which the system left this thread's pages alone shows that they touch no new one. */
 static void *run(void *unused) {
-    hundred(&hundredth[0]);
     counting = 1;
+    hundred(&hundredth[0], &sent[0]);
     for (int round = 0; round < 5; round++) {
         steps = 0;
         faults = touched();
@@ -71,7 +73,7 @@ static void *run(void *unused) {
     }
     api->reset(stepper);
     counting = 0;
-    hundred(&hundredth[1]);
+    hundred(&hundredth[1], &sent[1]);
     return unused;
 }
 
@@ -130,7 +132,7 @@ int main(void) {
         return 1;
     }
     counting = 1;
-    stepper = api->create("ccd-dk-washout", 1000.0, NULL, 0);
+    stepper = api->create("bounded.toml", 1000.0, NULL, 0);
     counting = 0;
     const long made = allocations;
     allocations = 0;
@@ -170,6 +172,9 @@ int main(void) {
     printf("\"hundredth\": [\"");
     for (size_t i = 0; i < sizeof hundredth; i++)
         printf(i == sizeof cue ? "\", \"%02x" : "%02x", ((const unsigned char *)hundredth)[i]);
+    printf("\"], \"sent\": [\"");
+    for (size_t i = 0; i < sizeof sent; i++)
+        printf(i == sizeof *sent ? "\", \"%02x" : "%02x", ((const unsigned char *)sent)[i]);
     printf("\"]}\n");
     api->destroy(stepper);
     api->destroy(NULL);

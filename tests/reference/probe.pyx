@@ -3,10 +3,11 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from motioncue.kernels.actuation cimport Stage, StageCalls
 from motioncue.kernels.codec cimport Table, decode, encode
 from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
 from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
-from motioncue.kernels.rotation cimport up_vector
+from motioncue.kernels.rotation cimport Turn, up_vector
 from motioncue.kernels.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
 
 from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
@@ -198,3 +199,21 @@ cdef class Queue:
                 elif done:
                     break
         return reads, broken, back
+
+
+cdef void legs_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+    for i in range(6):
+        actuation.actuators[i] = (<const double*>coeffs)[i] * actuation.cue.heave_displacement
+
+
+cdef class Legs(Stage):
+    """A stage from outside the package: each of six actuators follows heave by a factor of its own."""
+
+    cdef double factors[6]
+
+    fills = "actuator_1", "actuator_2", "actuator_3", "actuator_4", "actuator_5", "actuator_6"
+
+    def __cinit__(self, factors):
+        for i in range(6):
+            self.factors[i] = factors[i]
+        self.calls = StageCalls(legs_step, NULL, NULL, &self.factors[0], NULL)

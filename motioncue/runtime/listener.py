@@ -1,4 +1,4 @@
-"""The driver's side of a simulator's protocol without a platform."""
+"""The plain listener: what the engine does for a simulator, without cueing and without a platform."""
 
 import logging
 import threading
@@ -13,12 +13,12 @@ from motioncue.runtime.engine import MESSAGES
 from motioncue.runtime.journal import Journal
 from motioncue.runtime.reception import Reception, check_endpoints
 
-__all__ = ["Driver"]
+__all__ = ["Listener"]
 
 log = logging.getLogger("motioncue")
 
 
-class Driver:
+class Listener:
     """Serves a simulator and shows what it says: a context manager.
 
     Parameters
@@ -45,7 +45,7 @@ class Driver:
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
 
-    def __enter__(self) -> "Driver":
+    def __enter__(self) -> "Listener":
         """Listen."""
         self._receiver = Reception(self._session, self.urls)
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)

@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 from motioncue.transports.udp import open_sender
 
-__all__ = ["DatagramSimulator", "Frame"]
+__all__ = ["DatagramSimulator", "Paced"]
 
 LATE_S = 0.25  # after a longer pause nobody catches up
 
 
-class Frame(NamedTuple):
+class Paced(NamedTuple):
     """A package, and how long after the one before it is sent [s]."""
 
     duration: float
@@ -28,7 +28,7 @@ class DatagramSimulator:
     ----------
     urls : str or sequence of str
         Where the engine listens, ``udp://``.
-    frames : iterable of Frame
+    packages : iterable of Paced
         What to send.
 
     Raises
@@ -37,8 +37,8 @@ class DatagramSimulator:
         If a URL is bad or a host is unknown.
     """
 
-    def __init__(self, urls: str | Sequence[str], frames: Iterable[Frame]) -> None:
-        self._frames = frames
+    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced]) -> None:
+        self._packages = packages
         self._senders = [open_sender(url) for url in ((urls,) if isinstance(urls, str) else urls)]
         self.sent = self.lost = 0
         self.replies = self.connections = 0  # there are none
@@ -46,27 +46,27 @@ class DatagramSimulator:
         self._stop = threading.Event()
 
     def run(self) -> None:
-        """Send all frames, or until `stop`."""
+        """Send all packages, or until `stop`."""
         deadline = time.monotonic()
         try:
-            for frame in self._frames:
-                deadline = max(deadline + frame.duration, time.monotonic() - LATE_S)
+            for each in self._packages:
+                deadline = max(deadline + each.duration, time.monotonic() - LATE_S)
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break
-                if frame.package:
-                    self._send(frame)
+                if each.package:
+                    self._send(each)
         finally:
             for sender, _ in self._senders:
                 sender.close()
 
-    def _send(self, frame: Frame) -> None:
-        sender, (host, port, scope) = self._senders[min(frame.to, len(self._senders) - 1)]
+    def _send(self, each: Paced) -> None:
+        sender, (host, port, scope) = self._senders[min(each.to, len(self._senders) - 1)]
         try:
-            sender.sendto(frame.package, (host, port, 0, scope) if ":" in host else (host, port))
+            sender.sendto(each.package, (host, port, 0, scope) if ":" in host else (host, port))
         except OSError:
             self.lost += 1
             return
-        if frame.motion:
+        if each.motion:
             self.sent += 1
             self._last = time.monotonic()
             self._first = self._first or self._last

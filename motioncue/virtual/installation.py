@@ -24,12 +24,12 @@ from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
-__all__ = ["Rig"]
+__all__ = ["Installation"]
 
 ATTEMPTS = 20  # at a pair of ports that nobody else takes in between
 
 
-class Rig:
+class Installation:
     """A virtual car, a real endpoint, a real engine, real datagrams and a virtual platform.
 
     Parameters
@@ -63,9 +63,9 @@ class Rig:
 
     Examples
     --------
-    >>> with Rig("ccd-dk", "tour") as rig:          # doctest: +SKIP
+    >>> with Installation("ccd-dk", "tour") as installation:          # doctest: +SKIP
     ...     time.sleep(10)
-    ...     print(rig.platform.last("motion")["surge"])
+    ...     print(installation.platform.last("motion")["surge"])
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class Rig:
         self.duration_s = length_s(drive) if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
-    def __enter__(self) -> "Rig":
+    def __enter__(self) -> "Installation":
         """Start the platform, then the engine, then the car."""
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))

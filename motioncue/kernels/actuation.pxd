@@ -1,0 +1,67 @@
+"""From the cue to what one output is sent: a chain of stages, each with coefficients and a state of its own.
+
+The cue is the same for all outputs.  Each output copies it into an actuation of its own; the stages of its chain then
+change channels there, or fill those of actuators, and its packets are encoded from the result.
+"""
+
+from motioncue.kernels.records cimport Actuation, Cue
+from motioncue.kernels.rotation cimport Turn
+
+
+ctypedef void (*stage_step)(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil
+ctypedef void (*stage_reset)(void* state) noexcept nogil
+ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
+
+
+ctypedef struct StageCalls:
+    stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL
+    stage_reset reset       # forget the past: the next step starts from rest at neutral; NULL if there is no state
+    stage_at_rest at_rest   # whether what it filled last rests at neutral; NULL if that is so whenever its input does
+    const void* coeffs      # both are owned by the subclass
+    void* state
+
+
+cdef enum:
+    STAGES = 4
+
+
+ctypedef struct Chain:
+    StageCalls stages[STAGES]
+    int count
+    Actuation actuation     # what the output is sent at the newest tick
+
+
+cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude) noexcept nogil:
+    """Do one tick: fill the actuation from the cue."""
+    cdef StageCalls* stage
+    cdef int i
+    c.actuation.cue = cue[0]
+    for i in range(c.count):
+        stage = &c.stages[i]
+        stage.step(stage.state, stage.coeffs, attitude, &c.actuation)
+
+
+cdef inline void chain_reset(Chain* c) noexcept nogil:
+    """Forget the past: the next tick starts from rest at neutral."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].reset != NULL:
+            c.stages[i].reset(c.stages[i].state)
+
+
+cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
+    """Say whether what the output was sent last rests at neutral, if the cue did."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].at_rest != NULL and not c.stages[i].at_rest(c.stages[i].state):
+            return False
+    return True
+
+
+cdef class Stage:
+    cdef StageCalls calls
+
+
+cdef class OutputChain:
+    cdef Chain chain
+    cdef readonly tuple stages

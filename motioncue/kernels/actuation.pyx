@@ -1,0 +1,139 @@
+"""The stages that every output can have, and the chain that holds an output's stages."""
+
+from libc.stdint cimport uint64_t
+from libc.string cimport memset
+
+import numpy as np
+
+from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue, limits_rest
+from motioncue.kernels.rotation cimport up_vector
+
+from motioncue.motion import ACTUATION_DTYPE
+
+__all__ = ["OutputChain", "OutputLimits", "Stage", "UpVector"]
+
+
+cdef class Stage:
+    """Base of the stages: what one does to an actuation, one tick at a time.
+
+    Attributes
+    ----------
+    fills : tuple of str
+        The channels that are not the cue's and that it fills.
+
+    Notes
+    -----
+    A subclass fills the function table; a stage belongs to one chain, because its state does.
+    """
+
+    fills = ()
+
+
+cdef void up_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+    up_vector(attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east)
+
+
+cdef class UpVector(Stage):
+    """The attitude as the body's up axis in world axes: ``up_east``, ``up_north``, ``up_up``.
+
+    Notes
+    -----
+    Memoryless, no latency.
+    """
+
+    fills = ("up_east", "up_north", "up_up")
+
+    def __cinit__(self):
+        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL)
+
+
+cdef void limits_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+    limit_cue(<LimitSet*>state, <double*>actuation)
+
+
+cdef void limits_reset(void* state) noexcept nogil:
+    limits_rest(<LimitSet*>state)
+
+
+cdef bint limits_at_rest(const void* state) noexcept nogil:
+    return at_neutral(<const LimitSet*>state)
+
+
+cdef class OutputLimits(Stage):
+    """Bounds of an output's own on the channels of the cue.
+
+    Parameters
+    ----------
+    limits : CueLimits
+        What the output keeps; from now on they belong to the stage.
+    """
+
+    cdef readonly CueLimits limits
+
+    def __cinit__(self, CueLimits limits not None):
+        self.limits = limits
+        self.calls = StageCalls(limits_step, limits_reset, limits_at_rest, NULL, &limits.set)
+
+
+cdef class OutputChain:
+    """The stages of one output, in the order in which they are passed.
+
+    Parameters
+    ----------
+    stages : iterable of Stage
+        From now on they belong to the chain; with none, the actuation is the cue.
+
+    Raises
+    ------
+    ValueError
+        If there are too many stages.
+    TypeError
+        If one is something else.
+
+    Notes
+    -----
+    Channels that no stage fills are 0.
+    Real time: a tick does not allocate, needs no GIL and cannot fail.
+    """
+
+    def __cinit__(self, stages=()):
+        cdef Stage stage
+        memset(&self.chain, 0, sizeof(Chain))
+        self.stages = tuple(stages)
+        if len(self.stages) > STAGES:
+            raise ValueError(f"stages: found {len(self.stages)}, allowed are {STAGES}")
+        for each in self.stages:
+            if not isinstance(each, Stage):
+                raise TypeError(f"stages: found {each!r}, allowed are objects of Stage")
+            stage = each
+            self.chain.stages[self.chain.count] = stage.calls
+            self.chain.count += 1
+
+    def reset(self):
+        """Forget the past; the next tick starts from rest at neutral."""
+        chain_reset(&self.chain)
+
+    def process(self, const Cue[::1] cue not None):
+        """Return what the output is sent for these cues, one tick a row; states are kept between calls.
+
+        Parameters
+        ----------
+        cue : ndarray of CUE_DTYPE, shape (n,)
+            What the platform is asked to do at each tick.
+
+        Returns
+        -------
+        ndarray of ACTUATION_DTYPE, shape (n,)
+        """
+        cdef Py_ssize_t i
+        out = np.zeros(cue.shape[0], dtype=ACTUATION_DTYPE)
+        cdef Actuation[::1] rows = out
+        cdef uint64_t fpu
+        with nogil:
+            fpu = mc_flush_denormals()
+            for i in range(cue.shape[0]):
+                actuate(&self.chain, &cue[i], NULL)
+                rows[i] = self.chain.actuation
+            mc_restore_fpu(fpu)
+        return out

@@ -471,11 +471,21 @@ REFUSED = {
     "quaternion": "an orientation that is none",
     "before_init": "a frame before the session's init package",
     "incomplete": "a frame without the other package that it needs",
+    "late": "a frame older than the newest by its own time stamp",
 }
 """Why a package is refused, in words."""
 
 MESSAGES = {
     **{why: (logging.WARNING, f"package refused: {why}, {text} ({{}} bytes)") for why, text in REFUSED.items()},
+    "spike": (logging.WARNING, "a value came once and was not followed: {}"),
+    "acceleration_contradicted": (
+        logging.WARNING,
+        "acceleration and velocity do not agree, so the platform parks: {}; `motioncue check` says what to change",
+    ),
+    "rate_contradicted": (
+        logging.WARNING,
+        "angular rates and attitude do not agree, so the platform parks: {}; `motioncue check` says what to change",
+    ),
     "not_allowed": (logging.WARNING, "something came from a host that is not in source.allow, and was not heard"),
     "session_began": (logging.INFO, "a simulator connected (session {})"),
     "session_ended": (logging.INFO, "the simulator left (session {})"),

@@ -362,8 +362,8 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         If a key is unknown, missing or has a value that is not allowed: names its path, what was found, what is
         allowed.  Whether systems and endpoints exist is checked when the profile is put to use.
     """
+    _refuse_long_keys(text, name)
     try:
-        _refuse_long_keys(text, name)
         tables = tomllib.loads(text)
     except ValueError as error:  # a number of too many digits is one too
         raise ConfigError(f"{name}: not TOML: {error}") from error

@@ -1,4 +1,4 @@
-"""Which change of a source's options would mend what is wrong: nothing is advised that has not been tried.
+"""Which change of a source's options would mend what is wrong; nothing untried is advised.
 
 Every change is examined over all questions, alone and together with others, before it is named.  It has to turn what
 was wrong into what is shown to be right; a wrong that is only hidden is not mended, and nothing that held may be worse.

@@ -27,6 +27,7 @@ __all__ = ["Report", "Timing", "check"]
 GAP = 2.5  # times the usual interval
 BROKEN = ("not_finite", "implausible", "quaternion", "big_endian", "framing")
 SELDOM = 20  # discontinuities: a drive may well have as many
+STANDING = 0.5  # of the frames: a drive may well be paused for as long
 REFUSED = 0.05  # of the frames: more is no accident
 
 
@@ -143,6 +144,7 @@ class _Source:
         rows: list[bytes] = []
         world: list[Any] = []
         part: list[int] = []
+        held = 0  # frames that an engine would not follow
         for index, package in enumerate(self._packages):
             if most is not None and len(rows) >= most:
                 break
@@ -153,11 +155,12 @@ class _Source:
                 rows.append(intake.frame().tobytes())
                 world.append(intake.world())
                 part.append(sum(intake.discontinuities.values()))
+                held += intake.frozen
         motion = np.frombuffer(b"".join(rows), MOTION_DTYPE)
         places = np.array(world).reshape(-1, 2, 3)
         arrival, own = self._clocks(motion)
         read = _read(intake.rejected, len(motion))
-        steady = _steady(intake.discontinuities, len(motion))
+        steady = _steady(intake.discontinuities, held, len(motion))
         timing = _timing(motion, arrival, own, intake)
         if len(motion) < 2:
             return [read], timing
@@ -197,11 +200,11 @@ def _read(rejected: Mapping[str, int], frames: int) -> Finding:
     return Finding("frames", "wrong", f"{evidence}: another unit, order of bytes or form than is read")
 
 
-def _steady(discontinuities: Mapping[str, int], frames: int) -> Finding:
+def _steady(discontinuities: Mapping[str, int], held: int, frames: int) -> Finding:
     """Say whether the frames are one drive: an engine parks the platform wherever one does not continue the other."""
     evidence = ", ".join(f"{count} {reason}" for reason, count in discontinuities.items())
     evidence = f"{evidence or 'no discontinuity'} in {frames} frames"
-    if sum(discontinuities.values()) <= max(SELDOM, REFUSED * frames):
+    if sum(discontinuities.values()) <= max(SELDOM, REFUSED * frames) and held <= SELDOM + STANDING * frames:
         return Finding("continuity", "ok", evidence)
     return Finding("continuity", "wrong", f"{evidence}: an engine with these thresholds would park all the time")
 

@@ -1,4 +1,4 @@
-"""One channel against what it should be: agreement, turned sign, another unit, too late, or something else."""
+"""One channel against what it should be: agreement, sign, unit, delay, or something else."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -55,7 +55,13 @@ def open_(name: str, evidence: str, manoeuvre: str = "") -> Finding:
 
 
 def compare(r: Relation) -> Finding:
-    """Compare what a channel gave with what it should have, in the windows where that is known."""
+    """Compare what a channel gave with what it should have, in the windows where that is known.
+
+    Parameters
+    ----------
+    r : Relation
+        The channel, and what it is expected to be.
+    """
     x, y = _known(r.expected(0.0), r.found)
     strong = int((np.abs(x) > r.least).sum())
     far = int((np.abs(y - x) > r.far * r.least).sum())

@@ -52,7 +52,15 @@ class Track(NamedTuple):
     place: Array  # (n, 3) north, east, down [m]
 
     def velocity(self, w: Windows, late_s: float = 0.0) -> Array:
-        """Return the mean velocity in each window, or `late_s` before it [m/s]; NaN beyond the run of frames."""
+        """Return the mean velocity in each window [m/s]; NaN beyond the run of frames.
+
+        Parameters
+        ----------
+        w : Windows
+            Of the drive.
+        late_s : float
+            How long before each window [s].
+        """
         edges = np.stack([w.start, w.start + w.span]) - late_s
         moved = [np.diff(np.interp(edges, self.time, axis), axis=0)[0] for axis in self.place.T]
         inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)

@@ -650,6 +650,11 @@ cdef class Intake:
         return self.intake.publication.count
 
     @property
+    def frozen(self):
+        """Whether the newest frame is not followed: it stands still, or is nothing that a car can do."""
+        return bool(self.intake.publication.frozen)
+
+    @property
     def others(self):
         """Packages of the system that carry no motion by themselves."""
         return mc_load(&self.intake.counters.others)

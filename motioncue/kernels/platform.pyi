@@ -3,7 +3,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
 __all__ = ["KINDS", "Kinematics"]
 
@@ -11,7 +11,7 @@ KINDS: dict[str, int]
 
 @disjoint_base
 class Kinematics:
-    def __init__(self, actuators: Sequence[Mapping[str, Any]]) -> None: ...
+    def __new__(cls, actuators: Sequence[Mapping[str, Any]]) -> Self: ...
     @property
     def count(self) -> int: ...
     def inverse(self, poses: npt.ArrayLike) -> npt.NDArray[np.float64]: ...

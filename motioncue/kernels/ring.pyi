@@ -1,5 +1,5 @@
 import numpy as np
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
 __all__ = ["HEAD_DTYPE", "KINDS", "RecordRing"]
 
@@ -8,7 +8,7 @@ KINDS: dict[str, int]
 
 @disjoint_base
 class RecordRing:
-    def __init__(self, room: int) -> None: ...
+    def __new__(cls, room: int) -> Self: ...
     def write(self, kind: int, time: int, data: bytes | bytearray | memoryview) -> bool: ...
     def take(self) -> bytes: ...
     @property

@@ -46,7 +46,7 @@ def command(
       h   hold: keep the motion of this moment
       p   park: fade to neutral and stay there
       q   park and quit
-      r   write what --record-last has kept
+      r   keep: write what --record-last has in memory
     <operation>
 
     With --watch, what is saved in the profile's file is used without a step in what is sent.  What is not valid, or

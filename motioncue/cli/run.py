@@ -59,7 +59,7 @@ def command(
     if follow and profile in builtin_profiles():
         raise ConfigError(f"--watch: found {profile!r}, which is built in; allowed is a file")
     follower = Follower(Path(profile), lambda: engine.retune(load_profile(profile, *overrides))) if follow else None
-    with Interrupts(operator=True) as interrupts:
+    with Interrupts(operator=Path(profile).stem) as interrupts:
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
             title = f"motioncue run · {path_of(settings)}"

@@ -50,8 +50,8 @@ class Interrupts:
     Parameters
     ----------
     operator : str
-        The name of a run that an operator's signals, or on Windows events with this name, may ask for something; no such
-        thing if it is empty.
+        The name of a run that an operator may ask for something, by signals, or on Windows by events with this name; if
+        it is empty, nobody may.
 
     Attributes
     ----------

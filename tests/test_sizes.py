@@ -5,8 +5,10 @@ import sys
 
 import pytest
 from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, new_session
+from test_ring import records
 
 from motioncue import protocols
+from motioncue.kernels.ring import KINDS, RecordRing
 from motioncue.protocols.beamng_simulink import STATE
 
 SYSTEMS = [name for name in protocols.having("session") if protocols.source(name).SCHEMES == ("udp",)]
@@ -32,12 +34,13 @@ def zeros():
 def test_a_package_of_gigabytes_is_one_of_the_wrong_size(zeros, system, size):
     module = protocols.source(system)
     intake = module.session(module.Options())
-    intake.record(1 << 20)
+    ring = RecordRing(1 << 20)
+    intake.record(ring)
     reply, open_ = intake.feed(memoryview(zeros(size)), 1)
     assert (reply, open_) == (b"", True)
     assert intake.rejected == {"size": 1}
     assert [(reason, detail) for _, reason, detail in intake.events()] == [("size", size)]
-    assert intake.recorded() == []
+    assert {kind for kind, _, _ in records(ring.take())} == {KINDS["happening"]}  # no package
     assert intake.accepted == intake.others == 0
 
 

@@ -265,30 +265,32 @@ def test_a_window_that_closes_ends_a_run_with_a_fade(url, event):
     assert surges(sink.packets)[-1] == 0.0
 
 
-def ask(process, word):
-    """Set the event by which a run is asked for something; false until it is there."""
+def ask(name, word):
+    """Set the event by which a run is asked for something; false if it is not there."""
     kernel = ctypes.windll.kernel32
     kernel.OpenEventW.restype = ctypes.c_void_p
-    handle = ctypes.c_void_p(kernel.OpenEventW(2, False, event_name(process.pid, word)))  # EVENT_MODIFY_STATE
+    handle = ctypes.c_void_p(kernel.OpenEventW(2, False, event_name(name, word)))  # EVENT_MODIFY_STATE
     return bool(handle.value) and bool(kernel.SetEvent(handle)) and bool(kernel.CloseHandle(handle))
 
 
-def test_a_run_without_a_console_is_parked_engaged_held_and_ended_by_events(url):
+def test_a_run_without_a_console_is_parked_engaged_held_and_ended_by_events(url, tmp_path):
     with Sink() as sink:
         to = [word for override in overrides(url, sink) for word in ("--set", override)]
-        arguments = [sys.executable, "-m", "motioncue", "run", *to, "--set", "watch.frozen_s=1000", "--json"]
+        (tmp_path / "rig 7.toml").write_text(profile_text("ccd-dk"), encoding="utf-8")
+        named = ["--profile", str(tmp_path / "rig 7.toml")]
+        arguments = [sys.executable, "-m", "motioncue", "run", *named, *to, "--set", "watch.frozen_s=1000", "--json"]
         with (
             Started(arguments, creationflags=subprocess.DETACHED_PROCESS) as running,
             command("simulate", "city-car-driving", "--to", url, "--drive", "turns"),
         ):
             eventually(lambda: sink.packets and any(surges(sink.packets[-1:])))
-            assert ask(running, "park")
+            assert ask("rig 7", "park")
             eventually(lambda: not any(surges(sink.packets[-300:])))
-            assert ask(running, "engage")
+            assert ask("rig 7", "engage")
             eventually(lambda: any(surges(sink.packets[-1:])))
-            assert ask(running, "hold")
+            assert ask("rig 7", "hold")
             eventually(lambda: len(set(surges(sink.packets[-100:]))) == 1)
-            assert ask(running, "quit")
+            assert ask("rig 7", "quit")
             stats = outcome(running)
     reasons = [move["reason"] for move in stats["transitions"]]
     assert {"operator_park", "operator_hold", "end_of_run"} <= set(reasons)

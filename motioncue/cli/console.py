@@ -1,6 +1,5 @@
 """What Windows has in place of signals: a window that closes, and events that other programs can set."""
 
-import os
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -12,17 +11,17 @@ CLOSE, LOGOFF, SHUTDOWN = 2, 5, 6
 """Events of a console that end the process when whoever handles them returns."""
 
 
-def event_name(pid: int | str, word: str) -> str:
-    """Return the name of the event that asks a process for something.
+def event_name(run: str, word: str) -> str:
+    """Return the name of the event that asks a run for something.
 
     Parameters
     ----------
-    pid : int or str
-        Of the process.
+    run : str
+        Its name.
     word : str
         What is asked for.
     """
-    return f"motioncue-{pid}-{word}"
+    return f"motioncue-{run}-{word}"
 
 
 class Closing:
@@ -77,16 +76,16 @@ class Closing:
 
 
 class Events:
-    """Events by which other programs of the same user ask this process for something: a context manager.
+    """Events by which other programs of the same user ask a run for something: a context manager.
 
     Parameters
     ----------
-    words : sequence of str
-        What can be asked for; `event_name` names the event.
+    names : mapping of str to str
+        For each word that can be asked for the event's name.
     """
 
-    def __init__(self, words: tuple[str, ...]) -> None:
-        self._words = words
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
         self._handles: Mapping[str, Any] = {}
 
     def __enter__(self) -> "Events":
@@ -96,7 +95,7 @@ class Events:
 
             create = ctypes.windll.kernel32.CreateEventW
             create.restype = ctypes.c_void_p
-            made = {word: create(None, False, False, event_name(os.getpid(), word)) for word in self._words}
+            made = {word: create(None, False, False, name) for word, name in self._names.items()}
             self._handles = {word: ctypes.c_void_p(handle) for word, handle in made.items() if handle}
         return self
 

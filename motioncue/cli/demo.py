@@ -59,7 +59,7 @@ def command(
     Example:  motioncue demo --drive trouble --duration 30
     """
     live = wanted()
-    with Interrupts(operator=True) as interrupts:
+    with Interrupts(operator="demo") as interrupts:
         with (
             logged(live=live, level=logging.WARNING) as messages,
             Installation(profile, drive, duration, record=recording(file, last_s, force)) as installation,

@@ -46,7 +46,7 @@ def command(
       h   hold: keep the motion of this moment
       p   park: fade to neutral and stay there
       q   park and quit
-      r   write what --record-last has kept
+      r   keep: write what --record-last has in memory
     <operation>
 
     With --watch, what is saved in the profile's file is used without a step in what is sent.  What is not valid, or
@@ -59,7 +59,7 @@ def command(
     if follow and profile in builtin_profiles():
         raise ConfigError(f"--watch: found {profile!r}, which is built in; allowed is a file")
     follower = Follower(Path(profile), lambda: engine.retune(load_profile(profile, *overrides))) if follow else None
-    with Interrupts(operator=True) as interrupts:
+    with Interrupts(operator=Path(profile).stem) as interrupts:
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
             title = f"motioncue run · {path_of(settings)}"

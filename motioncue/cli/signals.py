@@ -31,13 +31,12 @@ def operation(system: str) -> str:
         As ``sys.platform`` has it.
     """
     if system == "win32":
-        quit_event = event_name("PID", "quit")
         return (
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
             "to neutral and ends, exit status 0.  Any program of the same user may set an\n"
-            f"event instead: {event_name('PID', 'hold')}, -engage, -park or -quit, with the\n"
-            "number of the process for PID.  In PowerShell:\n"
-            f"  [Threading.EventWaitHandle]::OpenExisting('{quit_event}').Set()"
+            f"event instead: {event_name('NAME', 'hold')}, -engage, -park or -quit; NAME is the\n"
+            "profile's, of a file without its folder and .toml.  In PowerShell:\n"
+            f"  [Threading.EventWaitHandle]::OpenExisting('{event_name('ccd-dk', 'quit')}').Set()"
         )
     return (
         "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.\n"
@@ -50,8 +49,9 @@ class Interrupts:
 
     Parameters
     ----------
-    operator : bool
-        Whether to take the operator's signals, too, or the operator's events on Windows.
+    operator : str
+        The name of a run that an operator may ask for something, by signals, or on Windows by events with this name; if
+        it is empty, nobody may.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Interrupts:
     break off a fade.  Loops look here.  A hang-up or a suspension that is ignored (``nohup``) stays ignored.
     """
 
-    def __init__(self, *, operator: bool = False) -> None:
+    def __init__(self, *, operator: str = "") -> None:
         self.count = 0
         self.status = 0
         self.requests: deque[str] = deque(maxlen=KEPT)
@@ -80,7 +80,7 @@ class Interrupts:
         self._operator = operator
         self._before: dict[int, Any] = {}
         self._closing = Closing(lambda: self._note(signal.SIGTERM))
-        self._events = Events(WORDS if operator else ())
+        self._events = Events({word: event_name(operator, word) for word in WORDS if operator})
         self._open = ExitStack()
 
     def asked(self) -> list[str]:

@@ -84,17 +84,19 @@ def processors_awake():
 
 @contextmanager
 def machine_awake():
-    """Keep the machine from going to sleep by itself while a block runs; yield whether that was granted.
+    """Keep the machine from going to sleep by itself while a block runs; yield what was granted, by name.
 
     Notes
     -----
-    Windows; elsewhere it is never granted.  The block begins and ends in one thread.
+    Windows; elsewhere nothing is asked for.  The block begins and ends in one thread.
     """
-    allowed = mc_keep_awake(True)
+    cdef mc_attempts tried
+    memset(&tried, 0, sizeof(tried))
+    mc_keep_awake(True, &tried)
     try:
-        yield allowed
+        yield granted(&tried)
     finally:
-        mc_keep_awake(False)
+        mc_keep_awake(False, &tried)
 
 
 cdef class Clock:

@@ -1,7 +1,6 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
-import sys
 import threading
 import time
 from collections import deque
@@ -276,8 +275,7 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
-            if sys.platform == "win32":  # where a machine that nobody touches goes to sleep
-                granted["machine_awake"] = held.enter_context(machine_awake())
+            granted |= held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
             self._granted |= granted

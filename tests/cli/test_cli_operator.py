@@ -136,14 +136,14 @@ def test_each_system_is_told_of_what_it_has_and_of_nothing_else():
     for name in (*REQUESTS, *ENDINGS):
         assert name in posix or name in ("SIGINT", "SIGBREAK")  # which are Ctrl-C, and Ctrl-Break on Windows
         assert name not in windows
-    for word in ("Ctrl-Break", "window", "shutting down", "motioncue-PID-quit", *(f"-{word}" for word in WORDS)):
+    for word in ("Ctrl-Break", "window", "shutting down", "motioncue-ccd-dk-quit", *(f"-{word}" for word in WORDS)):
         assert word in windows
         assert word not in posix
 
 
 @pytest.mark.parametrize("event", [2, 5, 6], ids=["close", "log off", "shut down"])
 def test_a_window_that_closes_asks_to_end_and_is_delayed_until_the_end(event):
-    with Interrupts(operator=True) as interrupts:
+    with Interrupts(operator="ccd-dk") as interrupts:
         handled = []
         thread = threading.Thread(target=lambda: handled.append(interrupts._closing.handle(event)), daemon=True)
         thread.start()
@@ -162,7 +162,7 @@ def test_the_keys_of_a_console_are_left_to_their_signals():
 
 
 def test_requests_come_in_order_and_the_end_goes_on_being_asked_for():
-    interrupts = Interrupts(operator=True)
+    interrupts = Interrupts(operator="ccd-dk")
     interrupts.requests.extend(["hold", "engage"])
     assert interrupts.asked() == ["hold", "engage"]
     assert interrupts.asked() == []
@@ -176,7 +176,7 @@ def test_requests_come_in_order_and_the_end_goes_on_being_asked_for():
 def test_operators_signals_are_requests_and_go_back_to_what_they_were():
     numbers = [getattr(signal, name) for name in REQUESTS]
     before = [signal.getsignal(number) for number in numbers]
-    with Interrupts(operator=True) as interrupts:
+    with Interrupts(operator="ccd-dk") as interrupts:
         for number in numbers:
             os.kill(os.getpid(), number)
         eventually(lambda: len(interrupts.requests) == len(numbers))
@@ -191,7 +191,7 @@ def test_operators_signals_are_requests_and_go_back_to_what_they_were():
 def test_an_ignored_suspension_stays_ignored():
     before = signal.signal(signal.SIGTSTP, signal.SIG_IGN)
     try:
-        with Interrupts(operator=True):
+        with Interrupts(operator="ccd-dk"):
             assert signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGTSTP, before)

@@ -16,6 +16,8 @@ __all__ = ["Advice", "OptionFinding", "advise"]
 TRIED = 20_000  # frames at most, for each other reading
 DERIVED = "derived"  # the value of an option that makes nothing of what the source says
 SOURCE = "source.acceleration"
+FELT = ("acceleration", "gravity")  # how options begin that mean nothing where the acceleration is derived
+WORSE = 0.02  # of a misfit: another eighth in the slope
 STEP_S = 0.0005  # of a simulator's physics: its clock goes on by whole ones
 
 # What the questions about accelerations and rates stand on.
@@ -74,7 +76,7 @@ class _Trials:
         return self._seen[key]
 
 
-def choices(module: Any, now: Any) -> dict[str, tuple[Any, ...]]:
+def choices(module: Any, now: Any, acceleration: str) -> dict[str, tuple[Any, ...]]:
     """Return the values that each option of a source can have, for those that a drive can settle."""
     hints = get_type_hints(module.Options)
     idle: Mapping[str, Mapping[str, Any]] = getattr(module, "IDLE", {})
@@ -86,7 +88,9 @@ def choices(module: Any, now: Any) -> dict[str, tuple[Any, ...]]:
         and not any(getattr(now, other) == value for other, value in idle.get(name, {}).items())
     }
     numbers: Mapping[str, Sequence[float]] = getattr(module, "NUMBERS", {})
-    return {**named, **{name: (getattr(now, name), *values) for name, values in numbers.items()}}
+    named |= {name: (getattr(now, name), *values) for name, values in numbers.items()}
+    derived = acceleration != "native"
+    return {name: values for name, values in named.items() if not (derived and name.startswith(FELT))}
 
 
 def _clock(module: Any, now: Any, before: Found) -> list[Change]:
@@ -122,7 +126,7 @@ def advise(
     findings : sequence of Finding
         What is found with those.
     """
-    values = {**choices(module, now), SOURCE: ("native", "from_velocity")}
+    values = {**choices(module, now, acceleration), SOURCE: ("native", "from_velocity")}
     base = {**{name: getattr(now, name) for name in values if name != SOURCE}, SOURCE: acceleration}
     trials = _Trials(findings_of, now, acceleration)
     before = {finding.name: finding for finding in findings}
@@ -154,19 +158,14 @@ def _derives(change: Change) -> bool:
 def _best(trials: _Trials, singles: list[Change], before: Found) -> list[Change]:
     """Return the smallest change that mends everything, or else most; several if the drive does not tell them apart.
 
-    One other reading is tried first, then what is derived, then two of them.  What is derived agrees by nature with
-    what it is derived from, so that any other reading that explains as much is better.
+    One other reading comes first, then what is derived, then two of them.  What is derived agrees by nature with what
+    it is derived from, so that any other reading that explains as much is better.
     """
     wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
     if not wrong:
         return []
-    blamed = {finding.blames for finding in before.values()}
-    readings = [change for change in singles if not _derives(change)]
-    ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
-    useful = [change for change in (*readings, *ways_out) if _mended(before, trials.of(change), wrong)]
-    groups = (readings, ways_out, _pairs(readings, readings), _pairs(useful, useful))
     partly: list[tuple[int, list[Change]]] = []
-    for group in groups:
+    for group in _groups(trials, singles, before, wrong):
         most, equal = _most(trials, group, before, wrong)
         if equal and most == len(wrong):
             return equal
@@ -174,6 +173,25 @@ def _best(trials: _Trials, singles: list[Change], before: Found) -> list[Change]
         if equal:
             partly.append((most, equal))
     return max(partly, key=lambda row: row[0], default=(0, []))[1]
+
+
+def _groups(trials: _Trials, singles: list[Change], before: Found, wrong: set[str]) -> Iterable[list[Change]]:
+    """Yield the changes to try, the smallest first."""
+    blamed = {finding.blames for finding in before.values()}
+    readings = [change for change in singles if not _derives(change)]
+    ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
+    yield readings
+    yield ways_out
+    legible = [change for change in readings if not _garbles(before, trials.of(change))]
+    yield _pairs(legible, legible)
+    both = (*readings, *ways_out)
+    useful = [change for change in both if _mended(before, trials.of(change), wrong, _derives(change))]
+    yield _pairs(useful, useful)
+
+
+def _garbles(before: Found, after: Found) -> bool:
+    """Say whether a change makes packets unreadable, or their clock wrong, that were not: no second one mends that."""
+    return any(_is(after, name, "wrong") and not _is(before, name, "wrong") for name in ("frames", "frame time"))
 
 
 def _source_of(change: Change) -> set[str]:
@@ -188,10 +206,10 @@ def _pairs(some: list[Change], others: list[Change]) -> list[Change]:
 
 def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) -> tuple[int, list[Change]]:
     """Return how many wrongs the best changes of a group mend, and which those are."""
-    mended = [(_mended(before, trials.of(change), wrong), change) for change in group]
+    mended = [(_mended(before, trials.of(change), wrong, _derives(change)), change) for change in group]
     most = max((count for count, _ in mended), default=0)
     equal = [change for count, change in mended if most and count == most]
-    equal = [change for change in equal if _mended(before, trials.of(change, None), wrong) == most]
+    equal = [c for c in equal if _mended(before, trials.of(c, None), wrong, _derives(c)) == most]
     shown = max((_right(trials.of(change)) for change in equal), default=0)
     return most, [change for change in equal if _right(trials.of(change)) == shown]
 
@@ -205,7 +223,7 @@ def _right(found: Found) -> int:
     return sum(finding.verdict == "ok" for finding in found.values())
 
 
-def _mended(before: Found, after: Found, wrong: set[str]) -> int:
+def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False) -> int:
     """Return how many wrongs a change mends; 0 if anything else is worse for it, or nothing is shown to be right."""
     mended = right = 0
     for name, then in after.items():
@@ -221,12 +239,15 @@ def _mended(before: Found, after: Found, wrong: set[str]) -> int:
         if name in wrong and then.verdict != "wrong":
             right += then.verdict == "ok"
             mended += then.verdict == "ok" or not then.shown
-    return mended if right else 0
+    # What is derived need not be shown: it is as right as what it comes from.
+    return mended if right or derived else 0
 
 
 def _lost(was: Finding, then: Finding) -> bool:
-    """Say whether an answer that held is not given any more, though the question is still asked."""
-    return was.verdict == "ok" and then.verdict == "unknown" and then.shown
+    """Say whether an answer that held holds less, or is not given any more though the question is still asked."""
+    if was.verdict != "ok":
+        return False
+    return then.misfit > was.misfit + WORSE if then.verdict == "ok" else then.verdict == "unknown" and then.shown
 
 
 def _contradicts(after: Found, other: Found) -> bool:

@@ -25,7 +25,7 @@ from motioncue.protocols.layout import Derivation
 __all__ = ["Report", "Timing", "check"]
 
 GAP = 2.5  # times the usual interval
-BROKEN = ("not_finite", "implausible", "quaternion", "big_endian", "framing")
+BROKEN = ("not_finite", "implausible", "quaternion", "before_init", "big_endian", "framing")
 SELDOM = 20  # discontinuities: a drive may well have as many
 STANDING = 0.5  # of the frames: a drive may well be paused for as long
 REFUSED = 0.05  # of the frames: more is no accident

@@ -16,7 +16,7 @@ SLOPE = (0.65, 1.35)  # taken as agreement
 FAR = 3.0  # so many times the least: not to be explained by noise
 LATE_S = 0.15  # no source is so slow by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
-SURE = 6.0  # standard errors
+SURE = 4.0  # standard errors
 NOTICED = 0.005  # of the squares unexplained: less is no evidence for a delay
 
 
@@ -29,6 +29,7 @@ class Finding(NamedTuple):
     manoeuvre: str = ""  # that would settle it
     shown: bool = True  # whether the drive has asked the question at all
     pace: float | None = None  # of a clock that is wrong: so many times too fast
+    misfit: float = 0.0  # share of the squares of what is expected that a channel is off by
     blames: str = ""  # the quantity that must be wrong, where it is not the one that is asked about
 
 
@@ -89,7 +90,7 @@ def compare(r: Relation) -> Finding:
     # Noise in what is expected makes the slope smaller than the ratio of the sizes.
     if correlation > CORRELATION and any(SLOPE[0] < k < SLOPE[1] for k in (slope, slope / correlation)):
         note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""
-        return Finding(r.name, "ok", evidence + note)
+        return Finding(r.name, "ok", evidence + note, misfit=float((y - x) @ (y - x) / (x @ x)))
     if correlation < -CORRELATION:
         return Finding(r.name, "wrong", f"{evidence}: the sign is turned{_unit(r, -slope)}")
     if correlation > CORRELATION:

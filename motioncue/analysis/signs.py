@@ -7,6 +7,7 @@ has not shown enough, the answer is that it cannot be told, with the manoeuvre t
 Where position and velocity contradict each other, the track is that of the two which the other channels agree with.
 """
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -52,6 +53,7 @@ FELT_UNITS = {1 / GRAVITY: "in g?", GRAVITY: "in m/s^2, taken as g?", 3.28084: "
 TURN_UNITS = {np.degrees(1.0): "in degrees?", np.radians(1.0): "radians, taken as degrees?"}
 
 NOSE, CLIMB, COURSE = "attitude and course", "pitch and climb", "yaw and course"
+LEAN = "roll and leaning"
 STEERING = "drive forward at more than 3 m/s and turn by 30 degrees or more"
 
 
@@ -92,7 +94,8 @@ def examine(drive: Drive) -> list[Finding]:
             place, answers = _blamed(going, place, answers, said)
     else:
         answers = _of_track(going._replace(track=said if drive.velocity_is_independent else None))
-    return [place, *answers, _upright(down), _gravity(drive, forward, down), *_rates(drive, w, turns(forward, down))]
+    rates = _rates(drive, w, turns(forward, down), {found.name: found.verdict for found in answers})
+    return [place, *answers, _upright(down), _gravity(drive, forward, down), *rates]
 
 
 def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tuple[Finding, list[Finding]]:
@@ -174,16 +177,16 @@ def _place(drive: Drive, w: Windows) -> Finding:
         along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
         for n, m, way in ((0, 1, "north"), (1, 0, "east"))
     ]
-    upwards = _upwards(name, w, said, moved(0.0), manoeuvre)
+    upwards = _upwards(name, w, said, moved(0.0), manoeuvre, level=drive.velocity_is_independent)
     # On a flat road nothing upwards is shown, nor needed.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
 
 
-def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str) -> Finding:
-    """Say whether the position climbs as the velocity says, but for a body that is not level on its wheels."""
+def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str, *, level: bool) -> Finding:
+    """Say whether the position climbs as the velocity says, which a body may turn that is not level on its wheels."""
     far = np.linalg.norm(moved[:2], axis=0)
     going = far > SLOW_M_S * w.span
-    tilt = float(np.median((said - moved)[2, going] / far[going])) if going.sum() >= WINDOWS else 0.0
+    tilt = float(np.median((said - moved)[2, going] / far[going])) if going.sum() >= WINDOWS and not level else 0.0
     found = said[2] - np.clip(tilt, -ASTRAY, ASTRAY) * far
     return compare(Relation(name, found, lambda _: moved[2], 0.15, "m upwards", manoeuvre, SPEED_UNITS, late_s=0.0))
 
@@ -378,7 +381,7 @@ def _pitch(g: Going) -> Finding:
 
 def _lean(g: Going) -> Finding:
     """Say whether the body leans outwards in turns, as one on springs does, or else as heave says."""
-    name, manoeuvre = "roll and leaning", "drive fast through flat curves to both sides"
+    name, manoeuvre = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
     roll = mean(g.drive, g.w, g.drive.motion["roll"])
     strong = np.abs(sway) > 2.0
@@ -443,8 +446,11 @@ def _heading(g: Going) -> Finding:
     return compare(Relation(name, found, course, 0.03, "rad", STEERING, late_s=0.0))
 
 
-def _rates(drive: Drive, w: Windows, total: Array) -> list[Finding]:
-    """Say whether the rates sum up to the turns of the attitude, about each axis."""
+def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -> list[Finding]:
+    """Say whether the rates sum up to the turns of the attitude, about each axis.
+
+    A rate of the other sign is as good a sign that the angle is turned, unless that is known to be right.
+    """
     manoeuvres = {
         "roll_rate": "drive over bumps and through quick bends",
         "pitch_rate": "brake hard, and drive over bumps",
@@ -456,23 +462,27 @@ def _rates(drive: Drive, w: Windows, total: Array) -> list[Finding]:
         inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)
         return np.asarray(np.where(inside, np.diff(np.interp(edges, drive.time, total[:, axis]), axis=0)[0], np.nan))
 
+    witnesses = dict(zip(manoeuvres, (LEAN, CLIMB, COURSE), strict=True))
     findings = []
     for axis, (channel, manoeuvre) in enumerate(manoeuvres.items()):
         others = {name.replace("_rate", ""): turned(n, 0.0) for n, name in enumerate(manoeuvres) if n != axis}
-        findings.append(
-            compare(
-                Relation(
-                    channel.replace("_", " "),
-                    integral(drive, w, drive.motion[channel]),
-                    lambda late_s, axis=axis: turned(axis, late_s),  # type: ignore[misc]
-                    0.02,
-                    "rad",
-                    manoeuvre,
-                    TURN_UNITS,
-                    others,
-                    late_s=LATE_S if drive.rates_are_independent else 0.0,
-                    against="attitude",
-                )
+        finding = compare(
+            Relation(
+                channel.replace("_", " "),
+                integral(drive, w, drive.motion[channel]),
+                lambda late_s, axis=axis: turned(axis, late_s),  # type: ignore[misc]
+                0.02,
+                "rad",
+                manoeuvre,
+                TURN_UNITS,
+                others,
+                late_s=LATE_S if drive.rates_are_independent else 0.0,
+                against="attitude",
             )
         )
+        witness = witnesses[channel]
+        if finding.verdict == "wrong" and "sign" in finding.evidence and answers[witness] != "ok":
+            evidence = f"{finding.evidence}; or the angle's is: {witness} does not tell"
+            finding = finding._replace(evidence=evidence, blames="attitude")
+        findings.append(finding)
     return findings

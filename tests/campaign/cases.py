@@ -40,7 +40,7 @@ class Outcome:
     shown: dict
     accused: list  # findings that are wrong though nothing of theirs was touched
     mendable: bool
-    advice: str  # "none", "mends", "leaves", "worsens"
+    advice: str  # "none", "mends", "either", "leaves", "worsens"
     changes: dict
     findings: dict
 
@@ -88,6 +88,11 @@ def quantities(wire):
         "continuity": {"attitude", "angular_velocity", "velocity", "acceleration", "position", "time", "missing"},
         "frames": {"attitude", "angular_velocity", "velocity", "acceleration", "position"},
     }
+
+
+def _harmed(finding, harmed):
+    """Say whether the channel that a finding begins with is not what it should be."""
+    return any(finding.startswith(channel.replace("_", " ")) for channel, size in harmed.items() if size > 1.0)
 
 
 def _kind(case, wire, harmed, shown, clean):
@@ -141,12 +146,18 @@ def run(case, check):
         touched = {"attitude", "velocity", "acceleration", "angular_velocity", "time"}
     about = quantities(wire)
     outcome.accused = [
-        finding.name for finding in report.findings if finding.verdict == "wrong" and not touched & about[finding.name]
+        finding.name
+        for finding in report.findings
+        if finding.verdict == "wrong" and not touched & about[finding.name] and not _harmed(finding.name, harmed)
     ]
     outcome.changes = {name.removeprefix("source.options."): value for name, value in report.changes.items()}
     if outcome.changes:
         left, added = mends(wire, said, clean, base, suits, outcome.changes, harmed)
         outcome.advice = "worsens" if added > 1.0 else "mends" if left < MENDED else "leaves"
+    for change in getattr(report, "either", ()):
+        change = {name.removeprefix("source.options."): value for name, value in change.items()}
+        if mends(wire, said, clean, base, suits, change, harmed)[0] < MENDED:
+            outcome.advice = "either"
     return outcome
 
 
@@ -154,15 +165,16 @@ def confusion(outcomes):
     """Return a table: what cases truly are, against what was said of them."""
     counts = Counter((outcome.kind, outcome.verdict) for outcome in outcomes)
     advice = Counter((outcome.kind, outcome.advice) for outcome in outcomes)
-    lines = [f"{'truth':<10}{'ok':>7}{'open':>7}{'wrong':>7}{'refused':>9}   advice: none, mends, leaves, worsens"]
+    head = f"{'truth':<10}{'ok':>7}{'open':>7}{'wrong':>7}{'refused':>9}"
+    lines = [f"{head}   advice: none, mends, either, leaves, worsens"]
     for kind in ("harmless", "evident", "hidden", "between"):
         said = [counts[kind, verdict] for verdict in ("ok", "unknown", "wrong", "refused")]
-        given = [advice[kind, word] for word in ("none", "mends", "leaves", "worsens")]
+        given = [advice[kind, word] for word in ("none", "mends", "either", "leaves", "worsens")]
         lines.append(f"{kind:<10}{said[0]:>7}{said[1]:>7}{said[2]:>7}{said[3]:>9}   {given}")
     lines.append(f"cases {len(outcomes)}")
     lines.append(f"false ok {sum(outcome.false_ok for outcome in outcomes)}")
     lines.append(f"false accusations {sum(outcome.false_accusation for outcome in outcomes)}")
     lines.append(f"bad advice {sum(outcome.advice in ('leaves', 'worsens') for outcome in outcomes)}")
-    silent = sum(o.kind == "evident" and o.mendable and o.advice != "mends" for o in outcomes)
+    silent = sum(o.kind == "evident" and o.mendable and o.advice not in ("mends", "either") for o in outcomes)
     lines.append(f"evident, one option would mend it, and it is not named {silent}")
     return "\n".join(lines)

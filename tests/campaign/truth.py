@@ -204,7 +204,10 @@ def mends(wire, said, clean, base, suits, change, before):
     What the change has derived is compared with the same derived from what the source should say.
     """
     derived = {name: value for name, value in change.items() if name == SOURCE or value == "derived"}
-    after = harm(read_with(wire, said, {**base, **change}), read_with(wire, clean, {**suits, **derived}))
+    reading = read_with(wire, said, {**base, **change})
+    if not len(reading.motion):
+        return np.inf, np.inf
+    after = harm(reading, read_with(wire, clean, {**suits, **derived}))
     left = max((after.get(name, 0.0) for name, size in before.items() if size > 1.0), default=0.0)
     added = max((after.get(name, 0.0) - before[name] for name in before), default=0.0)
     return left, added

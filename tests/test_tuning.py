@@ -144,6 +144,53 @@ def test_roll_and_yaw_go_across_the_line_of_half_a_turn_while_they_are_joined(fi
     assert (np.abs(sent) <= np.pi).all()
 
 
+def test_headings_on_either_side_of_the_line_of_half_a_turn_are_joined_across_it():
+    # The washout has turned to about -1 rad, the car is at 3: across the line that is 2.28 rad, the other way 4.
+    stepper = motioncue.bind(
+        motioncue.load_profile("ccd-dk-washout", FREE, "cueing.yaw.gain=1", "cueing.yaw.cutoff_hz=0.001")
+    )
+    motion = np.zeros(1000, MOTION_DTYPE)
+    motion["yaw"], motion["yaw_rate"][:333] = 3.0, -1.0
+    before = steps(stepper, motion[:400])["yaw"]
+    assert before[-1] == pytest.approx(-1.0, abs=0.02)
+    stepper.retune("cueing.algorithm=direct")
+    sent = np.concatenate([before[-1:], steps(stepper, motion[400:])["yaw"]])
+    assert np.abs(short(np.diff(sent))).sum() == pytest.approx(2 * np.pi - 3.0 + before[-1], abs=0.03)
+    assert sent[-1] == 3.0
+
+
+def test_another_fade_on_the_way_of_a_join_goes_on_at_the_same_slope():
+    motion = np.zeros(400, MOTION_DTYPE)
+    motion["surge"] = 2.0
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk", FREE))
+    steps(stepper, motion[:50])
+    stepper.retune(["cueing.algorithm=classical", "cueing.preset=simona"])
+    sent = [steps(stepper, motion[:170])]
+    stepper.retune(["supervisor.fade_s=5", "cueing.surge.gain=0.61"])
+    sent.append(steps(stepper, motion))
+    surge = np.concatenate(sent)["surge"]
+    # Half-way down from 2 the slope is 15/8 of a pace times what is joined; a corner would be as large in one tick.
+    assert np.abs(np.diff(surge)).max() > 1.2 * PACE
+    assert np.abs(np.diff(surge[5:], 2)).max() <= 12 * PACE**2 * 2.0
+
+
+def test_an_algorithm_that_has_been_in_use_before_starts_from_rest(drive):
+    def settings(*overrides):
+        profile = motioncue.load_profile("ccd-dk-washout", FREE, *overrides)
+        return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030, profile=profile)
+
+    first = settings()
+    stepper = motioncue.kernels.stepper.Stepper(first, tune=lambda change, post: post(change))
+    steps(stepper, drive[:500])
+    stepper.retune(settings("cueing.algorithm=direct"))
+    steps(stepper, drive[500:1000])
+    stepper.retune(Settings(first.algorithm, period_ns=3_000_030))
+    sent = steps(stepper, drive[1000:2000])
+    expected = motioncue.cue(first.profile, drive[1000:2000])
+    for name in JOINED:
+        assert sent[name][350:].tobytes() == expected[name][350:].tobytes()
+
+
 def test_a_change_on_the_way_of_another_goes_on_from_where_that_is(drive):
     stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout", FREE))
     sent = [steps(stepper, drive[:1500])]
@@ -230,14 +277,18 @@ def test_an_algorithm_designed_anew_from_the_same_settings_keeps_the_bits(drive,
 
 
 def test_the_same_settings_on_the_way_of_a_join_leave_it_as_it_is(drive):
+    def designed(preset):
+        profile = motioncue.load_profile("ccd-dk-washout", FREE, f"cueing.preset={preset}")
+        return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030)
+
     sent = []
     for again in (False, True):
-        stepper = motioncue.bind("ccd-dk-washout")
+        stepper = motioncue.kernels.stepper.Stepper(designed("simona"), tune=lambda change, post: post(change))
         steps(stepper, drive[:1500])
-        stepper.retune("cueing.preset=utias")
+        stepper.retune(designed("utias"))
         out = [steps(stepper, drive[1500:1600])]
         if again:
-            stepper.retune("cueing.preset=utias")
+            stepper.retune(designed("utias"))
         out.append(steps(stepper, drive[1600:2500]))
         sent.append(np.concatenate(out).tobytes())
     assert sent[0] == sent[1]

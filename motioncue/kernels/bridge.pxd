@@ -104,6 +104,7 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
 cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil
 cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil
 cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil
+cdef void bridge_change(BridgeState* b, int kind) noexcept nogil
 cdef double latency_s(BridgeState* b)
 
 

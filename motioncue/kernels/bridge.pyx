@@ -489,6 +489,34 @@ cdef bint says_more(const Motion* last, const Motion* frame) noexcept nogil:
     return not frame.speed > 1.0 or memcmp(last, frame, SAID * sizeof(double)) != 0
 
 
+cdef void bridge_change(BridgeState* b, int kind) noexcept nogil:
+    """Become another kind between two ticks: from the newest frame on, with nothing learned, joined like a gap.
+
+    While the output does not move, the tick that moves it again begins the join.
+    """
+    cdef Turning* a = &b.turning
+    cdef double before[LINES + 3]
+    cdef int i
+    if kind == b.kind or b.frames == 0:
+        b.kind = kind
+        return
+    if b.kind == BRIDGE_HOLD and b.pace == 0.0:
+        from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
+    velocities(b, b.tick, before)
+    b.kind = kind
+    b.frames = 1
+    memset(b.forecasts, 0, sizeof(b.forecasts))
+    memset(a.turns, 0, sizeof(a.turns))
+    a.missed = 0.0
+    for i in range(LINES):
+        b.lines[i].slope = b.lines[i].curve = b.lines[i].offset = 0.0
+        b.forecasts[i].x = b.lines[i].x
+    for i in range(3):
+        a.rate[i] = a.slope[i] = a.curve[i] = a.offset[i] = 0.0
+    if b.moving:
+        leave(b, before, 0.0)
+
+
 cdef double latency_s(BridgeState* b):
     """Return how old what the ticks showed was, on average [s]."""
     cdef int64_t ticks = mc_load(&b.ticks)

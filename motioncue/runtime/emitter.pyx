@@ -7,7 +7,7 @@ from libc.string cimport memcpy, memset
 
 from motioncue.kernels.actuation cimport Chain, OutputChain, actuate, chain_at_rest
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.bridge cimport BridgeState, bridge_design, bridge_step, latency_s
+from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
 from motioncue.kernels.histogram cimport Histogram, quantile, record
@@ -251,6 +251,7 @@ cdef class Emitter:
     cdef void adopt_new(self) noexcept nogil:
         """Use settings that have come into force since the last tick, and say so."""
         cdef Step step
+        bridge_change(&self._bridge, self._cued.now.bridge)
         self.adopt()
         step.before = self._supervisor.state
         step.reason = RETUNED

@@ -12,7 +12,7 @@ from motioncue import cueing
 from motioncue.kernels.stepper import Stepper
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.profile import Output
+from motioncue.profile import Output, profile_text
 from motioncue.protocols.dk import MOTION
 from motioncue.recording.read import read_packages, sample_recording
 
@@ -36,8 +36,12 @@ def calls(stepper, n):
     return run
 
 
-def test_steps_give_the_floors_numbers(rig, loops, bound):
-    # The profile's limits, which the floor lacks, are beyond anything in the drive.
+def test_steps_give_the_floors_numbers(rig, loops, tmp_path):
+    # The floor has no limits.
+    path = tmp_path / "free.toml"
+    path.write_text(profile_text(PROFILE).partition("[limits]")[0], encoding="utf-8")
+    path.write_text('limits = "none"\n' + path.read_text(encoding="utf-8"), encoding="utf-8")
+    bound = motioncue.bind(path, rig.motion[:1].copy())
     expected, found = np.zeros_like(rig.cue), np.zeros_like(rig.cue)
     rig.floor.washout(rig.motion, expected)
     for i in range(rig.n):
@@ -48,7 +52,7 @@ def test_steps_give_the_floors_numbers(rig, loops, bound):
     motion, last = rig.motion[:1].copy(), np.zeros((2, 1), CUE_DTYPE)
     rig.floor.reset()
     rig.floor.washout_repeat(motion, last[0], 100)
-    loops.Embedded(motioncue._capi, PROFILE.encode()).repeat(motion, last[1], 100)
+    loops.Embedded(motioncue._capi, str(path).encode()).repeat(motion, last[1], 100)
     assert_same(last[1], last[0])
 
 
@@ -127,16 +131,21 @@ def test_step_through_the_table_against_c(versus, rig, loops):
 # --- bytes in, bytes out --------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def relay():
-    """The same from a simulator's package to a platform's packet; its simulator has begun."""
-    profile = motioncue.load_profile(PROFILE, f"source.head_m={list(HEAD_M)}")
+def made(*overrides):
+    """Return the same from a simulator's package to a platform's packet; its simulator has begun."""
+    profile = motioncue.load_profile(PROFILE, f"source.head_m={list(HEAD_M)}", *overrides)
     assert isinstance(profile.output, Output)
     alone = msgspec.structs.replace(profile.output, gauges=None)  # the floor makes one packet too
     relay = motioncue.relay(msgspec.structs.replace(profile, output=alone))
     relay.step(read_packages(sample_recording())[0])
     assert relay.reply
     return relay
+
+
+@pytest.fixture
+def relay():
+    """One with the profile's limits."""
+    return made()
 
 
 @pytest.fixture
@@ -151,7 +160,8 @@ def floor(rig):
     return run
 
 
-def test_relay_gives_the_floors_packets(rig, relay, floor):
+def test_relay_gives_the_floors_packets(rig, floor):
+    relay = made("limits=none")  # as the floor
     floor()
     found = np.zeros_like(rig.packets)
     for i, frame in enumerate(rig.frames):

@@ -15,8 +15,8 @@ from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE
 from motioncue.protocols.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.recording.replay import replay
 from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.replay import replay
 
 
 @pytest.fixture

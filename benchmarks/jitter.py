@@ -17,8 +17,8 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -33,6 +33,9 @@ from motioncue.bench.latency import bare_receiver, engine, port_of, running
 from motioncue.bench.load import burning
 from motioncue.bench.pacing import Loop, emitter, figures, run_block
 from motioncue.kernels.clock import MonotonicClock, prepare_thread, processors_awake
+from motioncue.kernels.tuning import Settings
+from motioncue.runtime.emitter import Emitter
+from motioncue.runtime.tuning import Tuner
 
 PROFILE = load_profile("ccd-dk-washout")
 SPINNING = load_profile("ccd-dk-washout", "output.spin_us=200")
@@ -211,6 +214,45 @@ def kept_awake(sizes: Sizes) -> Found:
     )
 
 
+@contextmanager
+def retuning(loop: Emitter, done: list[float] | None = None) -> Iterator[None]:
+    """Change a gain of a running emitter a thousand times a second, through the door that everybody takes."""
+    tuner, ended, period_ns = Tuner(PROFILE), threading.Event(), round(1e9 / PROFILE.rate_hz)
+
+    def post(settings: Settings) -> None:
+        loop.retune(Settings(settings.algorithm, settings.limits, period_ns=period_ns, hold_s=1e6))
+
+    def change() -> None:
+        began, count = time.monotonic(), 0
+        while not ended.is_set():
+            tuner(f"cueing.surge.gain={0.3 + 0.01 * (count % 30):.2f}", post)
+            count += 1
+            time.sleep(max(0.0, began + count * 1e-3 - time.monotonic()))
+        if done is not None:
+            done.append(count / (time.monotonic() - began))
+
+    with running(change, ended.set):
+        yield
+
+
+def while_retuned(sizes: Sizes) -> Found:
+    """Compare the emitter while its settings change a thousand times a second with one whose do not."""
+    done: list[float] = []
+    rows, shown = compare(
+        *(
+            "emitter retuned a thousand times a second, 333.33 Hz",
+            "the emitter without, a thread busy in Python beside",
+        ),
+        *(Side(emitter(PROFILE, partial(retuning, done=done))), Side(emitter(PROFILE), partial(burning, 0))),
+        UNLOADED,
+        rate_hz=333.33,
+        sizes=sizes,
+        quiet=not granted(),
+    )
+    shown["changes a second"] = float(np.median(done)), 0.0
+    return rows, shown
+
+
 def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
     """Run the emitter for a while, with a loop that receives; return facts about its packets and its thread."""
     period_ns = round(1e9 / 333.33)
@@ -272,6 +314,7 @@ RUNS: Mapping[str, Callable[[Sizes], Sequence[dict[str, Any]] | Found]] = {
     },
     "spin": with_spin,
     "awake": kept_awake,
+    "retuned": while_retuned,
     "long": in_the_long_run,
     "arrival-idle": partial(arrival, "idle"),
     "arrival-busy": partial(arrival, "busy"),

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
     from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.profile import Profile
+    from motioncue.recording.load import read
     from motioncue.runtime.assembly import cue, load_profile
     from motioncue.runtime.embedding import bind, relay
     from motioncue.runtime.engine import Engine
@@ -33,6 +34,7 @@ __all__ = [
     "cue",
     "get_include",
     "load_profile",
+    "read",
     "relay",
 ]
 
@@ -59,6 +61,7 @@ _LATER = {
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.assembly",
     "load_profile": "motioncue.runtime.assembly",
+    "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",
 }
 

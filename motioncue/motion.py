@@ -87,6 +87,9 @@ TICK_DTYPE = np.dtype(
         ("deadline", "i8"),  # [ns], monotonic clock
         ("lateness", "i8"),  # [ns] from the deadline to just before the packet is sent
         ("state", "i8"),  # of the supervisor (motioncue.kernels.supervisor.State)
+        ("frames", "i8"),  # that the source had given when the tick read the newest: what a replay feeds before it
+        ("operation", "i8"),  # what the operator wants: 0 engage, 1 hold, 2 park, 3 the end; 8 more if engaged just now
+        ("settings", "i8"),  # number of the newest ones taken: 0 at the beginning, then that of a change
         ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # what the tick made of the frames until then; times are those of the newest
         ("cue", CUE_DTYPE),  # what the tick sent

@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,6 +26,7 @@ __all__ = [
     "Limits",
     "Output",
     "Profile",
+    "Record",
     "Source",
     "Supervisor",
     "Watch",
@@ -95,6 +97,21 @@ class Supervisor(Table, frozen=True, kw_only=True):
     """How long the way to neutral takes after that, and the way back [s]."""
 
 
+class Record(Table, frozen=True, kw_only=True):
+    """What is kept of a run."""
+
+    file: str
+    """Where: an MCAP file; a number is added to the name of one that exists."""
+    force: bool = False
+    """Replace a file that exists."""
+    last_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] | None = None
+    """Keep only so much, in memory [s]; it is written at a fault, when the operator asks, and at the end."""
+    roll_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file after so long [s]."""
+    roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file when one has grown so large [MB]."""
+
+
 class Watch(Table, frozen=True, kw_only=True):
     """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
@@ -108,6 +125,14 @@ class Watch(Table, frozen=True, kw_only=True):
     """How unevenly frames may arrive [s]."""
     frame_jump_s: Positive = 2.0
     """Largest change of the simulator's frame time [s]."""
+    max_acceleration_step_m_s2: Positive = 15.0
+    """Largest change of acceleration between frames that is followed before the velocity shows it [m/s^2]."""
+    max_rate_step_deg_s: Positive = 172.0
+    """Largest change of angular rate between frames that is followed before the attitude shows it [deg/s]."""
+    velocity_error_m_s: Positive = 1.0
+    """How far acceleration and the change of velocity may be apart over a second, beside 35 % of them [m/s]."""
+    attitude_error_deg: Positive = 5.7
+    """How far angular rates and the turning of the attitude may be apart over a second, beside 35 % of them [deg]."""
 
 
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
@@ -213,6 +238,7 @@ class Profile(Table, frozen=True, kw_only=True):
     supervisor: Supervisor = Supervisor()
     limits: Limits | Free = Limits()
     """Bounds of what is sent; `"none"` bounds nothing."""
+    record: Record | None = None
     description: str = ""
     name: str = ""
 
@@ -241,8 +267,15 @@ class Profile(Table, frozen=True, kw_only=True):
             if table != "none"
         }
 
+    @property
+    def free(self) -> list[str]:
+        """Channels that move the platform and are not bounded."""
+        bounds = self.bounds()
+        return [name for name in Limits.__struct_fields__ if name not in bounds]
+
 
 LARGEST = 1_000_000  # characters of a profile
+DOTS = 32  # in a line of one
 
 MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
     f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
@@ -302,6 +335,7 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         allowed.  Whether systems and endpoints exist is checked when the profile is put to use.
     """
     try:
+        _refuse_long_keys(text, name)
         tables = tomllib.loads(text)
     except ValueError as error:  # a number of too many digits is one too
         raise ConfigError(f"{name}: not TOML: {error}") from error
@@ -329,14 +363,14 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
         As `parse_profile` does.
     """
     tables = _tables(profile)
-    given = _flat(overrides) if isinstance(overrides, Mapping) else map(_parsed, overrides)
+    given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
     for key, value in given:
         _put(tables, key, value)
     return _profile(tables, profile.name)
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two profiles differ, each with its two values; None where a profile lacks the key.
+    """Return the keys in which two profiles differ, each with both values; None for a missing one.
 
     Parameters
     ----------
@@ -351,13 +385,13 @@ def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _flat(tables: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every value of tables within tables, also within lists of tables, with its dotted key."""
+def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield every value of tables within tables with its dotted key; `lists` of tables are taken apart too, or not."""
     for key, value in tables.items():
         here = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping) and value:
-            yield from _flat(value, here)
-        elif isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+        if isinstance(value, Mapping):
+            yield from _flat(value, here, lists=lists)
+        elif lists and isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
             for index, item in enumerate(value):
                 yield from _flat(item, f"{here}[{index}]")
         else:
@@ -375,15 +409,20 @@ def _tables(profile: Profile) -> dict[str, Any]:
 def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a table says beyond what a preset fills in, and beyond its defaults where the preset is silent."""
     tag = table.__struct_config__.tag_field
-    defaults = {field.name: field.default for field in msgspec.structs.fields(table)}
     out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
-    for name, default in defaults.items():
+    for name, default in _defaults(type(table)).items():
         value = getattr(table, name)
         if isinstance(value, msgspec.Struct):
             out[name] = _stripped(value, filled.get(name, {}))
         elif value != filled.get(name, default):
             out[name] = value
     return out
+
+
+@cache
+def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the default of each of a table's keys."""
+    return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
 def _profile(tables: dict[str, Any], name: str) -> Profile:
@@ -404,6 +443,15 @@ def _profile(tables: dict[str, Any], name: str) -> Profile:
     return profile
 
 
+def _refuse_long_keys(text: str, name: str) -> None:
+    """Refuse keys of very many parts, on which the TOML reader spends the square of their number."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
+            raise ConfigError(
+                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}, no key has more"
+            )
+
+
 def _parsed(override: str) -> tuple[str, Any]:
     """Return the dotted key and the value of ``KEY=VALUE``."""
     key, equals, text = override.partition("=")
@@ -413,6 +461,7 @@ def _parsed(override: str) -> tuple[str, Any]:
         override.encode()
     except UnicodeEncodeError as error:
         raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
+    _refuse_long_keys(override, "--set")
     try:
         return key.strip(), tomllib.loads(f"value = {text}")["value"]
     except ValueError:

@@ -32,7 +32,7 @@ import motioncue
 from motioncue.analysis import frequency_response, plots, transfer_function
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_motion, read_packages, sample_recording
-from motioncue.recording.replay import replay
+from motioncue.runtime.replay import replay
 
 plt.rcParams["figure.dpi"] = 60
 

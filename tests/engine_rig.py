@@ -36,7 +36,7 @@ class Rig:
         self.url = stream_url(scheme, folder)
         self.motion, self.gauges = Sink(), Sink()
 
-    def engine(self, name="ccd-dk", trace=20_000, *, bridge="predict", hold_s=5.0, fade_s=0.1):
+    def engine(self, name="ccd-dk", trace=20_000, *, bridge="predict", hold_s=5.0, fade_s=0.1, record=None):
         # A busy machine may pause a simulator: that is not what is tested, unless a test says so.
         profile = motioncue.load_profile(
             name,
@@ -48,7 +48,7 @@ class Rig:
             f"output.motion={self.motion.url}",
             f"output.gauges={self.gauges.url}",
         )
-        return motioncue.Engine(profile, trace=trace)
+        return motioncue.Engine(profile, trace=trace, record=record)
 
     def __enter__(self):
         self.motion.__enter__()

@@ -173,9 +173,9 @@ def test_messages_laid_one_after_the_other_are_split():
     states = [state(id=number, rpm=900.0) for number in range(70)]
     controls = [CONTROL.encode({"id": number}) for number in range(1, 140)]
     for packages in (states, controls, states[:1], []):
-        assert framed(b"".join(packages)) == packages
+        assert list(framed(b"".join(packages))) == packages
     for data in (states[0][:-1], b"x", states[0] + controls[0]):
-        assert framed(data) == [data]
+        assert list(framed(data)) == [data]
 
 
 # Answers.

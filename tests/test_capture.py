@@ -1,15 +1,22 @@
 """Captures made packet by packet, as their formats' documents say, give the datagrams that were put into them."""
 
 import contextlib
+import json
+import re
 import struct
 
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue.cli.check import command as check_command
 from motioncue.errors import PacketError
-from motioncue.recording.capture import datagrams, is_capture
-from motioncue.recording.read import read_recording
+from motioncue.protocols import beamng_simulink
+from motioncue.recording import capture, read
+from motioncue.recording.capture import captured, is_capture
+from motioncue.recording.read import parse_recording, read_recording
+from motioncue.virtual.beamng_simulink import driven as simulink_drive
 
 ETHERNET, RAW, COOKED, NULL = 1, 101, 113, 0
 
@@ -70,7 +77,7 @@ def test_every_kind_of_capture_gives_its_datagrams(kind, layer, make):
     frames = [(time, link(kind, layer(udp(payload, 4000 + n)))) for n, (time, payload) in enumerate(sent)]
     data = make(frames, kind)
     assert is_capture(data)
-    found = datagrams(data)
+    found = captured(data).datagrams
     assert [datagram.payload for datagram in found] == [payload for _, payload in sent]
     assert [datagram.port for datagram in found] == [4000, 4001, 4002, 4003, 4004]
     times = [datagram.time - found[0].time for datagram in found]
@@ -83,50 +90,176 @@ def test_fragments_are_joined_in_any_order(order):
     parts = [ip(whole[:1480], 0, more=True, number=9), ip(whole[1480:], 1480, number=9)]
     other = ip(udp(b"between"))
     frames = [(1, parts[order[0]]), (2, other), (3, parts[order[1]])]
-    assert [datagram.payload for datagram in datagrams(pcap(frames))] == [b"between", whole[8:]]
+    assert [datagram.payload for datagram in captured(pcap(frames)).datagrams] == [b"between", whole[8:]]
 
 
 def test_what_is_not_udp_is_left_out():
     frames = [(1, ip(bytes(20), protocol=6)), (2, b"\x45"), (3, b""), (4, ip(udp(b"own"))), (5, ip(udp(b"cut")[:-1]))]
-    assert [datagram.payload for datagram in datagrams(pcap(frames))] == [b"own"]
+    assert [datagram.payload for datagram in captured(pcap(frames)).datagrams] == [b"own"]
 
 
 @pytest.mark.parametrize("size", [4, 20, 23])
 def test_a_capture_cut_short_is_refused(size):
     with pytest.raises(PacketError, match="capture"):
-        datagrams(pcap([(1, ip(udp(b"x")))])[:size])
+        captured(pcap([(1, ip(udp(b"x")))])[:size])
 
 
 @pytest.mark.parametrize("make", [pcap, pcapng])
 def test_a_capture_cut_short_anywhere_in_its_last_frame_is_refused(make):
     frames = [(n, ip(udp(b"four"))) for n in range(3)]
     first, whole = len(make(frames[:2])), make(frames)
-    assert len(datagrams(whole[:first])) == 2
+    assert len(captured(whole[:first]).datagrams) == 2
     for size in range(first + 1, len(whole)):
         with pytest.raises(PacketError, match="capture"):
-            datagrams(whole[:size])
+            captured(whole[:size])
 
 
 def test_a_capture_of_another_network_is_refused():
     with pytest.raises(PacketError, match="link type 105"):
-        datagrams(pcap([(1, b"wireless")], 105))
+        captured(pcap([(1, b"wireless")], 105))
 
 
 @given(st.binary(max_size=80), st.sampled_from([pcap([]), pcapng([])]))
 def test_no_bytes_behind_a_header_do_more_than_be_refused(data, head):
     with contextlib.suppress(PacketError):
-        datagrams(head + data)
+        captured(head + data)
 
 
 def test_a_recording_is_what_of_a_capture_belongs_to_the_system(tmp_path):
     motion = b"BNG1" + bytes(84)
-    frames = [(n * 10**9, ip(udp(payload))) for n, payload in enumerate((b"nothing", motion, bytes(7), motion))]
+    sent = [(b"nothing", 53), (motion, 4444), (bytes(7), 4444), (motion, 4445)]
+    frames = [(n * 10**9, ip(udp(payload, port))) for n, (payload, port) in enumerate(sent)]
     path = tmp_path / "drive.pcap"
     path.write_bytes(pcap(frames))
     recording = read_recording(path, "dk")
     assert recording.packages == [motion, motion]
     assert recording.times == pytest.approx([0.0, 2.0])
-    assert recording.others == 2
+    assert (recording.others, recording.rejected) == (1, {"type": 1})
     path.write_bytes(pcap(frames[:1]))
     with pytest.raises(PacketError, match="1 datagrams of other kinds"):
         read_recording(path, "dk")
+
+
+# What is not whole, and what is none.
+
+
+def fragments(payload, number, size=8):
+    """Return a datagram's fragments of `size` bytes each."""
+    whole = udp(payload)
+    return [
+        ip(whole[start : start + size], start, more=start + size < len(whole), number=number)
+        for start in range(0, len(whole), size)
+    ]
+
+
+def capture_of(*packets):
+    return pcap([(number, packet) for number, packet in enumerate(packets)])
+
+
+def test_many_fragments_are_put_together_once(monkeypatch):
+    """Not once for each: eight thousand fragments of eight bytes make the largest datagram that there can be."""
+    joined = []
+    whole = capture._Packet.whole
+    monkeypatch.setattr(capture._Packet, "whole", lambda packet: joined.append(len(packet.parts)) or whole(packet))
+    payloads = [bytes([number]) * 65000 for number in range(3)]
+    parts = [part for number, payload in enumerate(payloads) for part in fragments(payload, number)]
+    found = captured(capture_of(*parts))
+    assert [datagram.payload for datagram in found.datagrams] == payloads
+    assert joined == [65008 // 8] * 3
+    # Those without an end are never put together, and are not kept for ever.
+    endless = [ip(bytes(8), 8 * (number % 8000), more=True, number=number // 8000) for number in range(16000)]
+    assert captured(capture_of(*endless)).datagrams == []
+    assert len(joined) == 3
+
+
+def test_fragments_that_overlap_or_are_missing_are_counted():
+    first, second, third = fragments(bytes(14), 1)  # 22 bytes with the header: the last one has 6
+    overlapping = ip(bytes(16), 8, number=1)
+    for parts, count in (
+        ([first], 1), ([second, third], 1), ([first, third], 1), ([first, second, third], 0),
+        ([first, first, third, second], 0), ([first, second, overlapping], 0), ([second, overlapping, first], 0),
+        ([third, ip(bytes(16), 0, more=True, number=1), ip(bytes(8), 8, more=True, number=1)], 1),
+    ):  # fmt: skip
+        found = captured(capture_of(*parts))
+        assert (len(found.datagrams) == 0) == (count > 0)
+        assert [lacks.reason for lacks in found.incomplete] == ["fragments_missing"] * count
+    assert captured(capture_of(first)).incomplete[0].port == 4444
+    assert captured(capture_of(second)).incomplete[0].port is None
+
+
+def state(size=888, port=4444):
+    """Return a message of BeamNG's Simulink coupling, or a part of it."""
+    return ip(udp(struct.pack("<111d", *[0.0] * 111)[:size].ljust(size, b"\0"), port))
+
+
+def test_what_is_refused_of_a_capture_is_counted_as_an_engine_would():
+    whole, short, cut = state(), state(600), state()[:-100]
+    elsewhere = ip(udp(b"something", 53))
+    lone = fragments(bytes(888), 7, 400)[0]
+    packets = [whole] * 185 + [short] * 21 + [cut] * 2 + [elsewhere] * 4 + [lone, fragments(bytes(30), 8, 8)[1]]
+    found = parse_recording(capture_of(*packets), "it", "beamng-simulink")
+    assert len(found.packages) == 185
+    live = beamng_simulink.session(beamng_simulink.Options())
+    for _ in range(21):
+        live.feed(bytes(600), 1)
+    assert found.rejected == {**live.rejected, "cut_in_capture": 2, "fragments_missing": 1}
+    assert found.others == 4
+
+
+def test_a_check_of_a_capture_counts_what_was_refused(tmp_path):
+    driven = [ip(udp(package.package)) for package in simulink_drive("tour", 60.0, 3.0)]
+    path = tmp_path / "drive.pcap"
+    times = [10**9 + 16_666_667 * number for number in range(len(driven))]
+    path.write_bytes(
+        pcap([(time, state(600) if number % 9 == 4 else driven[number]) for number, time in enumerate(times)])
+    )
+    result = CliRunner().invoke(check_command, [str(path), "--json"])
+    timing = json.loads(result.output.splitlines()[-1])["timing"]
+    truncated = len(range(4, len(driven), 9))
+    assert truncated > 10
+    assert timing["rejected"] == {"type": truncated}
+    assert timing["frames"] == len(driven) - truncated
+    assert re.search(rf"rejected +{truncated} type\n", result.output)
+
+
+@pytest.mark.parametrize(
+    ("packets", "found"),
+    [
+        ([fragments(bytes(888), 7, 400)[0]], "1 fragments missing"),
+        ([state()[:-100]] * 2, "2 cut in capture"),
+        (
+            [state(600)] * 3,
+            r"3 datagrams of other kinds \(of the first, beamng-simulink: found 600 bytes",
+        ),
+        ([], "no datagram"),
+    ],
+)
+def test_a_capture_without_a_package_says_what_there_is_instead(packets, found):
+    with pytest.raises(PacketError, match=f"it: found {found}.* allowed is at least one package of beamng-simulink"):
+        parse_recording(capture_of(*packets), "it", "beamng-simulink")
+
+
+# Files without measure.
+
+SMALLEST = {
+    "city-car-driving": b"\3\0\1",
+    "vehicle-physics-pro": b"MCVP\1\0\x08\0",
+    "morai": b"#a$" + bytes(4 + 12 + 2),
+    "beamng": b"BNG1" + bytes(84),
+    "beamng-simulink": bytes(512),
+}
+
+
+@pytest.mark.parametrize("system", SMALLEST)
+def test_more_packages_than_any_drive_has_are_refused_before_they_are_all_there(system, monkeypatch):
+    monkeypatch.setattr(read, "MOST", 1000)
+    assert len(parse_recording(SMALLEST[system] * 1000, "it", system).packages) == 1000
+    with pytest.raises(PacketError, match=f"it: found more than 1000 packages of {system}, allowed is up to that"):
+        parse_recording(SMALLEST[system] * 100_000, "it", system)
+
+
+def test_more_datagrams_than_any_drive_has_are_refused(monkeypatch):
+    monkeypatch.setattr(capture, "MOST", 10)
+    assert len(captured(capture_of(*[state()] * 10)).datagrams) == 10
+    with pytest.raises(PacketError, match="more than 10 datagrams"):
+        captured(capture_of(*[state()] * 11))

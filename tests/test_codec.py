@@ -252,9 +252,14 @@ def test_city_car_driving_refuses_every_other_type_and_size_field(name):
                     ccd.identify(data[:position] + bytes([value]) + data[position + 1 :])
 
 
-def test_a_swapped_size_field_is_called_big_endian():
-    with pytest.raises(PacketError, match="big-endian"):
-        ccd.identify(bytes([0, 107, 2]) + bytes(104))
+@pytest.mark.parametrize("name", SIMULATOR)
+def test_city_car_driving_names_big_endian_packages_too(name):
+    little, _, data = samples(name)
+    form = LAYOUTS[name][1]
+    swapped = struct.pack(">" + form.removeprefix("<"), *struct.unpack(form, data))
+    packet = ccd.identify(swapped)
+    assert packet.name == little.name
+    assert packet.decode(swapped) == little.decode(data)
 
 
 @pytest.mark.parametrize("size", DK_FORMS)

@@ -8,7 +8,7 @@ from motioncue import cueing
 from motioncue.errors import ConfigError
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.recording.read import at_ticks, read_motion, sample_recording
-from motioncue.recording.replay import replay
+from motioncue.runtime.replay import replay
 
 PROFILES = {
     "direct": ("ccd-dk",),

@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 import tomllib
-from helpers import BASE
+from helpers import BASE, eventually, stream_url
 from limits_rig import (
     PERIOD,
     PROFILES,
@@ -23,6 +23,7 @@ from limits_rig import (
 from trouble_helpers import MOVERS, broken
 
 import motioncue
+from motioncue.cli.summary import engine_rows
 from motioncue.errors import ConfigError
 from motioncue.profile import Limits, builtin_profiles, parse_profile, profile_text
 
@@ -122,6 +123,34 @@ def test_statistics_say_what_is_bounded():
     pipeline = played(profile, [])
     assert pipeline.stats()["limits"] == profile.bounds()
     assert list(pipeline.stats()["limited"]) == [name for name in MOVERS if name != "yaw"]
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        ((), None),
+        (("limits=none",), 'limits = "none": nothing bounds what the platform is asked to do'),
+        (("limits.yaw=none", "limits.yaw_rate=none"), "limits: yaw, yaw rate: not bounded"),
+    ],
+)
+def test_a_run_says_what_is_not_bounded(tmp_path, caplog, overrides, said):
+    profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}", *overrides)
+    with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
+        pass
+    lines = [record.getMessage() for record in caplog.records if "limits" in record.getMessage()]
+    assert lines == ([] if said is None else [said])
+    limited = dict(engine_rows({"duration_s": 1.0, **engine.stats()}))["limited"]
+    assert limited == ("nothing is bounded" if profile.limits == "none" else "0")
+
+
+@pytest.mark.rt
+def test_a_run_that_is_freed_says_so_at_once(tmp_path, caplog):
+    profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}")
+    with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
+        engine.retune("limits=none")
+        eventually(lambda: any("nothing bounds" in record.getMessage() for record in caplog.records))
+        assert engine.stats()["limits"] == "none"
 
 
 # ---- honest drives pass ----------------------------------------------------------------------------------------------

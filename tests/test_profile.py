@@ -359,7 +359,7 @@ def test_what_is_not_toml_is_refused_by_the_profiles_name(text):
 
 @pytest.mark.parametrize("text", ["x = " + "[" * 5000, "x" + ".x" * 5000 + " = 1"])
 def test_what_is_nested_without_end_is_refused(text):
-    with pytest.raises(ConfigError, match="nested too deeply"):
+    with pytest.raises(ConfigError, match=r"nested too deeply|no key has as many parts"):
         parse_profile(text)
 
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue import profile
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.profile import parse_profile, profile_text
 from motioncue.runtime.assembly import check, load_profile
@@ -112,3 +113,21 @@ def test_whatever_loads_also_runs(gains, cutoffs, orders, rate_hz):
     motion["surge"] = 3.0
     cue = motioncue.cue(profile, motion)
     assert all(np.isfinite(cue[name]).all() for name in cue.dtype.names)
+
+
+LONG = "a." * 40_000 + "a"
+
+
+@pytest.mark.parametrize("text", [f"{LONG} = 1", f"[{LONG}]", f"x = {{ {LONG} = 1 }}", f"\n\n\t{LONG}=1"])
+def test_a_key_without_measure_is_refused_before_it_is_read(monkeypatch, text):
+    monkeypatch.setattr(profile.tomllib, "loads", pytest.fail)
+    with pytest.raises(ConfigError, match=r"p: line [13]: found 40000 dots, allowed are up to 32"):
+        parse_profile(text, name="p")
+    monkeypatch.undo()
+    for override in (f"source.hold_s={text.strip()}", f"{LONG}=1"):
+        with pytest.raises(ConfigError, match=r"--set: line 1: found .* dots, allowed are up to 32"):
+            parse_profile(BASE, overrides=[override])
+
+
+def test_a_comment_may_have_as_many_dots_as_it_likes():
+    assert parse_profile(f"  # {'.' * 1000}\n{BASE}")

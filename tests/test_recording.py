@@ -14,7 +14,7 @@ from motioncue.kernels.bridge import KINDS
 from motioncue.motion import MOTION_DTYPE
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import at_ticks, read_motion, read_packages
-from motioncue.recording.replay import START_NS, replay
+from motioncue.runtime.replay import START_NS, replay
 
 PERIOD = 3_000_030
 HELD = motioncue.load_profile("ccd-dk", "source.bridge=hold", "limits=none")
@@ -95,7 +95,7 @@ BROKEN = {
     "zeros": (bytes(1000), "found size 0 at offset 0"),
     "text": (b"This is not a recording at all, it is a letter." * 100, "offset 0|refused"),
     "size of 2": (DATA[:39] + b"\x02\x00" + DATA[39:], "found size 2 at offset 39"),
-    "big-endian": (struct.pack(">HB", 39, 1) + DATA[3:39], "found 39 bytes at offset 0, the package has 9984"),
+    "big-endian, cut": (struct.pack(">HB", 39, 1) + DATA[3:20], "found 20 bytes at offset 0, the package has 39"),
 }
 
 

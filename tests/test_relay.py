@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import parse_profile, profile_text
 from motioncue.protocols.dk import GAUGES, MOTION
@@ -190,3 +191,22 @@ def faults():
 
     usage = resource.getrusage(resource.RUSAGE_THREAD)
     return usage.ru_minflt + usage.ru_majflt
+
+
+def test_settings_change_between_packages(relay):
+    other = motioncue.relay("ccd-dk-washout", clock=FakeClock())
+    other.step(INIT_PACKAGE)
+    packets = []
+    for each in (relay, other):
+        for i, package in enumerate(FRAMES[600:900]):
+            if each is relay and i == 100:
+                relay.retune({"cueing.surge.gain": 0.0, "source.head_m": [0.0, 0.0, 0.0]})
+            each.step(package)
+            packets.append(sent(each)[0])
+    surge = np.array([packet["surge"] for packet in packets]).reshape(2, -1)
+    assert surge[0][:103].tolist() == surge[1][:103].tolist()
+    assert np.abs(surge[0][103:] - surge[1][103:]).max() > 0.05
+    assert np.abs(np.diff(surge[0])).max() <= 1.5 * np.abs(np.diff(surge[1])).max()
+    assert relay.profile.cueing.surge.gain == 0.0
+    with pytest.raises(ConfigError, match=r"source\.system"):
+        relay.retune("beamng-dk")

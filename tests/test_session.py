@@ -24,8 +24,11 @@ from hypothesis import strategies as st
 
 from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
+from motioncue.kernels.ring import RecordRing
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
+from motioncue.recording.recorder import sorted_out
+from motioncue.recording.topics import Package
 
 STREAM = b"".join(PACKAGES)
 START = 1_000_000_000
@@ -388,10 +391,14 @@ def test_a_session_refuses_more_than_it_has_room_for(messages, reply):
         Session([message.compiled() for message in messages], BodyStage(), unknown_reply=reply)
 
 
-def test_what_is_kept_is_the_beginning_whole_and_what_found_no_room_is_counted():
-    session = new_session()
-    session.record(2 * 16 + len(INIT_PACKAGE) + len(FRAMES[0]))
-    for package in (INIT_PACKAGE, *FRAMES[:5], INIT_PACKAGE):  # the last one would be smaller than a frame
+def test_what_comes_is_put_into_a_ring_as_it_comes():
+    session, ring = new_session(), RecordRing(1 << 16)
+    session.record(ring)
+    session.begin(5)
+    for package in (INIT_PACKAGE, *FRAMES[:2]):
         session.feed(package, 7)
-    assert session.recorded() == [(7, INIT_PACKAGE), (7, FRAMES[0])]
-    assert session.unrecorded == 5
+    batch = sorted_out(ring.take())
+    assert batch.packages == [Package(7, 0, package) for package in (INIT_PACKAGE, *FRAMES[:2])]
+    assert batch.events[0].what == "connected"
+    assert batch.frames["time"].tolist() == [7, 7]
+    assert batch.frames[-1:].tobytes() == session.frame().tobytes()

@@ -111,7 +111,7 @@ def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
     """A steady ramp from rest gives a (1 - exp(-t / d)), however unevenly frames come."""
     intake = new_intake(rates="derived", acceleration="from_velocity", delay_s=delay_s)
     intake.watch(UNWATCHED)
-    times = np.cumsum(np.random.default_rng(seed).uniform(1, 40, 100).round() * 10**6).astype(np.int64)
+    times = np.cumsum(np.random.default_rng(seed).uniform(8, 40, 100).round() * 10**6).astype(np.int64)
     for now in times:
         t = (now - times[0]) * 1e-9
         row = motion(intake, int(now), angles=(0, 0, 0.7 * t), velocity=(3.0 * t, 0, -1.0 * t))
@@ -138,10 +138,12 @@ def test_a_step_in_speed_is_a_discontinuity_and_no_acceleration():
         row = motion(intake, n * 20_000_000, velocity=(20.0 + n * 0.02, 0, 0))
     assert row["surge"] == pytest.approx(1.0, abs=1e-3)
     row = motion(intake, 400_000_000, velocity=(5.0, 0, 0))
+    assert row["surge"] == pytest.approx(1.0, abs=1e-3)  # it may be a spike
+    row = motion(intake, 420_000_000, velocity=(5.0, 0, 0.001))
     assert intake.discontinuities == {"impossible_acceleration": 1}
     assert row["surge"] == 0.0
-    row = motion(intake, 420_000_000, velocity=(5.0, 0, 0))
-    assert row["surge"] == 0.0
+    row = motion(intake, 440_000_000, velocity=(5.0, 0, 0))
+    assert abs(row["surge"]) < 1e-9
 
 
 def test_repeats_do_not_enter_what_is_derived():

@@ -65,7 +65,14 @@ class Rig:
             takes += vector(name, name)
         messages = Message(AXES, "axes"), Message(LOOSE, "motion", takes)
         self.session = Session([message.compiled() for message in messages], BodyStage())
-        self.session.watch(Watch(max_acceleration_m_s2=math.inf, max_rate_deg_s=math.inf))
+        self.session.watch(
+            Watch(
+                max_acceleration_m_s2=math.inf,
+                max_rate_deg_s=math.inf,
+                max_acceleration_step_m_s2=math.inf,
+                velocity_error_m_s=math.inf,
+            )
+        )
         self.clock = FakeClock(START)
         designed = Settings(design(settings.cueing, 1e9 / PERIOD), period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
         self.emitter = Emitter(self.session, designed, self.clock, trace=20_000)
@@ -104,9 +111,9 @@ class Rig:
         return self
 
     def jump(self):
-        """Let a frame arrive that is somewhere else."""
+        """Let two frames arrive that are somewhere else: one alone would be set aside."""
         self.place += 500.0
-        return self.feed()
+        return self.feed().feed()
 
     def repeat(self, seconds):
         """Run with the same frame again and again."""

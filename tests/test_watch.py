@@ -56,65 +56,66 @@ def turned(frames, angle, axis=2):
 
 
 # ---- each is named ---------------------------------------------------------------------------------------------------
-# What each does to the frames from the 60th of 120 on, and the name, measure and limit it must be reported with.
-# Limits from the settings: dt is a frame, late is dt + 0.1 s; the car goes 20 m/s.
+# What each does to the frames from the 60th on, and the name, measure and limit it must be reported with.
+# Limits from the settings: time is a frame, and the delay that is tolerated at the beginning and leaks away with a time
+# constant of 1 s; the car goes 20 m/s.
 
 DT = 1 / 60
-LATE = DT + 0.1
+TIME = DT + 0.1 / (1 + DT) ** 209  # before the 211th frame; nothing is known at the first
 
 
 def teleport(frames):
     frames["position"][60:, 0] += 30.0
-    return "teleport", math.hypot(30.0, 20 * DT), 0.5 + 20 * LATE + 10 * DT**2
+    return "teleport", math.hypot(30.0, 20 * DT), 0.5 + 20 * (TIME + 0.1) + 10 * TIME**2
 
 
 def respawn(frames):
     frames["position"][60:] = frames["position"][0]
     frames["velocity"][60:] = 0.0
-    return "teleport", 20 * 59 * DT, 0.5 + 20 * LATE + 10 * DT**2
+    return "teleport", 20 * 59 * DT, 0.5 + 20 * (TIME + 0.1) + 10 * TIME**2
 
 
 def reported_acceleration(frames):
-    frames["acceleration"][60] = (0.0, 90.0, 0.0)
+    frames["acceleration"][60:62] = (0.0, 90.0, 0.0)
     return "impossible_acceleration", 90.0, 80.0
 
 
 def stopped_dead(frames):
     frames["velocity"][60:] = 0.0
     frames["position"][60:] = frames["position"][60]
-    return "impossible_acceleration", 20.0, 0.5 + 20 * DT
+    return "impossible_acceleration", 20.0, 0.5 + 20 * TIME
 
 
 def thrown_round(frames):
     frames["velocity"][60:] *= -1.0
     frames["position"][60:] = frames["position"][60]
-    return "impossible_acceleration", 40.0, 0.5 + 20 * DT
+    return "impossible_acceleration", 40.0, 0.5 + 20 * TIME
 
 
 def reported_rate(frames):
-    frames["angular_velocity"][60] = (0.0, 12.0, 0.0)
+    frames["angular_velocity"][60:62] = (0.0, 12.0, 0.0)
     return "impossible_rate", 12.0, math.radians(600)
 
 
 def on_its_side(frames):
     turned(frames[60:], 0.5)
-    return "impossible_rate", 2 * math.sin(0.25), 0.02 + 2 * DT
+    return "impossible_rate", 0.5, 0.02 + 2 * TIME
 
 
 def facing_back(frames):
     turned(frames[60:], math.pi, axis=1)
     frames["velocity"][60:] = frames["velocity"][60]
-    return "impossible_rate", 2.0, 0.02 + 2 * DT
+    return "impossible_rate", math.pi, 0.02 + 2 * TIME
 
 
 def long_frame(frames):
     frames["frame_time"][60:] = 5.0
-    return "frame_time_jump", 5.0 - DT, 2.0
+    return "frame_time_jump", 5.0 - TIME, 2.0
 
 
 def backward_frame(frames):
     frames["frame_time"][60:] = -4.0
-    return "frame_time_jump", 4.0 + DT, 2.0
+    return "frame_time_jump", 4.0, 2.0
 
 
 SUDDEN = [
@@ -140,8 +141,8 @@ def test_the_supervisor_is_told_the_name_the_measure_and_the_limit(event):
     assert move["reason"] == name
     assert move["value"] == pytest.approx(value, rel=1e-4)
     assert move["limit"] == pytest.approx(limit, rel=1e-4)
-    # At the first tick after the frame came.
-    came = START + round((150 + 60) * DT * 1e9)
+    # At the first tick after the second such frame came: one alone is set aside.
+    came = START + round((150 + 61) * DT * 1e9)
     assert came <= move["time"] < came + TICK_NS
 
 
@@ -216,7 +217,7 @@ def test_frames_that_no_car_can_be_in_are_not_engaged_with(field):
     assert set(bench.trace["state"]) == {0}
     assert not bench.trace["cue"]["surge"].any()
     name = {"acceleration": "impossible_acceleration", "angular_velocity": "impossible_rate"}[field]
-    assert bench.session.discontinuities == {name: 120}
+    assert bench.session.discontinuities[name] == 1
 
 
 def test_repeating_an_impossible_frame_does_not_make_it_possible():
@@ -229,11 +230,11 @@ def test_repeating_an_impossible_frame_does_not_make_it_possible():
 
 def test_settings_move_the_thresholds():
     frames = cruise()
-    frames["acceleration"][60] = (0.0, 40.0, 0.0)
-    frames["angular_velocity"][80] = (0.0, 3.0, 0.0)
+    frames["acceleration"][60:62] = (0.0, 14.0, 0.0)
+    frames["angular_velocity"][80:82] = (0.0, 2.9, 0.0)
     times = np.arange(120) * DT
     assert arriving(frames, times).discontinuities == {}
-    assert arriving(frames, times, max_acceleration_m_s2=39.0, max_rate_deg_s=math.degrees(2.9)).discontinuities == {
+    assert arriving(frames, times, max_acceleration_m_s2=13.0, max_rate_deg_s=math.degrees(2.8)).discontinuities == {
         "impossible_acceleration": 1, "impossible_rate": 1,
     }  # fmt: skip
 
@@ -250,7 +251,7 @@ def test_the_profile_sets_the_thresholds(event, override):
     frames = cruise()
     event(frames)
     bench = Bench(override).connect().play(frames, np.arange(120) * DT)
-    assert bench.session.discontinuities == {}
+    assert set(bench.session.discontinuities) <= {"spike"}
 
 
 @settings(deadline=None, max_examples=100)
@@ -260,7 +261,8 @@ def test_a_teleport_is_one_exactly_beyond_what_the_speed_allows(jump, axis, spee
     frames["position"][20:, axis] += jump
     dt = 1 / rate_hz
     moved = np.linalg.norm(np.diff(frames["position"].astype(np.float64), axis=0), axis=1)[19]
-    allowed = 0.5 + speed * (dt + 0.1) + 10 * dt**2
+    time = dt + 0.1 / (1 + dt) ** 19
+    allowed = 0.5 + speed * (time + 0.1) + 10 * time**2
     found = steady(frames, rate_hz).discontinuities
     if moved > allowed * 1.001 + 1e-6:
         assert found == {"teleport": 1}

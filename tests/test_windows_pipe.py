@@ -405,6 +405,36 @@ def test_a_pipe_that_somebody_else_serves_is_refused(served):
 
 @windows
 @pytest.mark.rt
+def test_an_engine_that_comes_back_waits_for_a_simulator_to_close_its_old_end():
+    """The name stays until then; Wine gives it back at once."""
+    session, url = new_session(), f"pipe://motioncue-test-{uuid.uuid4().hex[:8]}"
+    before = Listener(url)
+    client = connect(url)
+    before.close()
+    listener = Listener(url)
+    assert listener.server.held == (not WINE)
+    receiver = StreamReceiver(session, listener.server, FakeClock())
+    thread = threading.Thread(target=receiver.run, daemon=True)
+    thread.start()
+    client.close()
+    clients = []
+
+    def served():
+        with contextlib.suppress(EndpointError):
+            clients.append(connect(url))
+        return clients
+
+    eventually(served)
+    drive(clients[0])
+    clients[0].close()
+    receiver.stop()
+    thread.join(30)
+    assert not thread.is_alive()
+    listener.close()
+
+
+@windows
+@pytest.mark.rt
 def test_a_name_that_is_too_long_is_refused():
     with pytest.raises(EndpointError, match="cannot listen"):
         Listener("pipe://" + "x" * 400)

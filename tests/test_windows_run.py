@@ -1,5 +1,6 @@
 """motioncue on Windows end to end: a simulator that is not Python, the command line, consoles, stand-ins."""
 
+import ctypes
 import json
 import os
 import signal
@@ -13,6 +14,7 @@ import pytest
 from helpers import PACKAGES, WINE, Sink, eventually, free_port, press
 
 from motioncue import Engine, load_profile
+from motioncue.cli.console import event_name
 from motioncue.profile import profile_text
 from motioncue.protocols import dk
 from motioncue.virtual.rig import Rig
@@ -96,7 +98,7 @@ def profile(url, sink):
 
 
 @programs
-@pytest.mark.parametrize("name", ["timer", "datagrams"])
+@pytest.mark.parametrize("name", ["timer", "datagrams", "pipe"])
 def test_calls_to_the_system_are_as_wanted(name):
     with program(name) as process:
         assert printed(process)[0] == "all as wanted\n"
@@ -150,7 +152,8 @@ def test_what_was_asked_for_to_be_on_time_is_reported(url):
     with Sink() as sink, Engine(profile(url, sink)) as engine:
         eventually(lambda: engine.stats()["granted"])
         granted = engine.stats()["granted"]
-    assert set(granted) >= {"high_resolution_timer", "timer_throttling_off", "power_throttling_off", "mmcss"}
+    always = {"high_resolution_timer", "timer_throttling_off", "power_throttling_off", "mmcss", "machine_awake"}
+    assert set(granted) >= always
     assert all(isinstance(value, bool) for value in granted.values())
     assert ("timer_period_1ms" in granted) == (not granted["high_resolution_timer"])
     assert ("time_critical" in granted) == (not granted["mmcss"])
@@ -228,6 +231,67 @@ def test_the_signal_of_ctrl_break_ends_a_run_with_a_fade(url):
         with Started([sys.executable, "-c", RAISE, "run", *to, "--json"]) as running:
             stats = outcome(running)
     assert stats["packets_sent"] > 0
+    assert surges(sink.packets)[-1] == 0.0
+
+
+# What the system does in a process whose console's window closes: it calls every handler, then ends the process.
+CLOSE = """
+import ctypes, signal, sys, threading, time
+from motioncue.cli import main
+
+def close():
+    while signal.getsignal(signal.SIGBREAK) is signal.SIG_DFL:  # until the command has been imported and runs
+        time.sleep(0.05)
+    time.sleep(1.0)
+    ctypes.windll.kernelbase.CtrlRoutine(ctypes.c_void_p(int(sys.argv.pop())))
+    ctypes.windll.kernel32.ExitProcess(99)
+
+threading.Thread(target=close, daemon=True).start()
+main()
+"""
+
+
+@pytest.mark.parametrize("event", [2, 5, 6], ids=["close", "log off", "shut down"])
+def test_a_window_that_closes_ends_a_run_with_a_fade(url, event):
+    with Sink() as sink:
+        to = [word for override in overrides(url, sink) for word in ("--set", override)]
+        started = Started([sys.executable, "-c", CLOSE, "run", *to, "--json", str(event)])
+        with started as running, command("simulate", "city-car-driving", "--to", url, "--drive", "turns"):
+            out, err = (text.decode("utf-8", "replace") for text in running.communicate(timeout=60))
+        stats = json.loads(out.splitlines()[-1])
+    assert "Traceback" not in err
+    assert stats["frames_received"] > 0
+    assert stats["transitions"][-1]["reason"] == "neutral_reached"
+    assert surges(sink.packets)[-1] == 0.0
+
+
+def ask(process, word):
+    """Set the event by which a run is asked for something; false until it is there."""
+    kernel = ctypes.windll.kernel32
+    kernel.OpenEventW.restype = ctypes.c_void_p
+    handle = ctypes.c_void_p(kernel.OpenEventW(2, False, event_name(process.pid, word)))  # EVENT_MODIFY_STATE
+    return bool(handle.value) and bool(kernel.SetEvent(handle)) and bool(kernel.CloseHandle(handle))
+
+
+def test_a_run_without_a_console_is_parked_engaged_held_and_ended_by_events(url):
+    with Sink() as sink:
+        to = [word for override in overrides(url, sink) for word in ("--set", override)]
+        arguments = [sys.executable, "-m", "motioncue", "run", *to, "--set", "watch.frozen_s=1000", "--json"]
+        with (
+            Started(arguments, creationflags=subprocess.DETACHED_PROCESS) as running,
+            command("simulate", "city-car-driving", "--to", url, "--drive", "turns"),
+        ):
+            eventually(lambda: sink.packets and any(surges(sink.packets[-1:])))
+            assert ask(running, "park")
+            eventually(lambda: not any(surges(sink.packets[-300:])))
+            assert ask(running, "engage")
+            eventually(lambda: any(surges(sink.packets[-1:])))
+            assert ask(running, "hold")
+            eventually(lambda: len(set(surges(sink.packets[-100:]))) == 1)
+            assert ask(running, "quit")
+            stats = outcome(running)
+    reasons = [move["reason"] for move in stats["transitions"]]
+    assert {"operator_park", "operator_hold", "end_of_run"} <= set(reasons)
     assert surges(sink.packets)[-1] == 0.0
 
 

@@ -5,15 +5,17 @@ option is settled when the drive refutes every other value of it; where another 
 cannot be told yet.
 """
 
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
 
 from motioncue import protocols
-from motioncue.analysis.signs import Finding, examine
+from motioncue.analysis import clocks
+from motioncue.analysis.advice import Advice, OptionFinding, advise
+from motioncue.analysis.compare import Finding
+from motioncue.analysis.signs import examine
 from motioncue.analysis.windows import Drive
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
@@ -23,9 +25,9 @@ from motioncue.protocols.layout import Derivation
 __all__ = ["Report", "Timing", "check"]
 
 GAP = 2.5  # times the usual interval
-TRIED = 20_000  # frames at most, for each other reading
-DERIVED = "derived"  # the value of an option that makes nothing of what the source says
-COST = {"ok": 0, "unknown": 0, "wrong": 1}
+BROKEN = ("not_finite", "implausible", "quaternion", "big_endian", "framing")
+SELDOM = 20  # discontinuities: a drive may well have as many
+REFUSED = 0.05  # of the frames: more is no accident
 
 
 class Timing(NamedTuple):
@@ -42,16 +44,6 @@ class Timing(NamedTuple):
     clock: str  # whose times these are
 
 
-class OptionFinding(NamedTuple):
-    """What the drive says about one option of the source."""
-
-    key: str
-    value: Any  # as it is
-    verdict: Literal["ok", "wrong", "unknown"]
-    evidence: str
-    better: Any = None  # what explains the drive
-
-
 class Report(NamedTuple):
     """Everything that `motioncue check` says."""
 
@@ -59,6 +51,9 @@ class Report(NamedTuple):
     findings: list[Finding]
     options: list[OptionFinding]
     changes: dict[str, Any]  # profile key to value
+    either: list[dict[str, Any]]  # changes that would mend as much, where the drive does not tell them apart
+    mended: list[str]  # findings that the changes mend
+    left: list[str]  # findings that are wrong, and that no change mends
     verdict: Literal["ok", "wrong", "unknown"]
 
 
@@ -96,26 +91,26 @@ def check(
     ConfigError
         If there is no such source.
     PacketError
-        If there are fewer than two frames, or nothing says when they came.
+        If there are fewer than two frames however they are read, or nothing says when they came.
     """
     module = protocols.source(system)
     now = msgspec.convert(dict(options or {}), module.Options)
     source = _Source(module, packages, times_s, rate_hz, watch or Watch())
-    drive, timing = source.read(now, acceleration)
-    if timing.frames < 2:
+    findings, timing = source.examined(now, acceleration)
+    advice = advise(source.findings, module, now, acceleration, findings)
+    if timing.frames < 2 and not advice.changes:
         because = ", ".join(f"{count} {reason}" for reason, count in timing.rejected.items())
         raise PacketError(
             f"{system}: found {timing.frames} frames{f' ({because})' if because else ''}, allowed are 2 or more"
         )
-    if not np.ptp(drive.time):
+    if timing.frames >= 2 and timing.rate_hz is None:
         raise PacketError(f"{system}: found no times in the packages or beside them; give the frames' rate (--rate)")
-    findings = examine(drive)
-    readings, changes = _options(source, now, acceleration, findings)
-    verdicts = {finding.verdict for finding in findings} | {reading.verdict for reading in readings}
-    overall: Literal["ok", "wrong", "unknown"] = (
-        "wrong" if "wrong" in verdicts else "unknown" if "unknown" in verdicts else "ok"
-    )
-    return Report(timing, findings, readings, changes, overall)
+    return Report(timing, findings, *advice, _overall(findings, advice))
+
+
+def _overall(findings: Sequence[Finding], advice: Advice) -> Literal["ok", "wrong", "unknown"]:
+    verdicts = {finding.verdict for finding in findings} | {option.verdict for option in advice.options}
+    return "wrong" if "wrong" in verdicts else "unknown" if "unknown" in verdicts else "ok"
 
 
 class _Source:
@@ -131,147 +126,104 @@ class _Source:
     ) -> None:
         self.module = module
         self._packages = packages
-        self._times = times_s
-        self._rate_hz = rate_hz
+        self._timed = times_s is not None or rate_hz is not None
+        self._came = None if times_s is None else [1 + round((time - times_s[0]) * 1e9) for time in times_s]
+        self._period = 1e9 / rate_hz if rate_hz else 0.0  # [ns]
         self._watch = watch
 
-    def read(self, options: Any, acceleration: str, most: int | None = None) -> tuple[Drive, Timing]:
-        """Return the drive under a reading, and its timing."""
+    def findings(self, options: Any, acceleration: str, most: int | None = None) -> list[Finding]:
+        """Return what there is to say of a reading, of its first `most` frames."""
+        return self.examined(options, acceleration, most)[0]
+
+    def examined(self, options: Any, acceleration: str, most: int | None = None) -> tuple[list[Finding], Timing]:
+        """Return what there is to say of a reading, and its timing."""
         intake = self.module.session(options, derivation=Derivation(acceleration))
         intake.watch(self._watch)
         intake.begin(1)
-        rows: list[Any] = []
+        rows: list[bytes] = []
         world: list[Any] = []
         part: list[int] = []
         for index, package in enumerate(self._packages):
             if most is not None and len(rows) >= most:
                 break
-            if self._times is not None:
-                came_s = self._times[index] - self._times[0]
-            else:  # a package that is no frame takes no time
-                came_s = len(rows) / self._rate_hz if self._rate_hz else 0.0
-            now = 1 + round(came_s * 1e9)
             before = intake.accepted
-            intake.feed(package, now)
+            # Where nothing says when it came, a package that is no frame takes no time.
+            intake.feed(package, 1 + round(len(rows) * self._period) if self._came is None else self._came[index])
             if intake.accepted > before:
-                rows.append(intake.frame())
+                rows.append(intake.frame().tobytes())
                 world.append(intake.world())
                 part.append(sum(intake.discontinuities.values()))
-        motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
+        motion = np.frombuffer(b"".join(rows), MOTION_DTYPE)
         places = np.array(world).reshape(-1, 2, 3)
-        repeated = intake.repeats
-        own = motion["frame_time"]
-        arrival = motion["time"] * 1e-9
-        timed = self._times is not None or self._rate_hz is not None
-        own_clock = not timed or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
-        independent = not getattr(self.module, "VELOCITY_IN_CAR", False)
-        time = own if own_clock else arrival
+        arrival, own = self._clocks(motion)
+        read = _read(intake.rejected, len(motion))
+        steady = _steady(intake.discontinuities, len(motion))
+        timing = _timing(motion, arrival, own, intake)
+        if len(motion) < 2:
+            return [read], timing
+        if timing.rate_hz is None:
+            return [read, Finding(clocks.NAME, "wrong", "it stands still")], timing
         drive = Drive(
-            time, motion, places[:, 0], places[:, 1], np.array(part, np.intp), independent, acceleration == "native"
+            motion["frame_time"],
+            motion,
+            places[:, 0],
+            places[:, 1],
+            np.array(part, np.intp) if steady.verdict == "ok" else np.zeros(len(motion), np.intp),
+            not getattr(self.module, "VELOCITY_IN_CAR", False) or getattr(options, "velocity", "car") == "world",
+            acceleration == "native",
+            getattr(options, "rates", "") != "derived" and not getattr(self.module, "RATES_DERIVED", False),
         )
-        return drive, _timing(arrival if timed else own, timed, repeated, intake.rejected)
+        timed, clock = clocks.judged(own, arrival, drive)
+        drive = drive._replace(time=motion["frame_time"] * np.nan if clock is None else clock)
+        return [read, steady, timed, *examine(drive)], timing
+
+    def _clocks(self, motion: Any) -> tuple[Any, Any]:
+        """Return when frames came, and their own times; None for what there is not."""
+        arrival = motion["time"] * 1e-9
+        own = motion["frame_time"]
+        said = not self._timed or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
+        return arrival if self._timed else None, own if said else None
 
 
-def _timing(time: Any, arrived: bool, repeats: int, rejected: Mapping[str, int]) -> Timing:
+def _read(rejected: Mapping[str, int], frames: int) -> Finding:
+    """Say whether the frames can be read at all."""
+    broken = {reason: count for reason, count in rejected.items() if reason in BROKEN}
+    total = frames + sum(broken.values())
+    evidence = f"{frames} of {total} can be read"
+    if broken:
+        evidence += f", the others are refused ({', '.join(f'{n} {reason}' for reason, n in broken.items())})"
+    if frames > 1 and sum(broken.values()) <= REFUSED * total:
+        return Finding("frames", "ok", evidence)
+    return Finding("frames", "wrong", f"{evidence}: another unit, order of bytes or form than is read")
+
+
+def _steady(discontinuities: Mapping[str, int], frames: int) -> Finding:
+    """Say whether the frames are one drive: an engine parks the platform wherever one does not continue the other."""
+    evidence = ", ".join(f"{count} {reason}" for reason, count in discontinuities.items())
+    evidence = f"{evidence or 'no discontinuity'} in {frames} frames"
+    if sum(discontinuities.values()) <= max(SELDOM, REFUSED * frames):
+        return Finding("continuity", "ok", evidence)
+    return Finding("continuity", "wrong", f"{evidence}: an engine with these thresholds would park all the time")
+
+
+def _timing(motion: Any, arrival: Any, own: Any, intake: Any) -> Timing:
+    time = own if arrival is None else arrival
     interval = np.diff(time) * 1e3
     interval = interval[interval >= 0]
-    if not len(interval):
-        return Timing(len(time), None, {}, None, repeats, 0, None, dict(rejected), "")
+    rejected, repeats = dict(intake.rejected), intake.repeats
+    if not len(interval) or not interval.any():
+        return Timing(len(motion), None, {}, None, repeats, 0, None, rejected, "")
     median = float(np.median(interval))
     quantiles = {"p50": median, "p99": float(np.quantile(interval, 0.99)), "max": float(interval.max())}
     gaps = interval[interval > GAP * median] if median > 0 else interval[:0]
-    span = float(interval.sum()) * 1e-3
     return Timing(
-        len(time),
-        len(interval) / span if span > 0 else None,
+        len(motion),
+        len(interval) / (float(interval.sum()) * 1e-3),
         quantiles,
         float(np.quantile(np.abs(interval - median), 0.99)),
         repeats,
         len(gaps),
         float(gaps.max()) * 1e-3 if len(gaps) else None,
-        dict(rejected),
-        "arrival" if arrived else "the simulator's",
+        rejected,
+        "the simulator's" if arrival is None else "arrival",
     )
-
-
-def _choices(module: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the values that each option of a source can have, for those that can be counted."""
-    hints = get_type_hints(module.Options)
-    readings: Iterable[str] = getattr(module, "READINGS", hints)
-    out = {name: get_args(hints[name]) for name in readings if get_origin(hints[name]) is Literal}
-    return {**out, "source.acceleration": ("native", "from_velocity")}
-
-
-def _derives(change: Mapping[str, Any]) -> bool:
-    """Say whether a change takes what is derived in place of what the source says, or the other way round."""
-    return "source.acceleration" in change or DERIVED in change.values()
-
-
-def _cost(findings: Sequence[Finding]) -> int:
-    return sum(COST[finding.verdict] for finding in findings)
-
-
-def _options(
-    source: _Source, now: Any, acceleration: str, findings: Sequence[Finding]
-) -> tuple[list[OptionFinding], dict[str, Any]]:
-    """Return what the drive says of each option, and the smallest change that explains it better."""
-    choices = _choices(source.module)
-    base = {**{name: getattr(now, name) for name in choices if "." not in name}, "source.acceleration": acceleration}
-    cost = _cost(findings)
-    seen: dict[tuple[tuple[str, Any], ...], Sequence[Finding]] = {}
-
-    def found_by(change: dict[str, Any]) -> Sequence[Finding]:
-        key = tuple(sorted(change.items()))
-        if key not in seen:
-            fields = {name: value for name, value in change.items() if "." not in name}
-            drive, timing = source.read(
-                msgspec.structs.replace(now, **fields), change.get("source.acceleration", acceleration), TRIED
-            )
-            seen[key] = () if timing.frames < 2 else examine(drive)
-        return seen[key]
-
-    def costs(change: dict[str, Any]) -> int:
-        return _cost(found_by(change)) if found_by(change) else 100
-
-    def mends(change: dict[str, Any]) -> bool:
-        after = {finding.name: finding.verdict for finding in found_by(change)}
-        return all(after.get(finding.name) == "ok" for finding in findings if finding.verdict == "wrong")
-
-    singles = [{name: value} for name, values in choices.items() for value in values if value != base[name]]
-    changes: dict[str, Any] = {}
-    if cost:
-        # What is derived agrees by nature with what it is derived from: a way out when no reading explains the drive,
-        # and only if it answers what was wrong, for it hides a wrong attitude.
-        readings = [change for change in singles if not _derives(change)]
-        ways_out = [change for change in singles if _derives(change) and mends(change)]
-        pairs = [{**a, **b} for a, b in itertools.combinations(readings, 2) if not a.keys() & b.keys()]
-        for group, most in ((readings, 0), (pairs, 0), (ways_out, 0), (readings, cost - 1)):
-            best = min(group, key=costs, default=None)
-            if best is not None and costs(best) <= most:
-                equal = [change for change in group if costs(change) == costs(best)]
-                changes = best if len(equal) == 1 else {}
-                break
-    found = []
-    verdicts = {finding.name: finding for finding in findings}
-    settling: Mapping[str, str] = getattr(source.module, "SETTLED_BY", {})
-    least = costs(changes) if changes else cost
-    for name, values in choices.items():
-        if name not in changes and (name == "source.acceleration" or base[name] == DERIVED):
-            continue  # both may be right: it is a choice, not a reading
-        others = [value for value in values if value not in (base[name], DERIVED)]
-        key = name if "." in name else f"source.options.{name}"
-        if name in changes:
-            evidence = f"{changes[name]!r} leaves fewer contradictions"
-            found.append(OptionFinding(key, base[name], "wrong", evidence, changes[name]))
-            continue
-        open_ = [value for value in others if costs({**changes, name: value}) <= least]
-        settled = verdicts.get(settling.get(name, ""))
-        if settled is not None and settled.verdict != "ok" and not changes:
-            evidence = f"{settled.evidence}; to settle it: {settled.manoeuvre}"
-            found.append(OptionFinding(key, base[name], "unknown", evidence))
-        elif open_:
-            allowed = ", ".join(map(repr, open_))
-            found.append(OptionFinding(key, base[name], "unknown", f"{allowed} would explain the drive as well"))
-        else:
-            found.append(OptionFinding(key, base[name], "ok", f"contradicts {', '.join(map(repr, others))}"))
-    return found, {(name if "." in name else f"source.options.{name}"): value for name, value in changes.items()}

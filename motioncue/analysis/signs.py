@@ -1,34 +1,40 @@
 """Evidence on whether a source's channels agree with each other, and with where the car goes.
 
 Everything is compared over short windows, in which noise and the spacing of frames average out: what a channel sums up
-to, against what position and velocity say it should be.  A slope of 1 is agreement, -1 a wrong sign.  Where the drive
+to, against what the track of the car says it should be.  A slope of 1 is agreement, -1 a turned sign.  Where the drive
 has not shown enough, the answer is that it cannot be told, with the manoeuvre that would.
+
+Where position and velocity contradict each other, the track is that of the two which the other channels agree with.
 """
 
-from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from motioncue.analysis.compare import LATE_S, WINDOWS, Finding, Relation, compare, open_
 from motioncue.analysis.windows import (
     CORRELATION,
+    FASTEST_REVERSE_M_S,
     LEAST_M_S,
     MOVING_M_S,
+    SLOW_M_S,
     WINDOW_S,
     Array,
     Drive,
+    Mask,
+    Track,
     Windows,
     axes,
+    by_position,
+    by_velocity,
+    changes,
+    climbs,
     following,
-    heaving,
+    gained,
     integral,
     mean,
-    reversing,
-    speeds,
-    surging,
-    swaying,
-    track_of,
+    moves,
+    summed,
     turns,
     windows_of,
 )
@@ -36,22 +42,35 @@ from motioncue.motion import GRAVITY
 
 __all__ = ["Finding", "examine"]
 
-Verdict = Literal["ok", "wrong", "unknown"]
-
-WINDOWS = 6  # that show something, for any verdict
 STANDING_M_S = 0.1
-SLOPE = (0.65, 1.35)  # taken as agreement
 SLOPING = 0.02  # of slope: a road that climbs or falls
-LOUD = 5.0  # so many times the least there is no noise to blame
+TURNED = np.radians(30.0)  # of the course, before an attitude is known to follow it
+ASTRAY = 0.35  # [rad] between nose and course, all the time: no car drives so
+
+SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
+FELT_UNITS = {1 / GRAVITY: "in g?", GRAVITY: "in m/s^2, taken as g?", 3.28084: "feet?"}
+TURN_UNITS = {np.degrees(1.0): "in degrees?", np.radians(1.0): "radians, taken as degrees?"}
+
+NOSE, CLIMB, COURSE = "attitude and course", "pitch and climb", "yaw and course"
+STEERING = "drive forward at more than 3 m/s and turn by 30 degrees or more"
 
 
-class Finding(NamedTuple):
-    """The answer to one question."""
+class Going(NamedTuple):
+    """The drive as one track shows it."""
 
-    name: str
-    verdict: Verdict
-    evidence: str
-    manoeuvre: str = ""  # that would settle it
+    drive: Drive
+    forward: Array  # (n, 3), the body's axes in the world's, of each frame
+    down: Array
+    w: Windows
+    track: Track | None  # None: only the speed is known, if that
+    velocity: Array = np.zeros((0, 3))  # mean of each window [m/s]; NaN without a track
+    slip: Array = np.zeros(0)  # by how much the nose is to the right of the course [rad]; 0 where not to be relied on
+    back: Mask = np.zeros(0, bool)  # the nose points away from the course, and the accelerations say that so it is
+
+    @property
+    def speed(self) -> Array:
+        """The mean speed along the track in each window [m/s]."""
+        return np.asarray(np.linalg.norm(self.velocity, axis=1))
 
 
 def examine(drive: Drive) -> list[Finding]:
@@ -62,124 +81,182 @@ def examine(drive: Drive) -> list[Finding]:
     drive : Drive
         At least two frames.
     """
-    windows = windows_of(drive)
-    track = track_of(drive, windows)
-    windows = windows._replace(back=reversing(drive, windows, track))
-    questions: tuple[Callable[[Drive, Windows, Any], Finding], ...] = (
-        _place,
-        _nose,
-        _upright,
-        _surge,
-        _sway,
-        _heave,
-        _gravity,
-        _pitch,
-        _lean,
-        _heading,
-        _rates,
-    )
-    return [question(drive, windows, track) for question in questions]
+    w = windows_of(drive)
+    forward, down = axes(drive.motion)
+    place = _place(drive, w)
+    going = Going(drive, forward, down, w, None)
+    said = by_velocity(drive) if np.isfinite(drive.velocity).all() else None
+    if moves(drive, w):
+        answers = _of_track(going._replace(track=by_position(drive)))
+        if place.verdict == "wrong" and said is not None:
+            place, answers = _blamed(going, place, answers, said)
+    else:
+        answers = _of_track(going._replace(track=said if drive.velocity_is_independent else None))
+    return [place, *answers, _upright(down), _gravity(drive, forward, down), *_rates(drive, w, turns(forward, down))]
 
 
-def _compare(
-    name: str,
-    found: Array,
-    expected: Array,
-    least: float,
-    unit: str,
-    manoeuvre: str,
-    *,
-    follows: npt.NDArray[np.bool_] | None = None,
-) -> Finding:
-    """Compare what a channel gave with what it should have, in windows where that is at least `least`.
+def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tuple[Finding, list[Finding]]:
+    """Return whether position or velocity is to be blamed where they contradict each other, and the other's answers.
 
-    Where it is said which windows follow the one before, a channel that fits its neighbour better is no agreement.
+    A velocity that the attitude has turned agrees with that by nature: it is believed only if nothing contradicts it.
     """
-    shown = np.isfinite(found) & np.isfinite(expected)
-    strong = int((np.abs(expected[shown]) > least).sum())
-    if strong < WINDOWS:
-        largest = np.abs(expected[shown]).max(initial=0.0)
-        evidence = f"only {strong} windows of {WINDOW_S} s with more than {least:g} {unit}; the most was {largest:.3g}"
-        return Finding(name, "unknown", evidence, manoeuvre)
-    x, y = expected[shown], found[shown]
-    slope = float(x @ y / (x @ x))
-    correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
-    evidence = (
-        f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {least:g} {unit}"
-    )
-    if SLOPE[0] < slope < SLOPE[1] and correlation > CORRELATION:
-        moved = "" if follows is None else _moved(found, expected, follows)
-        return Finding(name, "unknown" if moved else "ok", evidence + moved)
-    if correlation < -CORRELATION:
-        return Finding(name, "wrong", f"{evidence}: the sign is turned")
-    if correlation > CORRELATION:
-        return Finding(name, "wrong", f"{evidence}: another unit or scale")
-    if y @ y < 0.04 * (x @ x):
-        return Finding(name, "wrong", f"{evidence}: it hardly moves")
-    if abs(correlation) < 0.7 and int((np.abs(x) > LOUD * least).sum()) >= WINDOWS:
-        return Finding(name, "wrong", f"{evidence}: it follows something else")
-    return Finding(name, "unknown", f"{evidence}: neither agreement nor its opposite", manoeuvre)
+    others = _of_track(g._replace(track=said))
+    here, there = (sum(finding.verdict == "wrong" for finding in found) for found in (answers, others))
+    if here < there or (here and there == here):
+        return _at_fault(place, "velocity", "position") if here < there else place, answers
+    if g.drive.velocity_is_independent:
+        return (_at_fault(place, "position", "velocity"), others) if there < here else (place, answers)
+    if there:
+        return place, answers
+    blind = (NOSE, CLIMB, COURSE)
+    others = [
+        open_(f.name, "the position contradicts the velocity", STEERING) if f.name in blind else f for f in others
+    ]
+    return place._replace(evidence=f"{place.evidence}; it is the position, or the attitude is turned"), others
 
 
-def _moved(found: Array, expected: Array, follows: npt.NDArray[np.bool_]) -> str:
-    """Say whether what was found fits the window before, or after, clearly better than its own."""
-    pairs = ((found[1:], expected[1:]), (found[1:], expected[:-1]), (found[:-1], expected[1:]))
-    shown = follows & np.all([np.isfinite(values) for pair in pairs for values in pair], axis=0)
-    if shown.sum() < WINDOWS:
-        return ""
-    here, late, early = (
-        float(x[shown] @ y[shown] / np.sqrt((x[shown] @ x[shown]) * (y[shown] @ y[shown]))) for x, y in pairs
-    )
-    if here > 0.995 or 1.0 - max(late, early) > (1.0 - here) / 2:
-        return ""
-    return f": but it fits better {WINDOW_S} s {'later' if late > early else 'earlier'}"
+def _at_fault(place: Finding, bad: str, good: str) -> Finding:
+    said = f"{place.evidence}; the rest agrees with the {good}, so it is the {bad}"
+    return place._replace(evidence=said, blames=bad)
 
 
-def _place(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _of_track(g: Going) -> list[Finding]:
+    """Return the answers to all questions about a track."""
+    count = len(g.w.span)
+    velocity = np.full((count, 3), np.nan) if g.track is None else g.track.velocity(g.w)
+    g = g._replace(velocity=velocity, slip=np.zeros(count), back=np.zeros(count, bool))
+    slip = _slip(g)
+    g = g._replace(back=_reversing(g, slip))
+    nose = _nose(g, slip)
+    if nose.verdict != "wrong":
+        forward = (g.speed > MOVING_M_S) & ~g.back
+        # A car that only reverses may be one whose front is taken for its back: it shows nothing of surge and sway.
+        unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
+        g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
+    return [nose, _surge(g), _sway(g), _heave(g), _pitch(g), _lean(g), _heading(g)]
+
+
+def _unseen(g: Going, name: str, manoeuvre: str) -> Finding:
+    """Return why nothing can be said without a track."""
+    if np.isfinite(g.drive.position).all() and g.drive.position.any():
+        return open_(name, "the car moved by less than 1 m", manoeuvre)
+    return open_(name, "no position, nor a velocity that owes nothing to the attitude", manoeuvre)
+
+
+def _place(drive: Drive, w: Windows) -> Finding:
     """Say whether the position moves as the velocity says, in world axes."""
     name, manoeuvre = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
-    moved = drive.position[w.last] - drive.position[w.first]
-    if not len(moved) or not np.isfinite(moved).all() or not np.isfinite(drive.velocity).all():
-        return Finding(name, "unknown", "the source says no position or no velocity", "")
-    said = np.array([integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
-    level = _compare(name, said[:, :2].ravel(), moved[:, :2].ravel(), 0.5 * MOVING_M_S, "m", manoeuvre)
-    upwards = _compare(name, said[:, 2], moved[:, 2], 0.15, "m upwards", manoeuvre)
+    if not np.isfinite(drive.position).all() or not np.isfinite(drive.velocity).all() or not np.ptp(drive.position):
+        return open_(name, "the source says no position or no velocity")
+    track = by_position(drive)
+    said = np.array([integral(drive, w, axis) for axis in drive.velocity.T]).reshape(3, -1)
+
+    def moved(late_s: float) -> Array:
+        return np.asarray((track.velocity(w, late_s) * w.span[:, None]).T)
+
+    def along(name: str, rows: slice, least: float, unit: str, others: tuple[int, ...] = ()) -> Finding:
+        return compare(
+            Relation(
+                name,
+                said[rows].ravel(),
+                lambda late_s: moved(late_s)[rows].ravel(),
+                least,
+                unit,
+                manoeuvre,
+                SPEED_UNITS,
+                {"another axis": moved(0.0)[list(others)].ravel()} if others else {},
+                far=1.0,
+            )
+        )
+
+    level = along(name, slice(0, 2), 0.5 * MOVING_M_S, "m", (1, 0))
+    single = [
+        along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
+        for n, m, way in ((0, 1, "north"), (1, 0, "east"))
+    ]
+    upwards = _upwards(name, w, said, moved(0.0), manoeuvre)
     # On a flat road nothing upwards is shown, nor needed.
-    return upwards if upwards.verdict == "wrong" else level
+    return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
 
 
-def _nose(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str) -> Finding:
+    """Say whether the position climbs as the velocity says, but for a body that is not level on its wheels."""
+    far = np.linalg.norm(moved[:2], axis=0)
+    going = far > SLOW_M_S * w.span
+    tilt = float(np.median((said - moved)[2, going] / far[going])) if going.sum() >= WINDOWS else 0.0
+    found = said[2] - np.clip(tilt, -ASTRAY, ASTRAY) * far
+    return compare(Relation(name, found, lambda _: moved[2], 0.15, "m upwards", manoeuvre, SPEED_UNITS, late_s=0.0))
+
+
+def _slip(g: Going) -> Array:
+    """Return by how much the nose points to the right of the course in each window [rad]; NaN where it is slow."""
+    yaw = g.drive.motion["yaw"][(g.w.first + g.w.last) // 2]
+    course = np.arctan2(g.velocity[:, 1], g.velocity[:, 0])
+    slip = (yaw - course + np.pi) % (2 * np.pi) - np.pi
+    return np.asarray(np.where(g.speed > SLOW_M_S, slip, np.nan))
+
+
+def _reversing(g: Going, slip: Array) -> Mask:
+    """Return in which windows the car goes backwards: the nose says so, and either the accelerations or the stops do.
+
+    A car that gets faster backwards is pushed backwards, and turns to the other side.  One that goes forward as well
+    stops in between.  Where the nose alone points backwards it is the attitude that is turned about.
+    """
+    back = np.asarray(np.abs(slip) > 2.7)
+    none = np.zeros(len(back), bool)
+    if not back.any() or float(np.max(g.speed[back])) > FASTEST_REVERSE_M_S:
+        return none
+    if (np.abs(slip) < 0.45).sum() >= WINDOWS and not _turned_about(back, np.isfinite(slip)):
+        return back
+    ahead, right = changes(g.w, g.velocity, np.zeros(len(slip)))
+    both = back[1:] & back[:-1]
+    shown = []
+    for expected, channel in ((ahead, "surge"), (right, "sway")):
+        found = gained(g.drive, g.w, g.drive.motion[channel])
+        known = both & np.isfinite(found) & np.isfinite(expected)
+        x, y = expected[known], found[known]
+        if np.abs(x).max(initial=0.0) > LEAST_M_S and y.any():
+            shown.append(float(x @ y / np.sqrt((x @ x) * (y @ y))))
+    return back if shown and max(shown) < -CORRELATION else none
+
+
+def _turned_about(back: Mask, moving: Mask) -> bool:
+    """Say whether the nose ever turns from the course to the other way while the car moves."""
+    return bool((moving[1:] & moving[:-1] & (back[1:] != back[:-1])).any())
+
+
+def _nose(g: Going, slip: Array) -> Finding:
     """Say whether the nose points where the car goes, whatever the heading."""
-    name, manoeuvre = "attitude and course", "drive forward at more than 3 m/s and turn by 30 degrees or more"
-    if track is None:
-        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    forward, _ = axes(drive.motion)
-    middle = (w.first + w.last) // 2
-    moving = (speeds(w, track) > MOVING_M_S) & ~w.back
-    reverse = f", {int(w.back.sum())} in reverse" if w.back.any() else ""
+    name = NOSE
+    if g.track is None:
+        return _unseen(g, name, STEERING)
+    moving = (g.speed > MOVING_M_S) & ~g.back
+    reverse = f", {int(g.back.sum())} in reverse" if g.back.any() else ""
     if moving.sum() < WINDOWS:
         evidence = f"{int(moving.sum())} windows forward above {MOVING_M_S:g} m/s{reverse}"
-        if w.back.sum() >= WINDOWS:
+        if g.back.sum() >= WINDOWS:
             evidence += ": the car reversed, or its front is taken for its back"
-        return Finding(name, "unknown", evidence, manoeuvre)
-    going = track[moving] / np.linalg.norm(track[moving], axis=1, keepdims=True)
-    cosine = np.einsum("ij,ij->i", forward[middle][moving], going)
-    course = np.unwrap(np.arctan2(going[:, 1], going[:, 0]))
-    turned = float(np.degrees(np.ptp(course)))
+            return Finding(name, "unknown", evidence, STEERING)
+        return open_(name, evidence, STEERING)
+    going = g.velocity[moving] / g.speed[moving][:, None]
+    cosine = np.einsum("ij,ij->i", g.forward[(g.w.first + g.w.last) // 2][moving], going)
+    turned = float(np.ptp(np.unwrap(np.arctan2(going[:, 1], going[:, 0]))))
+    pointing = np.mean(np.exp(1j * slip[moving]))
     low, high = np.quantile(cosine, [0.1, 0.9])
-    evidence = f"cosine between nose and course {low:+.3f} to {high:+.3f}, course turned by {turned:.0f} degrees"
-    evidence += reverse
-    if low < 0.9 and turned >= 30.0:
+    evidence = f"cosine between nose and course {low:+.3f} to {high:+.3f}, course turned by {np.degrees(turned):.0f}"
+    evidence += f" degrees{reverse}"
+    if abs(pointing) < 0.8 or abs(np.angle(pointing)) > ASTRAY or np.median(cosine) < 0.8:
         backwards = " (or the car was reversing)" if high < -0.9 else ""
+        if backwards and turned < TURNED and np.max(g.speed[moving]) < FASTEST_REVERSE_M_S:
+            return Finding(name, "unknown", f"{evidence}{backwards}", STEERING)
         return Finding(name, "wrong", f"{evidence}: the nose does not follow the course{backwards}")
-    if low < 0.9 or turned < 30.0:
-        return Finding(name, "unknown", evidence, manoeuvre)
+    if turned < TURNED:
+        return open_(name, evidence, STEERING)
     return Finding(name, "ok", evidence)
 
 
-def _upright(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _upright(down: Array) -> Finding:
     """Say whether the car is the right way up most of the time."""
-    _, down = axes(drive.motion)
     share = float(np.mean(down[:, 2] > 0.8))
     evidence = f"upright within 37 degrees for {share:.0%} of the frames"
     if share < 0.5:
@@ -187,37 +264,59 @@ def _upright(drive: Drive, w: Windows, track: Array | None) -> Finding:
     return Finding("up", "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
 
 
-def _surge(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
+    """Return what surge, sway and heave should add from each window to the next [m/s]."""
+    if g.track is None:
+        speed = summed(g.drive, g.drive.motion["speed"])
+        track = Track(g.drive.time, np.stack([speed, 0 * speed, 0 * speed], axis=-1))
+        ahead, _ = changes(g.w, track.velocity(g.w, late_s), np.zeros(len(g.w.span)))
+        return ahead, np.full(len(ahead), np.nan), np.full(len(ahead), np.nan)
+    velocity = g.track.velocity(g.w, late_s)
+    ahead, right = changes(g.w, velocity, g.slip)
+    return ahead, right, climbs(g.w, velocity, g.down)
+
+
+def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Finding:
+    """Compare surge, sway or heave with what the track says."""
+    channels = ("surge", "sway", "heave")
+    now = dict(zip(channels, _expected(g, 0.0), strict=True))
+    channel = channels[index]
+    return compare(
+        Relation(
+            name,
+            gained(g.drive, g.w, g.drive.motion[channel]),
+            lambda late_s: _expected(g, late_s)[index],
+            least,
+            "m/s",
+            manoeuvre,
+            FELT_UNITS,
+            {other: values for other, values in now.items() if other != channel},
+            1.0 * WINDOW_S,
+            against="velocity",
+        )
+    )
+
+
+def _surge(g: Going) -> Finding:
     """Say whether surge sums up to the change of speed."""
-    surge, change = surging(drive, w)
-    change[w.back] = np.nan
-    manoeuvre = "accelerate and brake in a straight line"
-    return _compare("surge and speed", surge, change, LEAST_M_S, "m/s", manoeuvre, follows=following(w))
+    return _felt(g, "surge and speed", 0, LEAST_M_S, "accelerate and brake in a straight line")
 
 
-def _sway(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _sway(g: Going) -> Finding:
     """Say whether sway sums up to speed times the turn of the course."""
     name, manoeuvre = "sway and turning", "drive at more than 5 m/s through curves to both sides"
-    if track is None:
-        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    found, expected = swaying(drive, w, track)
-    expected[w.back | np.roll(w.back, 1)] = np.nan
-    return _compare(name, found, expected, LEAST_M_S, "m/s", manoeuvre, follows=following(w))
+    return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 1, LEAST_M_S, manoeuvre)
 
 
-def _heave(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _heave(g: Going) -> Finding:
     """Say whether heave sums up to the change of the velocity along the body's up axis."""
     name, manoeuvre = "heave and climb", "drive over crests and through dips, fast enough to feel them"
-    if track is None:
-        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    found, expected = heaving(drive, w, track, drive.motion)
-    return _compare(name, found, expected, 0.2, "m/s", manoeuvre)
+    return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 2, 0.2, manoeuvre)
 
 
-def _standing(drive: Drive) -> npt.NDArray[np.bool_]:
+def _standing(drive: Drive) -> Mask:
     """Return which frames belong to at least a second at rest."""
-    speed = np.linalg.norm(drive.velocity, axis=1)
-    still = speed < STANDING_M_S
+    still = drive.motion["speed"] < STANDING_M_S
     out = np.zeros(len(still), bool)
     edges = np.diff(np.concatenate([[0], still, [0]]))
     for start, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
@@ -226,73 +325,92 @@ def _standing(drive: Drive) -> npt.NDArray[np.bool_]:
     return out
 
 
-def _gravity(drive: Drive, w: Windows, track: Array | None) -> Finding:
-    """Say whether the acceleration is zero at rest."""
-    name, still = "gravity at rest", _standing(drive)
-    if not still.any():
-        return Finding(name, "unknown", "the car never stood still for a second", "stand still for two seconds")
-    rest = np.array([np.median(drive.motion[channel][still]) for channel in ("surge", "sway", "heave")])
-    size = float(np.linalg.norm(rest))
-    evidence = f"surge, sway, heave at rest {rest[0]:+.2f}, {rest[1]:+.2f}, {rest[2]:+.2f} m/s^2"
-    if size < 0.5:
-        return Finding(name, "ok", evidence)
-    if abs(size - GRAVITY) < 1.0:
-        return Finding(name, "wrong", f"{evidence}: gravity is in it, or was taken out of what had none")
-    return Finding(name, "wrong" if size > 2.0 else "unknown", evidence, "stand still on a flat road")
+def _gravity(drive: Drive, forward: Array, down: Array) -> Finding:
+    """Say whether the acceleration is zero at rest, and upwards on the average of a car that stays on the ground."""
+    name, motion = "gravity", drive.motion
+    right = np.cross(down, forward)
+    upwards = -(motion["surge"] * forward[:, 2] + motion["sway"] * right[:, 2] - motion["heave"] * down[:, 2])
+    steps = np.diff(drive.time)
+    good = (np.diff(drive.part) == 0) & (steps >= 0.0) & (steps < WINDOW_S)
+    span = float(steps[good].sum())
+    climbed = np.nan_to_num(-np.diff(drive.velocity[:, 2]))
+    gain = ((upwards[1:] + upwards[:-1]) / 2 * steps - climbed)[good].sum()
+    excess = float(gain) / span if span > 0.0 else 0.0
+    evidence, sizes = [], []
+    still = _standing(drive)
+    if still.any():
+        rest = np.array([np.median(motion[channel][still]) for channel in ("surge", "sway", "heave")])
+        sizes.append(float(np.linalg.norm(rest)) * (-1.0 if rest[2] < 0 else 1.0))
+        evidence.append(f"surge, sway, heave at rest {rest[0]:+.2f}, {rest[1]:+.2f}, {rest[2]:+.2f} m/s^2")
+    if span >= 5.0:
+        sizes.append(excess)
+        evidence.append(f"upwards {excess:+.2f} m/s^2 on the average of {span:.0f} s")
+    if not sizes:
+        return open_(name, "no second at rest, nor 5 s of driving", "stand still for two seconds")
+    found, worst = ", ".join(evidence), max(sizes, key=abs)
+    if abs(worst) < 0.5:
+        return Finding(name, "ok", found)
+    if abs(abs(worst) - GRAVITY) < 1.0:
+        how = "gravity is in it" if worst > 0 else "gravity was taken out of what had none, or its sign is turned"
+        return Finding(name, "wrong", f"{found}: {how}")
+    if abs(worst) > 2.0:
+        return Finding(name, "wrong", f"{found}: a car that stays on the ground does not accelerate so")
+    return Finding(name, "unknown", found, "stand still on a flat road")
 
 
-def _pitch(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _pitch(g: Going) -> Finding:
     """Say whether the nose is up where the road climbs."""
-    name, manoeuvre = "pitch and climb", "drive up a hill and down again at more than 3 m/s"
-    if track is None:
-        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    length = np.linalg.norm(track, axis=1)
+    name, manoeuvre = CLIMB, "drive up a hill and down again at more than 3 m/s"
+    if g.track is None:
+        return _unseen(g, name, manoeuvre)
     with np.errstate(invalid="ignore", divide="ignore"):
-        climb = np.where((length / w.span > MOVING_M_S) & ~w.back, -track[:, 2] / length, np.nan)
-    pitch = mean(drive, w, np.sin(drive.motion["pitch"]))
-    finding = _compare(name, pitch, climb, SLOPING, "of slope", manoeuvre)
-    fewest = min(int((climb > SLOPING).sum()), int((climb < -SLOPING).sum()))
-    if finding.verdict == "wrong" and fewest < WINDOWS:  # a body that is not level on its wheels would look like that
-        return Finding(name, "unknown", f"{finding.evidence}, or an offset: too little of it up or down", manoeuvre)
-    return finding
+        climb = np.where((g.speed > MOVING_M_S) & ~g.back, -g.velocity[:, 2] / g.speed, np.nan)
+    pitch = mean(g.drive, g.w, np.sin(g.drive.motion["pitch"]))
+    known = np.isfinite(climb)
+    if known.sum() >= WINDOWS:  # a body need not be level on its wheels
+        offset = float(np.median((pitch - climb)[known]))
+        if abs(offset) > ASTRAY:
+            return Finding(name, "wrong", f"the nose points {np.degrees(offset):+.0f} degrees off the road throughout")
+        middle = float(np.median(climb[known]))
+        climb, pitch = climb - middle, pitch - middle - offset
+    return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", manoeuvre, late_s=0.0, far=np.inf))
 
 
-def _lean(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _lean(g: Going) -> Finding:
     """Say whether the body leans outwards in turns, as one on springs does, or else as heave says."""
     name, manoeuvre = "roll and leaning", "drive fast through flat curves to both sides"
-    sway = mean(drive, w, drive.motion["sway"])
-    roll = mean(drive, w, drive.motion["roll"])
+    sway = mean(g.drive, g.w, g.drive.motion["sway"])
+    roll = mean(g.drive, g.w, g.drive.motion["roll"])
     strong = np.abs(sway) > 2.0
     if strong.sum() < WINDOWS or not ((sway[strong] > 0).any() and (sway[strong] < 0).any()):
-        return Finding(name, "unknown", f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", manoeuvre)
+        return open_(name, f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", manoeuvre)
     x, y = sway[strong], roll[strong] - np.median(roll)
     slope = float(x @ y / (x @ x))
     correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
     evidence = f"{np.degrees(slope):+.2f} degrees of roll per m/s^2 of sway, correlation {correlation:+.2f}"
     if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
-        return Finding(name, "unknown", evidence, manoeuvre)
-    felt = _roll_that_is_felt(drive, w, track)
+        return open_(name, evidence, manoeuvre)
+    felt = _roll_that_is_felt(g)
     if slope > 0:
         evidence += ": it leans into the turn, which a car does only in banked curves"
     if felt:
         says = "heave agrees" if felt > 0 else "heave says that it leans to the other side"
         return Finding(name, "ok" if felt > 0 else "wrong", f"{evidence}; {says}")
-    return Finding(name, "unknown", evidence, manoeuvre) if slope > 0 else Finding(name, "ok", evidence)
+    return open_(name, evidence, manoeuvre) if slope > 0 else Finding(name, "ok", evidence)
 
 
-def _roll_that_is_felt(drive: Drive, w: Windows, track: Array | None) -> int:
+def _roll_that_is_felt(g: Going) -> int:
     """Return 1 if heave shows that roll has the right sign, -1 if the other one, 0 if it does not tell.
 
     In a car that leans a turn of the course is in part felt upwards or downwards.
     """
-    if track is None or not drive.acceleration_is_independent:
+    if g.track is None or not g.drive.acceleration_is_independent:
         return 0
-    mirrored = drive.motion.copy()
+    mirrored = g.drive.motion.copy()
     mirrored["roll"] *= -1.0
-    found, expected = heaving(drive, w, track, drive.motion)
-    other = heaving(drive, w, track, mirrored)[1]
-    speed = speeds(w, track)
-    moving = np.isfinite(expected) & (np.minimum(speed[1:], speed[:-1]) > MOVING_M_S)
+    found = gained(g.drive, g.w, g.drive.motion["heave"])
+    expected, other = (climbs(g.w, g.velocity, down) for down in (g.down, axes(mirrored)[1]))
+    moving = np.isfinite(expected) & (np.minimum(g.speed[1:], g.speed[:-1]) > MOVING_M_S)
     if moving.sum() < WINDOWS:
         return 0
     apart, here, there = (
@@ -303,37 +421,58 @@ def _roll_that_is_felt(drive: Drive, w: Windows, track: Array | None) -> int:
     return 1 if here < there else -1
 
 
-def _rates(drive: Drive, w: Windows, track: Array | None) -> Finding:
-    """Say whether the rates sum up to the turns of the attitude, about each axis."""
-    name = "rates and attitude"
-    turn, _ = turns(drive, w)
-    total = np.concatenate([np.zeros((1, 3)), np.cumsum(turn, axis=0)])
-    manoeuvre = "turn, drive over bumps and brake hard, also while heading in other directions"
-    findings = []
-    for axis, channel in enumerate(("roll_rate", "pitch_rate", "yaw_rate")):
-        expected = total[w.last, axis] - total[w.first, axis]
-        found = integral(drive, w, drive.motion[channel])
-        findings.append(_compare(channel, found, expected, 0.02, "rad", manoeuvre))
-    evidence = "; ".join(f"{finding.name.replace('_', ' ')}: {finding.evidence}" for finding in findings)
-    verdicts = {finding.verdict for finding in findings}
-    if "wrong" in verdicts:
-        return Finding(name, "wrong", evidence)
-    return Finding(
-        name, "unknown" if "unknown" in verdicts else "ok", evidence, manoeuvre if "unknown" in verdicts else ""
-    )
-
-
-def _heading(drive: Drive, w: Windows, track: Array | None) -> Finding:
+def _heading(g: Going) -> Finding:
     """Say whether yaw turns the way the course does."""
-    name, manoeuvre = "yaw and course", "drive forward at more than 3 m/s and turn by 30 degrees or more"
-    if track is None:
-        return Finding(name, "unknown", "neither position nor a velocity in world axes", "")
-    course = np.arctan2(track[:, 1], track[:, 0])
-    middle = (w.first + w.last) // 2
-    yaw = drive.motion["yaw"][middle]
-    moving = speeds(w, track) > MOVING_M_S
-    good = following(w) & moving[1:] & moving[:-1]
-    wrapped = [
-        np.where(good, (angle[1:] - angle[:-1] + np.pi) % (2 * np.pi) - np.pi, np.nan) for angle in (yaw, course)
-    ]
-    return _compare(name, wrapped[0], wrapped[1], 0.03, "rad", manoeuvre)
+    name = COURSE
+    if g.track is None:
+        return _unseen(g, name, STEERING)
+    track, w = g.track, g.w
+    yaw = np.unwrap(g.drive.motion["yaw"])[(w.first + w.last) // 2]
+
+    def turned(angle: Array, moving: Mask) -> Array:
+        good = following(w) & moving[1:] & moving[:-1]
+        return np.asarray(np.where(good, (np.diff(angle) + np.pi) % (2 * np.pi) - np.pi, np.nan))
+
+    def course(late_s: float) -> Array:
+        velocity = track.velocity(w, late_s)
+        moving = np.asarray(np.linalg.norm(velocity, axis=1) > MOVING_M_S)
+        return turned(np.arctan2(velocity[:, 1], velocity[:, 0]), moving)
+
+    found = turned(yaw, np.ones(len(yaw), bool))
+    # The nose of a car that slides leads or follows its course: that is no delay.
+    return compare(Relation(name, found, course, 0.03, "rad", STEERING, late_s=0.0))
+
+
+def _rates(drive: Drive, w: Windows, total: Array) -> list[Finding]:
+    """Say whether the rates sum up to the turns of the attitude, about each axis."""
+    manoeuvres = {
+        "roll_rate": "drive over bumps and through quick bends",
+        "pitch_rate": "brake hard, and drive over bumps",
+        "yaw_rate": "turn, also while heading in other directions",
+    }
+
+    def turned(axis: int, late_s: float) -> Array:
+        edges = np.stack([w.start, w.start + w.span]) - late_s
+        inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)
+        return np.asarray(np.where(inside, np.diff(np.interp(edges, drive.time, total[:, axis]), axis=0)[0], np.nan))
+
+    findings = []
+    for axis, (channel, manoeuvre) in enumerate(manoeuvres.items()):
+        others = {name.replace("_rate", ""): turned(n, 0.0) for n, name in enumerate(manoeuvres) if n != axis}
+        findings.append(
+            compare(
+                Relation(
+                    channel.replace("_", " "),
+                    integral(drive, w, drive.motion[channel]),
+                    lambda late_s, axis=axis: turned(axis, late_s),  # type: ignore[misc]
+                    0.02,
+                    "rad",
+                    manoeuvre,
+                    TURN_UNITS,
+                    others,
+                    late_s=LATE_S if drive.rates_are_independent else 0.0,
+                    against="attitude",
+                )
+            )
+        )
+    return findings

@@ -1,17 +1,22 @@
-"""A drive in short windows: what its channels sum up to in them, and what they should."""
+"""A drive in short windows: what its channels sum up to in them, and where the car went meanwhile."""
 
+import itertools
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Drive", "Windows"]
+__all__ = ["Drive", "Track", "Windows"]
 
 Array = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
 
 WINDOW_S = 0.5
+FEWEST = 4  # frames of a window
+HELD_S = 0.3  # a car that is at one place for longer stands there
 SLOW_M_S = 1.0
 MOVING_M_S = 3.0
+FASTEST_REVERSE_M_S = 25.0
 LEAST_M_S = 0.5  # of a change in speed or course that shows something
 CORRELATION = 0.8
 
@@ -19,13 +24,14 @@ CORRELATION = 0.8
 class Drive(NamedTuple):
     """What a source said, frame by frame."""
 
-    time: Array  # [s], the simulator's own if it has one
+    time: Array  # [s], by the clock that the drive is examined with
     motion: npt.NDArray[np.void]  # MOTION_DTYPE
     position: Array  # (n, 3) north, east, down [m]; NaN or constant if there is none
     velocity: Array  # (n, 3) [m/s]
     part: npt.NDArray[np.intp]  # another number after each discontinuity
     velocity_is_independent: bool = True  # of the attitude
     acceleration_is_independent: bool = True  # of velocity and attitude
+    rates_are_independent: bool = True  # of the attitude
 
 
 class Windows(NamedTuple):
@@ -33,36 +39,61 @@ class Windows(NamedTuple):
 
     first: npt.NDArray[np.intp]
     last: npt.NDArray[np.intp]
+    start: Array  # [s]
     span: Array  # [s]
-    back: npt.NDArray[np.bool_]  # the nose points away from the course, and the accelerations say that so it is
+    earliest: Array  # when the run of frames begins that the window belongs to [s]
+    latest: Array  # when it ends [s]
+
+
+class Track(NamedTuple):
+    """Where the car went, by its position or by its velocity summed up."""
+
+    time: Array
+    place: Array  # (n, 3) north, east, down [m]
+
+    def velocity(self, w: Windows, late_s: float = 0.0) -> Array:
+        """Return the mean velocity in each window, or `late_s` before it [m/s]; NaN beyond the run of frames."""
+        edges = np.stack([w.start, w.start + w.span]) - late_s
+        moved = [np.diff(np.interp(edges, self.time, axis), axis=0)[0] for axis in self.place.T]
+        inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)
+        return np.asarray(np.where(inside, np.array(moved) / w.span, np.nan).T)
 
 
 def windows_of(drive: Drive) -> Windows:
-    """Return the windows of a drive, those across a discontinuity or a gap left out; none is marked as backwards."""
-    time = drive.time
-    first: list[int] = []
-    last: list[int] = []
-    start = 0
-    for index in range(1, len(time)):
-        if drive.part[index] != drive.part[start] or time[index] < time[start]:
-            start = index
-        elif time[index] - time[start] >= WINDOW_S:
-            if index - start >= 4 and time[index] - time[start] < 2 * WINDOW_S:
-                first.append(start)
-                last.append(index)
-            start = index
-    a, b = np.array(first, np.intp), np.array(last, np.intp)
-    return Windows(a, b, time[b] - time[a], np.zeros(len(a), bool))
+    """Return the windows of a drive, those across a discontinuity or a gap left out."""
+    time, steps = drive.time, np.diff(drive.time)
+    broken = (np.diff(drive.part) != 0) | ~((steps >= 0.0) & (steps < WINDOW_S))
+    cuts = [0, *(np.flatnonzero(broken) + 1).tolist(), len(time)]
+    rows: list[tuple[int, int, float, float]] = []  # first and last frame, bounds of the run
+    for begin, end in itertools.pairwise(cuts):
+        run, start = time[begin:end], 0
+        while (last := int(np.searchsorted(run, run[start] + WINDOW_S))) < len(run):
+            if last - start >= FEWEST:
+                rows.append((begin + start, begin + last, run[0], run[-1]))
+            start = last
+    first, last_, earliest, latest = np.array(rows).reshape(-1, 4).T
+    a, b = first.astype(np.intp), last_.astype(np.intp)
+    return Windows(a, b, time[a], time[b] - time[a], earliest, latest)
 
 
-def track_of(drive: Drive, w: Windows) -> Array | None:
-    """Return how far the car has gone in each window [m]: by position, or by a velocity that owes attitude nothing."""
+def moves(drive: Drive, w: Windows) -> bool:
+    """Say whether there is a position that is more than a constant."""
     moved = drive.position[w.last] - drive.position[w.first]
-    if len(moved) and np.isfinite(moved).all() and np.linalg.norm(moved, axis=1).max() > 1.0:
-        return moved
-    if drive.velocity_is_independent and np.isfinite(drive.velocity).all():
-        return np.array([integral(drive, w, drive.velocity[:, axis]) for axis in range(3)]).T
-    return None
+    return bool(len(moved)) and bool(np.isfinite(moved).all()) and bool(np.linalg.norm(moved, axis=1).max() > 1.0)
+
+
+def by_position(drive: Drive) -> Track:
+    """Return the track that the position gives, without the frames that say a place of a moving car again."""
+    same = np.concatenate([[False], (np.diff(drive.position, axis=0) == 0.0).all(axis=1)])
+    since = np.maximum.accumulate(np.where(same, 0, np.arange(len(same))))  # the first frame that says it
+    lasts = np.bincount(since, weights=np.concatenate([[0.0], np.diff(drive.time)]) * same, minlength=len(same))
+    new = ~same | (lasts[since] > HELD_S)
+    return Track(drive.time[new], drive.position[new])
+
+
+def by_velocity(drive: Drive) -> Track:
+    """Return the track that the velocity sums up to."""
+    return Track(drive.time, np.stack([summed(drive, axis) for axis in drive.velocity.T], axis=-1))
 
 
 def integral(drive: Drive, w: Windows, values: Array) -> Array:
@@ -92,86 +123,70 @@ def axes(motion: npt.NDArray[np.void]) -> tuple[Array, Array]:
     return forward, down
 
 
-def following(w: Windows) -> npt.NDArray[np.bool_]:
+def following(w: Windows) -> Mask:
     """Return which windows but the first begin where the one before ends."""
     return np.asarray(w.first[1:] == w.last[:-1])
 
 
-def speeds(w: Windows, track: Array) -> Array:
-    """Return the mean speed along a track in each window [m/s]."""
-    return np.asarray(np.linalg.norm(track, axis=1) / w.span)
+def gained(drive: Drive, w: Windows, values: Array) -> Array:
+    """Return what an acceleration adds to the mean velocity of a window from each to the next [m/s]."""
+    return np.asarray(np.diff(mean(drive, w, summed(drive, values))))
 
 
-def surging(drive: Drive, w: Windows) -> tuple[Array, Array]:
-    """Return what surge sums up to in each window, and the change of speed [m/s]."""
-    speed = np.linalg.norm(drive.velocity, axis=1)
-    change = speed[w.last] - speed[w.first]
-    # On a hill or in a slide the nose's share of the change is what counts; near standstill the sign of speed is open.
-    change[np.minimum(speed[w.last], speed[w.first]) < SLOW_M_S] = np.nan
-    return integral(drive, w, drive.motion["surge"]), change
+def changes(w: Windows, velocity: Array, slip: Array) -> tuple[Array, Array]:
+    """Return what the velocity of a window gains to the next one, along the nose and to its right [m/s].
 
+    Parameters
+    ----------
+    w : Windows
+        n of them.
+    velocity : ndarray, shape (n, 3)
+        The mean in each.
+    slip : ndarray, shape (n,)
+        By how much the nose points to the right of the course in each [rad].
 
-def swaying(drive: Drive, w: Windows, track: Array) -> tuple[Array, Array]:
-    """Return what sway sums up to from the window before to each, and speed times the turn of the course [m/s]."""
-    expected = np.full(len(w.span), np.nan)
-    speed = speeds(w, track)
-    course = np.arctan2(track[:, 1], track[:, 0])
-    follows = following(w)
-    turn = (course[1:] - course[:-1] + np.pi) % (2 * np.pi) - np.pi
-    good = follows & (speed[1:] > MOVING_M_S) & (speed[:-1] > MOVING_M_S) & (np.abs(turn) < 1.5)
-    # The course of a window is that of its middle: from one middle to the next lies half of each.
-    expected[1:][good] = (turn * (speed[1:] + speed[:-1]) / 2)[good]
-    sway = integral(drive, w, drive.motion["sway"])
-    found = np.full(len(w.span), np.nan)
-    found[1:] = (sway[1:] + sway[:-1]) / 2
-    return found, expected
-
-
-def heaving(drive: Drive, w: Windows, track: Array, attitude: npt.NDArray[np.void]) -> tuple[Array, Array]:
-    """Return what heave sums up to from each window to the next, and the change of the velocity upwards [m/s]."""
-    follows = following(w)
-    _, down = axes(attitude)
-    changed = np.diff(track / w.span[:, None], axis=0)
-    expected = np.where(follows, -np.einsum("ij,ij->i", down[w.first[1:]], changed), np.nan)
-    # The velocity of a track is a window's mean: so is what heave has summed up to.
-    return np.diff(mean(drive, w, summed(drive, drive.motion["heave"]))), expected
-
-
-def reversing(drive: Drive, w: Windows, track: Array | None) -> npt.NDArray[np.bool_]:
-    """Return in which windows the car goes backwards: the nose says so, surge or sway too, and neither contradicts.
-
-    A car that gets faster backwards is pushed backwards, and turns to the other side.  Where the nose alone points
-    backwards it is the attitude that is turned about.
+    Returns
+    -------
+    ahead, right : ndarray, shape (n - 1,)
+        NaN where the car is slow, or turns by more than 86 degrees from one window to the next.
     """
-    if track is None:
-        return w.back
+    speed = np.linalg.norm(velocity, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        going = track / np.linalg.norm(track, axis=1, keepdims=True)
-    forward, _ = axes(drive.motion)
-    cosine = np.einsum("ij,ij->i", forward[(w.first + w.last) // 2], going)
-    back = np.asarray((speeds(w, track) > SLOW_M_S) & (cosine < -0.9))
-    shown = []
-    for found, expected in (surging(drive, w), swaying(drive, w, track)):
-        known = back & np.isfinite(found) & np.isfinite(expected)
-        x, y = expected[known], found[known]
-        if (x @ x) * (y @ y) > 0:
-            shown.append((float(x @ y / np.sqrt((x @ x) * (y @ y))), np.abs(x).max()))
-    against = [correlation for correlation, largest in shown if largest > LEAST_M_S]
-    return back if against and max(against) < -CORRELATION else w.back
+        going = velocity / speed[:, None]
+        along = going[1:] + going[:-1]
+        along /= np.linalg.norm(along, axis=1, keepdims=True)
+        gain = np.diff(velocity, axis=0)
+        level = np.hypot(along[:, 0], along[:, 1])
+        ahead = np.einsum("ij,ij->i", gain, along)
+        right = (gain[:, 1] * along[:, 0] - gain[:, 0] * along[:, 1]) / level
+        straight = np.einsum("ij,ij->i", going[1:], going[:-1]) > 0.07
+        apart = (slip[1:] - slip[:-1] + np.pi) % (2 * np.pi) - np.pi
+        nose = slip[:-1] + apart / 2
+        good = following(w) & (np.minimum(speed[1:], speed[:-1]) > SLOW_M_S) & straight & (np.abs(apart) < 0.5)
+    cosine, sine = np.cos(nose), np.sin(nose)
+    return (
+        np.where(good, ahead * cosine + right * sine, np.nan),
+        np.where(good & (np.minimum(speed[1:], speed[:-1]) > MOVING_M_S), right * cosine - ahead * sine, np.nan),
+    )
 
 
-def turns(drive: Drive, w: Windows) -> tuple[Array, Array]:
-    """Return how far attitude turned between neighbouring frames about body axes [rad], and how long they took [s]."""
-    forward, down = axes(drive.motion)
+def climbs(w: Windows, velocity: Array, down: Array) -> Array:
+    """Return what the velocity gains along the body's up axis from each window to the next [m/s]."""
+    gain = np.diff(velocity, axis=0)
+    return np.asarray(np.where(following(w), -np.einsum("ij,ij->i", down[w.first[1:]], gain), np.nan))
+
+
+def turns(forward: Array, down: Array) -> Array:
+    """Return how far the attitude has turned about the body's axes up to each frame, shape (n, 3) [rad]."""
     right = np.cross(down, forward)
     body = np.stack([forward, right, down], axis=1)
     relative = np.einsum("nij,nkj->nik", body[:-1], body[1:])  # the next frame's axes in this one's
     turn = np.stack(
         [
-            relative[:, 1, 2] * -1 + relative[:, 2, 1],
+            relative[:, 2, 1] - relative[:, 1, 2],
             relative[:, 0, 2] - relative[:, 2, 0],
             relative[:, 1, 0] - relative[:, 0, 1],
         ],
         axis=-1,
     )
-    return turn / 2, np.diff(drive.time)
+    return np.concatenate([np.zeros((1, 3)), np.cumsum(turn / 2, axis=0)])

@@ -3,8 +3,9 @@
 import socket
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -70,8 +71,11 @@ def bare(output: Output) -> Loop:
     return run
 
 
-def emitter(profile: Profile) -> Loop:
-    """Return the emitter's loop: the profile's cueing, holding the real drive's last frame, one output."""
+def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager[Any]] = nullcontext) -> Loop:
+    """Return the emitter's loop: the profile's cueing, holding the real drive's last frame, one output.
+
+    `beside` is entered with the emitter while it runs.
+    """
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
         module = protocols.source("city-car-driving")
@@ -83,7 +87,8 @@ def emitter(profile: Profile) -> Loop:
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
         loop = Emitter(session, Settings(algorithm, period_ns=period_ns, hold_s=1e6), clock, trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
-        loop.run(ticks=ticks)
+        with beside(loop):
+            loop.run(ticks=ticks)
         return loop.trace["lateness"].copy(), loop.trace["index"].copy()
 
     return run

@@ -23,6 +23,8 @@ COMMANDS: Mapping[str, str] = {
     "check": "Examine a source: rate, jitter, signs, axes, units.",
     "decode": "Say what is in a packet.",
     "send": "Send a command to a simulator.",
+    "replay": "Take a recording through the engine once more.",
+    "export": "Write a recording as CSV, Parquet or MDF4.",
     "bench": "Measure how punctual this machine is.",
     "profiles": "List the built-in profiles, or show one.",
 }

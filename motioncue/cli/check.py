@@ -2,18 +2,23 @@
 
 import threading
 import time
+from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import TAPE_BYTES, duration_option, echo, json_option, logged, positive, print_json
+from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
+from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
 from motioncue.recording.read import parse_recording, quoted, read_bytes
+from motioncue.recording.recorder import RING_BYTES, sorted_out
+from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
@@ -21,6 +26,19 @@ __all__ = ["command"]
 QUIET_S = 0.5  # without another datagram: the simulator waits for an answer, and there will be none before it is known
 JUDGED = ("source.options.", "source.acceleration=", "watch.")  # what --set may change without a profile
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
+
+
+REMEDY = (
+    "look at the simulator's version and settings; if they are right, record the drive (motioncue listen) and report it"
+)
+REMEDIES = {
+    "frame time": "have the simulator send its time in the document's unit; for a file without times, give --rate",
+    "velocity and position": "have the simulator send both in the document's unit and axes; velocity gives the speed, "
+    "position only tells teleports",
+    "continuity": "if everything else is right, raise the thresholds in [watch]",
+    "frames": "compare the simulator's version with the document's; motioncue decode shows what is in a packet",
+}
+"""What to do about a finding, where no option of the source helps."""
 
 
 class Heard(NamedTuple):
@@ -31,6 +49,8 @@ class Heard(NamedTuple):
     times: list[float] | None
     profile: Profile
     what: str
+    rejected: Mapping[str, int] = {}
+    """Beside the packages: what of a capture is none."""
 
 
 @click.command()
@@ -77,6 +97,8 @@ def command(
         watch=heard.profile.watch,
         rate_hz=rate,
     )
+    rejected = Counter(report.timing.rejected) + Counter(heard.rejected)
+    report = report._replace(timing=report.timing._replace(rejected=dict(rejected)))
     _print(heard, report)
     if as_json:
         print_json(
@@ -87,6 +109,9 @@ def command(
                 "findings": [finding._asdict() for finding in report.findings],
                 "options": [option._asdict() for option in report.options],
                 "changes": report.changes,
+                "either": report.either,
+                "mended": report.mended,
+                "left": report.left,
             }
         )
     if report.verdict == "wrong":
@@ -154,8 +179,8 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
         protocols.source(system, "--system")
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
-    packages, times, _ = parse_recording(data, quoted(file), name)
-    return Heard(name, packages, times, _settings(name, overrides), file)
+    packages, times, _, rejected = parse_recording(data, quoted(file), name)
+    return Heard(name, packages, times, _settings(name, overrides), file, rejected)
 
 
 def _sources() -> list[str]:
@@ -207,7 +232,9 @@ def _live(
         intake = module.session(
             msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
         )
-        intake.record(TAPE_BYTES)
+        ring = RecordRing(RING_BYTES)
+        intake.record(ring)
+        heard: list[Package] = []
         reception = Reception(intake, endpoints, allow=source.allow)
         thread = threading.Thread(target=reception.run, name="motioncue check", daemon=True)
         thread.start()
@@ -216,6 +243,7 @@ def _live(
             shown = time.monotonic() + 5.0
             while not interrupts.count and time.monotonic() < end:
                 time.sleep(max(0.0, min(0.1, end - time.monotonic())))
+                heard += sorted_out(ring.take()).packages
                 if time.monotonic() > shown:
                     shown += 5.0
                     click.echo(f"  {intake.accepted} frames, {end - time.monotonic():.0f} s to go", err=True)
@@ -223,12 +251,12 @@ def _live(
             reception.stop()
             thread.join()
             reception.close()
-    tape = intake.recorded()
-    if not tape:
+    heard += sorted_out(ring.take()).packages
+    if not heard:
         unheard = f" but what was refused ({reasons(intake.rejected)})" if intake.rejected else ""
         raise PacketError(f"{', '.join(endpoints)}: nothing came{unheard} in {duration:g} s")
-    times = [(now - tape[0][0]) * 1e-9 for now, _ in tape]
-    packages = [package for _, package in tape]
+    times = [(package.time - heard[0].time) * 1e-9 for package in heard]
+    packages = [package.data for package in heard]
     return Heard(system, packages, times, profile, ", ".join(endpoints))
 
 
@@ -276,18 +304,33 @@ def _print(heard: Heard, report: Any) -> None:
         echo(f"  {MARKS[finding.verdict]:<5}  {finding.name}: {finding.evidence}", indent=9)
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)
-    for key, value in report.changes.items():
-        echo(f"change the profile: {key} = {value!r}")
-    if report.verdict == "wrong" and not report.changes:
-        echo("no option explains what is wrong: look at the simulator's settings, or report it", indent=2)
+    _print_advice(report)
     manoeuvres = dict.fromkeys(
         finding.manoeuvre for finding in report.findings if finding.verdict == "unknown" and finding.manoeuvre
     )
     for manoeuvre in manoeuvres:
         echo(f"to settle more: {manoeuvre}", indent=2)
+    open_ = [finding.name for finding in report.findings if finding.verdict == "unknown"]
+    open_ += [option.key for option in report.options if option.verdict == "unknown"]
     words = {
         "ok": "every sign holds",
         "wrong": "something is wrong",
-        "unknown": "nothing is wrong, not everything is shown",
+        "unknown": f"nothing contradicts; not shown by this drive: {', '.join(open_)}",
     }
-    echo(words[report.verdict])
+    echo(words[report.verdict], indent=2)
+
+
+def _print_advice(report: Any) -> None:
+    """Say what mends what is wrong, and what to do where nothing does."""
+    for key, value in report.changes.items():
+        echo(f"change the profile: {key} = {value!r}")
+    if report.changes:
+        echo(f"with that, examined again: {', '.join(report.mended)} mended, nothing else worse", indent=2)
+    for change in report.either:
+        echo(
+            "one of these would mend it: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2
+        )
+    if report.either:
+        echo("the drive does not tell which: settle more, and examine again", indent=2)
+    for name in report.left if not report.either else ():
+        echo(f"no option mends {name}: {REMEDIES.get(name, REMEDY)}", indent=2)

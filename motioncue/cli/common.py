@@ -12,12 +12,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import click
+import msgspec
 
 from motioncue import protocols
 from motioncue.cli.unblocked import Unblocked
+from motioncue.errors import ConfigError
+from motioncue.profile import Record
 
 __all__ = [
-    "TAPE_BYTES",
     "duration_option",
     "echo",
     "folded",
@@ -26,11 +28,10 @@ __all__ = [
     "naming_systems",
     "positive",
     "print_json",
+    "record_options",
+    "recording",
     "strict",
 ]
-
-TAPE_BYTES = 256 << 20
-"""For what a source says: ten minutes of the largest packets at 400 Hz, hours of any other."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -54,6 +55,37 @@ def naming_systems(command: click.Command, attribute: str) -> None:
     command.help = command.help.replace(
         "<systems>", f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
     )
+
+
+def record_options(command: Decorated) -> Decorated:
+    """Add ``--record``, ``--record-last`` and ``--force`` to a command."""
+    for option in (
+        click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists."),
+        click.option(
+            "--record-last",
+            "last_s",
+            type=float,
+            callback=positive,
+            metavar="S",
+            help="Keep only the last seconds, in memory; key r, a fault and the end write them.",
+        ),
+        click.option(
+            "--record", "file", metavar="FILE", help="Record the run as MCAP; a number is added to a name in use."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def recording(file: str | None, last_s: float | None, force: bool) -> Record | None:
+    """Return what ``--record`` and its like ask for; None if it is nothing."""
+    if file is None and last_s is None:
+        return None
+    tables = {"file": file or "last.mcap", "force": force, "last_s": last_s}
+    try:
+        return msgspec.convert(tables, Record, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"--record-last: found {last_s:g}, allowed are 1 to 3600 s") from error
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, print_json
+from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording
 from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, platform_rows, print_summary
@@ -35,8 +35,17 @@ def title_of(rig: Rig) -> str:
 @duration_option("How long it takes, fade included; the drive's length if not given.")
 @click.option("--drive", metavar="NAME", default="tour", show_default=True, help="What the car does.")
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="How to cue.")
+@record_options
 @json_option
-def command(duration: float | None, drive: str, profile: str, as_json: bool) -> None:
+def command(
+    duration: float | None,
+    drive: str,
+    profile: str,
+    file: str | None,
+    last_s: float | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Drive a virtual car through the whole engine, live in the terminal.
 
     The car speaks its simulator's protocol through a real endpoint to the engine, which feeds a virtual platform over
@@ -51,7 +60,7 @@ def command(duration: float | None, drive: str, profile: str, as_json: bool) -> 
     with Interrupts(operator=True) as interrupts:
         with (
             logged(live=live, level=logging.WARNING) as messages,
-            Rig(profile, drive, duration) as rig,
+            Rig(profile, drive, duration, record=recording(file, last_s, force)) as rig,
             Screen(live=live) as screen,
         ):
             view = rig_view(rig, messages)

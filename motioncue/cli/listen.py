@@ -4,20 +4,22 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import TAPE_BYTES, duration_option, json_option, logged, naming_systems, print_json
+from motioncue.cli.common import duration_option, json_option, logged, naming_systems, print_json
 from motioncue.cli.history import History, Rate
 from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
-from motioncue.errors import ConfigError
+from motioncue.kernels.ring import RecordRing
+from motioncue.recording.recorder import RING_BYTES, Recorder
 from motioncue.runtime.driver import Driver
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
@@ -40,7 +42,7 @@ QUIET_S = 0.5  # without a packet: waiting
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Keep what a simulator says, up to 256 MB, for simulate --recording, check and decode; written at the end.",
+    help="Record what a simulator says, with arrival times, as MCAP: for replay, export, simulate, check, decode.",
 )
 @json_option
 def command(system: str, endpoints: tuple[str, ...], duration: float | None, file: Path | None, as_json: bool) -> None:
@@ -55,8 +57,6 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, fil
     platform = hasattr(protocols.system(system), "STREAMS")
     if file is not None and platform:
         raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
-    if file is not None and (file.exists() or not file.absolute().parent.is_dir()):
-        raise ConfigError(f"--record: found {str(file)!r}, allowed is a new file in a folder that exists")
     with Interrupts() as interrupts:
         if platform:
             stats, rows = _platform(system, endpoints, duration, interrupts, live)
@@ -153,9 +153,16 @@ def _simulator(
     """Serve the simulator, keep what it says in `file`; return its statistics, and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
     driver = Driver(system, *endpoints)
-    if file is not None:
-        driver.record(TAPE_BYTES)
-    with logged(live=live) as messages, driver, Screen(live=live) as screen:
+    recorder = None
+    with ExitStack() as held:
+        messages = held.enter_context(logged(live=live))
+        if file is not None:
+            ring = RecordRing(RING_BYTES)
+            driver.record(ring)
+            settings = {"source": {"system": system, "endpoint": list(endpoints)}}
+            recorder = held.enter_context(Recorder(file, [ring], settings))
+        held.enter_context(driver)
+        screen = held.enter_context(Screen(live=live))
         title = f"motioncue listen · {system} at {', '.join(endpoints)}"
         elapsed_s = wait(SimulatorView(driver, title, duration_s, messages), screen, interrupts, duration_s)
     stats = {"duration_s": elapsed_s, **driver.stats()}
@@ -165,15 +172,9 @@ def _simulator(
         ("sessions", str(stats["sessions"])),
         ("rejected", reasons(stats["rejected"])),
     ]
-    if file is not None:
-        packages = driver.recorded()
-        try:
-            file.write_bytes(b"".join(packages))
-        except OSError as error:
-            raise ConfigError(f"--record: {str(file)!r} cannot be written: {error.strerror}") from error
-        stats |= {"recorded": len(packages), "unrecorded": driver.unrecorded}
-        full = f"; {driver.unrecorded} more found no room" if driver.unrecorded else ""
-        rows.append(("recorded", f"{len(packages)} packages in {file}{full}"))
+    if recorder is not None:
+        stats["recorded"] = recorder.counts()
+        rows.append(("recorded", recorder.summary()))
     return stats, rows
 
 

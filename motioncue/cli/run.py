@@ -1,12 +1,20 @@
 """``motioncue run``: a simulator drives a platform."""
 
+import sys
+from contextlib import nullcontext
+from inspect import cleandoc
+from pathlib import Path
+
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, print_json
+from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording
+from motioncue.cli.follow import Follower
 from motioncue.cli.screen import Screen, wanted
-from motioncue.cli.signals import Interrupts
+from motioncue.cli.signals import Interrupts, operation
 from motioncue.cli.summary import engine_rows, print_summary
 from motioncue.cli.watch import EngineView, path_of, watch
+from motioncue.errors import ConfigError
+from motioncue.profile import builtin_profiles
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 
@@ -16,9 +24,20 @@ __all__ = ["command"]
 @click.command()
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="Built-in, or a TOML file.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
-@duration_option("End after this time, fade included; a signal ends it too.")
+@click.option("--watch", "follow", is_flag=True, help="Follow the profile's file: what is saved is used at once.")
+@duration_option("End after this time, fade included.")
+@record_options
 @json_option
-def command(profile: str, overrides: tuple[str, ...], duration: float | None, as_json: bool) -> None:
+def command(
+    profile: str,
+    overrides: tuple[str, ...],
+    follow: bool,
+    duration: float | None,
+    file: str | None,
+    last_s: float | None,
+    force: bool,
+    as_json: bool,
+) -> None:
     """Wait for the simulator and drive the platform.
 
     \b
@@ -27,18 +46,25 @@ def command(profile: str, overrides: tuple[str, ...], duration: float | None, as
       h   hold: keep the motion of this moment
       p   park: fade to neutral and stay there
       q   park and quit
-    Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.
-    Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0.
+      r   write what --record-last has kept
+    <operation>
+
+    With --watch, what is saved in the profile's file is used without a step in what is sent.  What is not valid, or
+    cannot change while it runs (systems, endpoints, packets, rate), is refused with its key; what was in use stays.
 
     \b
-    Example:  motioncue run --profile ccd-dk --set output.rate_hz=250
+    Example:  motioncue run --profile ccd-dk --set output.rate_hz=250 --record drive.mcap
     """
     live = wanted()
+    if follow and profile in builtin_profiles():
+        raise ConfigError(f"--watch: found {profile!r}, which is built in; allowed is a file")
+    follower = Follower(Path(profile), lambda: engine.retune(load_profile(profile, *overrides))) if follow else None
     with Interrupts(operator=True) as interrupts:
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
             title = f"motioncue run · {path_of(settings)}"
-            with Engine(settings) as engine, Screen(live=live) as screen:
+            running = Engine(settings, record=recording(file, last_s, force))
+            with running as engine, follower or nullcontext(), Screen(live=live) as screen:
                 view = EngineView(engine, title, duration, messages)
                 elapsed_s = watch(engine, view, screen, interrupts, duration)
             interrupts.over = True
@@ -46,3 +72,6 @@ def command(profile: str, overrides: tuple[str, ...], duration: float | None, as
         print_summary(title, engine_rows(stats))
         if as_json:
             print_json(stats)
+
+
+command.help = cleandoc(command.help or "").replace("<operation>", operation(sys.platform))

@@ -1,19 +1,48 @@
-"""Signals that ask something of a run: noted, never raised, so that none breaks a fade."""
+"""Signals, and what Windows has instead: noted, never raised, so that none breaks a fade."""
 
 import os
 import signal
 import threading
 from collections import deque
+from contextlib import ExitStack
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["ENDINGS", "REQUESTS", "Interrupts"]
+from motioncue.cli.console import Closing, Events, event_name
+
+__all__ = ["ENDINGS", "REQUESTS", "Interrupts", "operation"]
 
 ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # the last one is Ctrl-Break on Windows
 REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park"}
 """What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
 
+WORDS = ("engage", "hold", "park", "quit")
+"""What can be asked for by an event of Windows."""
+
 KEPT = 16  # requests that nobody has looked at yet
+
+
+def operation(system: str) -> str:
+    """Return how a run is operated and ended without a keyboard, as its help says it.
+
+    Parameters
+    ----------
+    system : str
+        As ``sys.platform`` has it.
+    """
+    if system == "win32":
+        quit_event = event_name("PID", "quit")
+        return (
+            "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
+            "to neutral and ends, exit status 0.  Any program of the same user may set an\n"
+            f"event instead: {event_name('PID', 'hold')}, -engage, -park or -quit, with the\n"
+            "number of the process for PID.  In PowerShell:\n"
+            f"  [Threading.EventWaitHandle]::OpenExisting('{quit_event}').Set()"
+        )
+    return (
+        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.\n"
+        "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0."
+    )
 
 
 class Interrupts:
@@ -22,7 +51,7 @@ class Interrupts:
     Parameters
     ----------
     operator : bool
-        Whether to take the operator's signals, too.
+        Whether to take the operator's signals, too, or the operator's events on Windows.
 
     Attributes
     ----------
@@ -50,8 +79,17 @@ class Interrupts:
         self.over = False
         self._operator = operator
         self._before: dict[int, Any] = {}
+        self._closing = Closing(lambda: self._note(signal.SIGTERM))
+        self._events = Events(WORDS if operator else ())
+        self._open = ExitStack()
 
-    def _note(self, number: int, frame: FrameType | None) -> None:
+    def asked(self) -> list[str]:
+        """Return what has been asked for since the last call, oldest first; "quit" goes on being asked for."""
+        asked = [self.requests.popleft() for _ in range(len(self.requests))] + self._events.asked()
+        self.count += "quit" in asked
+        return ["quit"] if self.count else asked
+
+    def _note(self, number: int, frame: FrameType | None = None) -> None:
         self.count += 1
         self.status = 128 + number
         if self.over:
@@ -63,7 +101,7 @@ class Interrupts:
     def __enter__(self) -> "Interrupts":
         """Begin to take signals."""
         if threading.current_thread() is threading.main_thread():  # elsewhere signals never arrive
-            handlers = dict.fromkeys(ENDINGS, self._note)
+            handlers: dict[str, Any] = dict.fromkeys(ENDINGS, self._note)
             if self._operator:
                 handlers |= dict.fromkeys(REQUESTS, self._request)
             for name, handler in handlers.items():
@@ -71,6 +109,8 @@ class Interrupts:
                 ignored = name in ("SIGHUP", "SIGTSTP") and number and signal.getsignal(number) is signal.SIG_IGN
                 if number is not None and not ignored:
                     self._before[number] = signal.signal(number, handler)
+        self._open.enter_context(self._events)
+        self._open.enter_context(self._closing)
         return self
 
     def __exit__(
@@ -80,3 +120,4 @@ class Interrupts:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()
+        self._open.close()

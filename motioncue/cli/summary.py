@@ -58,7 +58,14 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("state", changes(stats)),
         ("events", reasons(stats["events"])),
         ("limited", "nothing is bounded" if unbounded else limited or "0"),
+        *([("recorded", recorded(stats["recorded"]))] if "recorded" in stats else []),
     ]
+
+
+def recorded(counts: Mapping[str, int]) -> str:
+    """Return in words what a recording holds."""
+    lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
+    return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages{lost}"
 
 
 def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -19,7 +19,7 @@ __all__ = ["KEYS", "EngineView", "path_of", "values_of", "watch"]
 PATIENCE = 3.0  # fades that the way to neutral may take before the engine is stopped anyway
 SHOWN = 20  # transitions that a view may show
 
-KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit"}
+KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit", "r": "keep"}
 """What each key asks for; to quit is to park and end."""
 
 LOST = {"send_errors": "not sent", "unheard": "nobody there"}
@@ -176,13 +176,18 @@ def _watch(
     keys: Keys,
     duration_s: float | None,
 ) -> float:
-    fade_s = engine.profile.supervisor.fade_s
     start = time.monotonic()
-    park_at, end_at = (float("inf"),) * 2 if duration_s is None else (max(0.0, duration_s - fade_s), duration_s)
+    end_at = float("inf") if duration_s is None else duration_s
     operator = "engage"
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
+        fade_s = engine.profile.supervisor.fade_s
+        if not hurried:
+            park_at = max(0.0, end_at - fade_s)
         asked = _asked(interrupts, keys)
+        if "keep" in asked:
+            engine.keep()
+            asked = [name for name in asked if name != "keep"]
         if "quit" in asked and not hurried:
             hurried = True
             park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * fade_s)
@@ -204,6 +209,5 @@ def _watch(
 
 def _asked(interrupts: Interrupts, keys: Keys) -> list[str]:
     """Return what the operator has asked for since the last call, oldest first."""
-    asked = [interrupts.requests.popleft() for _ in range(len(interrupts.requests))]
-    asked += [KEYS[key] for key in keys.pressed() if key in KEYS]
-    return ["quit"] if interrupts.count or "quit" in asked else asked
+    asked = interrupts.asked() + [KEYS[key] for key in keys.pressed() if key in KEYS]
+    return ["quit"] if "quit" in asked else asked

@@ -9,6 +9,8 @@ from motioncue.kernels.body cimport BodyFrame
 from motioncue.intake.messages cimport Messages, Reply
 from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.kernels.slot cimport Event, Events
+from motioncue.kernels.ring cimport Ring
+from motioncue.kernels.timeline cimport Timeline
 from motioncue.intake.stages cimport Stages
 from motioncue.intake.watch cimport Watch
 
@@ -27,6 +29,27 @@ ctypedef struct Counters:
     int64_t events[REASON_COUNT]
 
 
+cdef extern from "motioncue/intake/tuned.h" nogil:
+    ctypedef struct Tuned:
+        double acceleration
+        double rate
+        double frozen_s
+        double slack_s
+        double frame_jump_s
+        double acceleration_step
+        double rate_step
+        double velocity_error
+        double attitude_error
+        double head[3]
+        double move_s
+        int64_t number
+    ctypedef struct TunedSlot:
+        pass
+    void tuned_clear(TunedSlot* slot)
+    void tuned_write(TunedSlot* slot, const Tuned* newest)
+    bint tuned_read(TunedSlot* slot, Tuned* out)
+
+
 ctypedef struct IntakeState:
     Messages messages
     bint needs_axes         # no motion before a package has announced the car's axes
@@ -34,6 +57,11 @@ ctypedef struct IntakeState:
     int64_t part_time       # when the newest of those came [ns]; 0 before any has
     BodyFrame frame         # as configured; axes as announced
     BodyFrame fallback      # as configured
+    TunedSlot tuning        # whoever changes settings to the receiver
+    Tuned tuned             # in use; the head is on its way there
+    double head_before[3]   # where that began [m]
+    int64_t head_since      # when it did [ns]
+    bint head_moves
     Stages stages
     bint initialised
     int64_t began           # when the session's first frame came [ns]
@@ -42,20 +70,21 @@ ctypedef struct IntakeState:
     Telemetry said          # by the newest packages
     Telemetry known         # before the newest package
     Telemetry before        # by the frame before
-    int64_t before_time     # when that came [ns]
-    double waited           # frame time since the last frame that was not a repeat [s]
     Telemetry telemetry     # what the body stage reads
     Motion motion
-    Watch watch             # does a frame continue the drive?
+    int fallen              # frames in a row whose stamps rise, but are older than the newest
+    double fallen_stamp     # of the last of those [s]
+    int64_t fallen_since    # when the first of those came [ns]
+    double aside_stamp      # of the frame that is set aside [s]
+    Timeline timeline       # when was a frame taken?
+    Watch watch             # does it continue the drive?
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
     PublicationSlot newest  # receiver to emitter
     Counters counters
     Events events
-    uint8_t* tape           # packages as they came: time, size, bytes; NULL if nobody wants them
-    int64_t tape_room       # [bytes]
-    int64_t tape_used
-    int64_t tape_missed     # packages that found no room
+    Ring* ring              # packages, frames and events go there as they come; NULL if nobody records
+    int endpoint            # that the newest package came to, for the record
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
@@ -70,3 +99,4 @@ cdef class Intake:
     cdef readonly int reply_port
     cdef object _tables     # own the rows that the messages point to
     cdef Event _event
+    cdef object _ring       # owns what `ring` points to

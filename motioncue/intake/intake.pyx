@@ -2,8 +2,8 @@
 
 from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcmp, memcpy, memset
 
 from math import radians
 
@@ -11,33 +11,57 @@ import numpy as np
 
 from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
+from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
     REPLY_BYTES, ROLE_AXES, ROLE_MOTION, ROLE_NEEDED, Message, Reply, add_message, find_message, make_reply,
     reply_write, set_absent,
 )
 from motioncue.kernels.reasons cimport (
-    ACCEPTED, BEFORE_INIT, FROZEN, INCOMPLETE, NOT_FINITE, PAUSED, REASONS, RECONNECT, REPLY_LOST, SESSION_BEGAN,
-    SESSION_ENDED, TYPE,
+    ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, REASONS,
+    RECONNECT, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SIZE, SPIKE, TYPE,
 )
 from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
-from motioncue.kernels.slot cimport (
-    event_read, event_write, mc_count, mc_load, mc_load_acquire, mc_store_release,
+from motioncue.kernels.ring cimport (
+    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RECORD_RETUNED,
+    RecordRing, ring_write,
 )
-from motioncue.intake.stages cimport TelemetryStages, derive, derives, follow
-from motioncue.intake.watch cimport watch_step
+from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
+from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
+from motioncue.intake.stages cimport TelemetryStages, derive, derives, derives_rates, follow
+from motioncue.intake.watch cimport (
+    Seen, Watch, axes_of, length3, watch_claims, watch_jump, watch_restart, watch_step,
+)
 
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import GRAVITY, MOTION_DTYPE
+from motioncue.profile import UNWATCHED
 from motioncue.profile import Watch as Thresholds
 
 __all__ = ["Intake"]
 
 cdef double G = GRAVITY
 
+cdef enum:
+    LARGEST = 1 << 20       # bytes; no package of any system is as large
+
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
     cdef Event event = Event(now, reason, detail, 0, 0, 0.0, 0.0)
     event_write(&s.events, &event)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_HAPPENING, now, &event, sizeof(Event))
+
+
+cdef void tell_measure(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
+    """Count an event; put the first ten, then every thousandth, in the queue with what was measured and allowed."""
+    cdef Event event = Event(s.motion.time, reason, why, 0, 0, value, limit)
+    cdef int64_t n
+    mc_count(&s.counters.events[reason], 1)
+    n = mc_load(&s.counters.events[reason])
+    if n <= 10 or n % 1000 == 0:
+        event_write(&s.events, &event)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_HAPPENING, event.time, &event, sizeof(Event))
 
 
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
@@ -55,20 +79,29 @@ cdef void forget(IntakeState* s) noexcept nogil:
     s.frame_time = 0.0
     s.part_time = 0
     s.began = 0
-    s.waited = 0.0
+    timeline_restart(&s.timeline)
     s.stages.running = False
-    s.watch.armed = False
-    s.watch.changes = 0
+    s.fallen = 0
+    watch_restart(&s.watch)
 
 
-cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
-    """Start afresh for a simulator that has just connected."""
+cdef void begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh: what comes is another drive."""
     forget(s)
     mc_count(&s.counters.sessions, 1)
     tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
+cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
+    """Start afresh for a simulator that has just connected."""
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_CONNECTED, now, b"", 0)
+    begin(s, now)
+
+
 cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_DISCONNECTED, now, b"", 0)
     tell(s, now, SESSION_ENDED, mc_load(&s.counters.sessions))
 
 
@@ -79,15 +112,36 @@ cdef int take_axes(IntakeState* s) noexcept nogil:
     return set_car_axes(&s.frame, s.said.forward, s.said.up)
 
 
-cdef void time_frame(IntakeState* s, int64_t now) noexcept nogil:
-    """Say how long the frame lasted: by its own word, by its time stamp, or not at all (NaN)."""
+cdef bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
+    """Say whether the simulator's time has begun again; a late datagram, or a few at once, are no new session.
+
+    Two frames in a row say so if their time is much older than the newest; else it takes as long as frames may come apart.
+    """
+    if s.fallen == 0 or not s.said.stamp > s.fallen_stamp:
+        s.fallen = 0
+        s.fallen_since = now
+    s.fallen += 1
+    s.fallen_stamp = s.said.stamp
+    if s.before.stamp - s.said.stamp > s.watch.frame_jump_s:
+        return s.fallen > 1
+    return now - s.fallen_since > 1e9 * s.watch.slack_s
+
+
+cdef int time_frame(IntakeState* s, int64_t now) noexcept nogil:
+    """Say how long the frame lasted: by its own word, by its time stamp, or not at all (NaN); LATE if it is an old one."""
     if isfinite(s.said.stamp):
         s.said.frame_duration = s.said.stamp - s.before.stamp if s.watch.armed else 0.0
-        if s.said.frame_duration < 0.0:     # the simulator's time has begun again
-            intake_begin(s, now)
+        if s.said.frame_duration < 0.0:
+            if not begins_again(s, now):
+                return LATE
+            begin(s, now)
             s.said.frame_duration = 0.0
+        elif s.watch.aside and s.said.stamp == s.aside_stamp:
+            return LATE         # the same datagram again says nothing new of the one that was set aside
+        s.fallen = 0
     if s.began == 0:
         s.began = now
+    return ACCEPTED
 
 
 cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
@@ -118,77 +172,146 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef const double* last = <const double*>&s.before + s.stages.same_from
     cdef bint repeats
     cdef double frame_time = s.frame_time
-    cdef double dt
     cdef int reason
     if s.needs_axes and not s.initialised:
         return BEFORE_INIT
     if s.needs_part and (s.part_time == 0 or now - s.part_time > 1e9 * s.watch.slack_s):
         return INCOMPLETE
-    time_frame(s, now)
+    reason = time_frame(s, now)
+    if reason != ACCEPTED:
+        return reason
     repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     reason = turn(s, now)
     if reason != ACCEPTED:
         s.frame_time = frame_time       # as if it had not come
         return reason
-    dt = s.said.frame_duration if s.said.frame_duration > 0.0 else (now - s.before_time) * 1e-9
-    s.waited += dt if s.watch.armed else 0.0
+    mc_count(&s.counters.accepted, 1)
     publish(s, repeats)
+    if s.watch.aside:
+        set_aside(s)
+        return ACCEPTED
     s.frame_time = s.motion.frame_time      # a frame that is refused takes no time
     s.before = s.said
-    s.before_time = now
     if repeats:
         mc_count(&s.counters.repeats, 1)
-    else:
-        s.waited = 0.0
-    mc_count(&s.counters.accepted, 1)
     return ACCEPTED
+
+
+cdef void set_aside(IntakeState* s) noexcept nogil:
+    """Go on as if the frame had been lost; it still took the time that it says, unless that is what cannot be."""
+    cdef double dt = s.said.frame_duration
+    s.aside_stamp = s.said.stamp
+    if not s.watch.armed:
+        return
+    memcpy(s.telemetry.position, s.watch.seen.position, sizeof(s.watch.seen.position))
+    memcpy(s.telemetry.velocity, s.watch.seen.velocity, sizeof(s.watch.seen.velocity))
+    if 0.0 < dt < s.watch.slack_s and not isfinite(s.said.stamp):
+        s.frame_time += dt
+        s.watch.passed += dt
+
+
+cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
+    """Fill `out` with what the watch compares of the newest frame."""
+    cdef const Telemetry* t = &s.telemetry
+    cdef const Motion* m = &s.motion
+    cdef int i
+    out.time = m.time
+    out.duration = t.frame_duration
+    memcpy(out.position, t.position, sizeof(t.position))
+    memcpy(out.velocity, t.velocity, sizeof(t.velocity))
+    for i in range(3):
+        out.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
+    axes_of(m, out.axes)
+    out.rate[0], out.rate[1], out.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
+    out.speed = m.speed
+    out.felt = length3(m.surge, m.sway, m.heave)
+
+
+cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
+    """Derive what the source does not say; it counts for the frames to come: a step is no evidence for itself."""
+    s.stages.running = s.stages.running and goes_on
+    derive(&s.stages, &s.telemetry, s.watch.apart)
+    turn(s, s.motion.time)
+    see(s, &s.watch.seen)
+
+
+cdef int watched(IntakeState* s, bint repeats) noexcept nogil:
+    """Return what the watch says of the newest frame, and derive what the source does not say."""
+    cdef Watch* w = &s.watch
+    cdef bint first = not w.armed
+    cdef bint goes_on
+    cdef Seen seen
+    cdef int reason
+    see(s, &seen)
+    w.stamped = isfinite(s.said.stamp)
+    w.own_acceleration = not s.stages.from_velocity
+    w.rates_lag = s.stages.delay if derives_rates(&s.stages, &s.said) else 0.0
+    reason = watch_step(w, &seen, repeats)
+    goes_on = reason == ACCEPTED or w.lasts
+    if not repeats and not w.aside:
+        if derives(&s.stages, &s.said):
+            derive_more(s, goes_on)
+        if goes_on and not first:
+            watch_claims(w)
+        else:
+            watch_jump(w)
+    if goes_on and w.contradicted != ACCEPTED:
+        w.lasts = True
+        return w.contradicted
+    return reason
+
+
+cdef void use(IntakeState* s) noexcept nogil:
+    """Publish the motion; an acceleration or rates that are not followed stay what they were."""
+    cdef Motion* out = &s.publication.motion
+    cdef Motion before = out[0]
+    out[0] = s.motion
+    s.publication.place = s.timeline.place
+    if s.watch.step.held:
+        out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
+    if s.watch.rate_step.held:
+        out.roll_rate, out.pitch_rate, out.yaw_rate = before.roll_rate, before.pitch_rate, before.yaw_rate
 
 
 cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     """Hand the motion to the emitter, and say whether it continues what came before."""
     cdef Publication* p = &s.publication
-    cdef bint reconnected = not s.watch.armed and p.epoch > 0
-    cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
-    cdef bint standing = reason == FROZEN or reason == PAUSED
-    cdef bint again = standing and p.frozen and p.reason == reason
-    if derives(&s.stages, &s.said) and not repeats:
-        # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.
-        s.stages.running = s.stages.running and reason == ACCEPTED
-        derive(&s.stages, &s.telemetry, s.waited)
-        turn(s, s.motion.time)
-        s.watch.telemetry = s.telemetry
-        s.watch.motion = s.motion
-    if reconnected:
-        reason = RECONNECT
-        s.watch.value = s.watch.limit = 0.0
+    cdef Watch* w = &s.watch
+    cdef bint reconnected = not w.armed and p.epoch > 0
+    cdef int reason = watched(s, repeats)
+    if not w.aside and (not repeats or w.changed == s.motion.time):     # a moving car that repeats itself says nothing new
+        timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
+    if w.spike != ACCEPTED:
+        tell_measure(s, SPIKE, w.spike, w.spike_value, w.spike_limit)
+    if not w.aside or w.lasts:
+        announce(s, RECONNECT if reconnected else reason)
+    p.count += 1
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_FRAME, s.motion.time, &s.motion, sizeof(Motion))
+    if p.epoch > 0 and not s.alone:
+        publication_write(&s.newest, p)
+
+
+cdef void announce(IntakeState* s, int reason) noexcept nogil:
+    """Publish the newest motion, or why there is none; what lasts counts once."""
+    cdef Publication* p = &s.publication
+    cdef Watch* w = &s.watch
+    cdef bint again = w.lasts and p.frozen and p.reason == reason
     # A frame that no car can be in is not motion to engage with either.
-    p.frozen = standing or not s.watch.believable
+    p.frozen = (w.lasts or not w.believable) and not w.trusting
     if not p.frozen:
-        p.motion = s.motion
-        p.changed = s.watch.changed
-    if (reason != ACCEPTED and not standing) or p.epoch == 0:
+        use(s)
+    if (reason != ACCEPTED and not w.lasts) or p.epoch == 0:
         p.epoch += 1
-    if reason != ACCEPTED:
-        p.reason = reason
-        p.value = s.watch.value
-        p.limit = s.watch.limit
-        if not again:       # a freeze counts once
-            mc_count(&s.counters.events[reason], 1)
-    if not s.alone:
-        publication_write(&s.newest, &s.publication)
-
-
-cdef void put_on_tape(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
-    """Keep the package if there is room for it."""
-    cdef int64_t used = mc_load(&s.tape_used)
-    cdef int64_t n = size
-    if used + 16 + n > s.tape_room or mc_load(&s.tape_missed):    # the beginning whole instead of all with gaps
-        mc_count(&s.tape_missed, 1)
+    if reason == ACCEPTED or again:
         return
-    memcpy(s.tape + used, &now, 8)
-    memcpy(s.tape + used + 8, &n, 8)
-    memcpy(s.tape + used + 16, package, size)
-    mc_store_release(&s.tape_used, used + 16 + n)
+    p.reason = reason
+    p.value = 0.0 if reason == RECONNECT else w.value
+    p.limit = 0.0 if reason == RECONNECT else w.limit
+    if reason == ACCELERATION_CONTRADICTED or reason == RATE_CONTRADICTED:
+        tell_measure(s, reason, reason, w.value, w.limit)
+    else:
+        mc_count(&s.counters.events[reason], 1)
 
 
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
@@ -204,12 +327,49 @@ cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexce
     return reason
 
 
+cdef void use_thresholds(IntakeState* s) noexcept nogil:
+    s.watch.acceleration = s.tuned.acceleration
+    s.watch.rate = s.tuned.rate
+    s.watch.frozen_s = s.tuned.frozen_s
+    s.watch.slack_s = s.tuned.slack_s
+    s.watch.frame_jump_s = s.tuned.frame_jump_s
+    s.watch.step.limit = s.tuned.acceleration_step
+    s.watch.rate_step.limit = s.tuned.rate_step
+    s.watch.velocity_error = s.tuned.velocity_error
+    s.watch.attitude_error = s.tuned.attitude_error
+
+
+cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
+    """Use newer settings, if there are any, from this package on; the head moves to its new place as a fade does."""
+    cdef double* head = s.fallback.head
+    cdef double position
+    cdef int i
+    if tuned_read(&s.tuning, &s.tuned):
+        use_thresholds(s)
+        if s.ring != NULL:
+            ring_write(s.ring, RECORD_RETUNED, now, &s.tuned.number, sizeof(int64_t))
+        s.head_since = now
+        s.head_moves = False
+        for i in range(3):
+            s.head_before[i] = head[i]
+            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
+    if s.head_moves:
+        position = (now - s.head_since) * 1e-9 / s.tuned.move_s
+        s.head_moves = position < 1.0
+        for i in range(3):
+            head[i] = s.tuned.head[i]
+            if s.head_moves:
+                head[i] += (1.0 - smooth(position)) * (s.head_before[i] - head[i])
+            s.frame.head[i] = head[i]
+
+
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the answer to it, of size 0 if it wants none."""
     cdef Message* m
     cdef int near, reason
-    if s.tape != NULL:
-        put_on_tape(s, package, size, now)
+    take_tuned(s, now)
+    if s.ring != NULL:
+        ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
     reason = find_message(&s.messages, package, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
@@ -229,6 +389,22 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
     if reason != ACCEPTED:
         refuse(s, reason, now, size)
     return &m.reply
+
+
+cdef Tuned tuned_of(thresholds):
+    """Return the thresholds of a watch; the head is left at 0."""
+    cdef Tuned tuned
+    memset(&tuned, 0, sizeof(Tuned))
+    tuned.acceleration = thresholds.max_acceleration_m_s2
+    tuned.rate = radians(thresholds.max_rate_deg_s)
+    tuned.frozen_s = thresholds.frozen_s
+    tuned.slack_s = thresholds.jitter_s
+    tuned.frame_jump_s = thresholds.frame_jump_s
+    tuned.acceleration_step = thresholds.max_acceleration_step_m_s2
+    tuned.rate_step = radians(thresholds.max_rate_step_deg_s)
+    tuned.velocity_error = thresholds.velocity_error_m_s
+    tuned.attitude_error = radians(thresholds.attitude_error_deg)
+    return tuned
 
 
 cdef class Intake:
@@ -254,10 +430,13 @@ cdef class Intake:
     reply_port : int
         Where the simulator expects the answers to its datagrams; 0 for where they come from.
 
+    byte_order : {"little", "big"}
+        Of the size field, where packages come in pieces.
+
     Raises
     ------
     ValueError
-        If there are too many messages, or a reply or a constant does not fit.
+        If there are too many messages, the byte order is not one of those, or a reply or a constant does not fit.
 
     Notes
     -----
@@ -265,7 +444,8 @@ cdef class Intake:
     """
 
     def __cinit__(
-        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0, int reply_port=0
+        self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0,
+        int reply_port=0, str byte_order="little"
     ):
         cdef IntakeState* s
         cdef int i
@@ -274,6 +454,8 @@ cdef class Intake:
         self.intake = s = <IntakeState*>calloc(1, sizeof(IntakeState))
         if s == NULL:
             raise MemoryError
+        if byte_order not in ("little", "big"):
+            raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
         self._tables = [message[0] for message in messages]
         for message in messages:
@@ -294,64 +476,58 @@ cdef class Intake:
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
         s.nothing = s.said
         publication_clear(&s.newest)
+        tuned_clear(&s.tuning)
         self.watch(Thresholds())
 
     def watch(self, thresholds):
-        """Set what counts as a discontinuity.
+        """Set what counts as a discontinuity, and how far claims may be from what is shown.
 
         Parameters
         ----------
         thresholds : motioncue.profile.Watch
-            The plausibility thresholds; a new intake has that type's defaults.
+            The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is published
+            as it is, for who wants to know what a source says; discontinuities are still counted.
         """
-        self.intake.watch.acceleration = thresholds.max_acceleration_m_s2
-        self.intake.watch.rate = radians(thresholds.max_rate_deg_s)
-        self.intake.watch.frozen_s = thresholds.frozen_s
-        self.intake.watch.slack_s = thresholds.jitter_s
-        self.intake.watch.frame_jump_s = thresholds.frame_jump_s
+        self.intake.tuned = tuned_of(thresholds)
+        use_thresholds(self.intake)
+        self.intake.watch.trusting = thresholds == UNWATCHED
+        watch_restart(&self.intake.watch)
 
-    def __dealloc__(self):
-        if self.intake != NULL:
-            free(self.intake.tape)
-        free(self.intake)
+    def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
+        """Change what may change while packages come; taken with the next package, without a lock.
 
-    def record(self, Py_ssize_t room):
-        """Keep the packages that come, until so many bytes are full; call it before anything comes.
+        One thread at a time.
 
         Parameters
         ----------
-        room : int
-            For packages and 16 bytes more for each [bytes].
-
-        Raises
-        ------
-        RuntimeError
-            If it has been called before.
+        thresholds : motioncue.profile.Watch
+            The plausibility thresholds.
+        head_m : sequence of 3 floats
+            The occupant's head from the motion reference point: forward, right, up [m].
+        fade_s : float
+            How long the head takes to get there [s].
+        number : int
+            Of the settings, for who records.
         """
-        if self.intake.tape != NULL:
-            raise RuntimeError("packages are being kept already")
-        self.intake.tape = <uint8_t*>malloc(max(room, 1))
-        if self.intake.tape == NULL:
-            raise MemoryError
-        self.intake.tape_room = room
+        cdef Tuned tuned = tuned_of(thresholds)
+        tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
+        tuned.move_s = fade_s
+        tuned.number = number
+        tuned_write(&self.intake.tuning, &tuned)
 
-    def recorded(self):
-        """Return the packages kept so far: a list of (time [ns], bytes)."""
-        cdef int64_t end = mc_load_acquire(&self.intake.tape_used)
-        cdef int64_t place = 0
-        cdef int64_t now, size
-        out = []
-        while place < end:
-            memcpy(&now, self.intake.tape + place, 8)
-            memcpy(&size, self.intake.tape + place + 8, 8)
-            out.append((now, self.intake.tape[place + 16 : place + 16 + size]))
-            place += 16 + size
-        return out
+    def __dealloc__(self):
+        free(self.intake)
 
-    @property
-    def unrecorded(self):
-        """How many packages came after the room for them was full."""
-        return mc_load(&self.intake.tape_missed)
+    def record(self, RecordRing ring not None):
+        """Put packages, frames and events into a ring as they come; call it before anything comes.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            Its writer's side belongs to the thread that feeds this source.
+        """
+        self._ring = ring
+        self.intake.ring = &ring.ring
 
     def frame(self):
         """Return the frame of the package just accepted, believable or not: MOTION_DTYPE, shape (1,).
@@ -414,6 +590,9 @@ cdef class Intake:
         open : bool
         """
         cdef uint8_t out[REPLY_BYTES]
+        if data.shape[0] > <Py_ssize_t>LARGEST:
+            refuse(self.intake, SIZE, now_ns, data.shape[0])
+            return b"", True
         cdef int size = <int>data.shape[0]
         cdef const uint8_t* package = &data[0] if size else <const uint8_t*>b""
         cdef const Reply* reply = intake_take(self.intake, package, size, now_ns)
@@ -436,10 +615,16 @@ cdef class Intake:
         return out
 
     def events(self):
-        """Return and forget what happened since the last call: a list of (time [ns], reason, detail)."""
+        """Return and forget what happened since the last call: a list of (time [ns], reason, detail).
+
+        The detail is a number, or for what was measured a text: of what, how much, and what is allowed.
+        """
         out = []
         while event_read(&self.intake.events, &self._event):
-            out.append((self._event.time, NAMES[self._event.code], self._event.detail))
+            detail = self._event.detail
+            if self._event.limit:
+                detail = f"{NAMES[detail]}, {self._event.value:.4g} where {self._event.limit:.4g} is allowed"
+            out.append((self._event.time, NAMES[self._event.code], detail))
         return out
 
     @property
@@ -460,6 +645,11 @@ cdef class Intake:
     def accepted(self):
         """Packages that gave a motion."""
         return mc_load(&self.intake.counters.accepted)
+
+    @property
+    def published(self):
+        """Frames that have been handed on: those that gave a motion, repeats among them."""
+        return self.intake.publication.count
 
     @property
     def others(self):

@@ -17,6 +17,7 @@ cdef enum:
 ctypedef struct SessionState:
     IntakeState* intake
     int size_max            # a larger size field means that framing is lost [bytes]
+    bint big                # the size field's most significant byte comes first
     int64_t patience        # how long the rest of a package may take [ns]
     uint8_t pending[PENDING_BYTES]
     int have

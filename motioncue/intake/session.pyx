@@ -43,11 +43,16 @@ cdef bint known_size(const IntakeState* s, int size) noexcept nogil:
     return False
 
 
+cdef inline int read_size(const SessionState* s, const uint8_t* package) noexcept nogil:
+    return (package[0] << 8) | package[1] if s.big else package[0] | (package[1] << 8)
+
+
 cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now) noexcept nogil:
     """Take `n` bytes that came at `now`; False if framing is lost and the connection must be closed."""
     cdef IntakeState* intake = s.intake
     cdef const uint8_t* package
     cdef int room, taken, size, start
+    cdef bint swapped
     s.last_byte = now
     while n > 0:
         room = PENDING_BYTES - s.have
@@ -59,9 +64,10 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
         start = 0
         while s.have - start >= 2:
             package = s.pending + start
-            size = package[0] | (package[1] << 8)
+            size = read_size(s, package)
             if size < 3 or size > s.size_max:
-                refuse(intake, BIG_ENDIAN if known_size(intake, (size >> 8) | ((size & 255) << 8)) else FRAMING, now, size)
+                swapped = not s.big and known_size(intake, (size >> 8) | ((size & 255) << 8))
+                refuse(intake, BIG_ENDIAN if swapped else FRAMING, now, size)
                 answer(s, &intake.messages.unknown, package, 2, now)
                 s.have = 0
                 return False
@@ -93,7 +99,7 @@ cdef void session_sent(SessionState* s, int n) noexcept nogil:
 cdef class Session(Intake):
     """Bytes of a stream source in, newest motion and replies out.
 
-    Every package begins with its size, 2 bytes, little-endian, counting itself.  The parameters are those of `Intake`.
+    Every package begins with its size, 2 bytes, counting itself.  The parameters are those of `Intake`.
 
     Raises
     ------
@@ -107,13 +113,14 @@ cdef class Session(Intake):
 
     def __cinit__(
         self, messages, BodyStage stage, TelemetryStages stages=None, *, unknown_reply=b"", double patience_s=1.0,
-        reply_port=0
+        reply_port=0, str byte_order="little"
     ):
         self.state = <SessionState*>calloc(1, sizeof(SessionState))
         if self.state == NULL:
             raise MemoryError
         self.state.intake = self.intake
         self.state.size_max = PENDING_BYTES // 2
+        self.state.big = byte_order == "big"
         self.state.patience = <int64_t>(patience_s * 1e9)
 
     def __dealloc__(self):
@@ -148,11 +155,11 @@ cdef class Session(Intake):
         cdef Py_ssize_t n = data.shape[0]
         cdef int piece
         cdef bint good = True
-        replies = b""
+        replies = bytearray()
         while good and start < n:
             piece = min(n - start, FEED_BYTES)
             good = session_feed(self.state, &data[start], piece, now_ns)
             start += piece
             replies += self.state.out[: self.state.out_have]
             session_sent(self.state, self.state.out_have)
-        return replies, good
+        return bytes(replies), good

@@ -1,60 +1,101 @@
 """Is this frame the continuation of the last one?  Physics says: what a car can do between two frames is bounded.
 
-Everything is compared with what the frames themselves say (speed, acceleration, rates) over the longest time that can
-have passed, so that lost, late and bunched frames of an honest drive never count.
+What a frame shows (position, velocity, attitude) may change by what the frames claim (speed, acceleration, rates) over
+the longest time that can have passed, so that lost, late and bunched frames of an honest drive never count.  One frame
+that does not fit is set aside, as if it had been lost: if the next one fits, it was a spike; if not, the drive has
+jumped.  What frames claim is believed as far as it agrees with what they show (`motioncue.intake.evidence`).
 """
 
-from libc.math cimport fabs, sqrt
+from libc.math cimport NAN, isfinite
 from libc.stdint cimport int64_t
-from libc.string cimport memcpy
 
-from motioncue.kernels.reasons cimport (
-    ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED, TELEPORT,
+from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest
+from motioncue.intake.evidence cimport (
+    Step, Sums, distance, length, length3, step_restart, step_take, sums_add, sums_limit, sums_restart,
 )
-from motioncue.kernels.records cimport Motion, Telemetry
+from motioncue.kernels.reasons cimport (
+    ACCELERATION_CONTRADICTED, ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED,
+    RATE_CONTRADICTED, TELEPORT,
+)
+from motioncue.kernels.records cimport Motion
 from motioncue.kernels.rotation cimport Turn, turn
+from motioncue.kernels.trigonometry cimport angle_of
 
 
 cdef enum:
     LIVELY = 10                 # changes that show a source to be alive; one that never moved cannot freeze
+    SPIKES = 3                  # frames set aside within about a second; more are no drive
+
+
+ctypedef struct Seen:           # what the watch compares of a frame
+    int64_t time                # when it came [ns]
+    double duration             # time since the frame before, as the source says [s]; or NaN
+    double position[3]          # [m] the source's world axes
+    double velocity[3]          # [m/s] the same axes
+    double acceleration[3]      # [m/s^2] the same axes, gravity excluded
+    double axes[9]              # the car's forward, right and down axis in world axes north, east, down
+    double rate[3]              # [rad/s] about those
+    double speed                # [m/s]
+    double felt                 # size of the acceleration at the occupant's head [m/s^2]
 
 
 ctypedef struct Watch:
     double acceleration         # largest believable [m/s^2]
     double rate                 # largest believable [rad/s]
     double frozen_s             # how long a moving car may repeat the same state [s]
-    double slack_s              # how much later than stamped a frame can have been taken [s]
+    double slack_s              # how unevenly frames may arrive [s]
     double frame_jump_s         # largest change of the frame time [s]
+    double velocity_error       # how far acceleration and velocity may disagree [m/s]
+    double attitude_error       # how far rates and attitude may disagree [rad]
+    bint trusting               # whatever is said is taken as it is; only jumps are looked for
+    bint own_acceleration       # the source claims it; otherwise it is derived from the velocity
+    bint stamped                # the source's own time counts lost frames too
+    double rates_lag            # delay of rates that are derived from the attitude [s]; 0 if the source claims them
+
     bint armed                  # there is a frame to compare with
+    Seen seen                   # that frame
+    double change[3]            # of the velocity, from the last different frame before it [m/s]
+    double turn[3]              # of the attitude, likewise [rad]
+    double gap                  # between their arrivals [s]
+    double dt                   # time that has likely passed between them [s]
+    double apart                # the same for what is derived
+    double passed               # the same from the last different frame to the newest that repeats it
+    bint believable             # that frame by itself: its acceleration and rate
+    int64_t began               # when the first frame came [ns]
     int64_t changed             # when the state last changed [ns]
     int changes                 # in this session, up to LIVELY
-    bint believable             # that frame by itself: its acceleration and rate
-    Telemetry telemetry         # of that frame
-    Motion motion
-    double axes[6]              # its forward and right axis in the world's axes
-    double value                # what the last discontinuity measured,
+    int64_t heard               # when the newest frame came, which may repeat it [ns]
+    double still                # how long frames have repeated the same state [s]
+    Arrival arrival
+
+    bint aside                  # the newest frame is set aside
+    int aside_reason            # why
+    double aside_value
+    double aside_limit
+    bint hurried                # the source's time runs ahead of the clock
+    double spikes               # how many frames were set aside lately and did not come again
+    int unsteady                # the reason of the newest of those, while there are too many
+
+    Sums motion                 # acceleration and velocity
+    Sums turning                # rates and attitude
+    int contradicted            # the reason for which the claims are not believed
+    Step step                   # of the acceleration
+    Step rate_step              # of the rates
+
+    bint lasts                  # the reason returned goes on: there is no motion to use, but nothing has jumped
+    double value                # what the last reason measured,
     double limit                # and what was allowed
+    int spike                   # the reason for which a frame or a claim was held back that did not come again
+    double spike_value
+    double spike_limit
 
 
-cdef inline double distance(const double* a, const double* b) noexcept nogil:
-    cdef double x = a[0] - b[0]
-    cdef double y = a[1] - b[1]
-    cdef double z = a[2] - b[2]
-    return sqrt(x * x + y * y + z * z)
-
-
-cdef inline double length3(double x, double y, double z) noexcept nogil:
-    return sqrt(x * x + y * y + z * z)
-
-
-cdef inline double turned(const double* a, const double* b) noexcept nogil:
-    """Return how far the forward and the right axis have turned, the larger chord [about rad]."""
-    cdef double forward = distance(a, b)
-    cdef double right = distance(a + 3, b + 3)
-    return forward if forward > right else right
+cdef inline double larger(double a, double b) noexcept nogil:
+    return a if a > b else b
 
 
 cdef inline void axes_of(const Motion* m, double* out) noexcept nogil:
+    """Fill `out` with the car's forward, right and down axis in world axes north, east, down."""
     cdef Turn roll, pitch, yaw
     turn(&roll, m.roll)
     turn(&pitch, m.pitch)
@@ -65,6 +106,41 @@ cdef inline void axes_of(const Motion* m, double* out) noexcept nogil:
     out[3] = roll.sine * pitch.sine * yaw.cosine - roll.cosine * yaw.sine
     out[4] = roll.sine * pitch.sine * yaw.sine + roll.cosine * yaw.cosine
     out[5] = roll.sine * pitch.cosine
+    out[6] = roll.cosine * pitch.sine * yaw.cosine + roll.sine * yaw.sine
+    out[7] = roll.cosine * pitch.sine * yaw.sine - roll.sine * yaw.cosine
+    out[8] = roll.cosine * pitch.cosine
+
+
+cdef inline double dot(const double* a, const double* b) noexcept nogil:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+cdef inline double turned(const double* before, const double* now, double* vector) noexcept nogil:
+    """Fill `vector` with the turn from one attitude to the next, in the car's axes; return its angle [rad], up to pi."""
+    # The rotation's antisymmetric part is its axis times the sine of the angle; its trace is 1 + 2 times the cosine.
+    cdef double cosine = 0.5 * (dot(before, now) + dot(before + 3, now + 3) + dot(before + 6, now + 6) - 1.0)
+    cdef double sine, angle
+    cdef int i
+    vector[0] = 0.5 * (dot(before + 6, now + 3) - dot(before + 3, now + 6))
+    vector[1] = 0.5 * (dot(before, now + 6) - dot(before + 6, now))
+    vector[2] = 0.5 * (dot(before + 3, now) - dot(before, now + 3))
+    sine = length(vector)
+    angle = angle_of(sine, cosine)
+    if sine > 1e-9:
+        for i in range(3):
+            vector[i] *= angle / sine
+    return angle
+
+
+cdef inline void watch_restart(Watch* w) noexcept nogil:
+    """Forget what was: nothing that comes is compared with it."""
+    w.armed = w.aside = w.hurried = False
+    w.believable = True
+    w.contradicted = ACCEPTED
+    w.changes = 0
+    w.spikes = 0.0
+    w.unsteady = ACCEPTED
+    arrival_restart(&w.arrival, w.slack_s)
 
 
 cdef inline int exceeded(Watch* w, int reason, double value, double limit) noexcept nogil:
@@ -76,80 +152,228 @@ cdef inline int exceeded(Watch* w, int reason, double value, double limit) noexc
     return ACCEPTED
 
 
-cdef inline int judge(Watch* w, const Motion* m) noexcept nogil:
+cdef inline int judge(Watch* w, const Seen* f) noexcept nogil:
     """Return what of a frame by itself no car does, or ACCEPTED."""
-    cdef int reason
-    reason = exceeded(w, IMPOSSIBLE_ACCELERATION, length3(m.surge, m.sway, m.heave), w.acceleration)
+    cdef int reason = exceeded(w, IMPOSSIBLE_ACCELERATION, f.felt, w.acceleration)
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_RATE, length3(m.roll_rate, m.pitch_rate, m.yaw_rate), w.rate)
+        reason = exceeded(w, IMPOSSIBLE_RATE, length(f.rate), w.rate)
     return reason
 
 
-cdef inline int compare(Watch* w, const Telemetry* t, const Motion* m, const double* axes, double dt) noexcept nogil:
-    """Return the first thing that a car cannot do in `dt` seconds, or ACCEPTED.
+cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noexcept nogil:
+    """Return the first thing that a car cannot do in `time` seconds, or ACCEPTED.
 
-    What the frames report may have lasted for `dt` and the slack; what they do not report, for `dt` alone: 20 m/s^2 and
-    2 rad/s in between.  Noise: half a metre, half a metre a second, 1 degree.
+    It may do what the frames claim, and beside it what they may not report: 20 m/s^2, 2 rad/s, and 75 rad/s^2 over the
+    delay of rates that are derived.  Noise: half a metre, half a metre a second, 1 degree.
     """
-    cdef double late = dt + w.slack_s
-    cdef double speed = m.speed if m.speed > w.motion.speed else w.motion.speed
-    cdef double a = length3(m.surge, m.sway, m.heave)
-    cdef double a_sum = a + length3(w.motion.surge, w.motion.sway, w.motion.heave)
-    cdef double rate = length3(m.roll_rate, m.pitch_rate, m.yaw_rate)
-    cdef double rate_sum = rate + length3(w.motion.roll_rate, w.motion.pitch_rate, w.motion.yaw_rate)
-    cdef int reason
-    reason = exceeded(
-        w, TELEPORT, distance(t.position, w.telemetry.position), 0.5 + speed * late + 10.0 * dt * dt
-    )
+    cdef const Seen* b = &w.seen
+    cdef double speed = f.speed if f.speed > b.speed else b.speed
+    cdef double a = larger(length(f.acceleration), length(b.acceleration)) + 20.0
+    cdef double rate = larger(length(f.rate), length(b.rate)) + 2.0 + 75.0 * w.rates_lag
+    cdef double late = time + w.slack_s
+    cdef int reason = exceeded(w, TELEPORT, distance(f.position, b.position), 0.5 + speed * late + 10.0 * time * time)
     if reason == ACCEPTED:
-        reason = exceeded(
-            w, IMPOSSIBLE_ACCELERATION, distance(t.velocity, w.telemetry.velocity), 0.5 + a_sum * late + 20.0 * dt
-        )
+        reason = exceeded(w, IMPOSSIBLE_ACCELERATION, distance(f.velocity, b.velocity), 0.5 + a * time)
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_RATE, turned(axes, w.axes), 0.02 + rate_sum * late + 2.0 * dt)
+        reason = exceeded(w, IMPOSSIBLE_RATE, angle, 0.02 + rate * time)
     if reason == ACCEPTED:
-        reason = judge(w, m)
-    if reason == ACCEPTED:
-        reason = exceeded(
-            w, FRAME_TIME_JUMP, fabs(t.frame_duration - w.telemetry.frame_duration), w.frame_jump_s
-        )
+        reason = judge(w, f)
     return reason
 
 
-cdef inline int watch_step(Watch* w, const Telemetry* t, const Motion* m, bint repeats) noexcept nogil:
-    """Compare a frame with the one before, which it `repeats` or not, and keep it.
+cdef inline double heard(Watch* w, const Seen* f) noexcept nogil:
+    """Take the arrival of a frame; return how much time has likely passed since the one before it [s]."""
+    cdef double gap = (f.time - w.heard) * 1e-9
+    cdef double said = f.duration if f.duration > 0.0 else NAN
+    cdef double dt = likely(&w.arrival, gap, said)
+    if f.time == w.began:       # the clock stands still: arrival says nothing
+        return gap if said != said else said
+    arrive(&w.arrival, gap, said, w.slack_s)
+    return dt
 
-    Returns ACCEPTED if it continues the drive; FROZEN or PAUSED if a moving car has repeated itself for too long; else the
-    discontinuity, whose measure and limit are then in `value` and `limit`.
+
+cdef inline int watch_repeat(Watch* w, const Seen* f) noexcept nogil:
+    """Take a frame that says the same as the one before: FROZEN or PAUSED if a moving car has done so for too long.
+
+    Silence is no repetition: a frame counts for as long as frames may come apart, so that one datagram that comes twice
+    is never a pause.
     """
-    cdef double dt = (m.time - w.changed) * 1e-9
-    cdef double axes[6]
-    cdef double limit
-    cdef bint paused
-    cdef int reason
-    if w.armed and repeats:
-        if not m.speed > 1.0:               # parked: nothing changes, and nothing is wrong
-            w.changed = m.time
-            return ACCEPTED
-        paused = t.frame_duration <= 0.0    # the simulator says so itself: no need to wait for more evidence
-        limit = w.slack_s if paused else w.frozen_s
-        if dt <= limit or w.changes < LIVELY:
-            return ACCEPTED
-        w.value, w.limit = dt, limit
-        return PAUSED if paused else FROZEN
-    axes_of(m, axes)
-    if w.armed:
-        w.changes += w.changes < LIVELY
-        reason = compare(w, t, m, axes, t.frame_duration if t.frame_duration > dt else dt)
-    else:
-        reason = judge(w, m)
-    w.believable = (
-        length3(m.surge, m.sway, m.heave) <= w.acceleration
-        and length3(m.roll_rate, m.pitch_rate, m.yaw_rate) <= w.rate
-    )
+    cdef double gap = (f.time - w.heard) * 1e-9
+    cdef bint paused = f.duration <= 0.0    # the simulator says so itself: no need to wait for more evidence
+    cdef double limit = w.slack_s if paused else w.frozen_s
+    w.passed += heard(w, f)
+    w.heard = f.time
+    if not f.speed > 1.0:                   # parked: nothing changes, and nothing is wrong
+        w.changed = f.time
+        w.passed = w.still = 0.0
+        return ACCEPTED
+    w.still += gap if gap < w.slack_s else w.slack_s
+    if w.still <= limit or w.changes < LIVELY or w.trusting:
+        return ACCEPTED
+    w.lasts = True
+    w.value, w.limit = w.still, limit
+    return PAUSED if paused else FROZEN
+
+
+cdef inline int put_aside(Watch* w, int reason) noexcept nogil:
+    """Set the newest frame aside until the next one tells what it was."""
+    w.aside = True
+    w.aside_reason, w.aside_value, w.aside_limit = reason, w.value, w.limit
+    return ACCEPTED
+
+
+cdef inline void spiked(Watch* w, int reason, double value, double limit) noexcept nogil:
+    """Note something that was held back and did not come again."""
+    w.spike = reason
+    w.spike_value = value
+    w.spike_limit = limit
+
+
+cdef inline void taken_back(Watch* w) noexcept nogil:
+    """Count a frame that was set aside and did not come again; too many of them are no drive."""
+    w.aside = False
+    spiked(w, w.aside_reason, w.aside_value, w.aside_limit)
+    w.spikes += 1.0
+    if w.spikes > SPIKES:
+        w.unsteady = w.aside_reason
+
+
+cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
+    """Keep a frame for the next one to be compared with."""
+    cdef int i
+    for i in range(3):
+        w.change[i] = f.velocity[i] - w.seen.velocity[i]
+    if not w.armed:
+        w.began = f.time
+    w.changes += w.armed and w.changes < LIVELY
+    w.passed = w.still = 0.0
     w.armed = True
-    w.changed = m.time
-    w.telemetry = t[0]
-    w.motion = m[0]
-    memcpy(w.axes, axes, sizeof(axes))
+    w.changed = w.heard = f.time
+    w.seen = f[0]
+    w.believable = f.felt <= w.acceleration and length(f.rate) <= w.rate
+
+
+cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
+    """Set how much time has passed since the last different frame."""
+    w.gap = (f.time - w.changed) * 1e-9
+    w.dt = w.passed + heard(w, f)
+    # Where nothing says how much, that is the gap for what is derived; but frames that come bunched were not made at once.
+    w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
+
+
+cdef inline int fitting(Watch* w, const Seen* f) noexcept nogil:
+    """Return why a frame does not continue the drive, or ACCEPTED; set it aside if only the next one can tell.
+
+    A source's time that runs ahead of the clock or backwards is a jump once; from then on it is bounded by arrival.
+    """
+    cdef double most = longest(&w.arrival, (f.time - w.changed) * 1e-9)
+    cdef bint second = w.aside or w.trusting
+    cdef double ahead
+    cdef bint hurries
+    cdef int reason
+    if f.time == w.began:       # the clock stands still: arrival says nothing
+        most += larger(f.duration, 0.0) + w.passed
+    ahead = larger(w.passed + f.duration - most, -f.duration)
+    hurries = ahead > w.slack_s
+    reason = compare(w, f, turned(w.seen.axes, f.axes, w.turn), most)
+    if reason == ACCEPTED and hurries and not w.hurried:
+        if not second or ahead > w.frame_jump_s:
+            reason = exceeded(w, FRAME_TIME_JUMP, ahead, w.slack_s if ahead <= w.frame_jump_s else w.frame_jump_s)
+    if reason != ACCEPTED and not second and w.believable:
+        return put_aside(w, reason)
+    if w.aside and reason != ACCEPTED:
+        reason, w.value, w.limit = w.aside_reason, w.aside_value, w.aside_limit
+    elif w.aside and not (hurries and w.aside_reason == FRAME_TIME_JUMP):
+        taken_back(w)
+    w.aside = False
+    w.hurried = hurries
+    time_between(w, f)
+    w.spikes /= 1.0 + w.gap
+    if w.spikes < 1.0:
+        w.unsteady = ACCEPTED
     return reason
+
+
+cdef inline int watch_step(Watch* w, const Seen* f, bint repeats) noexcept nogil:
+    """Compare a frame with the one before, which it `repeats` or not, and keep it unless it is set aside.
+
+    Returns ACCEPTED if it continues the drive, or is set aside; what `lasts`, such as FROZEN or PAUSED if a moving car has
+    repeated itself for too long; else the discontinuity.  `value` and `limit` then say what was measured and allowed.
+    """
+    cdef int reason = ACCEPTED
+    cdef bint believable = w.believable
+    w.lasts = False
+    w.spike = ACCEPTED
+    if repeats:
+        if w.aside:
+            taken_back(w)       # the drive goes on where it was
+        reason = watch_repeat(w, f)
+    elif w.armed:
+        reason = fitting(w, f)
+        if not w.aside:
+            take(w, f)
+            w.lasts = not believable and not w.believable and reason != ACCEPTED
+    else:
+        reason = judge(w, f)
+        if reason != ACCEPTED and not (w.aside or w.trusting):
+            return put_aside(w, reason)
+        if w.aside and reason == ACCEPTED:
+            taken_back(w)
+        w.aside = False
+        take(w, f)
+    if reason == ACCEPTED and w.unsteady != ACCEPTED:
+        w.lasts = True
+        w.value, w.limit = w.aside_value, w.aside_limit
+        return w.unsteady
+    return reason
+
+
+cdef inline int disagreeing(Watch* w, int reason, const Sums* s, double noise) noexcept nogil:
+    """Return `reason` if claims do not add up to what is shown; once they did not, until they do by half the limit."""
+    cdef double limit = sums_limit(s, noise)
+    if w.contradicted == reason:
+        limit *= 0.5
+    return exceeded(w, reason, distance(s.shown, s.claimed), limit)
+
+
+cdef inline int held_for_long(Watch* w, int reason, const Step* s) noexcept nogil:
+    """Return `reason` if a claim has been held back for more than a quarter of a second."""
+    return exceeded(w, reason, s.value, s.limit) if s.waited > 0.25 else ACCEPTED
+
+
+cdef inline void watch_jump(Watch* w) noexcept nogil:
+    """Begin to weigh the claims anew: nobody knows what happened between the newest frame and those before."""
+    sums_restart(&w.motion)
+    sums_restart(&w.turning)
+    step_restart(&w.step, w.seen.acceleration)
+    step_restart(&w.rate_step, w.seen.rate)
+    w.contradicted = ACCEPTED
+
+
+cdef inline void watch_claims(Watch* w) noexcept nogil:
+    """Weigh the claims of the newest frame, which continues the drive; `contradicted` then says which do not agree.
+
+    `step.held` and `rate_step.held` say which are not to be followed.  What is derived is no evidence for itself.
+    Acceleration and velocity may be of places a metre apart.
+    """
+    cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
+    cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt
+    cdef int reason = ACCEPTED
+    if w.trusting or w.dt > 0.25 or doubt > 0.1:
+        watch_jump(w)
+        return
+    if known:
+        sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt)
+    sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt)
+    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, known and w.own_acceleration):
+        spiked(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
+    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, w.rates_lag == 0.0):
+        spiked(w, RATE_CONTRADICTED, w.rate_step.value, w.rate_step.limit)
+    reason = held_for_long(w, ACCELERATION_CONTRADICTED, &w.step)
+    if reason == ACCEPTED:
+        reason = held_for_long(w, RATE_CONTRADICTED, &w.rate_step)
+    if reason == ACCEPTED and w.rates_lag == 0.0:
+        reason = disagreeing(w, RATE_CONTRADICTED, &w.turning, w.attitude_error)
+    if reason == ACCEPTED and w.own_acceleration:
+        reason = disagreeing(w, ACCELERATION_CONTRADICTED, &w.motion, w.velocity_error + w.turning.peak)
+    w.contradicted = reason

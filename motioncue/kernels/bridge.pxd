@@ -10,15 +10,15 @@ line, one frame late.
 ``predict``: the line leads to where the next frame is expected, and is trusted as far as the last frames came out as
 expected; where they did not, the difference fades within half a frame.  Attitude turns with the body rates.
 
-A frame was taken when its own time says, set against the clock by the earliest arrivals; a line ends one and a half
-frames after that, and is held.  What is expected from a frame to the next is a slope of at most three times the larger one
-of the last two, so nothing is invented beyond a few times what the frames themselves did.
+When a frame was taken says the timeline (`motioncue.kernels.timeline`).  From one interval after that on a line slows
+down; after two it is level.  A frame that is not where the one before led is joined: the output goes on from where it
+was, only towards the new line, and never faster than 1.15 times the drive itself, beside the slope of a fade.
 """
 
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion
+from motioncue.kernels.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.kernels.rotation cimport to_angles, turn_about
 from motioncue.kernels.slot cimport mc_count
 
@@ -37,12 +37,20 @@ cdef enum:
     ANGLES = ROLL           # place of the first angle among the channels
 
 
+ctypedef struct Apart:          # the output from its line, while it joins that
+    double offset           # [unit]
+    double velocity         # [unit/s]
+
+
 ctypedef struct Line:           # in the channel's own unit
     double x                # at the newest frame
     double slope            # [1/s] there
     double curve            # [1/s^2]
     double offset           # of the output from the line when the frame came
     double fade             # [1/s] how fast it goes
+    double last             # value of all that at the last tick, while the output joins
+    Apart apart             # the output beside it
+    double fastest          # [1/s] slope of the last seconds' frames
 
 
 ctypedef struct Forecast:       # of one channel, from frame to frame
@@ -66,22 +74,25 @@ ctypedef struct Turning:        # of the attitude, in body axes
     double curve[3]         # [rad/s^3]
     double offset[3]        # of the output from that when the frame came [rad]
     double fade             # [1/s]
+    double last[4]          # attitude of all that at the last tick, while the output joins
+    Apart apart[3]          # the output beside it [rad]
+    double fastest          # [rad/s]
     Forecast turns[3]       # [rad] of how it turns from frame to frame, whatever the body rates say
     double missed           # [rad^2] squares of where the body rates did not lead
 
 
 ctypedef struct BridgeState:
     int kind
-    Motion newest           # frame
+    double gentle           # [1/s] share of an offset that a fade takes away in that time at most
     Motion motion           # of the last tick
+    double q[4]             # its attitude; of `hold` only while it joins
     int64_t tick            # when that was [ns]
     bint moving             # at that tick
-    int frames              # since the restart, up to 2
-    int64_t taken           # when the newest frame was, on the clock [ns]
-    int64_t lead            # of the clock before the simulator's time, at the earliest arrivals [ns]
-    int tardy               # frames that came late, less those that did not
-    double interval         # from frame to frame [s]
+    int64_t rested          # the last tick that was moving [ns]
+    int frames              # since the restart or a gap, up to 2
+    Placement place         # of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
+    double pace             # of a join [1/s]; 0 while the output is on its line
     Line lines[LINES]
     Turning turning
     Forecast forecasts[LINES]
@@ -89,17 +100,30 @@ ctypedef struct BridgeState:
     int64_t ticks           # in that sum
 
 
-cdef void bridge_restart(BridgeState* b, const Motion* frame) noexcept nogil
-cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) noexcept nogil
-cdef void bridge_rest(BridgeState* b) noexcept nogil
+cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nogil
+cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil
+cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil
+cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil
 cdef double latency_s(BridgeState* b)
 
 
-cdef inline double ahead(const BridgeState* b, int64_t time) noexcept nogil:
-    """Return how far along the lines that is [s]: they end after one and a half frames."""
-    cdef double t = (time - b.taken) * 1e-9
-    cdef double end = 1.5 * b.interval
-    return 0.0 if t < 0.0 else (end if t > end else t)
+cdef inline int channel_of(int line) noexcept nogil:
+    """Return the place of a line among the channels of a motion."""
+    return line if line < ANGLES else line + 3
+
+
+cdef inline double reach(double interval, double t) noexcept nogil:
+    """Return how far along its line a frame leads `t` [s] after it was taken: 1.5 intervals in full, half the next."""
+    cdef double over = t - 1.5 * interval
+    if over <= 0.0:
+        return t if t > 0.0 else 0.0
+    return 2.0 * interval if over >= interval else t - 0.5 * over * over / interval
+
+
+cdef inline double speed(double interval, double t) noexcept nogil:
+    """Return the derivative of `reach`."""
+    cdef double over = t - 1.5 * interval
+    return 1.0 if over <= 0.0 else (0.0 if over >= interval else 1.0 - over / interval)
 
 
 cdef inline double left(double fade, double gone) noexcept nogil:
@@ -127,42 +151,50 @@ cdef inline void turning_at(const Turning* a, double t, double gone, double* q) 
     turn_about(predicted, vector, q)
 
 
-cdef inline void bridge_step(BridgeState* b, const Motion* frame, bint moving, bint restart, int64_t deadline) noexcept nogil:
-    """Do one tick: `motion` is then that of the deadline, made of `frame`, the newest, and those before it.
+cdef inline void bridge_step(
+    BridgeState* b, const Publication* newest, bint moving, bint restart, int64_t deadline
+) noexcept nogil:
+    """Do one tick: `motion` is then that of the deadline, made of `newest` and the frames before it.
 
     While not `moving` it stays what it was; a `restart` forgets the frames before.
     """
+    cdef Motion line
     cdef double q[4]
     cdef double t, gone
-    cdef double* channels = <double*>&b.motion
     cdef int i
-    if b.kind == BRIDGE_HOLD:
-        b.motion = frame[0]
-        if moving:
-            mc_count(&b.age, deadline - frame.time)
-            mc_count(&b.ticks, 1)
-        return
     if moving:
         if restart or b.frames == 0:
-            bridge_restart(b, frame)
-        elif frame.time != b.newest.time:
-            bridge_frame(b, frame, deadline)
-        t = ahead(b, deadline)
-        gone = (deadline - b.since) * 1e-9
-        b.motion = frame[0]
-        for i in range(LINES):
-            channels[i if i < ANGLES else i + 3] = line_at(&b.lines[i], t, gone)
-        turning_at(&b.turning, t, gone, q)
-        to_angles(q, channels + ANGLES)
-        b.tick = deadline
+            bridge_restart(b, newest)
+            b.tick = deadline
+        elif not b.moving or newest.place.spent != b.place.spent:
+            bridge_frame(b, newest, deadline)
+        line = newest.motion
+        t = 1e-9 * (deadline - b.place.taken)
         # What a line leads to is of this moment; a level one shows the newest frame when the difference has gone.
-        t = -t if b.kind == BRIDGE_PREDICT else b.interval * left(b.turning.fade, gone)
-        mc_count(&b.age, deadline - b.taken + <int64_t>(1e9 * t))
+        mc_count(&b.age, <int64_t>(1e9 * t))
+        if b.kind != BRIDGE_HOLD or b.pace > 0.0:
+            gone = (deadline - b.since) * 1e-9
+            t = reach(b.place.interval, t)
+            if b.kind == BRIDGE_PREDICT:
+                mc_count(&b.age, -<int64_t>(1e9 * t))
+            elif b.kind == BRIDGE_LINEAR:
+                mc_count(&b.age, <int64_t>(1e9 * b.place.interval * left(b.turning.fade, gone)))
+            for i in range(LINES):
+                (<double*>&line)[channel_of(i)] = line_at(&b.lines[i], t, gone)
+            turning_at(&b.turning, t, gone, q)
+            if b.pace > 0.0:
+                bridge_join(b, &line, q, deadline)
+            to_angles(q, &line.roll)
+            for i in range(4):
+                b.q[i] = q[i]
+        b.motion = line
+        b.rested = deadline
         mc_count(&b.ticks, 1)
-    elif b.moving:
-        bridge_rest(b)
+    b.tick = deadline
     b.moving = moving
 
 
 cdef class Bridge:
+    cdef int _kind
+    cdef double _fade_s
     cdef BridgeState _state

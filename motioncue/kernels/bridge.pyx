@@ -1,13 +1,14 @@
 """What a bridge does when a frame comes, and the bridge over arrays."""
 
-from libc.math cimport M_PI, fabs, isfinite, sqrt
+from libc.math cimport M_PI, exp, fabs, isfinite, sqrt
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.records cimport Motion
+from motioncue.kernels.records cimport Motion, Publication
 from motioncue.kernels.rotation cimport between, from_angles
 from motioncue.kernels.slot cimport mc_load
+from motioncue.kernels.timeline cimport Timeline, timeline_frame
 
 import numpy as np
 
@@ -20,11 +21,16 @@ KINDS = {"hold": BRIDGE_HOLD, "linear": BRIDGE_LINEAR, "predict": BRIDGE_PREDICT
 """What a profile may ask for."""
 
 cdef enum:
-    TARDY = 3       # late frames in a row after which the simulator's time is set again
+    SAID = 10       # doubles of a motion that a car which moves never repeats all: surge to speed
 
 cdef double KEEP = 1.0 - 1.0 / 64.0     # of what was learned, from a frame to the next
 cdef double DOUBT = 1e-3                # share of the moments that speaks for a straight line
 cdef double FARTHEST = 3.0              # slope expected, over the larger one of the last two: no sine needs more
+cdef double CATCH_UP = 1.15             # largest slope of an output that joins, over that of the drive
+cdef double REMEMBER_S = 5.0            # how long the drive's largest slope counts
+cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
+cdef double SLOWEST = 2.72              # pace of the slowest join, over the largest share of an offset it takes away: e
+cdef double NEGLIGIBLE = 1e-9           # [unit] offset that ends a join, beside a thousandth of what a tick may move
 
 
 cdef double trust(double missed, double moved) noexcept nogil:
@@ -88,7 +94,10 @@ cdef double within(double x, double bound) noexcept nogil:
 
 
 cdef void learn(Forecast* f, double x, double dt, const BridgeState* b) noexcept nogil:
-    """Take a frame, `dt` after the last: compare with what was expected, and expect again."""
+    """Take a frame, `dt` after the last: compare with what was expected, and expect again.
+
+    The first frame, and the first after a gap, show nothing but where the channel is; the next one its slope as well.
+    """
     cdef double slope = (x - f.x) / dt
     cdef double missed = x - f.x - f.next * dt
     cdef double curve, most
@@ -106,12 +115,13 @@ cdef void learn(Forecast* f, double x, double dt, const BridgeState* b) noexcept
         for i in range(SLOPE - 1, 0, -1):
             f.seen[i] = f.seen[i - 1]
         f.seen[0] = curve
-        f.seen[SLOPE] = slope / b.interval
+        f.seen[SLOPE] = slope / b.place.interval
         f.average = KEEP * f.average + (1.0 - KEEP) * x
-        f.seen[OFF] = (x - f.average) / (b.interval * b.interval)
+        f.seen[OFF] = (x - f.average) / (b.place.interval * b.place.interval)
         expect(f, curves)
     else:
-        f.average = x
+        memset(f.seen, 0, sizeof(f.seen))
+        f.average = x if f.moved == 0.0 else f.average
     if not isfinite(slope + curves[0] + curves[1] + f.missed + f.moved):    # absent, or too large to be squared
         memset(f, 0, sizeof(Forecast))
         f.average = x
@@ -120,44 +130,8 @@ cdef void learn(Forecast* f, double x, double dt, const BridgeState* b) noexcept
     f.x = x
     f.dt = dt
     f.slope = slope
-    f.next = within(slope + 0.5 * curves[0] * (dt + b.interval), most)
-    f.curve = within(0.5 * (curves[0] + curves[1]) * b.interval, most) / b.interval
-
-
-cdef int64_t own_time(const Motion* frame) noexcept nogil:
-    """Return the simulator's time of a frame [ns]; when it came, if that is no time."""
-    return <int64_t>(frame.frame_time * 1e9) if -1e9 < frame.frame_time < 1e9 else frame.time
-
-
-cdef double place(BridgeState* b, const Motion* frame) noexcept nogil:
-    """Place a frame on the clock and return how long after the one before it was taken [s].
-
-    Frames can only come late, so the earliest arrival tells how the clock leads the simulator's time; up to a
-    thirty-second of the time that passes is taken for drift.  Where the simulator's time does not go on, or frames keep
-    coming later than it says (frames before them were lost, or it tells nothing), arrival counts.
-    """
-    cdef double most = 0.25e9 * b.interval
-    cdef int64_t own = own_time(frame)
-    cdef int64_t late = frame.time - own - b.lead
-    cdef int64_t drift = (frame.time - b.newest.time) // 32
-    cdef double dt = frame.frame_time - b.newest.frame_time
-    b.tardy += 1 if late > most else -1
-    b.tardy = 0 if b.tardy < 0 else (TARDY if b.tardy > TARDY else b.tardy)
-    if not dt > 0.0 or late > 16.0 * most or b.tardy == TARDY or late < -most:
-        dt = (frame.time - b.newest.time) * 1e-9
-        b.lead += late
-    elif late < drift:
-        b.lead += late
-    elif late <= most:
-        b.lead += drift
-    b.taken = own + b.lead
-    if dt < 0.5 * b.interval or dt < 1e-4:      # two frames at once make no slope
-        dt = 0.5 * b.interval if b.interval > 2e-4 else 1e-4
-    if b.frames == 1:
-        b.interval = dt
-    else:
-        b.interval += ((dt if dt < 4.0 * b.interval else 4.0 * b.interval) - b.interval) / 8.0
-    return dt
+    f.next = within(slope + 0.5 * curves[0] * (dt + b.place.interval), most)
+    f.curve = within(0.5 * (curves[0] + curves[1]) * b.place.interval, most) / b.place.interval
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -166,37 +140,26 @@ cdef double fade_over(const BridgeState* b, double span, double trusted) noexcep
     Never faster than within half a frame, however late the frame or small the trust in what it leads to.
     """
     cdef double time = span * (2.0 * trusted - 1.0) if trusted > 0.5 else 0.0
-    return 1.0 / time if time > 0.5 * b.interval else 2.0 / b.interval
+    return 1.0 / time if time > 0.5 * b.place.interval else 2.0 / b.place.interval
 
 
-cdef void bridge_restart(BridgeState* b, const Motion* frame) noexcept nogil:
+cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nogil:
     """Begin at a frame, with no memory of older ones: until the next it stays as it is."""
-    cdef const double* channels = <const double*>frame
+    cdef const Motion* frame = &newest.motion
     cdef int i
     memset(b.lines, 0, sizeof(b.lines))
     memset(b.forecasts, 0, sizeof(b.forecasts))
     memset(&b.turning, 0, sizeof(Turning))
     for i in range(LINES):
-        b.lines[i].x = b.forecasts[i].x = channels[i if i < ANGLES else i + 3]
+        b.lines[i].x = b.forecasts[i].x = (<const double*>frame)[channel_of(i)]
     from_angles(frame.roll, frame.pitch, frame.yaw, b.turning.q)
-    b.newest = frame[0]
+    for i in range(4):
+        b.q[i] = b.turning.q[i]
+    b.motion = frame[0]
     b.frames = 1
-    b.taken = b.since = frame.time
-    b.lead = frame.time - own_time(frame)
-    b.tardy = 0
-    b.interval = 0.0
-
-
-cdef void bridge_rest(BridgeState* b) noexcept nogil:
-    """Stay where the output is until a frame comes."""
-    cdef const double* channels = <const double*>&b.motion
-    cdef int i
-    for i in range(LINES):
-        b.lines[i].x = channels[i if i < ANGLES else i + 3]
-        b.lines[i].slope = b.lines[i].curve = b.lines[i].offset = 0.0
-    from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.turning.q)
-    for i in range(3):
-        b.turning.rate[i] = b.turning.slope[i] = b.turning.curve[i] = b.turning.offset[i] = 0.0
+    b.place = newest.place
+    b.since = newest.place.taken
+    b.pace = 0.0
 
 
 cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
@@ -222,18 +185,16 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
         learn(f, f.x + vector[i], dt, b)
         turned += f.missed
         moved += f.moved
-    for i in range(4):
-        a.q[i] = q[i]
     share = turned / (turned + a.missed) if turned + a.missed > 0.0 else 1.0
     trusted = trust(a.missed if a.missed < turned else turned, moved)
     follow = followed(trusted)
     for i in range(3):
         f = &a.turns[i]
         l = &b.lines[RATES + i]
-        a.rate[i] = follow * (share * l.x + (1.0 - share) * (f.next - 0.5 * f.curve * b.interval))
+        a.rate[i] = follow * (share * l.x + (1.0 - share) * (f.next - 0.5 * f.curve * b.place.interval))
         a.slope[i] = follow * (share * l.slope + (1.0 - share) * f.curve)
         a.curve[i] = follow * share * l.curve
-        farthest += 1.5 * b.interval * (fabs(a.rate[i]) + b.interval * (fabs(a.slope[i]) + b.interval * fabs(a.curve[i])))
+        farthest += 1.5 * b.place.interval * (fabs(a.rate[i]) + b.place.interval * (fabs(a.slope[i]) + b.place.interval * fabs(a.curve[i])))
     if not farthest < M_PI:     # no car turns half round between two frames
         for i in range(3):
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
@@ -260,59 +221,272 @@ cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept n
         a.missed = 0.0
 
 
-cdef void bridge_frame(BridgeState* b, const Motion* frame, int64_t deadline) noexcept nogil:
-    """Turn to a new frame, from where the output was when it came."""
-    cdef const double* channels = <const double*>frame
+cdef void remember(double* fastest, double slope, double dt) noexcept nogil:
+    """Keep the largest slope of the last seconds; one that is not a number counts as none."""
+    fastest[0] *= 1.0 - dt / REMEMBER_S if dt < REMEMBER_S else 0.0
+    if isfinite(slope) and slope > fastest[0]:
+        fastest[0] = slope
+
+
+cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint late) noexcept nogil:
+    """Lay every line anew, without an offset; `span` [s] until the next frame is due.  A `late` frame leads nowhere."""
+    cdef const Motion* frame = &newest.motion
     cdef Turning* a = &b.turning
     cdef Forecast* f
     cdef Line* l
-    cdef double before[LINES]
-    cdef double q_before[4]
+    cdef double dt = 1e-9 * (newest.place.spent - b.place.spent)
+    cdef double sure = dt if dt > newest.place.interval else newest.place.interval
     cdef double q[4]
-    cdef int64_t since = deadline
-    cdef double t, gone, dt, span, trusted, follow
+    cdef double vector[3]
+    cdef double x, trusted, follow
     cdef int i
-    if b.moving:
-        since = b.tick if frame.time < b.tick else (frame.time if frame.time < deadline else deadline)
-    t = ahead(b, since)
-    gone = (since - b.since) * 1e-9
-    for i in range(LINES):
-        before[i] = line_at(&b.lines[i], t, gone)
-    turning_at(a, t, gone, q_before)
-
-    dt = place(b, frame)
-    b.since = since
-    t = ahead(b, since)
-    span = (b.taken - since) * 1e-9 + b.interval    # until the next frame is due
-
+    b.place = newest.place
+    b.frames = 1 if late else b.frames
+    from_angles(frame.roll, frame.pitch, frame.yaw, q)
+    remember(&a.fastest, between(a.q, q, vector) / sure, dt)
     if b.kind == BRIDGE_PREDICT and b.frames > 1:
         watch_rates(b, frame, dt)
     for i in range(LINES):
         l = &b.lines[i]
-        l.x = channels[i if i < ANGLES else i + 3]
+        x = (<const double*>frame)[channel_of(i)]
+        remember(&l.fastest, fabs(x - l.x) / sure, dt)
+        l.x = x
         trusted = 1.0
         if b.kind == BRIDGE_PREDICT:
             f = &b.forecasts[i]
-            learn(f, l.x, dt, b)
+            learn(f, x, dt, b)
             trusted = trust(f.missed, f.moved)
-            follow = followed(trusted)
-            l.slope = follow * (f.next - 0.5 * f.curve * b.interval)
+            follow = 0.0 if late else followed(trusted)
+            l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
             l.curve = follow * f.curve
         l.fade = fade_over(b, span, trusted)
-        l.offset = before[i] - (l.x + (l.slope + 0.5 * l.curve * t) * t)
-        if not isfinite(l.offset):
-            l.offset = 0.0
+        l.offset = 0.0
+    trusted = 1.0
     if b.kind == BRIDGE_PREDICT:
-        a.fade = fade_over(b, span, turn_to(b, frame, dt))
-    else:
-        from_angles(frame.roll, frame.pitch, frame.yaw, a.q)
-        a.fade = fade_over(b, span, 1.0)
+        trusted = turn_to(b, frame, dt)
+    for i in range(4):
+        a.q[i] = q[i]
     for i in range(3):
         a.offset[i] = 0.0
+        if late:
+            a.rate[i] = a.slope[i] = a.curve[i] = 0.0
+    a.fade = fade_over(b, span, trusted)
+    b.frames = 1 if late else 2
+
+
+cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept nogil:
+    """Fill `out` with how fast every line moves at a time, those of the attitude last [unit/s]."""
+    cdef const Line* l
+    cdef const Turning* a = &b.turning
+    cdef double t = 1e-9 * (time - b.place.taken)
+    cdef double gone = 1e-9 * (time - b.since)
+    cdef double along = speed(b.place.interval, t)
+    cdef int i
+    t = reach(b.place.interval, t)
+    for i in range(LINES):
+        l = &b.lines[i]
+        out[i] = along * (l.slope + l.curve * t) - (l.fade * l.offset if l.fade * gone < 1.0 else 0.0)
+    for i in range(3):
+        out[LINES + i] = (
+            along * (a.rate[i] + (a.slope[i] + 0.5 * a.curve[i] * t) * t)
+            - (a.fade * a.offset[i] if a.fade * gone < 1.0 else 0.0)
+        )
+
+
+cdef void leave(BridgeState* b, const double* before, double held) noexcept nogil:
+    """Begin a join: the output stays where it was at the last tick, and at the velocities that it had `before`.
+
+    One missing frame is made up for in about a frame; more of them, with the output `held` longer [s], more slowly with
+    the square of that, until it takes about as long as a fade.
+    """
+    cdef Apart* apart
+    cdef double now[LINES + 3]
+    cdef double vector[3]
+    cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
+    cdef double missing = held if held > b.place.interval else b.place.interval
+    cdef double pace = PROMPT * b.place.interval / (missing * missing)
+    cdef int i
+    if b.kind == BRIDGE_HOLD and b.pace == 0.0:
+        from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
+    b.since = b.tick
+    velocities(b, b.tick, now)
+    for i in range(LINES):
+        apart = &b.lines[i].apart
+        b.lines[i].last = line_at(&b.lines[i], t, 0.0)
+        apart.offset = (<const double*>&b.motion)[channel_of(i)] - b.lines[i].last
+        apart.velocity = before[i] - now[i]
+    turning_at(&b.turning, t, 0.0, b.turning.last)
+    between(b.turning.last, b.q, vector)
+    for i in range(3):
+        apart = &b.turning.apart[i]
+        apart.offset = vector[i]
+        apart.velocity = before[LINES + i] - now[LINES + i]
+    pace = pace if b.pace == 0.0 or pace < b.pace else b.pace
+    b.pace = pace if pace > SLOWEST * b.gentle else SLOWEST * b.gentle
+
+
+cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil:
+    """Turn to a new frame, from where the output was when it came."""
+    cdef const Placement* p = &newest.place
+    cdef Turning* a = &b.turning
+    cdef Line* l
+    cdef double before[LINES + 3]
+    cdef double q_before[4]
+    cdef double q[4]
+    cdef double held = 1e-9 * (deadline - b.rested) if not b.moving else 1e-9 * (deadline - b.place.taken) - b.place.interval
+    cdef bint joins = not b.moving or p.joins != b.place.joins
+    cdef bint late = 1e-9 * (deadline - p.taken) > 1.5 * p.interval or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
+    cdef int64_t since = b.tick if newest.motion.time < b.tick else newest.motion.time
+    cdef double t, gone
+    cdef int i
+    if joins:
+        velocities(b, b.tick, before)
+        for i in range(LINES):
+            before[i] = before[i] + b.lines[i].apart.velocity if b.moving else 0.0
+        for i in range(3):
+            before[LINES + i] = before[LINES + i] + a.apart[i].velocity if b.moving else 0.0
+        if p.spent != b.place.spent:
+            take_frame(b, newest, 0.0, late)
+        leave(b, before, held)
+        return
+    t = reach(b.place.interval, 1e-9 * (since - b.place.taken))
+    gone = 1e-9 * (since - b.since)
+    for i in range(LINES):
+        before[i] = line_at(&b.lines[i], t, gone)
+    turning_at(a, t, gone, q_before)
+    take_frame(b, newest, (1e-9 * (p.taken - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, late)
+    if b.kind == BRIDGE_HOLD:
+        return
+    b.since = since
+    t = reach(p.interval, 1e-9 * (since - p.taken))
+    for i in range(LINES):
+        l = &b.lines[i]
+        l.offset = before[i] - line_at(l, t, 0.0)
+        if not isfinite(l.offset):
+            l.offset = 0.0
     turning_at(a, t, 0.0, q)
     between(q, q_before, a.offset)
-    b.newest = frame[0]
-    b.frames = 2
+
+
+cdef double larger(double a, double b) noexcept nogil:
+    return a if a > b else b
+
+
+cdef bint closer(
+    Apart* apart, const double* gap, int n, double pace, double quickest, double dt, double most, bint level
+) noexcept nogil:
+    """Move the output towards its line for `dt` [s], `most` at once; say whether it is still apart.
+
+    Offset and velocity are those of a critically damped second-order system, whose pace rises where it comes close at a
+    higher velocity; `gap` is what the offset would be if the output stayed where it is.  The output stays between there
+    and the line.
+    """
+    cdef double damped
+    cdef double near[3]
+    cdef double moved = 0.0
+    cdef double size = 0.0
+    cdef double drop, share, velocity
+    cdef double offset = 0.0
+    cdef double fast = 0.0
+    cdef int i
+    for i in range(n):
+        offset += apart[i].offset * apart[i].offset
+        fast += apart[i].velocity * apart[i].velocity
+    if fast > pace * pace * offset:
+        pace = sqrt(fast / offset) if fast < quickest * quickest * offset else larger(quickest, pace)
+    damped = exp(-pace * dt)
+    for i in range(n):
+        drop = (apart[i].velocity + pace * apart[i].offset) * dt
+        near[i] = (apart[i].offset + drop) * damped
+        if gap[i] > 0.0:
+            near[i] = 0.0 if near[i] < 0.0 else (gap[i] if near[i] > gap[i] else near[i])
+        else:
+            near[i] = 0.0 if near[i] > 0.0 else (gap[i] if near[i] < gap[i] else near[i])
+        moved += (near[i] - gap[i]) * (near[i] - gap[i])
+    share = most / sqrt(moved) if moved > most * most else 1.0
+    for i in range(n):
+        if share < 1.0:
+            near[i] = gap[i] + share * (near[i] - gap[i])
+        velocity = 0.0 if level else (near[i] - apart[i].offset) / dt
+        drop = (apart[i].velocity + pace * apart[i].offset) * dt
+        if near[i] == (apart[i].offset + drop) * damped:
+            velocity = (apart[i].velocity - pace * drop) * damped
+        apart[i].offset = near[i]
+        apart[i].velocity = velocity
+        size += fabs(near[i])
+    if not size > 1e-3 * most + NEGLIGIBLE or not isfinite(size):
+        for i in range(n):
+            apart[i].offset = apart[i].velocity = 0.0
+        return False
+    return True
+
+
+cdef void nearest_turn(const double* q, const double* shown, const Apart* last, double* gap) noexcept nogil:
+    """Fill `gap` with the turn from `q` to what is shown, of its representations the one nearest to the last."""
+    cdef double angle = between(q, shown, gap)
+    cdef double share = 1.0 - 2.0 * M_PI / angle if angle > 1e-9 else 1.0
+    cdef double direct = 0.0
+    cdef double other = 0.0
+    cdef int i
+    for i in range(3):
+        direct += (gap[i] - last[i].offset) * (gap[i] - last[i].offset)
+        other += (share * gap[i] - last[i].offset) * (share * gap[i] - last[i].offset)
+    if other < direct:
+        for i in range(3):
+            gap[i] *= share
+
+
+cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil:
+    """Take the output from where it was at the last tick towards `line` and its attitude `q`: both are then the output."""
+    cdef double dt = 1e-9 * (deadline - b.tick)
+    cdef double gap[3]
+    cdef double on[4]
+    cdef double* x
+    cdef double size = 0.0
+    cdef double quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
+    cdef double most, turned
+    cdef bint level = b.kind == BRIDGE_HOLD
+    cdef bint apart = False
+    cdef Line* l
+    cdef int i
+    for i in range(LINES):
+        l = &b.lines[i]
+        x = <double*>line + channel_of(i)
+        gap[0] = (<const double*>&b.motion)[channel_of(i)] - x[0]
+        most = dt * (CATCH_UP * l.fastest + b.gentle * fabs(gap[0]))
+        most = larger(most, fabs(x[0] - l.last)) if level else most
+        l.last = x[0]
+        if closer(&l.apart, gap, 1, b.pace, quickest, dt, most, level):
+            x[0] += l.apart.offset
+            apart = True
+    turned = between(b.turning.last, q, gap)
+    nearest_turn(q, b.q, b.turning.apart, gap)
+    for i in range(3):
+        size += gap[i] * gap[i]
+    most = dt * (CATCH_UP * b.turning.fastest + b.gentle * sqrt(size))
+    most = larger(most, turned) if level else most
+    for i in range(4):
+        b.turning.last[i] = q[i]
+    if closer(b.turning.apart, gap, 3, b.pace, quickest, dt, most, level):
+        for i in range(4):
+            on[i] = q[i]
+        for i in range(3):
+            gap[i] = b.turning.apart[i].offset
+        turn_about(on, gap, q)
+        apart = True
+    if not apart:
+        b.pace = 0.0
+
+
+cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil:
+    """Set what a bridge is: its kind, and the share of a fade that a second takes [1/s]."""
+    b.kind = kind
+    b.gentle = 1.875 * fade_rate    # the largest slope of x^3 (10 - 15 x + 6 x^2)
+
+
+cdef bint says_more(const Motion* last, const Motion* frame) noexcept nogil:
+    """Say whether a frame is not the same motion again of a car that moves."""
+    return not frame.speed > 1.0 or memcmp(last, frame, SAID * sizeof(double)) != 0
 
 
 cdef double latency_s(BridgeState* b):
@@ -328,28 +502,32 @@ cdef class Bridge:
     ----------
     kind : {"hold", "linear", "predict"}
         How it is done; see `motioncue.kernels.bridge`'s declarations and ``docs/bridge.md``.
+    fade_s : float
+        Of the platform [s]: a long gap is joined about as fast as that.
 
     Raises
     ------
     ConfigError
-        If there is no such kind.
+        If there is no such kind, or the fade takes no time.
 
     Notes
     -----
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
-    def __init__(self, str kind):
+    def __init__(self, str kind, *, double fade_s=1.0):
         if kind not in KINDS:
             raise ConfigError(f"bridge: found {kind!r}, allowed are {', '.join(KINDS)}")
-        self._state.kind = KINDS[kind]
+        if not fade_s > 0.0:
+            raise ConfigError(f"fade_s: found {fade_s}, allowed is above 0")
+        self._kind = KINDS[kind]
+        self._fade_s = fade_s
         self.reset()
 
     def reset(self):
         """Forget every frame."""
-        cdef int kind = self._state.kind
         memset(&self._state, 0, sizeof(BridgeState))
-        self._state.kind = kind
+        bridge_design(&self._state, self._kind, 1.0 / self._fade_s)
 
     def process(self, const Motion[::1] frames not None, const int64_t[::1] ticks not None, Motion[::1] out=None):
         """Return the motion of every tick of a drive, from a fresh start.
@@ -375,19 +553,26 @@ cdef class Bridge:
         """
         result = np.zeros(ticks.shape[0], dtype=MOTION_DTYPE) if out is None else np.asarray(out)
         cdef Motion[::1] motion = result
+        cdef Publication newest
+        cdef Timeline timeline
         cdef Py_ssize_t i
-        cdef Py_ssize_t newest = -1
+        cdef Py_ssize_t n = 0
         cdef uint64_t fpu
         if motion.shape[0] != ticks.shape[0]:
             raise ValueError(f"out: found {motion.shape[0]} rows, allowed are {ticks.shape[0]}, as many as ticks")
         self.reset()
+        memset(&timeline, 0, sizeof(Timeline))
         with nogil:
             fpu = mc_flush_denormals()      # as the emitter does
             for i in range(ticks.shape[0]):
-                while newest + 1 < frames.shape[0] and frames[newest + 1].time <= ticks[i]:
-                    newest += 1
-                if newest >= 0:
-                    bridge_step(&self._state, &frames[newest], True, False, ticks[i])
+                while n < frames.shape[0] and frames[n].time <= ticks[i]:
+                    if n == 0 or says_more(&frames[n - 1], &frames[n]):
+                        timeline_frame(&timeline, frames[n].time, frames[n].frame_time)
+                    n += 1
+                if n > 0:
+                    newest.motion = frames[n - 1]
+                    newest.place = timeline.place
+                    bridge_step(&self._state, &newest, True, False, ticks[i])
                 motion[i] = self._state.motion
             mc_restore_fpu(fpu)
         return result
@@ -395,7 +580,7 @@ cdef class Bridge:
     @property
     def interval_s(self):
         """From frame to frame, as followed [s]; 0 before the second."""
-        return self._state.interval
+        return self._state.place.interval
 
     @property
     def latency_s(self):

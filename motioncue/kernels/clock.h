@@ -99,6 +99,10 @@ static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tri
         mc_attempt(tried, "core", core < 64 && SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << core) != 0);
     if (lock_memory) mc_attempt(tried, "lock_memory", 0); /* nothing of the kind here */
 }
+/* Whether the machine may go to sleep by itself while the calling thread lives; what it was granted. */
+static inline int mc_keep_awake(int on) {
+    return SetThreadExecutionState(ES_CONTINUOUS | (on ? ES_SYSTEM_REQUIRED : 0)) != 0;
+}
 /* Below the emitter: whatever floods the receiver does not delay a tick. */
 static inline void mc_prepare_receiver(mc_attempts *tried) {
     mc_attempt(tried, "highest", SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_HIGHEST));
@@ -118,6 +122,7 @@ static inline int64_t mc_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
+static inline int mc_keep_awake(int on) { (void)on; return 0; } /* nothing of the kind here */
 typedef struct { int64_t spin; } mc_timer; /* [ns] before a deadline that are waited without sleeping */
 static inline void mc_timer_open(mc_timer *timer, int64_t spin, mc_attempts *tried) { timer->spin = spin; (void)tried; }
 static inline void mc_timer_close(mc_timer *timer) { (void)timer; }

@@ -16,6 +16,7 @@ cdef extern from "motioncue/kernels/clock.h" nogil:
     void mc_sleep_until(void* timer, int64_t deadline)
     void mc_prepare_thread(int core, int lock_memory, mc_attempts* tried)
     void mc_prepare_receiver(mc_attempts* tried)
+    bint mc_keep_awake(bint on)
 
 
 ctypedef int64_t (*now_function)(void* memory) noexcept nogil

@@ -3,12 +3,22 @@ from contextlib import AbstractContextManager
 
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_receiver", "prepare_thread", "processors_awake"]
+__all__ = [
+    "Clock",
+    "FakeClock",
+    "MonotonicClock",
+    "machine_awake",
+    "now_ns",
+    "prepare_receiver",
+    "prepare_thread",
+    "processors_awake",
+]
 
 def now_ns() -> int: ...
 def prepare_thread(core: int | None = None, lock_memory: bool = False) -> dict[str, bool]: ...
 def prepare_receiver() -> dict[str, bool]: ...
 def processors_awake() -> AbstractContextManager[bool]: ...
+def machine_awake() -> AbstractContextManager[bool]: ...
 
 @disjoint_base
 class Clock:

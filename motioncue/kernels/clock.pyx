@@ -6,7 +6,16 @@ from libc.string cimport memset
 import os
 from contextlib import contextmanager
 
-__all__ = ["Clock", "FakeClock", "MonotonicClock", "now_ns", "prepare_receiver", "prepare_thread", "processors_awake"]
+__all__ = [
+    "Clock",
+    "FakeClock",
+    "MonotonicClock",
+    "machine_awake",
+    "now_ns",
+    "prepare_receiver",
+    "prepare_thread",
+    "processors_awake",
+]
 
 cdef int64_t LEAD = 5_000               # [ns] what a tick takes on cold caches; too short a time to sleep for
 WAKE_LATENCY = "/dev/cpu_dma_latency"   # while it is open, no processor takes longer to wake than what was written
@@ -71,6 +80,21 @@ def processors_awake():
     finally:
         if held is not None:
             os.close(held)
+
+
+@contextmanager
+def machine_awake():
+    """Keep the machine from going to sleep by itself while a block runs; yield whether that was granted.
+
+    Notes
+    -----
+    Windows; elsewhere it is never granted.  The block begins and ends in one thread.
+    """
+    allowed = mc_keep_awake(True)
+    try:
+        yield allowed
+    finally:
+        mc_keep_awake(False)
 
 
 cdef class Clock:

@@ -47,6 +47,7 @@ ctypedef struct Limit:
 
 ctypedef struct Easing:         # from the bounds before to those of a limit
     bint on
+    bint fresh              # the first limiter begins at the next input
     Limit wide              # the second limiter: its state is what is sent
     Vanishing difference    # of its input from the output of the first
     double position         # 0 to 1

@@ -77,6 +77,10 @@ cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     """Limit `value` in place with both limiters; say whether it had to be.  The easing ends when both have the same state."""
     cdef double wanted = value[0]
+    if e.fresh:
+        e.fresh = False
+        l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
+        e.difference = vanishing(e.wide.state.x - l.state.x, slope_at(&e.difference, 0.0), bend_at(&e.difference, 0.0))
     limiter_step(l, value)
     e.position += e.pace
     if e.position < 1.0:
@@ -89,6 +93,13 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
 cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
     """Say whether the state can be braked within the bounds on either side."""
     return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
+
+
+cdef void set_estimate(Limit* l) noexcept nogil:
+    """Set what `clearly_viable` needs of the plan."""
+    l.per_jerk = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.jerk
+    l.per_acceleration = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.acceleration
+    l.ramp = 0.0 if l.plan.stops_at_once else 0.5 * l.plan.acceleration / l.plan.jerk
 
 
 cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
@@ -118,10 +129,11 @@ cdef void keep_within(Limit* l) noexcept nogil:
     s.v = 0.0
 
 
-cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, double pace) noexcept nogil:
-    """Go on with the bounds of `l` where another limit is; say whether that takes an easing.
+cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace) noexcept nogil:
+    """Go on with the bounds of `l` where the limit `before` is; say whether that takes an easing.
 
-    The first limiter begins where it was, or else at the input; the second, where what is sent is.
+    The second limiter begins where what is sent is.  The first one begins where it is too; at the next input if it has kept
+    the value off the input, or if that is `another`.
     """
     cdef bint again = was.on
     cdef double scale = was.pace / pace if again else 0.0
@@ -129,7 +141,8 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, doub
     cdef double bend = 0.0
     e.wide = was.wide if again else before[0]
     l.state = before.state
-    if not again and not l.state.limiting and viable(l, &l.state):
+    e.fresh = another or l.state.limiting
+    if not again and not e.fresh and viable(l, &l.state):
         e.on = False
         return False
     if again and was.position < 1.0:        # the difference goes on as it was going
@@ -138,13 +151,12 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, doub
         slope += l.state.v / pace
     elif not again:
         slope = heading(l.state.v, l.state.v - l.state.a) / pace
-        if l.state.limiting:
-            l.state.x = l.state.target
-            l.state.v = l.state.a = 0.0
-    keep_within(l)
-    slope -= l.state.v / pace
+    if not e.fresh:
+        keep_within(l)
+        slope -= l.state.v / pace
     e.wide.hard = wider(&e.wide.hard, &l.hard)
     e.wide.plan = wider(&e.wide.plan, &l.plan)
+    set_estimate(&e.wide)
     e.difference = vanishing(e.wide.state.x - l.state.x, slope, bend)
     e.position = 0.0
     e.pace = pace
@@ -172,6 +184,16 @@ cdef LimiterState state_of(const Cue* sent, int channel) noexcept nogil:
     return LimiterState(x, v, v - u, x, False)
 
 
+cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
+    """Take away the whole turns that an angle has made which may not go round any more."""
+    cdef double sent = e.wide.state.x if e.on else s.x
+    cdef double turns = sent - remainder(sent, 2.0 * M_PI)
+    s.x -= turns
+    s.target -= turns
+    e.wide.state.x -= turns
+    e.wide.state.target -= turns
+
+
 cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil:
     """Go on where other limits are; `sent` are the last three cues, oldest first.
 
@@ -179,6 +201,8 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
     nothing reaches, so that it too comes to its input along a fade.
     """
     cdef Limit none = limit_of(NO_BOUND, 0.0, 0.0, 0.0, 1.0)
+    cdef Limit old
+    cdef Easing easing
     cdef Easing still
     cdef int i, j
     still.on = False
@@ -191,9 +215,10 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
             if s.channels[i] == before.channels[j]:
                 break
         else:
-            if before.easings[j].on or before.limits[j].state.limiting:
+            if before.easings[j].on or before.limits[j].state.limiting or before.leans[j]:
                 s.channels[s.count] = before.channels[j]
                 s.turns[s.count] = before.turns[j]
+                s.leans[s.count] = False
                 s.limits[s.count] = none
                 s.count += 1
     for i in range(s.count):
@@ -203,15 +228,18 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
                 break
         else:
             none.state = state_of(sent, s.channels[i])
-            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, pace)
+            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, s.leans[i], pace)
             continue
         s.acted[i] = before.acted[j]
-        if same_bounds(&s.limits[i], &before.limits[j]):
+        if same_bounds(&s.limits[i], &before.limits[j]) and s.leans[i] == before.leans[j]:
             s.limits[i] = before.limits[j]
             s.easings[i] = before.easings[j]
             s.easing += s.easings[i].on
-        else:
-            s.easing += ease(&s.limits[i], &s.easings[i], &before.limits[j], &before.easings[j], pace)
+            continue
+        old, easing = before.limits[j], before.easings[j]
+        if before.turns[j] and not s.turns[i]:
+            turn_back(&old.state, &easing)
+        s.easing += ease(&s.limits[i], &s.easings[i], &old, &easing, s.leans[i] != before.leans[j], pace)
 
 
 # ---- what Python makes -----------------------------------------------------------------------------------------------
@@ -235,9 +263,7 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
         l.plan.jerk = h.jerk
         if h.rate == 2.0 * h.value:
             l.plan.rate = h.rate
-    l.per_jerk = 0.0 if h.stops_at_once else 0.5 / l.plan.jerk
-    l.per_acceleration = 0.0 if h.stops_at_once else 0.5 / l.plan.acceleration
-    l.ramp = 0.0 if h.stops_at_once else 0.5 * l.plan.acceleration / l.plan.jerk
+    set_estimate(&l)
     l.state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     return l
 
@@ -332,7 +358,7 @@ cdef class Limiter:
         cdef Easing easing = self._easing
         if not same_bounds(&limit, &before):
             self._limit = limit
-            ease(&self._limit, &self._easing, &before, &easing, min(1.0, dt / fade_s))
+            ease(&self._limit, &self._easing, &before, &easing, False, min(1.0, dt / fade_s))
 
     @property
     def easing(self):

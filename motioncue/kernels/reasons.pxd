@@ -14,6 +14,7 @@ cpdef enum Reason:
     AXES            # announced axes zero or not orthogonal; the default axes are used instead
     BEFORE_INIT     # a frame before the session's init package
     INCOMPLETE      # a frame without the other package that it needs, or long after it
+    LATE            # a frame older than the newest by its own stamp
     FRAMING         # a size field that no package can have: the stream is lost
     BIG_ENDIAN      # the size field has its bytes swapped
     STALLED         # the rest of a package never came
@@ -27,6 +28,9 @@ cpdef enum Reason:
     IMPOSSIBLE_ACCELERATION     # reported, or the velocity changed by more than it allows
     IMPOSSIBLE_RATE     # reported, or the attitude changed by more than it allows
     FRAME_TIME_JUMP # the simulator's frame time jumped
+    ACCELERATION_CONTRADICTED   # the acceleration does not add up to the change of the velocity
+    RATE_CONTRADICTED   # the angular rates do not add up to the turning of the attitude
+    SPIKE           # a frame, an acceleration or a rate that did not fit, was held back, and did not come again
     FROZEN          # a moving car repeats the same state
     PAUSED          # the same, with a frame time of zero
     RECONNECT       # another session: nothing connects it with the one before

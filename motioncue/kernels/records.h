@@ -39,13 +39,21 @@ enum {
     MC_CUE_SIZE
 };
 
+typedef struct { /* of a frame in time */
+    int64_t taken;   /* when it was taken, on the local clock [ns] */
+    int64_t spent;   /* sum of the times between frames; another one for every frame that says anything new [ns] */
+    double interval; /* nominal, from frame to frame [s] */
+    int64_t joins;   /* number of frames so far that were not where the frame before led */
+} Placement;
+
 typedef struct { /* what the receiver hands to the emitter */
     Motion motion;
+    Placement place;     /* of the motion */
     int64_t epoch;       /* another number: the motion does not continue what came before */
     int64_t reason;      /* of the newest epoch, or of being frozen */
     double value, limit; /* what was measured, and what was allowed */
-    int64_t changed;     /* when the motion last changed, or was a parked car's [ns] */
     int64_t frozen;      /* the simulator repeats itself, or its motion cannot be; `motion` is the last good one */
+    int64_t count;       /* of publications until this one */
 } Publication;
 
 typedef struct { /* what encoders read */
@@ -58,6 +66,9 @@ typedef struct {
     int64_t deadline; /* [ns] */
     int64_t lateness; /* [ns] */
     int64_t state;    /* a State of the supervisor */
+    int64_t frames;   /* publications until the one that the tick read; a replay feeds as many before it */
+    int64_t operation; /* what the operator wants: an Operator, plus ENGAGED_NOW if asked for since the tick before */
+    int64_t settings; /* number of the newest that were taken: what a replay posts before the tick */
     double weight;    /* of the fade, 0 to 1 */
     Motion motion;
     Cue cue;

@@ -44,14 +44,21 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         double heave_displacement
         int64_t time            # [ns] deadline of the tick
 
+    ctypedef struct Placement:
+        int64_t taken
+        int64_t spent
+        double interval
+        int64_t joins
+
     ctypedef struct Publication:
         Motion motion
+        Placement place
         int64_t epoch
         int64_t reason
         double value
         double limit
-        int64_t changed
         int64_t frozen
+        int64_t count
 
     ctypedef struct Actuation:
         Cue cue
@@ -64,6 +71,9 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         int64_t deadline
         int64_t lateness
         int64_t state
+        int64_t frames
+        int64_t operation
+        int64_t settings
         double weight
         Motion motion
         Cue cue

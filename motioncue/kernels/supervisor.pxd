@@ -44,6 +44,7 @@ cdef enum Operator:
     OPERATOR_WANTS_HOLD
     OPERATOR_WANTS_PARK
     OPERATOR_WANTS_END
+    ENGAGED_NOW = 8             # added to one of these in a tick: an operator has engaged since the tick before
 
 
 ctypedef struct Supervisor:
@@ -55,7 +56,6 @@ ctypedef struct Supervisor:
     Publication input   # the newest
     Motion motion       # the one in use
     int64_t epoch       # of the one in use
-    int64_t changed     # of the one in use
     bint faulted        # set by the tick whose cue was not a number
     bint reset          # set by an operator who engages
     int64_t wanted      # an Operator
@@ -64,7 +64,6 @@ ctypedef struct Supervisor:
 ctypedef struct Step:
     double weight       # of the cue, 0 to 1
     bint begin          # the algorithm starts from rest at this tick
-    bint splice         # the motion in use has jumped: the cue must not
     bint moved          # the state has changed
     State before
     int reason          # why

@@ -134,8 +134,5 @@ cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
     if s.state != FAULT:
         s.reset = False
     if s.state == ENGAGING or s.state == RUNNING:
-        # Back after a gap, after repeats, or after an operator's hold: the car has gone on meanwhile.
-        step.splice = not step.begin and s.input.changed - s.changed > s.hold
         s.motion = s.input.motion
-        s.changed = s.input.changed
     step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)

@@ -1,4 +1,4 @@
-"""The cold half of cueing whose settings change: taking, comparing, joining; and what keeps settings alive."""
+"""Cueing whose settings change, the cold half: taking, comparing, joining, keeping alive."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
@@ -150,6 +150,12 @@ cdef class Settings:
             KINDS[bridge],
             NOT_POSTED,
         )
+
+
+    @property
+    def number(self):
+        """How many settings were posted before these; it is known once they have been posted."""
+        return self.design.number
 
 
 cdef class Cueing:

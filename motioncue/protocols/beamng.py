@@ -23,7 +23,7 @@ A packet with a mark has exactly its sizes; only one without is taken by its siz
 * No packet says when it was made: frames are timed as they arrive.  Nothing comes while the game is paused.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
 import msgspec
@@ -162,6 +162,10 @@ _FORMS = (
     _form(GAUGES, 20, "gauges", marked=False, largest=59),
 )
 _MARKED = tuple(form for form in _FORMS if any(form.mark))
+_SIZES: dict[int, dict[bytes, tuple[int, ...]]] = {0: {}, 4: {}}
+"""By the mark's offset and the mark: how large such a datagram may be, the largest first."""
+for _marked in sorted(_MARKED, key=lambda form: form.largest, reverse=True):
+    _SIZES[_marked.offset][_marked.mark] = (*_SIZES[_marked.offset].get(_marked.mark, ()), _marked.largest)
 
 # The telemetry's world is north, east, down, and its car forward, right, down.
 _SHORT = [
@@ -237,23 +241,24 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     return Intake([message.compiled() for message in messages], stage, stages)
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split datagrams that were written one after the other.
 
     Each ends where the next mark stands, or the data.  What has no mark, or cannot end so, is one datagram with all
     that follows.
     """
-    packages, start = [], 0
+    start = 0
     while start < len(data):
-        ends = sorted((start + form.largest for form in _MARKED if form.fits(data, start)), reverse=True)
-        end = next((end for end in ends if end == len(data) or _begins(data, end)), len(data))
-        packages.append(data[start:end])
+        ends = (start + size for size in _sizes(data, start))
+        end = next((end for end in ends if end == len(data) or _sizes(data, end)), len(data))
+        yield data[start:end]
         start = end
-    return packages
 
 
-def _begins(data: bytes, start: int) -> bool:
-    return any(form.fits(data, start) for form in _MARKED)
+def _sizes(data: bytes, start: int = 0) -> tuple[int, ...]:
+    """Return how large the datagram may be whose mark stands here, the largest first; none if there is no mark."""
+    motion, gauges = (_SIZES[offset].get(data[start + offset : start + offset + 4], ()) for offset in (0, 4))
+    return tuple(sorted({*motion, *gauges}, reverse=True)) if motion and gauges else motion or gauges
 
 
 def identify(data: bytes) -> Packet:
@@ -264,7 +269,7 @@ def identify(data: bytes) -> Packet:
     PacketError
         If it is none of the forms.
     """
-    for form in _MARKED if _begins(data, 0) else _FORMS:
+    for form in _MARKED if _sizes(data) else _FORMS:
         if form.fits(data) and form.packet.size <= len(data) <= form.largest:
             whole = MOTION if form.packet.name == MOTION.name else GAUGES
             return form.packet if form.packet.size == len(data) else whole.cut(len(data))

@@ -18,14 +18,14 @@ effect only with an id that BeamNG has not been answered yet.
 Signs, here turned into those of `Motion` (forward, right, down; world north, east, down):
 
 * Position and velocity: world X east, Y north, Z up.
-* Acceleration: the sensors' values, which are the negated acceleration to the right, forward and up; the last one alone
-  with gravity, about -9.81 m/s^2 at rest on the flat.
+* Acceleration: the sensors' values, which are the negated acceleration to the right, forward and up (`acceleration`);
+  the last one alone with gravity, about -9.81 m/s^2 at rest on the flat (its sign is inferred).
 * Roll: left side down.  Pitch: nose up.  Yaw: nose left, from north.
 * No rates: they are derived from the attitude.  The simulator's time is the id times the length of a step.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -56,8 +56,17 @@ __all__ = [
 SCHEMES = ("udp",)
 """How the simulator sends."""
 
-READINGS = ()
-"""Options that a drive can settle: none, they say how the simulator is set up and answered."""
+READINGS = ("acceleration",)
+"""Options that a drive can settle; the others say how the simulator is set up and answered."""
+
+NUMBERS = {"gravity_m_s2": (9.81, 0.0)}
+"""Numbers that a drive can settle: those to try."""
+
+CLOCK = "simulink_time_s"
+"""What the simulator's time is proportional to."""
+
+RATES_DERIVED = True
+"""The messages say none."""
 
 REPLY_PORT = 64891
 """Where BeamNG expects the answers, unless told otherwise."""
@@ -147,26 +156,35 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     """Where BeamNG listens, `udpReceivePort` of its controller; 0: where the message came from."""
     simulink_time_s: Annotated[float, msgspec.Meta(ge=0.0005, le=1.0)] = 0.005
     """Simulated time from one message to the next [s], `simulinkTime` of its controller."""
+    acceleration: Literal["left_back_down", "right_forward_up", "left_back_up", "right_forward_down"] = "left_back_down"
+    """Where the acceleration's x, y and z are positive: the sensors of BeamNG's source have it negated."""
     gravity_m_s2: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 9.81
-    """Of the world that is driven in [m/s^2]."""
+    """Of the world that is driven in [m/s^2], as it is in the acceleration's z; 0 if it is not in it."""
 
 
 # The telemetry's world is north, east, down, and its car forward, right, down.
-_TAKES = [
+_TAKES = (
     Take("position", 0, "pos_y"),
     Take("position", 1, "pos_x"),
     Take("position", 2, "pos_z", scale=-1.0),
     Take("velocity", 0, "vel_y"),
     Take("velocity", 1, "vel_x"),
     Take("velocity", 2, "vel_z", scale=-1.0),
-    Take("acceleration", 0, "acc_y", scale=-1.0),
-    Take("acceleration", 1, "acc_x", scale=-1.0),
-    Take("acceleration", 2, "acc_z"),  # negated up is down
     Take("angles", 0, "roll", scale=-1.0),
     Take("angles", 1, "pitch"),
     Take("angles", 2, "yaw", scale=-1.0),
     Take("engine_speed", 0, "rpm", optional=True),
-]
+)
+
+
+def _acceleration(positive: str) -> tuple[Take, ...]:
+    """Return how the acceleration is read whose x, y and z are positive that way."""
+    right, forward, up = positive.split("_")
+    return (
+        Take("acceleration", 0, "acc_y", scale=1.0 if forward == "forward" else -1.0),
+        Take("acceleration", 1, "acc_x", scale=1.0 if right == "right" else -1.0),
+        Take("acceleration", 2, "acc_z", scale=-1.0 if up == "up" else 1.0),
+    )
 
 
 def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
@@ -181,7 +199,8 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     derivation : Derivation
         Where the acceleration comes from, and the delay of what is derived.
     """
-    takes = [Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True), *_TAKES]
+    stamp = Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True)
+    takes = [stamp, *_TAKES, *_acceleration(options.acceleration)]
     reply, echo = b"", (0, 0, 0)
     if options.reply == "echo":
         reply, echo = CONTROL.encode({"id": 0.0}), (0, 0, 8)
@@ -202,18 +221,18 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     return Intake([message.compiled()], stage, stages, reply_port=options.reply_port)
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split messages of one kind written one after the other; what cannot be split is one datagram."""
-    for size in (STATE.size, CONTROL.size):
-        packages = [data[start : start + size] for start in range(0, len(data), size)]
-        if all(len(package) == size and _is_id(package) for package in packages):
-            return packages
-    return [data]
+    fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(data, size))
+    size = next(fitting, len(data))
+    for start in range(0, len(data), size):
+        yield data[start : start + size]
 
 
-def _is_id(data: bytes) -> bool:
-    number = float(np.frombuffer(data, "<f8", count=1)[0])
-    return 0.0 <= number <= LARGEST_ID and number.is_integer()
+def _are_ids(data: bytes, size: int) -> bool:
+    """Say whether every message of a size begins with an id."""
+    ids = np.frombuffer(data, "<f8")[:: size // 8]
+    return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
 
 
 def identify(data: bytes) -> Packet:
@@ -226,7 +245,7 @@ def identify(data: bytes) -> Packet:
     """
     for packet in (STATE, CONTROL):
         if len(data) == packet.size:
-            if _is_id(data):
+            if _are_ids(data, packet.size):
                 return packet
             number = float(np.frombuffer(data, "<f8", count=1)[0])
             raise PacketError(

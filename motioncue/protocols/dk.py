@@ -4,7 +4,15 @@ Layout: "BeamNG Telemetry Scheme", DK's document, for the offsets DK reads (spee
 sway 28, surge 32, heave 36, roll 52, pitch 56 of the motion).  The packets are whole ones, those of `protocols.beamng`,
 so that every other BeamNG tool can read the streams too.  Signs are BeamNG's, which are those of `Motion`.
 DK limits motion below 0.89408 m/s, so a source without speed sends 1.0 m/s.  DK is not stable above 400 Hz.
+
+Angles: DK's document does not say what it makes of one that jumps from 180 to -180 degrees, so under a profile's
+bounds none does.  Roll beyond a right angle is sent as the lean with the same sine (180 degrees less roll, on the left
+-180 less roll): it passes through 0 where roll jumps, and leans the seat to the side to which gravity pulls.  Pitch is
+within 90 degrees by nature; yaw goes the short way at its largest rate.  With ``limits = "none"`` roll and yaw are sent
+as they are, and jump.
 """
+
+from collections.abc import Iterator
 
 from motioncue.errors import PacketError
 from motioncue.protocols.beamng import GAUGES, MOTION
@@ -62,6 +70,6 @@ def identify(data: bytes) -> Packet:
     )
 
 
-def framed(data: bytes) -> list[bytes]:
-    """Return the one packet that a datagram is."""
-    return [data]
+def framed(data: bytes) -> Iterator[bytes]:
+    """Yield the one packet that a datagram is."""
+    yield data

@@ -12,8 +12,8 @@ velocity            of the car: x forward, y left, z up, in km/h: measured (`vel
 acceleration        of the car: x forward, y RIGHT, z up, without gravity: measured on a parked car that rocked, where
                     y had the opposite sign of the change of the velocity's y (`acceleration_y`)
 angular velocity    in deg/s, but along the world's axes and left-handed: in the usual sense x south, y east, z down
-                    (axes measured, sense inferred).  Not used unless wanted (`rates`): rates come from the attitude,
-                    by a filter whose delay is ``source.derivative_delay_s``.
+                    (axes measured, sense inferred, z never seen: `angular_velocity`).  Not used unless wanted
+                    (`rates`): rates come from the attitude, by a filter whose delay is ``source.derivative_delay_s``.
 sec, nsec           the clock on the wall when the packet was put together, 0 to 39 ms after the one before at a step
                     of 20 ms: not a time to differentiate by.  Frames are timed by their arrival.
 ==================  ==================================================================================================
@@ -33,7 +33,7 @@ counted as `incomplete`, the platform holds and fades as if nothing had come, an
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -54,8 +54,11 @@ SCHEMES = ("udp",)
 VELOCITY_IN_CAR = True
 """Unless told otherwise: then a wrong attitude turns the velocity too, and the two agree all the same."""
 
-READINGS = ("velocity", "acceleration_y", "roll", "pitch")
+READINGS = ("velocity", "acceleration_y", "roll", "pitch", "rates", "angular_velocity")
 """Options that a drive can settle; the others are a matter of choice."""
+
+IDLE = {"angular_velocity": {"rates": "derived"}, "acceleration_y": {"imu": True}}
+"""Options that mean nothing where others have these values."""
 
 KM_H = 1.0 / 3.6
 DEG = math.pi / 180.0
@@ -83,11 +86,15 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     roll: Literal["right_side_down", "left_side_down"] = "right_side_down"
     pitch: Literal["nose_down", "nose_up"] = "nose_down"
     """Where the status's angles are positive."""
-    rates: Literal["derived", "native", "native_reversed"] = "derived"
-    """From the attitude; or the status's angular velocity, in the sense stated above or in the opposite one.
+    rates: Literal["derived", "native"] = "derived"
+    """From the attitude; or the status's angular velocity.
 
     Versions 1 and 2 have none: unless derived, they are refused.
     """
+    angular_velocity: Literal["south_east_down", "north_west_up", "south_east_up", "north_west_down"] = (
+        "south_east_down"
+    )
+    """About which of the world's axes the status's angular velocity is positive, in the usual right-handed sense."""
     imu: bool = False
     """Whether acceleration and rates are the IMU's."""
 
@@ -111,8 +118,9 @@ def takes(packet: Packet, options: Options) -> list[Take]:
         return found
     found += vector("acceleration", "acceleration", scale=(1.0, right, -1.0))
     if "angular_velocity" in packet.fields:  # taken in any case: identical to the bit, it tells a repeat
-        sense = -DEG if options.rates == "native_reversed" else DEG
-        rates = vector("angular_velocity", "angular_velocity", (1, 0, 2), sense)
+        level = DEG if options.angular_velocity.startswith("south_east") else -DEG
+        turning = DEG if options.angular_velocity.endswith("down") else -DEG
+        rates = vector("angular_velocity", "angular_velocity", (1, 0, 2), (level, level, turning))
         found += [take._replace(optional=options.rates == "derived") for take in rates]
     return found
 
@@ -204,7 +212,7 @@ def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) ->
     return composed(COMMANDS[name], values)
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split datagrams that were laid one after the other, by their own lengths.
 
     Raises
@@ -212,7 +220,7 @@ def framed(data: bytes) -> list[bytes]:
     PacketError
         If what begins somewhere has no header and length, or the last one is cut short: says at which offset.
     """
-    packages, start = [], 0
+    start = 0
     while start < len(data):
         header, mark, rest = data[start : start + 64].partition(b"$")
         length = int.from_bytes(rest[:4], "little", signed=True)
@@ -223,9 +231,8 @@ def framed(data: bytes) -> list[bytes]:
         if start + size > len(data):
             left = len(data) - start
             raise PacketError(f"morai: found {left} bytes at offset {start}, the packet has {size}")
-        packages.append(data[start : start + size])
+        yield data[start : start + size]
         start += size
-    return packages
 
 
 def identify(data: bytes) -> Packet:

@@ -45,6 +45,7 @@ The speed is the length of the velocity.  The bus's own is absolute in the docum
 it is decoded, but not used.
 """
 
+from collections.abc import Iterator
 from functools import cache
 from typing import Any, Literal
 
@@ -268,7 +269,7 @@ def bus_of(data: bytes) -> Bus:
     return bus
 
 
-def framed(data: bytes) -> list[bytes]:
+def framed(data: bytes) -> Iterator[bytes]:
     """Split packets that lie one after the other.
 
     Raises
@@ -276,7 +277,7 @@ def framed(data: bytes) -> list[bytes]:
     PacketError
         If a size field cannot be, or the last packet is cut short: says at which offset.
     """
-    packets, start = [], 0
+    start = 0
     while start < len(data):
         size = int.from_bytes(data[start + 6 : start + 8], "little")
         if size < 8 or start + size > len(data):
@@ -285,9 +286,8 @@ def framed(data: bytes) -> list[bytes]:
                 f"vehicle-physics-pro: found {left} bytes with size field {size} at offset {start}, allowed is a "
                 f"packet of {SIZE} bytes"
             )
-        packets.append(data[start : start + size])
+        yield data[start : start + size]
         start += size
-    return packets
 
 
 def identify(data: bytes) -> Packet:

@@ -2,12 +2,11 @@
 
 import io
 import struct
-from collections.abc import Iterator
 from typing import Any, Literal, NamedTuple
 
 from motioncue.errors import PacketError
 
-__all__ = ["Datagram", "datagrams", "is_capture"]
+__all__ = ["MOST", "Captured", "Datagram", "Incomplete", "captured", "is_capture"]
 
 PCAPNG = b"\x0a\x0d\x0d\x0a"
 MAGIC = (
@@ -16,6 +15,9 @@ MAGIC = (
 )
 LITTLE = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\x4d\x3c\x2b\x1a")
 FRAGMENTS = 64  # datagrams of which only a part has come; the oldest is forgotten first
+IP_BYTES = 65535  # of the largest IP packet
+MOST = 8_000_000  # datagrams of a capture, or packages of a recording: seven hours of 300 a second
+CUT, FRAGMENTS_MISSING = "cut_in_capture", "fragments_missing"
 
 
 class Datagram(NamedTuple):
@@ -24,6 +26,20 @@ class Datagram(NamedTuple):
     time: float  # of its last fragment, since the epoch [s]
     port: int  # where it was sent to
     payload: bytes
+
+
+class Incomplete(NamedTuple):
+    """A UDP datagram of which something is missing."""
+
+    reason: str
+    port: int | None  # where it was sent to; None if that is missing
+
+
+class Captured(NamedTuple):
+    """What a capture holds."""
+
+    datagrams: list[Datagram]
+    incomplete: list[Incomplete]
 
 
 def is_capture(data: bytes) -> bool:
@@ -37,7 +53,7 @@ def is_capture(data: bytes) -> bool:
     return data[:4] in MAGIC
 
 
-def datagrams(data: bytes) -> list[Datagram]:
+def captured(data: bytes) -> Captured:
     """Return the UDP datagrams in a capture file, fragments joined; what is not UDP over IP is left out.
 
     Parameters
@@ -48,7 +64,7 @@ def datagrams(data: bytes) -> list[Datagram]:
     Raises
     ------
     PacketError
-        If it is not a capture, is cut short, or comes from another kind of network.
+        If it is not a capture, is cut short, comes from another kind of network, or holds more than `MOST` datagrams.
     """
     dpkt = _dpkt()
     try:
@@ -57,15 +73,24 @@ def datagrams(data: bytes) -> list[Datagram]:
         kind = reader.datalink()
         network = _network(dpkt, kind)
         parts = _Parts()
-        out = []
+        out: list[Datagram] = []
+        incomplete: list[Incomplete] = []
         for time, frame in reader:
-            for port, payload in _udp(dpkt, network, frame, parts):
-                out.append(Datagram(float(time), port, payload))
+            whole = _udp(dpkt, network, frame, parts)
+            if whole is None:
+                continue
+            port, length = _port(whole), int.from_bytes(whole[4:6], "big")
+            if port is None or len(whole) < length:
+                incomplete.append(Incomplete(CUT, port))
+            elif length >= 8:
+                out.append(Datagram(float(time), port, whole[8:length]))
+            _refuse_more(len(out) + len(incomplete))
+        parts.end()
     except (ValueError, struct.error, dpkt.dpkt.Error, EOFError) as error:
         raise PacketError(
             f"capture: found {len(data)} bytes that are not a whole pcap or pcapng file ({error})"
         ) from error
-    return out
+    return Captured(out, incomplete + parts.missing)
 
 
 def _refuse_cut(data: bytes) -> None:
@@ -80,6 +105,11 @@ def _refuse_cut(data: bytes) -> None:
         if len(data) - start < size or not size <= length <= len(data) - start:
             raise ValueError(f"the last whole frame ends at {start}")
         start += length
+
+
+def _refuse_more(count: int) -> None:
+    if count > MOST:
+        raise ValueError(f"more than {MOST} datagrams; no drive has as many")
 
 
 def _dpkt() -> Any:
@@ -105,47 +135,79 @@ def _network(dpkt: Any, kind: int) -> Any:
     return layers[kind]
 
 
-def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> Iterator[tuple[int, bytes]]:
-    """Yield port and payload of a datagram that this frame completes."""
+def _port(datagram: bytes) -> int | None:
+    """Return where a UDP datagram, header first, was sent to; None if the header is not all there."""
+    return int.from_bytes(datagram[2:4], "big") if len(datagram) >= 8 else None
+
+
+def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> bytes | None:
+    """Return the UDP datagram that this frame completes, header first; None if it completes none."""
     try:
         if network is not None:
             packet = network(frame).data
         else:
             packet = (dpkt.ip6.IP6 if frame[:1] and frame[0] >> 4 == 6 else dpkt.ip.IP)(frame)
         if isinstance(packet, dpkt.ip.IP) and packet.p == dpkt.ip.IP_PROTO_UDP:
-            whole = parts.join(packet) if packet.mf or packet.offset else bytes(packet.data)
-        elif isinstance(packet, dpkt.ip6.IP6) and isinstance(packet.data, dpkt.udp.UDP):
-            whole = bytes(packet.data)
-        else:
-            return
+            return parts.join(packet) if packet.mf or packet.offset else bytes(packet.data)
+        if isinstance(packet, dpkt.ip6.IP6) and isinstance(packet.data, dpkt.udp.UDP):
+            return bytes(packet.data)
     except (dpkt.dpkt.Error, IndexError):  # a frame that was cut when it was captured, or is something else
-        return
-    if whole is None or len(whole) < 8:
-        return
-    port, length = struct.unpack(">HH", whole[2:6])
-    if length >= 8 and len(whole) >= length:
-        yield port, whole[8:length]
+        pass
+    return None
+
+
+class _Packet:
+    """An IPv4 packet of which fragments have come."""
+
+    def __init__(self) -> None:
+        self.parts: dict[int, bytes] = {}  # by offset
+        self.have = 0  # bytes
+        self.size: int | None = None  # known when the last fragment has come
+
+    def whole(self) -> bytes | None:
+        """Return what the fragments make, once there are as many bytes as it has; None if they overlap instead."""
+        place = 0
+        for offset in sorted(self.parts):
+            if offset != place:
+                return None
+            place += len(self.parts[offset])
+        return b"".join(self.parts[offset] for offset in sorted(self.parts)) if place == self.size else None
 
 
 class _Parts:
     """Joins the fragments of IPv4 packets."""
 
     def __init__(self) -> None:
-        self._packets: dict[Any, dict[int, tuple[bytes, bool]]] = {}
+        self._packets: dict[Any, _Packet] = {}
+        self.missing: list[Incomplete] = []
 
-    def join(self, packet: Any) -> bytes | None:
+    def join(self, fragment: Any) -> bytes | None:
         """Take a fragment; return the packet's payload if it is the last one missing."""
-        key = packet.src, packet.dst, packet.id, packet.p
-        parts = self._packets.setdefault(key, {})
-        parts[8 * packet.offset] = bytes(packet.data), bool(packet.mf)
+        key = fragment.src, fragment.dst, fragment.id, fragment.p
+        packet = self._packets.setdefault(key, _Packet())
+        offset, part = 8 * fragment.offset, bytes(fragment.data)
+        packet.have += len(part) - len(packet.parts.get(offset, b""))
+        packet.parts[offset] = part
+        if not fragment.mf:
+            packet.size = offset + len(part)
         if len(self._packets) > FRAGMENTS:
-            del self._packets[next(iter(self._packets))]
-        whole = b""
-        for offset, (part, more) in sorted(parts.items()):
-            if offset != len(whole):
-                return None
-            whole += part
-            if not more:
-                self._packets.pop(key, None)
-                return whole
+            self._give_up(next(iter(self._packets)))
+        if packet.have > IP_BYTES:
+            self._give_up(key)
+        elif packet.size is not None and packet.have >= packet.size:
+            whole = packet.whole()
+            if whole is None:
+                self._give_up(key)
+            else:
+                del self._packets[key]
+            return whole
         return None
+
+    def end(self) -> None:
+        """Give up what is not complete."""
+        for key in list(self._packets):
+            self._give_up(key)
+
+    def _give_up(self, key: Any) -> None:
+        head = self._packets.pop(key).parts.get(0, b"")
+        self.missing.append(Incomplete(FRAGMENTS_MISSING, _port(head)))

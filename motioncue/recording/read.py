@@ -1,6 +1,9 @@
 """Recordings: the bytes that a simulator wrote, as they came."""
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from importlib import resources
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -13,7 +16,9 @@ from motioncue import protocols
 from motioncue.errors import PacketError
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
-from motioncue.recording.capture import datagrams, is_capture
+from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
+from motioncue.recording.load import McapFile, is_mcap
+from motioncue.recording.topics import Package
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -53,7 +58,10 @@ class Recording(NamedTuple):
 
     packages: list[bytes]
     times: list[float] | None  # when each came, since the first [s]; None if the file does not say
-    others: int  # datagrams of a capture that are not the system's
+    others: int  # datagrams of a capture that were sent elsewhere
+    rejected: Mapping[str, int]
+    """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
+    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
@@ -79,30 +87,72 @@ def read_recording(path: str | Path, system: str) -> Recording:
 def parse_recording(data: bytes, name: str, system: str) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
     module = protocols.system(system)
-    times, others = None, 0
     try:
+        if is_mcap(data):
+            return _from_mcap(McapFile(name, data).packages(), module, system)
         if is_capture(data):
-            captured = datagrams(data)
-            own = [datagram for datagram in captured if _belongs(module, datagram.payload)]
-            packages = [datagram.payload for datagram in own]
-            times = [datagram.time - own[0].time for datagram in own]
-            others = len(captured) - len(own)
-        else:
-            packages = module.framed(data) if data else []
+            return _from_capture(captured(data), module, system)
+        packages = list(islice(module.framed(data), MOST + 1)) if data else []
+        if not packages:
+            raise PacketError(f"found no bytes, allowed is at least one package of {system}")
+        if len(packages) > MOST:
+            raise PacketError(f"found more than {MOST} packages of {system}, allowed is up to that")
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
-    if not packages:
-        found = f"{others} datagrams of other kinds" if others else "no bytes"
-        raise PacketError(f"{name}: found {found}, allowed is at least one package of {system}")
-    return Recording(packages, times, others)
+    return Recording(packages, None, 0, {})
 
 
-def _belongs(module: ModuleType, data: bytes) -> bool:
+def _from_mcap(recorded: list[Package], module: ModuleType, system: str) -> Recording:
+    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    own = [package for package in recorded if _why_not(module, package.data) is None]
+    if not own:
+        why = f" (of the first, {_why_not(module, recorded[0].data)})" if recorded else ""
+        raise PacketError(f"found {len(recorded)} packages of other kinds{why}, allowed is at least one of {system}")
+    rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
+    times = [(package.time - own[0].time) * 1e-9 for package in own]
+    return Recording([package.data for package in own], times, 0, rejected)
+
+
+def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
+    """Return the system's packages among captured datagrams, and what else was sent where they were."""
+    own: list[Datagram] = []
+    others: list[Datagram] = []
+    for datagram in found.datagrams:
+        (own if _why_not(module, datagram.payload) is None else others).append(datagram)
+    ports = {datagram.port for datagram in own}
+    incomplete = [lacks.reason for lacks in found.incomplete if not own or lacks.port in ports]
+    if not own:
+        why = f" (of the first, {_why_not(module, others[0].payload)})" if others else ""
+        counts = [f"{len(others)} datagrams of other kinds{why}" if others else "", *_counted(incomplete)]
+        what = ", ".join(filter(None, counts)) or "no datagram"
+        raise PacketError(f"found {what}, allowed is at least one package of {system}")
+    refused = [datagram.payload for datagram in others if datagram.port in ports]
+    rejected = Counter(incomplete) + _rejected(module, refused)
+    times = [datagram.time - own[0].time for datagram in own]
+    return Recording([datagram.payload for datagram in own], times, len(others) - len(refused), rejected)
+
+
+def _counted(reasons: Iterable[str]) -> list[str]:
+    return [f"{count} {reason.replace('_', ' ')}" for reason, count in Counter(reasons).items()]
+
+
+def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
+    """Return how often an engine would have refused datagrams, by reason."""
+    if not hasattr(module, "session"):
+        return Counter(type=sum(1 for _ in refused))
+    session = module.session(module.Options())
+    for payload in refused:
+        session.feed(payload, START_NS)
+    return Counter(session.rejected)
+
+
+def _why_not(module: ModuleType, data: bytes) -> str | None:
+    """Return why a datagram is none of a system's packages; None if it is one."""
     try:
         module.identify(data)
-    except PacketError:
-        return False
-    return True
+    except PacketError as error:
+        return str(error)
+    return None
 
 
 def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
@@ -162,7 +212,7 @@ def read_frames(
     source = protocols.source(system)
     session = source.session(msgspec.convert(options, source.Options))
     session.begin(0)
-    packages, arrivals, _ = read_recording(path, system)
+    packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
     times: list[float] = []  # [s] of each frame

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from motioncue import protocols
-from motioncue.errors import PacketError
+from motioncue.kernels.ring import RecordRing
 from motioncue.runtime.engine import MESSAGES
 from motioncue.runtime.journal import Journal
 from motioncue.runtime.reception import Reception, check_endpoints
@@ -63,32 +63,15 @@ class Driver:
         self.poll()
         self._journal.tell(end=True)
 
-    def record(self, room: int) -> None:
-        """Keep the packages that come, until so many bytes are full; call it before entering.
+    def record(self, ring: RecordRing) -> None:
+        """Put packages, frames and events into a ring as they come; call it before entering.
 
         Parameters
         ----------
-        room : int
-            For packages and 16 bytes more for each [bytes].
+        ring : RecordRing
+            Taken from by whoever keeps them.
         """
-        self._session.record(room)
-
-    def recorded(self) -> list[bytes]:
-        """Return the packages kept so far, without what is none of the simulator's."""
-        identify = protocols.source(self.system).identify
-        packages = []
-        for _, package in self._session.recorded():
-            try:
-                identify(package)
-            except PacketError:
-                continue
-            packages.append(package)
-        return packages
-
-    @property
-    def unrecorded(self) -> int:
-        """How many packages came after the room for them was full."""
-        return int(self._session.unrecorded)
+        self._session.record(ring)
 
     def poll(self) -> Any:
         """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.

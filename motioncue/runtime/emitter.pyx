@@ -6,10 +6,9 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.bridge cimport BridgeState, bridge_step, latency_s
+from motioncue.kernels.bridge cimport BridgeState, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
-from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
@@ -17,6 +16,7 @@ from motioncue.kernels.records cimport (
     CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
+from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
 from motioncue.kernels.rotation cimport up_vector
 from motioncue.intake.intake cimport Intake
 from motioncue.kernels.seal cimport Seal, SealState, seal
@@ -24,8 +24,8 @@ from motioncue.kernels.slot cimport (
     Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.kernels.supervisor cimport (
-    ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD, OPERATOR_WANTS_PARK,
-    RUNNING, Step, Supervisor, supervise,
+    ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
+    OPERATOR_WANTS_PARK, RUNNING, Step, Supervisor, supervise,
 )
 from motioncue.kernels.tuning cimport (
     Cueing, CueingState, Settings, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
@@ -70,38 +70,12 @@ ctypedef struct Counts:
     int64_t last
 
 
-ctypedef struct Splice:     # joins the cue to what it was before a gap
-    double offsets[CHANNELS]
-    double position         # 0 to 1; 1 is done
-
-
 cdef inline void blend(double* channels, double weight) noexcept nogil:
     """Scale every channel towards neutral; a whole cue keeps its bits."""
     cdef int i
     if weight != 1.0:
         for i in range(CHANNELS):
             channels[i] *= weight
-
-
-cdef inline void join(
-    Splice* s, bint begin, const double* before, const double* earlier, double* channels, double pace
-) noexcept nogil:
-    """Begin where the last two ticks were heading, and let the difference vanish as a fade does."""
-    cdef double left
-    cdef int i
-    if begin:
-        for i in range(CHANNELS):
-            s.offsets[i] = before[i] + (before[i] - earlier[i]) - channels[i]
-            if s.offsets[i] != s.offsets[i]:
-                s.offsets[i] = 0.0          # absent channels have no difference
-        s.offsets[ROLL] = remainder(s.offsets[ROLL], 2.0 * M_PI)
-        s.offsets[YAW] = remainder(s.offsets[YAW], 2.0 * M_PI)
-        s.position = 0.0
-    if s.position < 1.0:
-        left = 1.0 - smooth(s.position)
-        for i in range(CHANNELS):
-            channels[i] += left * s.offsets[i]
-        s.position += pace
 
 
 cdef inline bint send(Sink* s) noexcept nogil:
@@ -159,9 +133,7 @@ cdef class Emitter:
     cdef int64_t _index         # of the next tick
     cdef Supervisor _supervisor
     cdef BridgeState _bridge    # from frames to ticks
-    cdef Splice _splice
     cdef Cue _good              # the last one that was all numbers, before the fade
-    cdef Cue _earlier           # of the tick before the last
     cdef Cue _joined            # of the last tick, before the fade and the limits
     cdef Tick _tick
     cdef Actuation _actuation
@@ -172,6 +144,7 @@ cdef class Emitter:
     cdef Tick[::1] _trace
     cdef object _trace_array
     cdef int64_t _traced
+    cdef Ring* _ring            # every tick goes there too; NULL if nobody records
     cdef Events _transitions
     cdef Event _transition
     cdef int64_t _wanted        # by the operator
@@ -202,7 +175,6 @@ cdef class Emitter:
         self._time = clock.calls
         self._period = settings.period_ns
         self.adopt()
-        self._splice.position = 1.0
         self._owned = []
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
@@ -250,7 +222,7 @@ cdef class Emitter:
         self._number = self._cued.now.number
         self._supervisor.hold = self._cued.now.hold
         self._supervisor.fade.pace = self._cued.now.pace
-        self._bridge.kind = self._cued.now.bridge
+        bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period)
 
     cdef void adopt_new(self) noexcept nogil:
         """Use settings that have come into force since the last tick, and say so."""
@@ -279,13 +251,16 @@ cdef class Emitter:
             s.have_input = True
         s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
         s.still = at_neutral(self._cued.now.limits)
-        s.reset = s.reset or mc_load(&self._engages) != self._engages_seen
-        self._engages_seen = mc_load(&self._engages)
+        t.operation = s.wanted
+        if mc_load(&self._engages) != self._engages_seen:
+            self._engages_seen = mc_load(&self._engages)
+            s.reset = True
+            t.operation += ENGAGED_NOW
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
         bridge_step(
-            &self._bridge, &s.motion, s.state == ENGAGING or s.state == RUNNING, step.begin or step.splice, self._deadline
+            &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
         self.shape(&step)
 
@@ -310,12 +285,14 @@ cdef class Emitter:
         t.deadline = self._deadline
         t.lateness = now - self._deadline
         t.state = s.state
+        t.frames = s.input.count
+        t.settings = self._cued.next.number if self._cued.overlap else self._number
         t.weight = step.weight
         t.motion = self._bridge.motion
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
-        """Make the cue of this tick: algorithm, fade, splice, limits."""
+        """Make the cue of this tick: algorithm, fade, limits."""
         cdef Supervisor* s = &self._supervisor
         cdef Cue* cue = &self._actuation.cue
         cdef double* channels = <double*>cue
@@ -323,7 +300,6 @@ cdef class Emitter:
             cueing_begin(self._cued)                    # from rest, with no memory of an older drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
-            self._splice.position = 1.0
         if s.fade.position > 0.0:
             if s.state == FAULT:
                 cueing_rest(self._cued)
@@ -340,11 +316,6 @@ cdef class Emitter:
                 # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
                 cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
-            # Joined first, so that an unfinished difference fades with the rest.
-            join(
-                &self._splice, step.splice, <double*>&self._joined, <double*>&self._earlier, channels, s.fade.pace
-            )
-            self._earlier = self._joined
             self._joined = cue[0]
             blend(channels, step.weight)
         else:
@@ -352,7 +323,6 @@ cdef class Emitter:
             memset(cue, 0, sizeof(Cue))
             cue.speed = 0.0 * s.motion.speed            # absent stays absent
             cue.engine_speed = 0.0 * s.motion.engine_speed
-            self._splice.position = 1.0
         cueing_limit(self._cued, cue)
 
     cdef void report(self, const Step* step) noexcept nogil:
@@ -360,6 +330,8 @@ cdef class Emitter:
             self._deadline, step.reason, 0, step.before, self._supervisor.state, step.value, step.limit
         )
         event_write(&self._transitions, &self._transition)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TRANSITION, self._deadline, &self._transition, sizeof(Event))
 
     cdef void account(self, int64_t now) noexcept nogil:
         """Count and publish the tick that has just been sent."""
@@ -369,6 +341,8 @@ cdef class Emitter:
         mc_store(&self._counts.last, now)
         mc_count(&self._counts.ticks, 1)
         tick_write(&self._newest, &self._tick)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TICK, self._deadline, &self._tick, sizeof(Tick))
         if self._traced < self._trace.shape[0]:
             self._trace[self._traced] = self._tick
             mc_store(&self._traced, self._traced + 1)
@@ -401,6 +375,43 @@ cdef class Emitter:
                 )
             ):
                 break
+        mc_restore_fpu(fpu)
+
+    def record(self, RecordRing ring not None):
+        """Put every tick and every change of state into a ring; call it before `run`.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            Its writer's side belongs to the thread that ticks.
+        """
+        self._owned.append(ring)
+        self._ring = &ring.ring
+
+    def replay_tick(self, int64_t index, int64_t deadline_ns, int64_t operation):
+        """Do one tick that has been recorded, with what the operator wanted then.
+
+        Parameters
+        ----------
+        index : int
+            Of the tick.
+        deadline_ns : int
+            Of the tick [ns].
+        operation : int
+            As in the recorded tick.
+        """
+        mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
+        if not self._stopping:
+            mc_store(&self._wanted, operation % ENGAGED_NOW)
+        if operation >= ENGAGED_NOW:
+            mc_count(&self._engages, 1)
+        self._index, self._deadline = index, deadline_ns
+        with nogil:
+            self.replayed()
+
+    cdef void replayed(self) noexcept nogil:
+        cdef uint64_t fpu = mc_flush_denormals()
+        self.tick()
         mc_restore_fpu(fpu)
 
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):

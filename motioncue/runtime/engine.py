@@ -1,19 +1,23 @@
 """The engine: a receiver and an emitter that share one slot, and the threads they run in."""
 
 import logging
+import sys
 import threading
+import time
 from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, processors_awake
+from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Limits, Profile, differences
+from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
     check,
     load_profile,
@@ -26,12 +30,15 @@ from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change, Tuner
 from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
+if TYPE_CHECKING:
+    from motioncue.recording.recorder import Recorder
+
 __all__ = ["Engine"]
 
 log = logging.getLogger("motioncue")
 
 TRANSITIONS = 10_000  # changes of state that are kept
-SHOWN = 8  # changed settings in one line of the log
+SHOWN = 5  # changed settings in one line of the log
 DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
 LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
 
@@ -52,6 +59,7 @@ class Pipeline:
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         self._tuner = Tuner(profile)
         self.session = session_of(profile)
+        self.recorder: Recorder | None = None
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
@@ -68,12 +76,27 @@ class Pipeline:
         self._tuner(change, self._post)
 
     def _post(self, settings: Settings) -> None:
+        """Leave settings for both loops; called by one thread at a time."""
+        profile: Profile = settings.profile
         self.emitter.retune(settings)
+        self.session.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
+        if self.recorder is not None:
+            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
+
+    def record(self, record: Record, about: dict[str, str]) -> "Recorder":
+        """Have both loops recorded; return the recorder, to be entered before they begin."""
+        from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
+
+        ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
+        self.emitter.record(ticks)
+        self.session.record(source)
+        self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
+        return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the changes of state after the first `known`, as far as they are kept, and how many there were."""
+        """Return the changes of state and settings after the first `known`, as far as kept, and how many there were."""
         with self._collecting:
-            new = self.emitter.transitions()
+            new = _gathered(self.emitter.transitions())
             self._moves.extend(new)
             self._collected += len(new)
             missing = min(self._collected - known, len(self._moves))
@@ -103,12 +126,16 @@ class Pipeline:
             "state": self.emitter.state,
             "retunes": counts["retunes"],
             "transitions": [
-                {"t": (move["time"] - began) * 1e-9, **{key: move[key] for key in ("from", "to", "reason")}}
+                {
+                    "t": (move["time"] - began) * 1e-9,
+                    **{key: move[key] for key in ("from", "to", "reason", "count") if key in move},
+                }
                 for move in moves
             ],
             "events": self.session.discontinuities,
             "limits": self.profile.bounds() or "none",
             "limited": self.emitter.settings.limits.shares(),
+            **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }
 
 
@@ -121,11 +148,13 @@ class Engine:
         A profile, or what `load_profile` takes.
     trace : int
         How many ticks to keep for `trace`, from the first on.
+    record : Record, str or Path, optional
+        What is recorded, and where; ``[record]`` of the profile if not given.
 
     Raises
     ------
     ConfigError
-        If the profile is refused.
+        If the profile is refused; when entered: if the recording cannot be made.
     EndpointError
         When entered: if the source's endpoint is in use or not to be had.
 
@@ -141,7 +170,9 @@ class Engine:
     ...     print(engine.stats())
     """
 
-    def __init__(self, profile: Profile | str | Path, *, trace: int = 0) -> None:
+    def __init__(
+        self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
+    ) -> None:
         if isinstance(profile, Profile):
             check(profile)
         else:
@@ -155,6 +186,9 @@ class Engine:
         self._endpoints: list[str] = []  # of what is sent
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
+        if record is not None and not isinstance(record, Record):
+            record = Record(file=str(record))
+        self._record = profile.record if record is None else record
 
     def start(self) -> "Engine":
         """Open the endpoints and start both loops.
@@ -186,9 +220,13 @@ class Engine:
                 self._pipeline.emitter.add_output(*each)
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
+            if self._record is not None:
+                opened.enter_context(self._pipeline.record(self._record, {}))
             self._opened = opened.pop_all()
         log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         self._warn_of_what_is_free()
+        if self._receiver.held:
+            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
         try:
@@ -203,12 +241,11 @@ class Engine:
 
     def _warn_of_what_is_free(self) -> None:
         """Say which channels the profile does not bound."""
-        bounds = self.profile.bounds()
-        free = [name.replace("_", " ") for name in Limits.__struct_fields__ if name not in bounds]
-        if not bounds:
+        free = [name.replace("_", " ") for name in self.profile.free]
+        if self.profile.limits == "none":
             log.warning('limits = "none": nothing bounds what the platform is asked to do')
         elif free:
-            log.warning("limits: nothing bounds %s", ", ".join(free))
+            log.warning("limits: %s: not bounded", ", ".join(free))
 
     def _receive(self) -> None:
         self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
@@ -218,6 +255,8 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if sys.platform == "win32":  # where a machine that nobody touches goes to sleep
+                granted["machine_awake"] = held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
             self._granted |= granted
@@ -239,6 +278,8 @@ class Engine:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
         for move in moves:
+            if move["to"] == "FAULT":
+                self.keep()
             if move["reason"] == "retuned":
                 self._log_retuned()
                 continue
@@ -292,10 +333,22 @@ class Engine:
         """Say which settings have changed since the last time."""
         old, self._logged_profile = self._logged_profile, self.profile
         new = differences(old, self._logged_profile)
-        words = [f"{key} {before!r} → {after!r}" for key, (before, after) in new.items()]
+        words = [f"{key} {_short(before)} → {_short(after)}" for key, (before, after) in new.items()]
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
         if words:
-            log.info("retuned: %s%s", ", ".join(words[:SHOWN]), more)
+            self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
+        if self._logged_profile.free != old.free:
+            self._warn_of_what_is_free()
+
+    def keep(self) -> None:
+        """Write what a recording that keeps only the last seconds has in memory; nothing to do for any other."""
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.keep()
+
+    @property
+    def recordings(self) -> list[Path]:
+        """The files that have been recorded so far, the newest last."""
+        return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
 
     def engage(self) -> None:
         """Follow the input; after a fault, allow it again."""
@@ -364,6 +417,24 @@ class Engine:
         return self._pipeline.emitter.trace
 
 
+def _short(value: Any) -> str:
+    """Return a setting as a line of the log shows it."""
+    return f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)
+
+
+def _gathered(moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the changes with those of settings that follow one another made one, which says how many they are."""
+    out: list[dict[str, Any]] = []
+    for move in moves:
+        if move["reason"] != "retuned":
+            out.append(move)
+        elif out and out[-1]["reason"] == "retuned":
+            out[-1]["count"] += 1
+        else:
+            out.append({**move, "count": 1})
+    return out
+
+
 CALM = (
     *("input_overdue", "input_back"),
     *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park", "end_of_run"),
@@ -392,7 +463,7 @@ MESSAGES = {
     "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
     "big_endian": (
         logging.ERROR,
-        "the size field has its bytes swapped (read as {}): a big-endian sender is not supported; connection closed",
+        "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
     ),
     "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),

@@ -258,6 +258,7 @@ cdef class DatagramReceiver:
                 break
             for i in range(self._n - 1):
                 if ready >> i & 1:
+                    s.endpoint = i
                     self.receive(s, self._fds[i])
 
     cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:

@@ -83,6 +83,8 @@ class Reception:
         hosts = packed_hosts(allow) if allow or reachable else None
         self.deaf = hosts == []
         """Whether no host at all is allowed."""
+        self.held = False
+        """Whether an earlier server's pipe keeps the name: it is served as soon as its other end is closed."""
         self._receiver: DatagramReceiver | StreamReceiver
         self._sockets: list[socket.socket] = []
         self._forwards: list[tuple[str, int, int]] = []
@@ -90,6 +92,7 @@ class Reception:
             if isinstance(intake, Session):
                 listener = Listener(urls[0], hosts)
                 opened.callback(listener.close)
+                self.held = getattr(listener.server, "held", False)
                 self._receiver = StreamReceiver(intake, listener.server, MonotonicClock())
             else:
                 for url in urls:

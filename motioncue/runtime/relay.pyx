@@ -194,7 +194,13 @@ cdef class Relay:
         """
         if self._tune is None:
             raise TypeError("this relay was not made from a profile: it has nothing to change")
-        self._tune(change, self._cueing.retune)
+        self._tune(change, self._post)
+
+    def _post(self, Settings settings not None):
+        """Leave settings for the next step; called by one thread at a time."""
+        profile = settings.profile
+        self._cueing.retune(settings)
+        self.source.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
 
     @property
     def profile(self):

@@ -1,4 +1,4 @@
-"""The one door for parameters that change while it runs: whoever changes them, they are checked and designed here."""
+"""The one door for settings that change while it runs: here they are checked and designed."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -10,35 +10,13 @@ from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, differences, overridden
 from motioncue.runtime.assembly import load_profile, settings_of
 
-__all__ = ["Change", "Tuner", "changed", "refuse_fixed"]
+__all__ = ["Change", "Tuner", "refuse_fixed"]
 
 Change: TypeAlias = Profile | str | Path | Mapping[str, Any] | Iterable[str]
 """A profile; the name or path of one; or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
 
 LIVE = ("cueing", "limits", "watch", "supervisor", "source.bridge", "source.head_m", "description", "name")
 """The tables and keys of a profile that may change while it runs."""
-
-
-def changed(profile: Profile, change: Change) -> Profile:
-    """Return the profile that a change makes of another one; ConfigError if it is refused.
-
-    Parameters
-    ----------
-    profile : Profile
-        What overrides change.
-    change : Profile, str, Path, mapping or iterable of str
-        A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such profile, or a key or value is not allowed.
-    """
-    if isinstance(change, Profile):
-        return change
-    if isinstance(change, Path) or (isinstance(change, str) and "=" not in change):
-        return load_profile(change)
-    return overridden(profile, [change] if isinstance(change, str) else change)
 
 
 def refuse_fixed(old: Profile, new: Profile) -> None:
@@ -56,7 +34,8 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
     """
     for key, (allowed, found) in differences(old, new).items():
         if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
-            raise ConfigError(f"{key}: found {found!r}, allowed is {allowed!r} while it runs")
+            words = ["nothing" if value is None else repr(value) for value in (found, allowed)]
+            raise ConfigError(f"{key}: found {words[0]}, allowed is {words[1]} while it runs")
 
 
 class Tuner:
@@ -67,7 +46,7 @@ class Tuner:
     profile : Profile
         Checked; what runs first.
     adapt : callable, optional
-        Makes a profile fit its place, such as a rate of its own; it has been applied to `profile` already.
+        Makes a whole profile fit its place, such as a rate of its own; it has been applied to `profile` already.
 
     Attributes
     ----------
@@ -89,7 +68,8 @@ class Tuner:
         Parameters
         ----------
         change : Profile, str, Path, mapping or iterable of str
-            As `changed` takes it; overrides are of what was asked for last.
+            A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides of what
+            was asked for last.
         post : callable
             Takes the settings.
 
@@ -99,8 +79,16 @@ class Tuner:
             If the change is refused; then nothing has changed.
         """
         with self._one_by_one:
-            profile = self._adapt(changed(self.profile, change))
+            profile = self._changed(change)
             refuse_fixed(self.profile, profile)
             settings = settings_of(profile, self.settings)
             post(settings)
             self.profile, self.settings = profile, settings
+
+    def _changed(self, change: Change) -> Profile:
+        """Return the profile that a change means; ConfigError if it is refused by itself."""
+        if isinstance(change, str) and "=" in change:
+            return overridden(self.profile, [change])
+        if isinstance(change, str | Path):
+            change = load_profile(change)
+        return self._adapt(change) if isinstance(change, Profile) else overridden(self.profile, change)

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     wchar_t name[300];
     HANDLE woken;
+    DWORD first; /* FILE_FLAG_FIRST_PIPE_INSTANCE until there has been an instance */
     SECURITY_ATTRIBUTES security;
     HANDLE listener, client; /* instances; INVALID_HANDLE_VALUE if there is none */
     mc_pipe_io connect, read, write;
@@ -98,15 +99,17 @@ static DWORD mc_pipe_security(SECURITY_ATTRIBUTES *security) {
     security->bInheritHandle = FALSE;
     return error;
 }
-static DWORD mc_pipe_instance(mc_pipe_server *s, DWORD first) {
-    s->listener = CreateNamedPipeW(s->name, PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | first,
+static DWORD mc_pipe_instance(mc_pipe_server *s) {
+    s->listener = CreateNamedPipeW(s->name, PIPE_ACCESS_DUPLEX | FILE_FLAG_OVERLAPPED | s->first,
                                    PIPE_TYPE_BYTE | PIPE_READMODE_BYTE | PIPE_WAIT | PIPE_REJECT_REMOTE_CLIENTS,
                                    MC_PIPE_INSTANCES, MC_PIPE_BYTES, MC_PIPE_BYTES, 0, &s->security);
-    return s->listener == INVALID_HANDLE_VALUE ? GetLastError() : ERROR_SUCCESS;
+    if (s->listener == INVALID_HANDLE_VALUE) return GetLastError();
+    s->first = 0;
+    return ERROR_SUCCESS;
 }
 /* Have an instance that waits for somebody, or somebody already. */
 static void mc_pipe_listen(mc_pipe_server *s) {
-    if (s->listener == INVALID_HANDLE_VALUE) mc_pipe_instance(s, 0);
+    if (s->listener == INVALID_HANDLE_VALUE) mc_pipe_instance(s);
     if (s->listener == INVALID_HANDLE_VALUE || s->knocking || s->connect.pending) return;
     switch (mc_pipe_started(&s->connect, ConnectNamedPipe(s->listener, &s->connect.io))) {
     case ERROR_SUCCESS: break;
@@ -217,7 +220,11 @@ static void mc_pipe_close(mc_pipe_server *s) {
     if (s->security.lpSecurityDescriptor) LocalFree(s->security.lpSecurityDescriptor);
 }
 /* Make the first instance of a pipe that nobody else serves; 0, or the error of the system.  `memory` is to be closed in
-   any case.  Operations are started by the thread that waits, since they end with the thread that started them. */
+   any case.  Operations are started by the thread that waits, since they end with the thread that started them.
+
+   A simulator that has not closed its end of a server which has gone keeps the name from being made anew.  Nobody listens
+   under it then, which is asked for without connecting: the server starts without an instance (`first` stays set), and
+   whoever waits makes it when the name is free.  It is the first all the same, so that nobody else's rules apply to it. */
 static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) {
     mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse,
                        mc_pipe_receive, mc_pipe_send, mc_pipe_close_client, s};
@@ -230,7 +237,9 @@ static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *serve
     events = mc_pipe_io_open(&s->connect) & mc_pipe_io_open(&s->read) & mc_pipe_io_open(&s->write);
     if (!s->woken || !events) return (int)GetLastError();
     error = mc_pipe_security(&s->security);
-    if (error == ERROR_SUCCESS) error = mc_pipe_instance(s, FILE_FLAG_FIRST_PIPE_INSTANCE);
+    s->first = FILE_FLAG_FIRST_PIPE_INSTANCE;
+    if (error == ERROR_SUCCESS) error = mc_pipe_instance(s);
+    if (error == ERROR_ACCESS_DENIED && !WaitNamedPipeW(s->name, MC_PIPE_RETRY_MS)) error = ERROR_SUCCESS;
     *server = calls;
     return (int)error;
 }
@@ -287,7 +296,7 @@ static void mc_pipe_client_close(mc_pipe_client *c) {
 }
 #else /* no such thing elsewhere */
 #include <wchar.h>
-typedef struct { int none; } mc_pipe_server;
+typedef struct { int first; } mc_pipe_server;
 typedef struct { uint8_t in[1]; } mc_pipe_client;
 static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) { (void)s; (void)name; (void)server; return -1; }
 static void mc_pipe_close(mc_pipe_server *s) { (void)s; }

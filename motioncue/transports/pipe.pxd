@@ -8,7 +8,7 @@ from motioncue.transports.server cimport Server, mc_server
 
 cdef extern from "motioncue/transports/pipe.h" nogil:
     ctypedef struct mc_pipe_server:
-        pass
+        unsigned long first
     ctypedef struct mc_pipe_client:
         uint8_t* received "in"
     int mc_pipe_open(mc_pipe_server* s, const wchar_t* name, mc_server* server)
@@ -21,6 +21,7 @@ cdef extern from "motioncue/transports/pipe.h" nogil:
 
 cdef class PipeServer(Server):
     cdef mc_pipe_server* memory
+    cdef readonly bint held
 
 
 cdef class PipeConnection:

@@ -42,6 +42,12 @@ cdef class PipeServer(Server):
     ------
     OSError
         If somebody serves a pipe of that name already, or the system refuses; off Windows, always.
+
+    Attributes
+    ----------
+    held : bool
+        Whether the name is not to be had yet, since a program still holds its end of an earlier server's pipe.  It is
+        served as soon as that is closed.
     """
 
     def __cinit__(self, str name not None):
@@ -56,6 +62,7 @@ cdef class PipeServer(Server):
             if error == ACCESS_DENIED:
                 raise OSError(0, "the name is in use", None, error)
             raise system_error(error)
+        self.held = self.memory.first != 0
 
     def __dealloc__(self):
         self.close()
@@ -111,12 +118,13 @@ cdef class PipeConnection:
     def sendall(self, data):
         """Send all of `data`; OSError if the server has gone, TimeoutError if it does not read."""
         cdef const unsigned char[::1] view = data
-        cdef int start = 0, bytes = 0, error
+        cdef Py_ssize_t start = 0
+        cdef int bytes = 0, error
         while start < view.shape[0]:
             self._check_open()
             with nogil:
                 error = mc_pipe_client_send(
-                    self.memory, &view[start], <int>view.shape[0] - start, self.timeout_ms, &bytes
+                    self.memory, &view[start], <int>min(view.shape[0] - start, 4096), self.timeout_ms, &bytes
                 )
             if error == WAIT_TIMEOUT:
                 raise TimeoutError("the pipe's server does not read")

@@ -16,7 +16,7 @@ import msgspec
 
 from motioncue import protocols
 from motioncue.errors import EndpointError
-from motioncue.profile import Output
+from motioncue.profile import Output, Record
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
@@ -40,6 +40,8 @@ class Rig:
         One of `motioncue.virtual.courses.COURSES`.
     duration_s : float, optional
         How long the car drives [s]; the whole drive if not given, parked beyond it.
+    record : Record, str or Path, optional
+        What the engine records, and where.
 
     Attributes
     ----------
@@ -66,7 +68,15 @@ class Rig:
     ...     print(rig.platform.last("motion")["surge"])
     """
 
-    def __init__(self, profile: str | Path, drive: str = "tour", duration_s: float | None = None) -> None:
+    def __init__(
+        self,
+        profile: str | Path,
+        drive: str = "tour",
+        duration_s: float | None = None,
+        *,
+        record: Record | str | Path | None = None,
+    ) -> None:
+        self._record = record
         self._profile = load_profile(profile)
         self._packages = drive_packages(self._profile.source.system, drive, duration_s=duration_s)
         self.duration_s = length_s(drive) if duration_s is None else duration_s
@@ -89,7 +99,7 @@ class Rig:
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
             stack.callback(self._drain)
-            self.engine = stack.enter_context(Engine(self.profile))
+            self.engine = stack.enter_context(Engine(self.profile, record=self._record))
             self.simulator = make_simulator(source.system, endpoints, self._packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order is turned: the engine goes to neutral while the car still drives.

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from test_cli_signals import neutral, surge_of
 from motioncue.cli import watch as watching
 from motioncue.cli.keys import SEQUENCE, Keys
 from motioncue.cli.screen import Screen
-from motioncue.cli.signals import ENDINGS, REQUESTS, Interrupts
+from motioncue.cli.signals import ENDINGS, REQUESTS, WORDS, Interrupts, operation
 from motioncue.cli.watch import KEYS, EngineView, watch
 from motioncue.motion import TICK_DTYPE
 from motioncue.profile import parse_profile, profile_text
@@ -117,15 +118,58 @@ def test_without_a_terminal_there_are_no_keys(monkeypatch):
             assert keys.pressed() == ""
 
 
-def test_every_key_and_signal_is_in_the_help():
+def test_every_key_and_every_way_to_ask_is_in_the_help():
     text = subprocess.run(
         [sys.executable, "-m", "motioncue", "run", "--help"], capture_output=True, text=True, timeout=60
     ).stdout
     for key, word in KEYS.items():
         assert re.search(rf"^ +{key}   .*{word}", text, re.M)
-    for name in (*REQUESTS, *ENDINGS):
-        assert name in text or name in ("SIGINT", "SIGBREAK")  # which are Ctrl-C, and Ctrl-Break on Windows
+    for line in operation(sys.platform).splitlines():
+        assert line.strip() in text
     assert "Ctrl-C" in text
+    assert "<operation>" not in text
+
+
+def test_each_system_is_told_of_what_it_has_and_of_nothing_else():
+    posix, windows = operation("linux"), operation("win32")
+    assert operation("darwin") == posix
+    for name in (*REQUESTS, *ENDINGS):
+        assert name in posix or name in ("SIGINT", "SIGBREAK")  # which are Ctrl-C, and Ctrl-Break on Windows
+        assert name not in windows
+    for word in ("Ctrl-Break", "window", "shutting down", "motioncue-PID-quit", *(f"-{word}" for word in WORDS)):
+        assert word in windows
+        assert word not in posix
+
+
+@pytest.mark.parametrize("event", [2, 5, 6], ids=["close", "log off", "shut down"])
+def test_a_window_that_closes_asks_to_end_and_is_delayed_until_the_end(event):
+    with Interrupts(operator=True) as interrupts:
+        handled = []
+        thread = threading.Thread(target=lambda: handled.append(interrupts._closing.handle(event)), daemon=True)
+        thread.start()
+        eventually(lambda: interrupts.count == 1)
+        assert interrupts.asked() == ["quit"]
+        assert handled == []  # Windows would end the process now
+    thread.join(30)
+    assert handled == [True]
+
+
+def test_the_keys_of_a_console_are_left_to_their_signals():
+    with Interrupts() as interrupts:
+        assert not interrupts._closing.handle(0)
+        assert not interrupts._closing.handle(1)
+        assert interrupts.count == 0
+
+
+def test_requests_come_in_order_and_the_end_goes_on_being_asked_for():
+    interrupts = Interrupts(operator=True)
+    interrupts.requests.extend(["hold", "engage"])
+    assert interrupts.asked() == ["hold", "engage"]
+    assert interrupts.asked() == []
+    interrupts._events.asked = lambda: ["park", "quit"]
+    assert interrupts.asked() == ["quit"]
+    interrupts._events.asked = list
+    assert interrupts.asked() == ["quit"]
 
 
 @pytest.mark.skipif(WINDOWS, reason="signals of POSIX")

@@ -84,6 +84,26 @@ static void *live(void *outcome) {
     return NULL;
 }
 
+/* Change settings in a thread that does not hold the GIL, and step through the change; no step allocates. */
+static motioncue_cue joined[2];
+static long allocations_of_join;
+static char refusal[200] = "untouched";
+static void *change(void *outcome) {
+    motioncue_stepper *own = api->create("ccd-dk-washout", 1000.0, NULL, 0);
+    motioncue_motion pull = {.surge = 1.0};
+    for (int i = 0; i < 500; i++) api->step(own, &pull, &joined[0]);
+    const int refused = api->retune(own, "output.rate_hz=100", refusal, sizeof refusal);
+    const int taken = api->retune(own, "cueing.surge.gain=0.1", NULL, 0);
+    allocations = 0;
+    counting = 1;
+    for (int i = 0; i < 200; i++) api->step(own, &pull, &joined[1]);
+    counting = 0;
+    allocations_of_join = allocations;
+    api->destroy(own);
+    *(int *)outcome = 10 * refused + taken;
+    return NULL;
+}
+
 static void in_a_thread(void *(*function)(void *), void *argument) {
     pthread_t thread;
     pthread_create(&thread, NULL, function, argument);
@@ -131,8 +151,14 @@ int main(void) {
     int lived = 0;
     PyThreadState *python = PyEval_SaveThread();
     in_a_thread(live, &lived);
+    int changed = -1;
+    in_a_thread(change, &changed);
     PyEval_RestoreThread(python);
-    printf("\"lived\": %d, ", lived);
+    printf("\"lived\": %d, \"changed\": %d, \"refusal\": \"%s\", ", lived, changed, refusal);
+    printf("\"allocations_of_join\": %ld, \"joined\": [\"", allocations_of_join);
+    for (size_t i = 0; i < sizeof joined; i++)
+        printf(i == sizeof cue ? "\", \"%02x" : "%02x", ((const unsigned char *)joined)[i]);
+    printf("\"], ");
 
     print_error("unknown", "no-such-profile", 0.0, 1000);
     print_error("too fast", "ccd-dk", 1e6, 1000);

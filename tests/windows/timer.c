@@ -66,6 +66,10 @@ static BOOL WINAPI fake_information(HANDLE process, int kind, LPVOID data, DWORD
     note(text);
     return !(refuse_timer_throttling && state[1] & 4);
 }
+static EXECUTION_STATE fake_execution(EXECUTION_STATE state) {
+    note(state == 0x80000001 ? "awake" : state == 0x80000000 ? "asleep" : "execution(?)");
+    return refuse_mmcss ? 0 : 0x80000000;     /* what it was before */
+}
 static HMODULE fake_library(const char *name) { return (HMODULE)name; }
 static FARPROC fake_symbol(HMODULE module, const char *name) {
     const char *library = (const char *)module;
@@ -85,6 +89,7 @@ static FARPROC fake_symbol(HMODULE module, const char *name) {
 #define CloseHandle fake_close
 #define SetThreadPriority fake_priority
 #define SetThreadAffinityMask fake_affinity
+#define SetThreadExecutionState fake_execution
 #define LoadLibraryA fake_library
 #define GetProcAddress fake_symbol
 #include "motioncue/kernels/clock.h"
@@ -182,6 +187,11 @@ int main(void) {
     /* The receiver comes after it. */
     mc_prepare_receiver(&tried);
     EXPECT_GRANTED("priority(highest) ", "highest=1 ");
+    /* The machine stays awake until it is told that it need not. */
+    if (mc_keep_awake(1) != 0) return printf("granted\n"), 1;
+    refuse_mmcss = 0;
+    if (mc_keep_awake(1) != 1 || mc_keep_awake(0) != 1) return printf("not granted\n"), 1;
+    EXPECT("awake awake asleep ");
     printf("all as wanted\n");
     return 0;
 }

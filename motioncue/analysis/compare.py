@@ -1,0 +1,164 @@
+"""One channel against what it should be: agreement, turned sign, another unit, too late, or something else."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from motioncue.analysis.windows import CORRELATION, WINDOW_S, Array
+
+__all__ = ["Finding", "Relation", "compare"]
+
+Verdict = Literal["ok", "wrong", "unknown"]
+
+WINDOWS = 6  # that show something, for any verdict
+SLOPE = (0.65, 1.35)  # taken as agreement
+FAR = 3.0  # so many times the least: not to be explained by noise
+LATE_S = 0.15  # no source is so slow by design
+SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
+SURE = 6.0  # standard errors
+NOTICED = 0.005  # of the squares unexplained: less is no evidence for a delay
+
+
+class Finding(NamedTuple):
+    """The answer to one question."""
+
+    name: str
+    verdict: Verdict
+    evidence: str
+    manoeuvre: str = ""  # that would settle it
+    shown: bool = True  # whether the drive has asked the question at all
+    pace: float | None = None  # of a clock that is wrong: so many times too fast
+    blames: str = ""  # the quantity that must be wrong, where it is not the one that is asked about
+
+
+class Relation(NamedTuple):
+    """What a channel gives in each window, and what it should."""
+
+    name: str
+    found: Array
+    expected: Callable[[float], Array]  # takes by how much the channel is late [s]; NaN where that is not known
+    least: float  # of what is expected, to show anything
+    unit: str
+    manoeuvre: str
+    units: Mapping[float, str] = {}  # factors that give a unit away
+    others: Mapping[str, Array] = {}  # what else the channel may have been taken from
+    offset: float = 0.0  # how far it may be off throughout; 0: not asked
+    late_s: float = LATE_S  # 0: not asked
+    far: float = FAR  # how many times the least it may be off, whatever the noise
+    against: str = ""  # the quantity that is to blame if the channel comes too early
+
+
+def open_(name: str, evidence: str, manoeuvre: str = "") -> Finding:
+    """Return that the drive has not asked a question."""
+    return Finding(name, "unknown", evidence, manoeuvre, False)
+
+
+def compare(r: Relation) -> Finding:
+    """Compare what a channel gave with what it should have, in the windows where that is known."""
+    x, y = _known(r.expected(0.0), r.found)
+    strong = int((np.abs(x) > r.least).sum())
+    far = int((np.abs(y - x) > r.far * r.least).sum())
+    if strong < WINDOWS:
+        most = np.abs(x).max(initial=0.0)
+        if far >= WINDOWS and far > len(x) / 10:
+            found = f"up to {np.abs(y).max():.3g} {r.unit} in {WINDOW_S} s where there can be no more than {most:.3g}"
+            return Finding(r.name, "wrong", f"{found}: it follows something else{_instead(r)}")
+        evidence = f"only {strong} windows of {WINDOW_S} s with more than {r.least:g} {r.unit}; the most was {most:.3g}"
+        return open_(r.name, evidence, r.manoeuvre)
+    slope, correlation = _slope(x, y), _correlation(x, y)
+    evidence = (
+        f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {r.least:g} {r.unit}"
+    )
+    if r.offset:
+        off = float(np.median(y - x))
+        if abs(off) > r.offset and abs(_correlation(x, y - off)) > abs(correlation):
+            return Finding(r.name, "wrong", f"{evidence}: {off / WINDOW_S:+.1f} m/s^2 too much throughout")
+    late = _late(r)
+    if late <= -r.late_s < 0.0:
+        told = f"too early, or {r.against} too late" if r.against else "too early"
+        return Finding(r.name, "wrong", f"{evidence}: it comes about {-late:.2f} s {told}", blames=r.against)
+    if late >= r.late_s > 0.0:
+        return Finding(r.name, "wrong", f"{evidence}: it comes about {late:.2f} s too late")
+    # Noise in what is expected makes the slope smaller than the ratio of the sizes.
+    if correlation > CORRELATION and any(SLOPE[0] < k < SLOPE[1] for k in (slope, slope / correlation)):
+        note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""
+        return Finding(r.name, "ok", evidence + note)
+    if correlation < -CORRELATION:
+        return Finding(r.name, "wrong", f"{evidence}: the sign is turned{_unit(r, -slope)}")
+    if correlation > CORRELATION:
+        return Finding(r.name, "wrong", f"{evidence}: {slope:.3g} times what it should be{_unit(r, slope)}")
+    if y @ y < 0.04 * (x @ x):
+        return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
+    instead = _instead(r)
+    if instead or _refuted(x, y) or far >= 2 * WINDOWS:
+        return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
+    return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.manoeuvre)
+
+
+def _known(x: Array, y: Array) -> tuple[Array, Array]:
+    known = np.isfinite(x) & np.isfinite(y)
+    return x[known], y[known]
+
+
+def _slope(x: Array, y: Array) -> float:
+    return float(x @ y / (x @ x))
+
+
+def _correlation(x: Array, y: Array) -> float:
+    size = float(np.sqrt((x @ x) * (y @ y)))
+    return float(x @ y) / size if size > 0.0 else 0.0
+
+
+def _refuted(x: Array, y: Array) -> bool:
+    """Say whether noise, in what is found or in what is expected, would hardly ever leave so little of a slope of 1."""
+    largest = 0.0
+    for a, b in ((x, y), (y, x)):
+        slope = _slope(a, b)
+        error = float(np.sqrt(((b - slope * a) ** 2).sum() / max(1, len(a) - 1) / (a @ a)))
+        if slope + SURE * error > 1.0 or slope > SLOPE[0]:
+            return False
+        largest = max(largest, slope)
+    rest = y - x
+    steady = _correlation(rest[1:], rest[:-1]) > 0.2  # from window to window, which noise is not
+    return steady or largest < 0.5 * SLOPE[0]
+
+
+def _unit(r: Relation, slope: float) -> str:
+    named = [name for factor, name in r.units.items() if 0.92 < slope / factor < 1.08]
+    return f" ({named[0]})" if named else ""
+
+
+def _instead(r: Relation) -> str:
+    """Return which other quantity a channel follows closely, if any."""
+    for name, other in r.others.items():
+        x, y = _known(other, r.found)
+        if int((np.abs(x) > r.least).sum()) >= WINDOWS and abs(_correlation(x, y)) > 0.9:
+            return f", {name}{' with its sign turned' if _correlation(x, y) < 0 else ''}"
+    return ""
+
+
+def _late(r: Relation) -> float:
+    """Return by how much a channel comes late [s], negative if early, as far as that explains it better; else 0."""
+    if not r.late_s:
+        return 0.0
+    x, y = _known(r.expected(0.0), r.found)
+    here = 1.0 - _correlation(x, y) ** 2
+    if here < NOTICED:
+        return 0.0
+    rows = np.array([r.expected(float(shift)) for shift in SHIFTS_S])
+    known = np.isfinite(rows).all(axis=0) & np.isfinite(r.found)
+    if int((np.abs(rows[len(rows) // 2][known]) > r.least).sum()) < WINDOWS:
+        return 0.0
+    fits = np.array([_correlation(row[known], r.found[known]) for row in rows])
+    left = 1.0 - np.sign(fits) * fits**2
+    best = int(np.argmin(left))
+    middle = len(rows) // 2
+    if left[best] > 0.5 * left[middle - 1 : middle + 2].min() or fits[best] < CORRELATION:
+        return 0.0
+    return float(SHIFTS_S[best])
+
+
+def relation(**fields: Any) -> Finding:
+    """Compare a relation that is given by its fields."""
+    return compare(Relation(**fields))

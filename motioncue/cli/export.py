@@ -1,0 +1,42 @@
+"""``motioncue export``: a recording for other programs."""
+
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.progress import Progress
+
+from motioncue.recording.export import WHAT, export
+from motioncue.recording.load import read
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.option(
+    "--to",
+    "target",
+    metavar="FILE",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="Its ending says the format: .csv, .parquet or .mf4.",
+)
+@click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
+def command(file: Path, target: Path, what: str) -> None:
+    """Write a recording as CSV, Parquet (pyarrow) or MDF4 (asammdf); one row a tick, a frame or an event.
+
+    \b
+    Example:  motioncue export drive.mcap --to drive.csv
+              pip install "motioncue[export]" brings what Parquet and MDF4 need
+    """
+    drive = read(file)
+    for line in drive.unreadable:
+        click.echo(f"{file}: {line}", err=True)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task(f"writing {target.name}")
+        rows = export(
+            drive, target, what, progress=lambda done, total: progress.update(task, completed=done, total=total)
+        )
+    click.echo(f"{rows} {what} in {target}")

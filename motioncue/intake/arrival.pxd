@@ -1,0 +1,64 @@
+"""How much time can have passed in the simulator between two frames, judged by when they came.
+
+A frame that is held up on its way comes late.  So between two frames the simulator's time goes on by the gap between
+their arrivals, plus the delay of the first, less the delay of the second: at most by the gap plus the first one's delay.
+That delay is estimated by an account: it grows by each gap, shrinks by the time that each frame stands for, is never
+below zero, and leaks away, because a delay that stays is the same for all frames and matters to none.  The largest delay
+of about the last second is what any frame may have had.
+
+A simulator that says how much time has passed may run up to twice as fast as the clock; then gaps count as much more.
+"""
+
+
+ctypedef struct Arrival:
+    double behind               # how late the newest frame came [s]
+    double late                 # the latest of about the last second [s]
+    double frames               # how many frames came in about the last second,
+    double seconds              # in what time [s],
+    double said                 # and what time the simulator said had passed [s]
+
+
+cdef inline void arrival_restart(Arrival* a, double tolerance) noexcept nogil:
+    """Begin with the largest delay that is tolerated: nothing is known yet."""
+    a.behind = a.late = tolerance
+    a.frames = a.seconds = a.said = 0.0
+
+
+cdef inline double pace(const Arrival* a) noexcept nogil:
+    """Return how fast the simulator's time goes: from 1, as the clock, to 2."""
+    if a.said <= a.seconds:
+        return 1.0
+    return a.said / a.seconds if a.said < 2.0 * a.seconds else 2.0
+
+
+cdef inline double longest(const Arrival* a, double gap) noexcept nogil:
+    """Return the longest time that can have passed in the simulator [s] within a gap between arrivals [s]."""
+    return gap * pace(a) + a.late
+
+
+cdef inline double likely(const Arrival* a, double gap, double said) noexcept nogil:
+    """Return the time that has passed [s]: what the simulator says, as far as it can be, or as usual if that is NaN."""
+    cdef double most = longest(a, gap)
+    if said != said:
+        said = a.seconds / a.frames if a.frames > 0.0 else gap
+    return said if said < most else most
+
+
+cdef inline void arrive(Arrival* a, double gap, double said, double tolerance) noexcept nogil:
+    """Take the arrival of a frame, `gap` [s] after the one before, which says that `said` [s] have passed, or NaN."""
+    cdef double kept = a.behind * 0.3 / (0.3 + gap)     # leaks with a time constant of 0.3 s
+    cdef double most = tolerance if tolerance > gap else gap
+    cdef double passed = likely(a, gap, said)
+    if most < kept:
+        most = kept
+    a.behind = kept + gap * pace(a) - passed
+    if a.behind < 0.0:
+        a.behind = 0.0
+    elif a.behind > most:
+        a.behind = most
+    a.late /= 1.0 + gap
+    if a.late < a.behind:
+        a.late = a.behind
+    a.frames = a.frames / (1.0 + gap) + 1.0
+    a.seconds = a.seconds / (1.0 + gap) + (gap if gap < 1.0 else 1.0)
+    a.said = a.said / (1.0 + gap) + (passed if said == said else 0.0)

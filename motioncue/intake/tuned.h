@@ -1,0 +1,22 @@
+/* What of a source's side may change while it runs, and the slot in which it is handed to the receiver. */
+#ifndef MOTIONCUE_TUNED_H
+#define MOTIONCUE_TUNED_H
+#include "motioncue/kernels/slot.h"
+
+typedef struct {
+    double acceleration; /* thresholds of the watch: watch.pxd says what they are */
+    double rate;
+    double frozen_s;
+    double slack_s;
+    double frame_jump_s;
+    double acceleration_step;
+    double rate_step;
+    double velocity_error;
+    double attitude_error;
+    double head[3]; /* forward, right, down of the motion reference point [m] */
+    double move_s;  /* how long the head takes to get there [s] */
+    int64_t number;      /* of the settings, for who records */
+} Tuned;
+
+MC_SLOT(Tuned, tuned)
+#endif

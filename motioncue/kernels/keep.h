@@ -1,0 +1,90 @@
+/* Actuators kept within position, speed and acceleration, all together, for any input whatsoever.
+ *
+ * Cutting one actuator off would turn a surge into a rotation.  So the wanted positions are approached along the straight line in
+ * the space of the actuators: one factor for all, as large as every one of them allows.
+ *
+ * What keeps the bounds: an actuator at l with v per tick may take any next v' in an interval that contains braking at full,
+ * b = v shrunk by A.  The interval is |v' - v| <= A, |v'| <= V, and S(v') <= the distance to the end of its travel, where
+ * S(v) = v + (v - A) + (v - 2A) + ... is the way to a stop at full brake.  Braking at full leaves S(b) = S(v) - v, so whoever is inside
+ * stays inside (induction; own derivation).  Then v' = b + f (w - b), w being what is wanted, with the largest f in [0, 1] for which
+ * every actuator is in its interval: f is found in closed form, since each bounds it by itself.
+ *
+ * What is wanted: the target, if its positions keep the bounds by themselves; else a speed towards it from which half of the
+ * acceleration is enough to meet it.
+ */
+#ifndef MOTIONCUE_KEEP_H
+#define MOTIONCUE_KEEP_H
+#include <math.h>
+
+typedef struct {
+    double low, high;    /* of the position, in its own unit */
+    double speed;        /* [unit per tick] */
+    double acceleration; /* [unit per tick^2] */
+} mc_Bounds;
+
+typedef struct {
+    double position; /* as sent */
+    double speed;    /* [unit per tick] */
+    double target;   /* what was wanted at the tick before */
+} mc_Held;
+
+/* The largest speed from which a stop at full brake needs no more than `way`. */
+static inline double mc_stops_within(double way, double acceleration) {
+    double n;
+    if (!(way > 0.0)) return 0.0;
+    n = floor(0.5 * (sqrt(1.0 + 8.0 * way / acceleration) - 1.0));
+    return (way + 0.5 * acceleration * n * (n + 1.0)) / (n + 1.0);
+}
+
+/* Move `n` actuators one tick towards `wanted` and fill it with the positions to send; whether it had to be changed.
+   `acted[i]` counts the ticks in which actuator i was one that held the others back. */
+static inline int mc_keep(const mc_Bounds *bounds, mc_Held *held, int n, double *wanted, int64_t *acted) {
+    double low[MC_ACTUATORS], high[MC_ACTUATORS], brake[MC_ACTUATORS];
+    double factor = 1.0, error = 0.0, share;
+    int inside = 1, first = -1;
+    for (int i = 0; i < n; i++) {
+        const mc_Bounds *b = &bounds[i];
+        const mc_Held *h = &held[i];
+        const double up = mc_stops_within(b->high - h->position, b->acceleration);
+        const double down = mc_stops_within(h->position - b->low, b->acceleration);
+        const double v = h->speed, w = wanted[i] - h->position;
+        brake[i] = v > b->acceleration ? v - b->acceleration : (v < -b->acceleration ? v + b->acceleration : 0.0);
+        high[i] = fmin(fmin(v + b->acceleration, b->speed), up);
+        low[i] = fmax(fmax(v - b->acceleration, -b->speed), -down);
+        if (high[i] < brake[i]) high[i] = brake[i]; /* only rounding leads here */
+        if (low[i] > brake[i]) low[i] = brake[i];
+        inside &= low[i] <= w && w <= high[i];
+        error = fmax(error, fabs(h->target - h->position) / (0.5 * b->acceleration));
+    }
+    if (inside) {
+        for (int i = 0; i < n; i++) {
+            held[i].speed = wanted[i] - held[i].position;
+            held[i].position = held[i].target = wanted[i];
+        }
+        return 0;
+    }
+    /* How much of the distance to the target of the tick before to go now, besides what the target itself goes. */
+    share = error > 1.0 ? 0.5 * (sqrt(1.0 + 8.0 * error) - 1.0) / error : 1.0;
+    for (int i = 0; i < n; i++) {
+        mc_Held *h = &held[i];
+        const double w = wanted[i] - h->target + share * (h->target - h->position), change = w - brake[i];
+        double most = 1.0;
+        h->target = wanted[i];
+        wanted[i] = w;
+        if (w > high[i]) most = (high[i] - brake[i]) / change;
+        if (w < low[i]) most = (low[i] - brake[i]) / change;
+        if (most < factor) factor = most, first = i;
+    }
+    for (int i = 0; i < n; i++) {
+        mc_Held *h = &held[i];
+        const double v = brake[i] + factor * (wanted[i] - brake[i]);
+        h->speed = v > high[i] ? high[i] : (v < low[i] ? low[i] : v); /* rounding */
+        h->position += h->speed;
+        if (h->position > bounds[i].high) h->position = bounds[i].high;
+        if (h->position < bounds[i].low) h->position = bounds[i].low;
+        wanted[i] = h->position;
+    }
+    if (first >= 0 && acted) acted[first]++;
+    return 1;
+}
+#endif

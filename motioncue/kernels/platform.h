@@ -1,0 +1,178 @@
+/* Kinematics of motion platforms: from a pose to the positions of its actuators, and what each moves by.
+ *
+ * Axes are x forward, y right, z down.  A pose is where the motion reference point is from neutral, and R, which takes platform
+ * axes to base axes.  Every actuator stands for itself, so a platform is any list of them: six legs are a hexapod, a table
+ * under it one more.  With q = p + R a - b, from the base joint b to the platform joint a (both from the motion reference point at
+ * neutral):
+ *
+ * leg    its length |q|;
+ * crank  the angle of a crank of length c that turns in a vertical plane and holds the joint by a rod of length s:
+ *        asin(g / hypot(e, f)) - atan2(f, e), e = 2 c (up of q), f = 2 c (q along the plane), g = |q|^2 - s^2 + c^2;
+ * post   how far the joint is above neutral;
+ * axis   one channel of the pose, scaled.
+ *
+ * Source of the crank: the closed form that rotary Stewart platforms share, derived from |q - crank| = s.
+ */
+#ifndef MOTIONCUE_PLATFORM_H
+#define MOTIONCUE_PLATFORM_H
+#include <math.h>
+#include <string.h>
+
+enum {
+    MC_LEG,
+    MC_CRANK,
+    MC_POST,
+    MC_AXIS,
+    MC_ACTUATORS = 12 /* of one platform, at most */
+};
+
+typedef struct {
+    int kind;
+    double platform[3]; /* [m] joint on the platform, from the motion reference point, platform axes */
+    double base[3];     /* [m] joint on the base, from the motion reference point at neutral, base axes */
+    double plane[2];    /* crank: horizontal direction of its plane, unit vector */
+    double crank;       /* [m] length of the crank */
+    double rod;         /* [m] length of the rod */
+    double share[6];    /* axis: weight of surge, sway, heave [m], roll, pitch, yaw [rad] */
+} mc_Actuator;
+
+typedef struct {
+    int count;
+    mc_Actuator actuators[MC_ACTUATORS];
+} mc_Platform;
+
+/* R of roll, pitch, yaw (z-y-x), row by row. */
+static inline void mc_rotation(const double *angles, double *r) {
+    const double sr = sin(angles[0]), cr = cos(angles[0]), sp = sin(angles[1]), cp = cos(angles[1]);
+    const double sy = sin(angles[2]), cy = cos(angles[2]);
+    r[0] = cp * cy, r[1] = sr * sp * cy - cr * sy, r[2] = cr * sp * cy + sr * sy;
+    r[3] = cp * sy, r[4] = sr * sp * sy + cr * cy, r[5] = cr * sp * sy - sr * cy;
+    r[6] = -sp, r[7] = sr * cp, r[8] = cr * cp;
+}
+
+static inline void mc_turned(const double *r, const double *v, double *out) {
+    for (int i = 0; i < 3; i++) out[i] = r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
+}
+
+/* One actuator's position at a pose (surge, sway, heave up, roll, pitch, yaw) whose rotation is `r`; NaN if the pose is out of
+   its reach.  `row`, if there is one, is filled with what the position changes by when the platform moves (x, y, z down [m])
+   and turns about the base axes [rad]. */
+static inline double mc_actuator(const mc_Actuator *a, const double *pose, const double *r, double *row) {
+    double arm[3], q[3];
+    double along, square, e, f, g, h, angle, slope;
+    if (a->kind == MC_AXIS) {
+        double position = 0.0;
+        for (int i = 0; i < 6; i++) position += a->share[i] * pose[i];
+        if (row) { /* near neutral, where the angles are those about the axes */
+            for (int i = 0; i < 6; i++) row[i] = a->share[i];
+            row[2] = -row[2];
+        }
+        return position;
+    }
+    mc_turned(r, a->platform, arm);
+    q[0] = pose[0] + arm[0] - a->base[0];
+    q[1] = pose[1] + arm[1] - a->base[1];
+    q[2] = -pose[2] + arm[2] - a->base[2];
+    if (a->kind == MC_POST) {
+        if (row) {
+            row[0] = row[1] = row[5] = 0.0;
+            row[2] = -1.0;
+            row[3] = -arm[1];
+            row[4] = arm[0];
+        }
+        return pose[2] - (arm[2] - a->platform[2]);
+    }
+    square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
+    if (a->kind == MC_LEG) {
+        const double length = sqrt(square);
+        if (row) {
+            for (int i = 0; i < 3; i++) row[i] = q[i] / length;
+            row[3] = arm[1] * row[2] - arm[2] * row[1];
+            row[4] = arm[2] * row[0] - arm[0] * row[2];
+            row[5] = arm[0] * row[1] - arm[1] * row[0];
+        }
+        return length;
+    }
+    along = q[0] * a->plane[0] + q[1] * a->plane[1];
+    e = -2.0 * a->crank * q[2];
+    f = 2.0 * a->crank * along;
+    g = square - a->rod * a->rod + a->crank * a->crank;
+    h = sqrt(e * e + f * f);
+    if (!(fabs(g) <= h)) return NAN;
+    angle = asin(g / h) - atan2(f, e);
+    if (row) { /* from e sin(angle) + f cos(angle) = g */
+        slope = e * cos(angle) - f * sin(angle);
+        row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cos(angle)) / slope;
+        row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cos(angle)) / slope;
+        row[2] = (2.0 * q[2] + 2.0 * a->crank * sin(angle)) / slope;
+        row[3] = arm[1] * row[2] - arm[2] * row[1];
+        row[4] = arm[2] * row[0] - arm[0] * row[2];
+        row[5] = arm[0] * row[1] - arm[1] * row[0];
+    }
+    return angle;
+}
+
+/* The positions of all actuators; whether every one of them can reach the pose. */
+static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    double r[9], sum = 0.0;
+    mc_rotation(pose + 3, r);
+    for (int i = 0; i < p->count; i++) {
+        positions[i] = mc_actuator(&p->actuators[i], pose, r, rows ? rows + 6 * i : NULL);
+        sum += positions[i];
+    }
+    return sum == sum;
+}
+
+/* The pose of given positions, found from a first guess in `pose`: Gauss-Newton, of the smallest step where the actuators leave a
+   direction free.  Returns how many steps it took, or -1 if they did not end within `steps`. */
+static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
+    double rows[6 * MC_ACTUATORS], at[MC_ACTUATORS], normal[6][6], step[6], r[9], turn[9], next[9];
+    for (int n = 0; n < steps; n++) {
+        double trace = 0.0, size, angle, c, s, ux, uy, uz;
+        if (!mc_inverse(p, pose, at, rows)) return -1;
+        memset(normal, 0, sizeof normal);
+        memset(step, 0, sizeof step);
+        for (int k = 0; k < p->count; k++)
+            for (int i = 0; i < 6; i++) {
+                step[i] += rows[6 * k + i] * (positions[k] - at[k]);
+                for (int j = 0; j <= i; j++) normal[i][j] += rows[6 * k + i] * rows[6 * k + j];
+            }
+        for (int i = 0; i < 6; i++) trace += normal[i][i];
+        for (int i = 0; i < 6; i++) { /* Cholesky; the ridge keeps free directions where they are */
+            normal[i][i] += 1e-12 * trace;
+            for (int j = 0; j <= i; j++) {
+                double sum = normal[i][j];
+                for (int k = 0; k < j; k++) sum -= normal[i][k] * normal[j][k];
+                normal[i][j] = i == j ? sqrt(sum) : sum / normal[j][j];
+            }
+            for (int k = 0; k < i; k++) step[i] -= normal[i][k] * step[k];
+            step[i] /= normal[i][i];
+        }
+        for (int i = 5; i >= 0; i--) {
+            for (int k = i + 1; k < 6; k++) step[i] -= normal[k][i] * step[k];
+            step[i] /= normal[i][i];
+        }
+        pose[0] += step[0], pose[1] += step[1], pose[2] -= step[2];
+        /* R <- exp(step) R: about the base axes (Rodrigues' formula). */
+        mc_rotation(pose + 3, r);
+        angle = sqrt(step[3] * step[3] + step[4] * step[4] + step[5] * step[5]);
+        c = angle > 1e-9 ? (1.0 - cos(angle)) / (angle * angle) : 0.5;
+        s = angle > 1e-9 ? sin(angle) / angle : 1.0;
+        ux = step[3], uy = step[4], uz = step[5];
+        turn[0] = 1.0 - c * (uy * uy + uz * uz), turn[1] = c * ux * uy - s * uz, turn[2] = c * ux * uz + s * uy;
+        turn[3] = c * ux * uy + s * uz, turn[4] = 1.0 - c * (ux * ux + uz * uz), turn[5] = c * uy * uz - s * ux;
+        turn[6] = c * ux * uz - s * uy, turn[7] = c * uy * uz + s * ux, turn[8] = 1.0 - c * (ux * ux + uy * uy);
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                next[3 * i + j] = turn[3 * i] * r[j] + turn[3 * i + 1] * r[3 + j] + turn[3 * i + 2] * r[6 + j];
+        pose[3] = atan2(next[7], next[8]);
+        pose[4] = atan2(-next[6], sqrt(next[7] * next[7] + next[8] * next[8]));
+        pose[5] = atan2(next[3], next[0]);
+        size = 0.0;
+        for (int i = 0; i < 6; i++) size += fabs(step[i]);
+        if (size < 1e-10) return n + 1;
+        if (!(size < 10.0)) return -1;
+    }
+    return -1;
+}
+#endif

@@ -1,0 +1,125 @@
+"""Where a frame is placed on the local clock; see the declarations."""
+
+from libc.stdint cimport int64_t
+from libc.string cimport memset
+
+__all__: list[str] = []
+
+cdef enum:
+    BLOCK = 4               # frames in a row, all of them late, after which that is the delay of the link
+    SLOW = 4                # frames in a row further apart than the interval, after which that is the interval
+    SAME_NS = 1000          # the simulator's time and the arrivals agree to this: it says nothing of its own
+    AHEAD_NS = 100_000_000  # how much further than its arrival allows a frame's own time can be believed to have gone
+    SHORTEST_NS = 100_000   # frames closer together are taken as this far apart
+
+cdef double KEEP = 1.0 - 1.0 / 64.0
+
+
+cdef void timeline_restart(Timeline* t) noexcept nogil:
+    """Forget every frame, but go on counting."""
+    cdef Placement place = t.place
+    memset(t, 0, sizeof(Timeline))
+    t.place = place
+
+
+cdef int64_t own_time(double frame_time, int64_t now) noexcept nogil:
+    """Return the simulator's time of a frame [ns]; its arrival, if it is no time."""
+    return <int64_t>(frame_time * 1e9) if -1e9 < frame_time < 1e9 else now
+
+
+cdef void follow_interval(Timeline* t, double dt, bint waited) noexcept nogil:
+    """Follow the nominal interval [s], whatever frames are lost or come in bursts.
+
+    `waited`: the frame has come sooner than it was due, after others had been missing.
+    """
+    cdef double interval = t.place.interval
+    if dt > 1.5 * interval:
+        t.slow += 1
+        if t.slow == SLOW:
+            t.place.interval = dt
+            t.debt = 0
+            t.slow = 0
+    else:
+        t.slow = 0
+        if not waited:
+            t.place.interval += (dt - interval) / 8.0
+
+
+cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
+    """Count the time for which frames are missing; say whether this frame has come early because it was missed."""
+    cdef int64_t interval = <int64_t>(1e9 * t.place.interval)
+    cdef bint waited = t.debt > 0 and (2 * arrival < interval or (t.debt > interval and 16 * arrival < 15 * interval))
+    if waited:
+        t.debt -= interval - arrival
+    elif 2 * arrival > 3 * interval:
+        t.debt += arrival - interval
+    else:                   # at their own pace again: what was missing is lost
+        t.debt -= t.debt // 4 + interval // 16
+    if t.debt < 0:
+        t.debt = 0
+    return waited
+
+
+cdef int64_t lateness(Timeline* t, int64_t arrival, int64_t told) noexcept nogil:
+    """Return how much later than the earliest frames this one came [ns], by the simulator's own time."""
+    cdef int64_t late = t.late + arrival - told
+    if late <= 0:
+        t.block = 0
+        return 0
+    if 4 * arrival > 3 * told:          # not one of a burst
+        t.least = late if t.block == 0 or late < t.least else t.least
+        t.block += 1
+        if t.block == BLOCK:
+            t.block = 0
+            return late - t.least
+    return late
+
+
+cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept nogil:
+    """Place a frame that arrives `now` [ns] with the simulator's time `frame_time` [s]."""
+    cdef Placement* p = &t.place
+    cdef int64_t own = own_time(frame_time, now)
+    cdef int64_t arrival = now - t.arrived
+    cdef int64_t told = own - t.own
+    cdef int64_t interval, taken, jump
+    cdef bint stamped, waited
+    t.arrived = now
+    t.own = own
+    if t.frames == 0:
+        t.frames = 1
+        p.taken = now
+        p.interval = 0.0
+        p.spent += SHORTEST_NS
+        p.joins += 1
+        return
+    if arrival < 0:
+        arrival = 0
+    if not 0 <= told <= arrival + t.late + AHEAD_NS:
+        told = arrival + t.late + AHEAD_NS if told > 0 else 0
+    t.told = KEEP * t.told + 1e-9 * told
+    t.came = KEEP * t.came + 1e-9 * arrival
+    stamped = told > 0 and not -SAME_NS <= told - arrival <= SAME_NS and 0.75 * t.came < t.told < 1.33 * t.came
+    if t.frames == 1:
+        t.frames = 2
+        p.interval = 1e-9 * (told if stamped else arrival)
+        p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
+    interval = <int64_t>(1e9 * p.interval)
+    if stamped:
+        t.late = lateness(t, arrival, told)
+        follow_interval(t, 1e-9 * told, False)
+    else:                   # no time of its own, or one that goes at another speed
+        waited = in_debt(t, arrival)
+        follow_interval(t, 1e-9 * arrival, waited)
+        told = interval if waited else arrival
+        t.late = 0
+    taken = now - t.late
+    jump = taken - p.taken - told
+    # Not where the frame before leads: it had ended, it came from a backlog, or the delay of the link has changed.
+    if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
+        p.joins += 1
+    p.taken = taken
+    if arrival > told + interval // 2:      # late, or frames are missing that the simulator does not count
+        told = arrival
+    if 2 * told < interval:                 # two frames at once make no slope
+        told = interval // 2
+    p.spent += told if told > SHORTEST_NS else SHORTEST_NS

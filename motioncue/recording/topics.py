@@ -1,0 +1,177 @@
+"""What a recording holds: for each topic its schema, its bytes on disk and its NumPy dtype.
+
+A recording is an MCAP file (https://mcap.dev/spec).  Every message is plain little-endian CDR with a ``ros2msg``
+schema, which Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8
+bytes, so CDR pads nothing and the payload after its 4 header bytes is the record's own memory: schema and payload come
+from the NumPy dtype alone.
+"""
+
+import struct
+from typing import NamedTuple
+
+import numpy as np
+
+from motioncue.errors import PacketError
+from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
+
+__all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic"]
+
+HEADER = b"\x00\x01\x00\x00"
+"""Before every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
+
+_TYPES = {"f8": "float64", "i8": "int64", "u4": "uint32"}
+
+
+class Topic(NamedTuple):
+    """One kind of record in a recording."""
+
+    name: str
+    schema: str
+    """Name of its ROS 2 message type."""
+    text: str
+    """Its ``ros2msg`` definition."""
+    dtype: np.dtype[np.void] | None = None
+    """Of its payload, if all records have the same size."""
+
+
+def _definition(dtype: np.dtype[np.void], nested: dict[str, str]) -> str:
+    """Return the ``ros2msg`` text of a flat or once nested record of 8-byte fields."""
+    lines, appended = [], []
+    assert dtype.names is not None
+    for name in dtype.names:
+        inner = dtype[name]
+        if inner.names is None:
+            lines.append(f"{_TYPES[inner.str[1:]]} {name}")
+        else:
+            lines.append(f"{nested[name]} {name}")
+            appended.append(f"{'=' * 80}\nMSG: {nested[name]}\n{_definition(inner, {})}")
+    return "\n".join([*lines, *appended])
+
+
+def _record(name: str, schema: str, dtype: np.dtype[np.void], **nested: str) -> Topic:
+    return Topic(name, schema, _definition(dtype, nested), dtype)
+
+
+FRAME = _record("/motioncue/frame", "motioncue/msg/Motion", MOTION_DTYPE)
+"""The motion that each frame of the simulator gave."""
+
+TICK = _record("/motioncue/tick", "motioncue/msg/Tick", TICK_DTYPE, motion="motioncue/Motion", cue="motioncue/Cue")
+"""Every tick of the emitter: motion used, cue sent, state, weight, lateness."""
+
+PACKAGE = Topic("/motioncue/package", "motioncue/msg/Package", "int64 time\nuint32 endpoint\nuint8[] data")
+"""A package of the simulator as it came: when [ns, monotonic], at which of the profile's endpoints, its bytes."""
+
+EVENT = Topic(
+    "/motioncue/event",
+    "motioncue/msg/Event",
+    "int64 time\nint64 detail\nfloat64 value\nfloat64 limit\nstring what\nstring reason\nstring before\nstring after",
+)
+"""Something that happened: a transition of the supervisor, a session, a refusal; what was measured and allowed."""
+
+SETTINGS = Topic("/motioncue/settings", "motioncue/msg/Settings", "int64 time\nint64 number\nstring profile")
+"""The profile in force from a time on, as JSON of its tables; a run begins with number 0, each retune adds one."""
+
+TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, TICK, EVENT, SETTINGS)}
+"""Every topic by name."""
+
+
+class Package(NamedTuple):
+    """A package as it came."""
+
+    time: int
+    endpoint: int
+    data: bytes
+
+
+class Event(NamedTuple):
+    """Something that happened at a time [ns]."""
+
+    time: int
+    what: str
+    reason: str
+    before: str = ""
+    after: str = ""
+    detail: int = 0
+    value: float = 0.0
+    limit: float = 0.0
+
+
+def _string(text: str) -> bytes:
+    data = text.encode() + b"\0"
+    return struct.pack("<I", len(data)) + data
+
+
+def _padded(data: bytes) -> bytes:
+    """Return `data`, which is to be followed by a string, with the padding that its length field wants."""
+    return data + b"\0" * (-len(data) % 4)
+
+
+def encode_package(package: Package) -> bytes:
+    """Return the payload of a package."""
+    return HEADER + struct.pack("<qII", package.time, package.endpoint, len(package.data)) + package.data
+
+
+def decode_package(payload: bytes) -> Package:
+    """Return the package in a payload; PacketError if it is none."""
+    try:
+        time, endpoint, size = struct.unpack_from("<qII", _body(payload))
+    except struct.error as error:
+        raise PacketError(f"{PACKAGE.name}: found {len(payload)} bytes, allowed are 20 and more") from error
+    data = payload[20 : 20 + size]
+    if len(data) != size:
+        raise PacketError(f"{PACKAGE.name}: found {len(data)} bytes of data, allowed are {size}, as its length says")
+    return Package(time, endpoint, data)
+
+
+def encode_event(event: Event) -> bytes:
+    """Return the payload of an event."""
+    body = struct.pack("<qqdd", event.time, event.detail, event.value, event.limit)
+    for text in (event.what, event.reason, event.before, event.after):
+        body = _padded(body) + _string(text)
+    return HEADER + body
+
+
+def decode_event(payload: bytes) -> Event:
+    """Return the event in a payload; PacketError if it is none."""
+    body = _body(payload)
+    try:
+        time, detail, value, limit = struct.unpack_from("<qqdd", body)
+        (what, reason, before, after), _ = _strings(body, 32, 4)
+    except (struct.error, ValueError) as error:
+        raise PacketError(f"{EVENT.name}: {error}") from error
+    return Event(time, what, reason, before, after, detail, value, limit)
+
+
+def encode_settings(time: int, number: int, profile: str) -> bytes:
+    """Return the payload of the settings in force from a time on."""
+    return HEADER + struct.pack("<qq", time, number) + _string(profile)
+
+
+def decode_settings(payload: bytes) -> tuple[int, int, str]:
+    """Return time, number and profile text of a payload; PacketError if it is none."""
+    body = _body(payload)
+    try:
+        time, number = struct.unpack_from("<qq", body)
+        (text,), _ = _strings(body, 16, 1)
+    except (struct.error, ValueError) as error:
+        raise PacketError(f"{SETTINGS.name}: {error}") from error
+    return time, number, text
+
+
+def _body(payload: bytes) -> bytes:
+    if payload[:4] != HEADER:
+        raise PacketError(f"found header {payload[:4].hex()}, allowed is {HEADER.hex()}, plain little-endian CDR")
+    return payload[4:]
+
+
+def _strings(body: bytes, place: int, count: int) -> tuple[list[str], int]:
+    found = []
+    for _ in range(count):
+        place += -place % 4
+        (size,) = struct.unpack_from("<I", body, place)
+        data = body[place + 4 : place + 4 + size]
+        if len(data) != size or not data.endswith(b"\0"):
+            raise ValueError(f"found a string cut at byte {place}, allowed are {size} bytes that end with zero")
+        found.append(data[:-1].decode("utf-8", "replace"))
+        place += 4 + size
+    return found, place

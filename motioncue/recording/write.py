@@ -1,0 +1,224 @@
+"""The writer of recordings: an MCAP file that is whole up to its newest second, whatever happens."""
+
+import contextlib
+import json
+import os
+import platform
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+from mcap.writer import CompressionType, Writer
+
+from motioncue._version import __version__
+from motioncue.errors import ConfigError
+from motioncue.recording.topics import (
+    EVENT,
+    FRAME,
+    HEADER,
+    PACKAGE,
+    SETTINGS,
+    TICK,
+    TOPICS,
+    Event,
+    Package,
+    Topic,
+    encode_event,
+    encode_package,
+    encode_settings,
+)
+
+__all__ = ["RecordingWriter", "free_name"]
+
+CHUNK_BYTES = 256 << 10
+"""A chunk is closed at this size, or when it is flushed: what a cut file loses at most."""
+
+
+def free_name(path: Path) -> Path:
+    """Return `path`, or the first of ``NAME-1``, ``NAME-2``... that no file has.
+
+    Parameters
+    ----------
+    path : Path
+        As asked for.
+    """
+    name, number = path, 0
+    while name.exists() or name.is_symlink():
+        number += 1
+        name = path.with_name(f"{path.stem}-{number}{path.suffix}")
+    return name
+
+
+class RecordingWriter:
+    """One recording, written record by record: a context manager.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    force : bool
+        Replace a file that exists; otherwise a number is added to the name.
+    epoch_ns : int
+        What is added to a monotonic time to give the time of the wall clock that viewers show [ns].
+    about : mapping of str to str
+        Kept in the file: host, what the system has granted, and whatever else tells how it was made.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be made: names it and the system's reason.
+
+    Notes
+    -----
+    Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; the
+    file is then to be left as it is.
+    """
+
+    def __init__(
+        self, path: str | Path, *, force: bool = False, epoch_ns: int = 0, about: Mapping[str, str] | None = None
+    ) -> None:
+        self.path = Path(path) if force else free_name(Path(path))
+        self.counts = dict.fromkeys(TOPICS, 0)
+        """Records written so far, by topic."""
+        self._epoch = epoch_ns
+        try:
+            self._file: IO[bytes] = self.path.open("wb" if force else "xb")
+        except OSError as error:
+            raise ConfigError(f"recording {str(self.path)!r}: cannot be made: {error.strerror}") from error
+        self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+        self._writer.start(profile="", library=f"motioncue {__version__}")
+        self._writer.add_metadata(
+            "motioncue",
+            {
+                "version": __version__,
+                "epoch_ns": str(epoch_ns),
+                "host": platform.node(),
+                "system": platform.platform(),
+                "python": platform.python_version(),
+                **(about or {}),
+            },
+        )
+        self._channels = {topic.name: self._register(topic) for topic in TOPICS.values()}
+        self._writer.flush()
+
+    def _register(self, topic: Topic) -> int:
+        schema = self._writer.register_schema(topic.schema, "ros2msg", topic.text.encode())
+        return self._writer.register_channel(topic.name, "cdr", schema)
+
+    def _add(self, topic: Topic, time: int, payload: bytes) -> None:
+        stamp = max(time + self._epoch, 0)
+        number = self.counts[topic.name] & 0xFFFFFFFF
+        self._writer.add_message(self._channels[topic.name], stamp, payload, stamp, number)
+        self.counts[topic.name] += 1
+
+    def packages(self, packages: list[Package]) -> None:
+        """Write packages as they came.
+
+        Parameters
+        ----------
+        packages : list of Package
+            In order of time.
+        """
+        for package in packages:
+            self._add(PACKAGE, package.time, encode_package(package))
+
+    def events(self, events: list[Event]) -> None:
+        """Write what happened.
+
+        Parameters
+        ----------
+        events : list of Event
+            In order of time.
+        """
+        for event in events:
+            self._add(EVENT, event.time, encode_event(event))
+
+    def frames(self, motion: npt.NDArray[np.void]) -> None:
+        """Write the motion of frames.
+
+        Parameters
+        ----------
+        motion : ndarray of MOTION_DTYPE, shape (n,)
+            In order of time.
+        """
+        self._rows(FRAME, motion, motion["time"])
+
+    def ticks(self, ticks: npt.NDArray[np.void]) -> None:
+        """Write ticks.
+
+        Parameters
+        ----------
+        ticks : ndarray of TICK_DTYPE, shape (n,)
+            In order of time.
+        """
+        self._rows(TICK, ticks, ticks["deadline"])
+
+    def _rows(self, topic: Topic, rows: npt.NDArray[np.void], times: npt.NDArray[np.int64]) -> None:
+        assert topic.dtype is not None
+        size, data = topic.dtype.itemsize, np.ascontiguousarray(rows, topic.dtype).tobytes()
+        for number, time in enumerate(times.tolist()):
+            self._add(topic, time, HEADER + data[number * size : (number + 1) * size])
+
+    def settings(self, time: int, number: int, profile: Mapping[str, Any]) -> None:
+        """Write the profile in force from a time on.
+
+        Parameters
+        ----------
+        time : int
+            Monotonic clock [ns].
+        number : int
+            0 at the beginning, one more with each change.
+        profile : mapping
+            Its tables, with nothing left to a preset.
+        """
+        self._add(SETTINGS, time, encode_settings(time, number, json.dumps(profile)))
+
+    def flush(self) -> None:
+        """Make everything so far readable, whatever happens next.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the file has been removed or replaced; any other OSError if the system refuses to write.
+        """
+        self._writer.flush()
+        found = os.fstat(self._file.fileno())
+        try:
+            there = self.path.stat()
+        except OSError as error:
+            raise FileNotFoundError(error.errno, "removed while it was written", str(self.path)) from error
+        if (there.st_dev, there.st_ino) != (found.st_dev, found.st_ino):
+            raise FileNotFoundError(2, "replaced while it was written", str(self.path))
+
+    @property
+    def size(self) -> int:
+        """Bytes written so far."""
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Write the index and close the file."""
+        try:
+            self._writer.finish()
+        finally:
+            self._file.close()
+
+    def abandon(self) -> None:
+        """Close the file as it is, after a write that failed."""
+        with contextlib.suppress(OSError):  # what was buffered finds no room either
+            self._file.close()
+
+    def __enter__(self) -> "RecordingWriter":
+        """Return itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the file."""
+        if isinstance(error, OSError):
+            self.abandon()
+        else:
+            self.close()

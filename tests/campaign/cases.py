@@ -1,0 +1,168 @@
+"""One case: a source, a drive and a fault; what it truly is, and what `motioncue check` says of it."""
+
+import dataclasses
+from collections import Counter
+from functools import cache
+
+import numpy as np
+
+from campaign.drives import states_of
+from campaign.faults import FAULTS
+from campaign.truth import choices, evidence, harm, mends, read_with
+from campaign.wires import WIRES, options_of, say
+from motioncue.errors import PacketError
+
+__all__ = ["Case", "Outcome", "confusion", "run"]
+
+SEEN = 2.0  # of what shows clearly: evidence
+UNSEEN = 0.5
+MENDED = 1.0  # of a channel's tolerance
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """What is tried."""
+
+    source: str
+    drive: str
+    fault: str
+    options: tuple = ()  # of the profile, where they are not those that the packets suit
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What a case truly is, and what was said of it."""
+
+    case: Case
+    kind: str  # "harmless", "evident", "hidden" or "between"
+    verdict: str  # "ok", "unknown", "wrong" or "refused"
+    harmed: dict
+    shown: dict
+    accused: list  # findings that are wrong though nothing of theirs was touched
+    mendable: bool
+    advice: str  # "none", "mends", "leaves", "worsens"
+    changes: dict
+    findings: dict
+
+    @property
+    def false_ok(self):
+        return (self.kind == "evident" and self.verdict in ("ok", "unknown")) or (
+            self.kind == "hidden" and self.verdict == "ok"
+        )
+
+    @property
+    def false_accusation(self):
+        return (self.kind == "harmless" and self.verdict in ("wrong", "refused")) or bool(self.accused)
+
+
+@cache
+def _clean(source, drive):
+    wire = WIRES[source]
+    said = say(wire, drive)
+    reading = read_with(wire, said, options_of(wire, drive))
+    return said, reading, evidence(reading, states_of(drive)["time"][reading.about])
+
+
+def quantities(wire):
+    """Return what each finding is about."""
+    place = {"position", "velocity"} | ({"attitude"} if "velocity" in wire.in_car else set())
+    course = {"attitude", "velocity"} | ({"position"} if "velocity" in wire.in_car else set())
+    felt = {"acceleration", "velocity", "attitude"} | ({"position"} if "velocity" in wire.in_car else set())
+    return {
+        "velocity and position": place,
+        "attitude and course": course,
+        "yaw and course": course,
+        "pitch and climb": course,
+        "up": {"attitude"},
+        "surge and speed": {"acceleration", "velocity", "attitude"},
+        "sway and turning": felt,
+        "heave and climb": felt,
+        "roll and leaning": {"acceleration", "attitude"},
+        "gravity": {"acceleration", "attitude"},
+        "gravity at rest": {"acceleration", "attitude"},
+        "rates and attitude": {"angular_velocity", "attitude"},
+        "roll rate": {"angular_velocity", "attitude"},
+        "pitch rate": {"angular_velocity", "attitude"},
+        "yaw rate": {"angular_velocity", "attitude"},
+        "frame time": {"time", "missing", "repeated"},
+        "continuity": {"attitude", "angular_velocity", "velocity", "acceleration", "position", "time", "missing"},
+        "frames": {"attitude", "angular_velocity", "velocity", "acceleration", "position"},
+    }
+
+
+def _kind(case, wire, harmed, shown, clean):
+    fault = FAULTS[case.fault]
+    harmful = max(harmed.values(), default=0.0) > 1.0
+    moves = np.ptp(states_of(case.drive)["position"], axis=0).max() > 20.0
+    if "time" in fault.touches or {"frame_time", wire.step} & {name for name, _ in case.options}:
+        return "evident" if fault.arrivals or moves or "three" not in case.fault else "hidden"
+    apart = {name: size for name, size in shown.items() if size > SEEN and size > 2.5 * clean.get(name, 0.0)}
+    if apart:
+        return "evident"
+    near = all(size <= max(UNSEEN, 1.2 * clean.get(name, 0.0)) for name, size in shown.items())
+    if fault.touches & {"missing", "repeated"}:
+        return "between"
+    if harmful:
+        return "hidden" if near else "between"
+    return "harmless" if near else "between"
+
+
+def run(case, check):
+    """Return the outcome of a case; None if the source cannot say it so."""
+    wire, fault = WIRES[case.source], FAULTS[case.fault]
+    clean, right, before = _clean(case.source, case.drive)
+    states = states_of(case.drive)
+    said = fault.change(wire, clean.copy(), states)
+    if said is None:
+        return None
+    suits = options_of(wire, case.drive)
+    base = {**suits, **dict(case.options)}
+    found = read_with(wire, said, base)
+    harmed = harm(found, right)
+    shown = evidence(found, states["time"][found.about])
+    kind = _kind(case, wire, harmed, shown, before)
+    packages = [*wire.first, *(row.tobytes() for row in said.rows)]
+    times = [*said.times[:1].repeat(len(wire.first)), *said.times] if fault.arrivals or not wire.clock else None
+    options = {name: value for name, value in base.items() if "." not in name}
+    acceleration = base.get("source.acceleration", "native")
+    outcome = Outcome(case, kind, "refused", harmed, shown, [], False, "none", {}, {})
+    singles = choices(wire.system, base)
+    if kind == "evident" and max(harmed.values()) > 1.0:
+        outcome.mendable = any(mends(wire, said, clean, base, suits, change, harmed)[0] < MENDED for change in singles)
+    try:
+        report = check(wire.system, packages, times, options, acceleration=acceleration)
+    except PacketError as error:
+        outcome.findings = {"error": str(error)}
+        return outcome
+    outcome.verdict = report.verdict
+    outcome.findings = {finding.name: (finding.verdict, finding.evidence) for finding in report.findings}
+    touched = set(fault.touches)
+    if case.options:
+        touched = {"attitude", "velocity", "acceleration", "angular_velocity", "time"}
+    about = quantities(wire)
+    outcome.accused = [
+        finding.name for finding in report.findings if finding.verdict == "wrong" and not touched & about[finding.name]
+    ]
+    outcome.changes = {name.removeprefix("source.options."): value for name, value in report.changes.items()}
+    if outcome.changes:
+        left, added = mends(wire, said, clean, base, suits, outcome.changes, harmed)
+        outcome.advice = "worsens" if added > 1.0 else "mends" if left < MENDED else "leaves"
+    return outcome
+
+
+def confusion(outcomes):
+    """Return a table: what cases truly are, against what was said of them."""
+    counts = Counter((outcome.kind, outcome.verdict) for outcome in outcomes)
+    advice = Counter((outcome.kind, outcome.advice) for outcome in outcomes)
+    lines = [f"{'truth':<10}{'ok':>7}{'open':>7}{'wrong':>7}{'refused':>9}   advice: none, mends, leaves, worsens"]
+    for kind in ("harmless", "evident", "hidden", "between"):
+        said = [counts[kind, verdict] for verdict in ("ok", "unknown", "wrong", "refused")]
+        given = [advice[kind, word] for word in ("none", "mends", "leaves", "worsens")]
+        lines.append(f"{kind:<10}{said[0]:>7}{said[1]:>7}{said[2]:>7}{said[3]:>9}   {given}")
+    lines.append(f"cases {len(outcomes)}")
+    lines.append(f"false ok {sum(outcome.false_ok for outcome in outcomes)}")
+    lines.append(f"false accusations {sum(outcome.false_accusation for outcome in outcomes)}")
+    lines.append(f"bad advice {sum(outcome.advice in ('leaves', 'worsens') for outcome in outcomes)}")
+    silent = sum(o.kind == "evident" and o.mendable and o.advice != "mends" for o in outcomes)
+    lines.append(f"evident, one option would mend it, and it is not named {silent}")
+    return "\n".join(lines)

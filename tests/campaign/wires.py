@@ -1,0 +1,156 @@
+"""How each source says a car's state, so that one quantity of it can be said otherwise."""
+
+import dataclasses
+from collections.abc import Callable
+
+import numpy as np
+from scipy.spatial.transform import Rotation
+
+from campaign.drives import states_of
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
+
+__all__ = ["WIRES", "Said", "Wire", "attitude_of", "options_of", "say"]
+
+AXES = "xyz"
+
+
+@dataclasses.dataclass(frozen=True)
+class Wire:
+    """A source's packets."""
+
+    system: str
+    encode: Callable  # states to an array of packets
+    vectors: dict  # quantity to a field, or to the fields of its three components
+    angles: tuple = ()  # roll, pitch, yaw,
+    degrees: bool = False
+    quaternion: str = ""  # or a field x, y, z, w
+    clock: str = ""  # the field with the simulator's own time
+    first: tuple = ()  # packages before the first frame
+    in_car: frozenset = frozenset()  # the quantities that come along the car's axes
+    options: tuple = ()  # those that the packets suit, where they are not the defaults
+    step: str = ""  # the option that says how long a frame takes
+
+    def read(self, rows, quantity):
+        """Return a vector quantity, shape (n, 3)."""
+        fields = self.vectors[quantity]
+        return rows[fields].astype(float) if isinstance(fields, str) else np.stack([rows[f] for f in fields], -1)
+
+    def write(self, rows, quantity, values):
+        """Say a vector quantity otherwise."""
+        fields = self.vectors[quantity]
+        if isinstance(fields, str):
+            rows[fields] = values
+        else:
+            for field, column in zip(fields, np.asarray(values).T, strict=True):
+                rows[field] = column
+
+
+@dataclasses.dataclass
+class Said:
+    """What came: packets, when each came, and the drive's state that each is about."""
+
+    rows: np.ndarray
+    times: np.ndarray  # [s]
+    about: np.ndarray  # indices into the states
+
+    def copy(self):
+        return Said(self.rows.copy(), self.times.copy(), self.about.copy())
+
+    def taking(self, index):
+        return Said(self.rows[index].copy(), self.times[index].copy(), self.about[index].copy())
+
+
+def _fields(prefix):
+    return tuple(f"{prefix}_{axis}" for axis in AXES)
+
+
+def _ccd(states):
+    return city_car_driving.encode_states(states)
+
+
+def _beamng(states):
+    return beamng.encode_states(states)[0]
+
+
+def _vpp(states):
+    packets = vehicle_physics_pro.encode_states(states)
+    packets["time"] = states["time"]
+    return packets
+
+
+_MORAI = {name: name for name in ("position", "velocity", "acceleration", "angular_velocity")}
+
+WIRES = {
+    "city-car-driving": Wire(
+        "city-car-driving",
+        _ccd,
+        {n: n for n in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration")},
+        quaternion="orientation",
+        clock="frame_time",
+        first=(city_car_driving.INIT_PACKAGE,),
+    ),
+    "beamng": Wire(
+        "beamng",
+        _beamng,
+        {
+            "position": _fields("position"),
+            "velocity": _fields("velocity"),
+            "acceleration": ("sway", "surge", "heave"),
+            "angular_velocity": ("roll_rate", "pitch_rate", "yaw_rate"),
+            "angular_acceleration": ("roll_acceleration", "pitch_acceleration", "yaw_acceleration"),
+        },
+        angles=("roll", "pitch", "yaw"),
+        in_car=frozenset(("acceleration", "angular_velocity", "angular_acceleration")),
+    ),
+    "beamng-simulink": Wire(
+        "beamng-simulink",
+        beamng_simulink.encode_states,
+        {"position": _fields("pos"), "velocity": _fields("vel"), "acceleration": _fields("acc")},
+        angles=("roll", "pitch", "yaw"),
+        clock="id",
+        in_car=frozenset(("acceleration",)),
+        step="simulink_time_s",
+    ),
+    "morai": Wire(
+        "morai",
+        morai.encode_states,
+        _MORAI,
+        angles=("roll", "pitch", "heading"),
+        degrees=True,
+        in_car=frozenset(("velocity", "acceleration")),
+    ),
+    "morai, its own rates": Wire(
+        "morai",
+        morai.encode_states,
+        _MORAI,
+        angles=("roll", "pitch", "heading"),
+        degrees=True,
+        in_car=frozenset(("velocity", "acceleration")),
+        options=(("rates", "native"),),
+    ),
+    "vehicle-physics-pro": Wire(
+        "vehicle-physics-pro",
+        _vpp,
+        {n: n for n in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration")},
+        quaternion="attitude",
+        clock="time",
+        in_car=frozenset(("velocity", "acceleration", "angular_velocity", "angular_acceleration")),
+    ),
+}
+"""Every source by its name, some with options of their own."""
+
+
+def options_of(wire, drive):
+    """Return the options that suit what a source says of a drive, where they are not the defaults."""
+    return {**dict(wire.options), **({wire.step: float(states_of(drive)["time"][1])} if wire.step else {})}
+
+
+def say(wire, drive):
+    """Return what a source says of a drive."""
+    states = states_of(drive)
+    return Said(wire.encode(states), states["time"].copy(), np.arange(len(states)))
+
+
+def attitude_of(states):
+    """Return the rotations from forward, right, down to north, east, down."""
+    return Rotation.from_quat(np.roll(states["orientation"], -1, axis=-1))

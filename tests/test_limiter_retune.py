@@ -1,0 +1,182 @@
+"""Bounds that change: each order keeps the wider one until what is sent keeps the new ones, and nothing steps."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.limiter import Limiter
+
+DT = 0.003
+FADE_S = 0.3
+EPS = np.finfo(np.float64).eps
+
+optional = st.none() | st.floats(0.0, 1.0)
+
+
+def scaled(value, rate, acceleration, jerk):
+    """Return bounds of which each is between a trifle and what the one before leaves room for; None is none."""
+    bounds = [value]
+    for size, order in ((rate, 1), (acceleration, 2), (jerk, 3)):
+        bounds.append(None if size is None else value / DT**order * 10.0 ** (-3.0 + 3.0 * size) / 2.0)
+    return tuple(bounds)
+
+
+bounds_strategy = st.builds(scaled, st.floats(0.5, 20.0), optional, optional, optional)
+input_strategy = st.one_of(
+    st.builds(lambda size: np.full(150, size), st.floats(-30, 30)),
+    st.builds(
+        lambda size, hz: size * np.sin(2 * np.pi * hz * DT * np.arange(150)), st.floats(-30, 30), st.floats(0.2, 40)
+    ),
+    st.builds(
+        lambda size, seed: size * np.random.default_rng(seed).normal(size=150), st.floats(0, 20), st.integers(0, 99)
+    ),
+    st.builds(lambda size: size * np.repeat([1.0, -1.0, 0.0], 50), st.floats(-30, 30)),
+)
+
+
+def wider(one, two):
+    """Return the wider bound of each kind; none is wider than any."""
+    return tuple(None if a is None or b is None else max(a, b) for a, b in zip(one, two, strict=True))
+
+
+def assert_kept(path, allowed):
+    """Show that every difference of a path keeps the widest of the bounds allowed at the ticks that it spans."""
+    path = np.concatenate([np.zeros(3), path]).astype(np.longdouble)
+    allowed = [allowed[0]] * 3 + allowed
+    for order in range(4):
+        differences = np.abs(np.diff(path, order))
+        for i, size in enumerate(differences):
+            spans = [bounds[order] for bounds in allowed[i : i + order + 1]]
+            if None not in spans:
+                assert size <= max(spans) * DT**order * (1 + 4 * EPS) + 2**order * EPS * 40.0, (order, i)
+
+
+@settings(max_examples=150)
+@given(changes=st.lists(st.tuples(bounds_strategy, input_strategy, st.booleans()), min_size=1, max_size=6))
+def test_wider_bounds_hold_until_the_new_ones_do(changes):
+    first = changes[0][0]
+    limiter, now, path, allowed = Limiter(*first, dt=DT), first, [], []
+    for bounds, values, early in changes:
+        # While it is easing, the bounds that are left are still in play.
+        now = wider(now, bounds)
+        limiter.retune(*bounds, dt=DT, fade_s=FADE_S)
+        for value in values[:20] if early else values:
+            now = now if limiter.easing else bounds
+            path.append(limiter.process(np.array([value]))[0][0])
+            allowed.append(now)
+    assert np.isfinite(path).all()
+    assert_kept(np.array(path), allowed)
+
+
+@settings(max_examples=60)
+@given(old=bounds_strategy, new=bounds_strategy, values=input_strategy, rest=st.floats(-1.0, 1.0))
+def test_easing_ends_in_bounded_time_within_the_new_bounds(old, new, values, rest):
+    limiter = Limiter(*old, dt=DT)
+    limiter.process(values)
+    limiter.retune(*new, dt=DT, fade_s=FADE_S)
+    # A fade, and what a limiter with either bounds takes to its input: see test_limiter.way_back.
+    ticks = math.ceil(FADE_S / DT) + 2 * (way_back(old) + way_back(new)) + 20
+    path, _ = limiter.process(np.full(ticks, rest * new[0]))
+    assert not limiter.easing
+    assert path[-1] == pytest.approx(rest * new[0], abs=1e-2 * new[0])
+    assert_kept_from(path[-200:], new)
+
+
+def way_back(bounds):
+    filled = []
+    for order, bound in enumerate(bounds):
+        step = math.inf if bound is None else bound * DT**order
+        filled.append(step if not filled else min(step, 2 * filled[-1]))
+    x, v, a, j = filled
+    return math.ceil(2 * x / v + 2 * v / a + 2 * a / j + 6 * (2 * x / j) ** (1 / 3) + 6 * (2 * x / a) ** 0.5 + 12)
+
+
+def assert_kept_from(path, bounds):
+    for order, bound in enumerate(bounds):
+        if bound is not None:
+            worst = np.abs(np.diff(path.astype(np.longdouble), order)).max()
+            assert worst <= bound * DT**order * (1 + 4 * EPS) + 2**order * EPS * 40.0, order
+
+
+def test_same_bounds_keep_the_bits(rng):
+    values = np.cumsum(rng.normal(size=2000)) * 0.1
+    one, two = (Limiter(3.0, 20.0, 300.0, 2e4, dt=DT) for _ in range(2))
+    out = []
+    for i in range(0, 2000, 10):
+        two.retune(3.0, 20.0, 300.0, 2e4, dt=DT, fade_s=FADE_S)
+        out.append(two.process(values[i : i + 10])[0])
+    assert np.concatenate(out).tobytes() == one.process(values)[0].tobytes()
+
+
+def test_bounds_that_are_kept_already_hold_at_once_and_the_input_still_passes_bit_for_bit():
+    values = np.sin(2 * np.pi * 0.5 * DT * np.arange(2000))
+    limiter = Limiter(10.0, 100.0, 1e4, 1e7, dt=DT)
+    limiter.process(values[:900])
+    limiter.retune(2.0, 10.0, 1e3, 1e6, dt=DT, fade_s=FADE_S)
+    assert not limiter.easing
+    path, acted = limiter.process(values[900:])
+    assert path.tobytes() == values[900:].tobytes()
+    assert not acted.any()
+
+
+def test_a_tightened_value_is_approached_along_the_fade():
+    limiter = Limiter(10.0, dt=DT)
+    limiter.process(np.full(100, 8.0))
+    limiter.retune(2.0, dt=DT, fade_s=FADE_S)
+    path, _ = limiter.process(np.full(300, 8.0))
+    # From 8 to 2 (a thousandth within) as 1 - x^3 (10 - 15 x + 6 x^2): no tick moves by more than 15/8 of its pace.
+    assert path[0] == pytest.approx(8.0, abs=1e-3)
+    assert (np.diff(path) <= 1e-12).all()
+    assert np.abs(np.diff(path)).max() <= 15 / 8 * 6.01 * DT / FADE_S
+    assert np.abs(np.diff(path, 2)).max() <= 10 / math.sqrt(3) * 6.01 * (DT / FADE_S) ** 2 * 1.2
+    assert path[100] == pytest.approx(2.0, rel=2e-3)
+    assert (path[101:] <= 2.0).all()
+
+
+def test_a_loosened_value_lets_go_along_the_fade():
+    limiter = Limiter(2.0, dt=DT)
+    limiter.process(np.full(100, 8.0))
+    limiter.retune(20.0, dt=DT, fade_s=FADE_S)
+    path, _ = limiter.process(np.full(300, 8.0))
+    assert path[0] == pytest.approx(2.0, abs=5e-3)
+    assert np.abs(np.diff(path)).max() <= 15 / 8 * 6.01 * DT / FADE_S
+    assert path[101:].tobytes() == np.full(199, 8.0).tobytes()
+
+
+def test_a_way_out_is_braked_within_the_bounds_of_before():
+    # At 8 and on its way to 10 at 20/s, 300/s^2 brake within 0.67; 30/s^2 would not within 6.
+    limiter = Limiter(10.0, 20.0, 300.0, dt=DT)
+    values = np.minimum(20.0 * DT * np.arange(200), 9.5)
+    path, _ = limiter.process(values[:130])
+    assert path[-1] - path[-2] == pytest.approx(20.0 * DT, rel=0.03)
+    limiter.retune(10.0, 20.0, 30.0, dt=DT, fade_s=FADE_S)
+    after, _ = limiter.process(np.full(2000, 9.5))
+    assert np.abs(after).max() <= 10.0
+    assert np.abs(np.diff(np.concatenate([path[-2:], after]), 2)).max() <= 300.0 * DT**2 * (1 + 1e-9)
+    assert np.abs(np.diff(after[-500:], 2)).max() <= 30.0 * DT**2
+    assert after[-1] == pytest.approx(9.5, rel=1e-3)
+
+
+def test_changes_at_every_tick_still_come_to_rest(rng):
+    # A difference that is begun anew from where it is and how it moves vanishes: its poles are stable.
+    limiter = Limiter(10.0, 100.0, 2e3, 1e6, dt=DT)
+    limiter.process(np.full(500, 9.0))
+    path = []
+    for _ in range(1500):
+        limiter.retune(1.0 + 0.1 * rng.random(), 100.0, 2e3, 1e6, dt=DT, fade_s=FADE_S)
+        path.append(limiter.process(np.array([9.0]))[0][0])
+    assert np.abs(np.diff(path)).max() <= 100.0 * DT
+    assert 0.9 <= path[-1] <= 1.2
+    assert path[300] < 5.0
+
+
+def test_bounds_that_cannot_be_are_refused_and_change_nothing():
+    limiter, other = (Limiter(1.0, 2.0, dt=DT) for _ in range(2))
+    with pytest.raises(ConfigError, match="rate: found -1"):
+        limiter.retune(1.0, -1.0, dt=DT, fade_s=FADE_S)
+    values = np.linspace(0, 3, 50)
+    assert limiter.process(values)[0].tobytes() == other.process(values)[0].tobytes()

@@ -1,0 +1,131 @@
+"""Nothing jolts when settings change too: any of them, at any tick, in any state, whatever comes in."""
+
+import math
+
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+from test_nothing_jolts import HARD, Trouble
+from trouble_helpers import BOUNDED, Checker
+
+from motioncue import ConfigError
+
+LIMITS = (
+    {},
+    {"limits": "none"},
+    {"limits": {"surge": {"value_m_s2": 2.0}, "roll": {"value_deg": 4.0, "rate_deg_s": 5.0}, "yaw": "none"}},
+    {"limits": {"surge": {"rate_m_s3": 20.0, "acceleration_m_s4": 2e3}, "yaw": {"value_deg": 30.0}}},
+    {"limits": {"pitch": {"value_deg": 1.0}, "surge_displacement": {"value_m": 0.05, "rate_m_s": 0.1}}},
+)
+CUEING = (
+    {},
+    *({"cueing": {"algorithm": "classical", "preset": preset}} for preset in ("simona", "utias")),
+    {
+        "cueing": {
+            "algorithm": "classical",
+            "preset": "simona",
+            "surge": {"gain": -2.0},
+            "tilt": {"rate_limit_deg_s": 90.0},
+        }
+    },
+    {"cueing": {"algorithm": "classical", "preset": "simona", "roll": {"order": 1}, "heave": {"gain": 0.0}}},
+    {"cueing": {"algorithm": "direct"}},
+)
+
+
+PRESET = ({}, {"preset": "simona"})
+
+
+def wider(one, two):
+    """Return the wider bound of each kind for every channel that both bound; None is wider than any."""
+    return {
+        name: [None if a is None or b is None else max(a, b) for a, b in zip(one[name], two[name], strict=True)]
+        for name in one
+        if name in two
+    }
+
+
+class RetuneChecker(Checker):
+    """What must hold at every tick while settings change: each bound of those that may be in play."""
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.paces = {0: self.pace}  # by the tick from which they hold
+        self.sets = {0: self.bounds}
+        self.quiet = 0  # the tick from which only the newest count
+
+    def changed(self, profile, settling):
+        tick = len(self.bench.trace)
+        pace = min(1.0, self.dt / profile.supervisor.fade_s)
+        slowest = min(pace, self.pace)
+        if tick >= self.quiet:
+            self.paces, self.sets = {0: self.pace}, {0: self.bounds}
+        self.paces[tick], self.sets[tick] = pace, profile.bounds()
+        self.pace, self.bounds = pace, profile.bounds()
+        self.quiet = max(self.quiet, tick + 8 + 2 * math.ceil(1.0 / slowest) + settling)
+
+    def ticks(self, trace, fresh):
+        newest, pace = self.bounds, self.pace
+        if len(self.bench.trace) < self.quiet or self.done < self.quiet:
+            for bounds in self.sets.values():
+                self.bounds = wider(self.bounds, bounds)
+            self.pace = max(self.paces.values())
+        super().ticks(trace, fresh)
+        self.bounds, self.pace = newest, pace
+
+    def transitions(self, moves):
+        super().transitions([move for move in moves if move["reason"] != "retuned"])
+        for move in moves:
+            assert move["reason"] != "retuned" or move["from"] == move["to"]
+
+
+class RetuneTrouble(Trouble):
+    """A simulator, a network, an operator and a tuner who all do what they like."""
+
+    checker = RetuneChecker
+
+    @rule(
+        limits=st.sampled_from(LIMITS),
+        cueing=st.sampled_from(CUEING),
+        fade_s=st.sampled_from([None, 0.1, 0.3, 1.0]),
+        hold_s=st.sampled_from([None, 0.05, 0.3]),
+        ticks=st.integers(0, 12),
+        times=st.sampled_from([1, 1, 1, 4]),
+    )
+    def retune(self, limits, cueing, fade_s, hold_s, ticks, times):
+        """Change anything, several times in a row or once."""
+        for i in range(times):
+            change = {**limits, **(cueing if i % 2 == 0 else {"cueing": {"algorithm": "direct"}})}
+            change |= {f"supervisor.{key}": s for key, s in (("fade_s", fade_s), ("hold_s", hold_s)) if s is not None}
+            try:
+                self.bench.pipeline.retune(change)
+            except ConfigError:  # such as bounds within none
+                self.bench.pipeline.retune(self.bench.profile)
+            self.check.changed(self.bench.pipeline._tuner.profile, self.settling())
+            self.bench.emitter.run(ticks=ticks)
+
+    @rule(at=st.integers(0, 30))
+    def flood(self, at):
+        """Change settings at every tick."""
+        for i in range(at):
+            self.bench.pipeline.retune({"cueing": {"algorithm": ("direct", "classical")[i % 2], **PRESET[i % 2]}})
+            self.check.changed(self.bench.pipeline._tuner.profile, self.settling())
+            self.bench.emitter.run(ticks=1)
+
+    def settling(self):
+        """As before, and the time to come within the newest bounds."""
+        return super().settling() + math.ceil(1.0 / self.check.pace) * 3 + 12
+
+
+class RetuneBoundedTrouble(RetuneTrouble):
+    overrides = BOUNDED
+
+
+class RetuneWashoutTrouble(RetuneTrouble):
+    profile = "ccd-dk-washout"
+
+
+for machine in (RetuneTrouble, RetuneBoundedTrouble, RetuneWashoutTrouble):
+    machine.TestCase.settings = HARD
+TestRetuneTrouble = RetuneTrouble.TestCase
+TestRetuneBoundedTrouble = RetuneBoundedTrouble.TestCase
+TestRetuneWashoutTrouble = RetuneWashoutTrouble.TestCase

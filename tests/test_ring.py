@@ -1,0 +1,73 @@
+"""The ring between the loops and who records them: every record whole and in order, or counted as lost."""
+
+import struct
+
+import pytest
+from helpers import LINUX_PROGRAMS, compiled
+from hypothesis import given
+from hypothesis import strategies as st
+from test_slot import sanitized, sanitizer  # noqa: F401  (a fixture)
+
+from motioncue.kernels.ring import HEAD_DTYPE, RecordRing
+
+
+def records(data):
+    """Return the (kind, time, payload) of the records in some bytes, read by the layout that ring.h states."""
+    found, place = [], 0
+    while place < len(data):
+        kind, size, time = struct.unpack_from("<iiq", data, place)
+        found.append((kind, time, data[place + 16 : place + 16 + size]))
+        place += 16 + (size + 7) // 8 * 8
+    return found
+
+
+def test_an_empty_ring_gives_nothing():
+    assert RecordRing(64).take() == b""
+
+
+def test_a_head_has_the_layout_of_the_header():
+    assert HEAD_DTYPE.itemsize == 16
+    ring = RecordRing(256)
+    ring.write(3, -7, b"abcde")
+    assert records(ring.take()) == [(3, -7, b"abcde")]
+
+
+@given(
+    room=st.integers(64, 400),
+    steps=st.lists(st.one_of(st.just(None), st.tuples(st.integers(-9, 9), st.binary(max_size=120))), max_size=60),
+)
+def test_a_ring_is_a_bounded_first_in_first_out(room, steps):
+    ring, waiting, lost, time = RecordRing(room), [], 0, 0
+    free = room // 8 * 8
+    for step in steps:
+        if step is None:
+            assert records(ring.take()) == waiting
+            waiting, free = [], room // 8 * 8
+            continue
+        time += 1
+        kind, payload = step
+        needed = 16 + (len(payload) + 7) // 8 * 8
+        assert ring.write(kind, time, payload) == (needed <= free)
+        if needed <= free:
+            waiting.append((kind, time, payload))
+            free -= needed
+        else:
+            lost += 1
+    assert records(ring.take()) == waiting
+    assert ring.lost == lost
+
+
+@LINUX_PROGRAMS
+@pytest.mark.rt
+def test_the_ring_has_no_race(tmp_path, sanitizer):  # noqa: F811
+    done = sanitized(compiled(tmp_path, "ring", *sanitizer), "200000")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("200000 written, ")
+
+
+@LINUX_PROGRAMS
+@pytest.mark.rt
+def test_a_ring_that_publishes_nothing_in_order_is_found_out(tmp_path, sanitizer):  # noqa: F811
+    done = sanitized(compiled(tmp_path, "ring", "-DWEAK", *sanitizer), "2000000")
+    assert done.returncode != 0
+    assert "data race" in done.stderr

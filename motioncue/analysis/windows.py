@@ -75,7 +75,7 @@ def windows_of(drive: Drive) -> Windows:
     rows: list[tuple[int, int, float, float]] = []  # first and last frame, bounds of the run
     for begin, end in itertools.pairwise(cuts):
         run, start = time[begin:end], 0
-        while (last := int(np.searchsorted(run, run[start] + WINDOW_S))) < len(run):
+        while (last := max(start + 1, int(np.searchsorted(run, run[start] + WINDOW_S)))) < len(run):
             if last - start >= FEWEST:
                 rows.append((begin + start, begin + last, run[0], run[-1]))
             start = last

@@ -152,7 +152,7 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef int reason = watch_step(&s.watch, &s.telemetry, &s.motion, repeats)
     cdef bint standing = reason == FROZEN or reason == PAUSED
     cdef bint again = standing and p.frozen and p.reason == reason
-    if not repeats or s.watch.changed == s.motion.time:     # a moving car that repeats itself says nothing new
+    if not repeats or not s.motion.speed > 1.0:     # a moving car that repeats itself says nothing new
         timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if derives(&s.stages, &s.said) and not repeats:
         # What is derived counts for the frames to come: a step in position or speed is no evidence for itself.

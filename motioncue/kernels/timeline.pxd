@@ -25,6 +25,8 @@ ctypedef struct Timeline:
     double came             # time between their arrivals, likewise [s]
     int64_t debt            # time that frames have been missing and may still come in a burst [ns]
     int slow                # frames in a row that were much further apart than the interval
+    double shortest         # time between those [s]
+    int settled             # frames since the last that was not where the frame before led, up to SETTLED
     Placement place         # of the newest frame
 
 

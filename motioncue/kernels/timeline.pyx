@@ -7,9 +7,10 @@ __all__: list[str] = []
 
 cdef enum:
     BLOCK = 4               # frames in a row, all of them late, after which that is the delay of the link
-    SLOW = 4                # frames in a row further apart than the interval, after which that is the interval
+    SLOW = 8                # frames in a row further apart than the interval, after which the shortest time is that
     SAME_NS = 1000          # the simulator's time and the arrivals agree to this: it says nothing of its own
     AHEAD_NS = 100_000_000  # how much further than its arrival allows a frame's own time can be believed to have gone
+    SETTLED = 4             # frames where they were expected, after which a source without a time is taken at its word
     SHORTEST_NS = 100_000   # frames closer together are taken as this far apart
 
 cdef double KEEP = 1.0 - 1.0 / 64.0
@@ -34,24 +35,25 @@ cdef void follow_interval(Timeline* t, double dt, bint waited) noexcept nogil:
     """
     cdef double interval = t.place.interval
     if dt > 1.5 * interval:
+        t.shortest = dt if t.slow == 0 or dt < t.shortest else t.shortest
         t.slow += 1
         if t.slow == SLOW:
-            t.place.interval = dt
+            t.place.interval = t.shortest
             t.debt = 0
             t.slow = 0
     else:
         t.slow = 0
         if not waited:
-            t.place.interval += (dt - interval) / 8.0
+            t.place.interval += (dt - interval) * (0.5 if dt < 0.5 * interval else 0.125)
 
 
 cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
     """Count the time for which frames are missing; say whether this frame has come early because it was missed."""
     cdef int64_t interval = <int64_t>(1e9 * t.place.interval)
-    cdef bint waited = t.debt > 0 and (2 * arrival < interval or (t.debt > interval and 16 * arrival < 15 * interval))
+    cdef bint waited = t.debt > 0 and 16 * arrival < 15 * interval
     if waited:
         t.debt -= interval - arrival
-    elif 2 * arrival > 3 * interval:
+    elif 4 * arrival > 7 * interval:
         t.debt += arrival - interval
     else:                   # at their own pace again: what was missing is lost
         t.debt -= t.debt // 4 + interval // 16
@@ -110,14 +112,18 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     else:                   # no time of its own, or one that goes at another speed
         waited = in_debt(t, arrival)
         follow_interval(t, 1e-9 * arrival, waited)
-        told = interval if waited else arrival
+        told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
     taken = now - t.late
     jump = taken - p.taken - told
     # Not where the frame before leads: it had ended, it came from a backlog, or the delay of the link has changed.
     if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
         p.joins += 1
+        t.settled = 0
+    elif t.settled < SETTLED:
+        t.settled += 1
     p.taken = taken
+    p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:      # late, or frames are missing that the simulator does not count
         told = arrival
     if 2 * told < interval:                 # two frames at once make no slope

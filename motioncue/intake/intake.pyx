@@ -280,7 +280,8 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
     cdef Watch* w = &s.watch
     cdef bint reconnected = not w.armed and p.epoch > 0
     cdef int reason = watched(s, repeats)
-    if not w.aside and (not repeats or w.changed == s.motion.time):     # a moving car that repeats itself says nothing new
+    # A moving car that repeats itself says nothing new.
+    if not w.aside and (not repeats or not s.motion.speed > 1.0):
         timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if w.spike != ACCEPTED:
         tell_measure(s, SPIKE, w.spike, w.spike_value, w.spike_limit)

@@ -10,14 +10,16 @@ line, one frame late.
 ``predict``: the line leads to where the next frame is expected, and is trusted as far as the last frames came out as
 expected; where they did not, the difference fades within half a frame.  Attitude turns with the body rates.
 
-When a frame was taken says the timeline (`motioncue.kernels.timeline`).  From one interval after that on a line slows
-down; after two it is level.  A frame that is not where the one before led is joined: the output goes on from where it
-was, only towards the new line, and never faster than 1.15 times the drive itself, beside the slope of a fade.
+When a frame was taken says the timeline (`motioncue.kernels.timeline`).  From one and a half intervals after that a line slows
+down; after two and a half it is level.  A frame that is not where the one before led is joined: the output goes on from
+where it was, as `motioncue.kernels.join` says.
 """
 
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 
+from motioncue.kernels.forecast cimport Forecast
+from motioncue.kernels.join cimport Join
 from motioncue.kernels.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.kernels.rotation cimport to_angles, turn_about
 from motioncue.kernels.slot cimport mc_count
@@ -30,16 +32,8 @@ cdef enum:
 
 cdef enum:
     LINES = MOTION_TIME - 3     # the channels of a motion that are no angles
-    SLOPE = 3               # place of the slope among what is seen, after as many curves, newest first
-    OFF = 4                 # place of how far a channel is off its average
-    ORDER = 5               # how much that is
     RATES = ROLL_RATE - 3   # place of the first body rate among the lines
     ANGLES = ROLL           # place of the first angle among the channels
-
-
-ctypedef struct Apart:          # the output from its line, while it joins that
-    double offset           # [unit]
-    double velocity         # [unit/s]
 
 
 ctypedef struct Line:           # in the channel's own unit
@@ -49,22 +43,7 @@ ctypedef struct Line:           # in the channel's own unit
     double offset           # of the output from the line when the frame came
     double fade             # [1/s] how fast it goes
     double last             # value of all that at the last tick, while the output joins
-    Apart apart             # the output beside it
-    double fastest          # [1/s] slope of the last seconds' frames
-
-
-ctypedef struct Forecast:       # of one channel, from frame to frame
-    double x                # of the newest frame
-    double slope            # [1/s] from the frame before it to it
-    double next             # [1/s] expected from it to the next
-    double curve            # [1/s^2] expected in between
-    double dt               # [s] that `slope` is over
-    double average          # of about the last 64 frames
-    double seen[ORDER]      # [1/s^2] that a curve is expected from; slope per frame, and distance per frame squared
-    double moments[ORDER][ORDER]    # of such with each other, older ones counting less
-    double products[ORDER]  # and with the curve that followed
-    double missed           # squares of what came out other than expected
-    double moved            # squares of the changes from frame to frame
+    Join join               # of the output with it
 
 
 ctypedef struct Turning:        # of the attitude, in body axes
@@ -75,8 +54,7 @@ ctypedef struct Turning:        # of the attitude, in body axes
     double offset[3]        # of the output from that when the frame came [rad]
     double fade             # [1/s]
     double last[4]          # attitude of all that at the last tick, while the output joins
-    Apart apart[3]          # the output beside it [rad]
-    double fastest          # [rad/s]
+    Join join               # of the output with it: the turn from there to it, body axes [rad]
     Forecast turns[3]       # [rad] of how it turns from frame to frame, whatever the body rates say
     double missed           # [rad^2] squares of where the body rates did not lead
 
@@ -93,6 +71,7 @@ ctypedef struct BridgeState:
     Placement place         # of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
     double pace             # of a join [1/s]; 0 while the output is on its line
+    int wary                # frames to come until a join may be over
     Line lines[LINES]
     Turning turning
     Forecast forecasts[LINES]

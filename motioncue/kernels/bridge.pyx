@@ -1,12 +1,14 @@
 """What a bridge does when a frame comes, and the bridge over arrays."""
 
-from libc.math cimport M_PI, exp, fabs, isfinite, sqrt
+from libc.math cimport M_PI, fabs, isfinite, sqrt
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.records cimport Motion, Publication
-from motioncue.kernels.rotation cimport between, from_angles
+from motioncue.kernels.forecast cimport KEEP, Forecast, followed, learn, trust
+from motioncue.kernels.join cimport JoinTick, join_grow, join_step
+from motioncue.kernels.records cimport Motion, Placement, Publication
+from motioncue.kernels.rotation cimport between, between_near, from_angles
 from motioncue.kernels.slot cimport mc_load
 from motioncue.kernels.timeline cimport Timeline, timeline_frame
 
@@ -21,117 +23,12 @@ KINDS = {"hold": BRIDGE_HOLD, "linear": BRIDGE_LINEAR, "predict": BRIDGE_PREDICT
 """What a profile may ask for."""
 
 cdef enum:
+    WARY = 4        # frames where they were expected, after which a join may be over
     SAID = 10       # doubles of a motion that a car which moves never repeats all: surge to speed
 
-cdef double KEEP = 1.0 - 1.0 / 64.0     # of what was learned, from a frame to the next
-cdef double DOUBT = 1e-3                # share of the moments that speaks for a straight line
-cdef double FARTHEST = 3.0              # slope expected, over the larger one of the last two: no sine needs more
-cdef double CATCH_UP = 1.15             # largest slope of an output that joins, over that of the drive
 cdef double REMEMBER_S = 5.0            # how long the drive's largest slope counts
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, over the largest share of an offset it takes away: e
-cdef double NEGLIGIBLE = 1e-9           # [unit] offset that ends a join, beside a thousandth of what a tick may move
-
-
-cdef double trust(double missed, double moved) noexcept nogil:
-    """Return the share of what `hold` misses, in squares, that an expectation saves; less than 0 if it misses more."""
-    return 1.0 - missed / moved if moved > 0.0 else 1.0
-
-
-cdef double followed(double trusted) noexcept nogil:
-    """Return how far: all the way if it halves the squares, not at all if it adds half as much."""
-    return 1.0 if trusted > 0.5 else (0.5 + trusted if trusted > -0.5 else 0.0)
-
-
-cdef double weighed(const double* w, const double* seen) noexcept nogil:
-    cdef double total = 0.0
-    cdef int i
-    for i in range(ORDER):
-        total += w[i] * seen[i]
-    return total
-
-
-cdef void expect(const Forecast* f, double* curves) noexcept nogil:
-    """Fill `curves` with the next two.
-
-    The next one is a linear combination of what was seen last, by least squares over the frames before.  The normal
-    equations are solved by Cholesky's decomposition; a small ridge makes them regular and prefers zero.  It is
-    measured by how a channel moves, not by how far off its average that has led.
-    """
-    cdef double l[ORDER][ORDER]
-    cdef double w[ORDER]
-    cdef double then[ORDER]
-    cdef double ridge = 1e-30
-    cdef double total
-    cdef int i, j, k
-    for i in range(OFF):
-        ridge += DOUBT * f.moments[i][i]
-    for i in range(ORDER):
-        for j in range(i + 1):
-            total = f.moments[i][j] + (ridge if i == j else 0.0)
-            for k in range(j):
-                total -= l[i][k] * l[j][k]
-            l[i][j] = sqrt(total) if i == j else total / l[j][j]
-        w[i] = f.products[i]
-        for k in range(i):
-            w[i] -= l[i][k] * w[k]
-        w[i] /= l[i][i]
-    for i in range(ORDER - 1, -1, -1):
-        for k in range(i + 1, ORDER):
-            w[i] -= l[k][i] * w[k]
-        w[i] /= l[i][i]
-    curves[0] = weighed(w, f.seen)
-    for i in range(1, SLOPE):
-        then[i] = f.seen[i - 1]
-    then[0] = curves[0]
-    then[SLOPE] = f.seen[SLOPE] + curves[0]
-    then[OFF] = f.seen[OFF] + then[SLOPE]
-    curves[1] = weighed(w, then)
-
-
-cdef double within(double x, double bound) noexcept nogil:
-    return bound if x > bound else (-bound if x < -bound else x)
-
-
-cdef void learn(Forecast* f, double x, double dt, const BridgeState* b) noexcept nogil:
-    """Take a frame, `dt` after the last: compare with what was expected, and expect again.
-
-    The first frame, and the first after a gap, show nothing but where the channel is; the next one its slope as well.
-    """
-    cdef double slope = (x - f.x) / dt
-    cdef double missed = x - f.x - f.next * dt
-    cdef double curve, most
-    cdef double curves[2]
-    cdef int i, j
-    curves[0] = curves[1] = 0.0
-    if b.frames > 1:
-        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those of the middle between two frames
-        f.missed = KEEP * f.missed + missed * missed
-        f.moved = KEEP * f.moved + (x - f.x) * (x - f.x)
-        for i in range(ORDER):
-            for j in range(i + 1):
-                f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]
-            f.products[i] = KEEP * f.products[i] + f.seen[i] * curve
-        for i in range(SLOPE - 1, 0, -1):
-            f.seen[i] = f.seen[i - 1]
-        f.seen[0] = curve
-        f.seen[SLOPE] = slope / b.place.interval
-        f.average = KEEP * f.average + (1.0 - KEEP) * x
-        f.seen[OFF] = (x - f.average) / (b.place.interval * b.place.interval)
-        expect(f, curves)
-    else:
-        memset(f.seen, 0, sizeof(f.seen))
-        f.average = x if f.moved == 0.0 else f.average
-    if not isfinite(slope + curves[0] + curves[1] + f.missed + f.moved):    # absent, or too large to be squared
-        memset(f, 0, sizeof(Forecast))
-        f.average = x
-        slope = curves[0] = curves[1] = 0.0
-    most = FARTHEST * (fabs(slope) if fabs(slope) > fabs(f.slope) else fabs(f.slope))
-    f.x = x
-    f.dt = dt
-    f.slope = slope
-    f.next = within(slope + 0.5 * curves[0] * (dt + b.place.interval), most)
-    f.curve = within(0.5 * (curves[0] + curves[1]) * b.place.interval, most) / b.place.interval
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -182,7 +79,7 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
     between(a.q, q, vector)
     for i in range(3):
         f = &a.turns[i]
-        learn(f, f.x + vector[i], dt, b)
+        learn(f, f.x + vector[i], dt, b.place.interval, b.frames > 1)
         turned += f.missed
         moved += f.moved
     share = turned / (turned + a.missed) if turned + a.missed > 0.0 else 1.0
@@ -235,7 +132,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef Forecast* f
     cdef Line* l
     cdef double dt = 1e-9 * (newest.place.spent - b.place.spent)
-    cdef double sure = dt if dt > newest.place.interval else newest.place.interval
+    cdef double sure = 1.0 / (dt if dt > newest.place.interval else newest.place.interval) if newest.place.sure else 0.0
     cdef double q[4]
     cdef double vector[3]
     cdef double x, trusted, follow
@@ -243,18 +140,18 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     b.place = newest.place
     b.frames = 1 if late else b.frames
     from_angles(frame.roll, frame.pitch, frame.yaw, q)
-    remember(&a.fastest, between(a.q, q, vector) / sure, dt)
+    remember(&a.join.fastest, sure * between(a.q, q, vector), dt)
     if b.kind == BRIDGE_PREDICT and b.frames > 1:
         watch_rates(b, frame, dt)
     for i in range(LINES):
         l = &b.lines[i]
         x = (<const double*>frame)[channel_of(i)]
-        remember(&l.fastest, fabs(x - l.x) / sure, dt)
+        remember(&l.join.fastest, sure * fabs(x - l.x), dt)
         l.x = x
         trusted = 1.0
         if b.kind == BRIDGE_PREDICT:
             f = &b.forecasts[i]
-            learn(f, x, dt, b)
+            learn(f, x, dt, b.place.interval, b.frames > 1)
             trusted = trust(f.missed, f.moved)
             follow = 0.0 if late else followed(trusted)
             l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
@@ -299,30 +196,34 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
     One missing frame is made up for in about a frame; more of them, with the output `held` longer [s], more slowly with
     the square of that, until it takes about as long as a fade.
     """
-    cdef Apart* apart
+    cdef Turning* a = &b.turning
+    cdef Line* l
     cdef double now[LINES + 3]
-    cdef double vector[3]
-    cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
+    cdef double last[3]
     cdef double missing = held if held > b.place.interval else b.place.interval
     cdef double pace = PROMPT * b.place.interval / (missing * missing)
+    cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
     cdef int i
     if b.kind == BRIDGE_HOLD and b.pace == 0.0:
         from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
     b.since = b.tick
     velocities(b, b.tick, now)
     for i in range(LINES):
-        apart = &b.lines[i].apart
-        b.lines[i].last = line_at(&b.lines[i], t, 0.0)
-        apart.offset = (<const double*>&b.motion)[channel_of(i)] - b.lines[i].last
-        apart.velocity = before[i] - now[i]
-    turning_at(&b.turning, t, 0.0, b.turning.last)
-    between(b.turning.last, b.q, vector)
+        l = &b.lines[i]
+        l.last = line_at(l, t, 0.0)
+        l.join.offset[0] = (<const double*>&b.motion)[channel_of(i)] - l.last
+        l.join.velocity[0] = before[i] - now[i]
+        join_grow(&l.join, 1)
+    turning_at(a, t, 0.0, a.last)
     for i in range(3):
-        apart = &b.turning.apart[i]
-        apart.offset = vector[i]
-        apart.velocity = before[LINES + i] - now[LINES + i]
+        last[i] = a.join.offset[i]
+    between_near(a.last, b.q, last, a.join.offset)
+    for i in range(3):
+        a.join.velocity[i] = before[LINES + i] - now[LINES + i]
+    join_grow(&a.join, 3)
     pace = pace if b.pace == 0.0 or pace < b.pace else b.pace
     b.pace = pace if pace > SLOWEST * b.gentle else SLOWEST * b.gentle
+    b.wary = WARY
 
 
 cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil:
@@ -342,13 +243,14 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     if joins:
         velocities(b, b.tick, before)
         for i in range(LINES):
-            before[i] = before[i] + b.lines[i].apart.velocity if b.moving else 0.0
+            before[i] = before[i] + b.lines[i].join.velocity[0] if b.moving else 0.0
         for i in range(3):
-            before[LINES + i] = before[LINES + i] + a.apart[i].velocity if b.moving else 0.0
+            before[LINES + i] = before[LINES + i] + a.join.velocity[i] if b.moving else 0.0
         if p.spent != b.place.spent:
             take_frame(b, newest, 0.0, late)
         leave(b, before, held)
         return
+    b.wary -= b.wary > 0
     t = reach(b.place.interval, 1e-9 * (since - b.place.taken))
     gone = 1e-9 * (since - b.since)
     for i in range(LINES):
@@ -368,113 +270,40 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     between(q, q_before, a.offset)
 
 
-cdef double larger(double a, double b) noexcept nogil:
-    return a if a > b else b
-
-
-cdef bint closer(
-    Apart* apart, const double* gap, int n, double pace, double quickest, double dt, double most, bint level
-) noexcept nogil:
-    """Move the output towards its line for `dt` [s], `most` at once; say whether it is still apart.
-
-    Offset and velocity are those of a critically damped second-order system, whose pace rises where it comes close at a
-    higher velocity; `gap` is what the offset would be if the output stayed where it is.  The output stays between there
-    and the line.
-    """
-    cdef double damped
-    cdef double near[3]
-    cdef double moved = 0.0
-    cdef double size = 0.0
-    cdef double drop, share, velocity
-    cdef double offset = 0.0
-    cdef double fast = 0.0
-    cdef int i
-    for i in range(n):
-        offset += apart[i].offset * apart[i].offset
-        fast += apart[i].velocity * apart[i].velocity
-    if fast > pace * pace * offset:
-        pace = sqrt(fast / offset) if fast < quickest * quickest * offset else larger(quickest, pace)
-    damped = exp(-pace * dt)
-    for i in range(n):
-        drop = (apart[i].velocity + pace * apart[i].offset) * dt
-        near[i] = (apart[i].offset + drop) * damped
-        if gap[i] > 0.0:
-            near[i] = 0.0 if near[i] < 0.0 else (gap[i] if near[i] > gap[i] else near[i])
-        else:
-            near[i] = 0.0 if near[i] > 0.0 else (gap[i] if near[i] < gap[i] else near[i])
-        moved += (near[i] - gap[i]) * (near[i] - gap[i])
-    share = most / sqrt(moved) if moved > most * most else 1.0
-    for i in range(n):
-        if share < 1.0:
-            near[i] = gap[i] + share * (near[i] - gap[i])
-        velocity = 0.0 if level else (near[i] - apart[i].offset) / dt
-        drop = (apart[i].velocity + pace * apart[i].offset) * dt
-        if near[i] == (apart[i].offset + drop) * damped:
-            velocity = (apart[i].velocity - pace * drop) * damped
-        apart[i].offset = near[i]
-        apart[i].velocity = velocity
-        size += fabs(near[i])
-    if not size > 1e-3 * most + NEGLIGIBLE or not isfinite(size):
-        for i in range(n):
-            apart[i].offset = apart[i].velocity = 0.0
-        return False
-    return True
-
-
-cdef void nearest_turn(const double* q, const double* shown, const Apart* last, double* gap) noexcept nogil:
-    """Fill `gap` with the turn from `q` to what is shown, of its representations the one nearest to the last."""
-    cdef double angle = between(q, shown, gap)
-    cdef double share = 1.0 - 2.0 * M_PI / angle if angle > 1e-9 else 1.0
-    cdef double direct = 0.0
-    cdef double other = 0.0
-    cdef int i
-    for i in range(3):
-        direct += (gap[i] - last[i].offset) * (gap[i] - last[i].offset)
-        other += (share * gap[i] - last[i].offset) * (share * gap[i] - last[i].offset)
-    if other < direct:
-        for i in range(3):
-            gap[i] *= share
-
-
 cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil:
     """Take the output from where it was at the last tick towards `line` and its attitude `q`: both are then the output."""
-    cdef double dt = 1e-9 * (deadline - b.tick)
+    cdef Turning* a = &b.turning
+    cdef JoinTick tick
+    cdef Line* l
     cdef double gap[3]
     cdef double on[4]
     cdef double* x
-    cdef double size = 0.0
-    cdef double quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
-    cdef double most, turned
-    cdef bint level = b.kind == BRIDGE_HOLD
+    cdef double turned
     cdef bint apart = False
-    cdef Line* l
     cdef int i
+    tick.dt = 1e-9 * (deadline - b.tick)
+    tick.pace = b.pace
+    tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
+    tick.gentle = b.gentle
+    tick.stairs = b.kind == BRIDGE_HOLD and b.place.sure
     for i in range(LINES):
         l = &b.lines[i]
         x = <double*>line + channel_of(i)
         gap[0] = (<const double*>&b.motion)[channel_of(i)] - x[0]
-        most = dt * (CATCH_UP * l.fastest + b.gentle * fabs(gap[0]))
-        most = larger(most, fabs(x[0] - l.last)) if level else most
-        l.last = x[0]
-        if closer(&l.apart, gap, 1, b.pace, quickest, dt, most, level):
-            x[0] += l.apart.offset
+        if join_step(&l.join, 1, gap, fabs(x[0] - l.last) if tick.stairs else 0.0, &tick):
+            l.last = x[0]
+            x[0] += l.join.offset[0]
             apart = True
-    turned = between(b.turning.last, q, gap)
-    nearest_turn(q, b.q, b.turning.apart, gap)
-    for i in range(3):
-        size += gap[i] * gap[i]
-    most = dt * (CATCH_UP * b.turning.fastest + b.gentle * sqrt(size))
-    most = larger(most, turned) if level else most
+        else:
+            l.last = x[0]
+    turned = between(a.last, q, gap)
+    between_near(q, b.q, a.join.offset, gap)
     for i in range(4):
-        b.turning.last[i] = q[i]
-    if closer(b.turning.apart, gap, 3, b.pace, quickest, dt, most, level):
-        for i in range(4):
-            on[i] = q[i]
-        for i in range(3):
-            gap[i] = b.turning.apart[i].offset
-        turn_about(on, gap, q)
+        a.last[i] = on[i] = q[i]
+    if join_step(&a.join, 3, gap, turned if tick.stairs else 0.0, &tick):
+        turn_about(on, a.join.offset, q)
         apart = True
-    if not apart:
+    if not apart and b.wary == 0:
         b.pace = 0.0
 
 

@@ -48,6 +48,7 @@ typedef struct { /* of a frame in time */
     int64_t spent;   /* sum of the times between frames; another one for every frame that says anything new [ns] */
     double interval; /* nominal, from frame to frame [s] */
     int64_t joins;   /* number of frames so far that were not where the frame before led */
+    int64_t sure;    /* the last time between frames is not a guess */
 } Placement;
 
 typedef struct { /* what the receiver hands to the emitter */

@@ -1,6 +1,6 @@
 """Small pieces of rotation that several kernels share; angles are aerospace roll, pitch, yaw (z-y-x)."""
 
-from libc.math cimport atan2, cos, fabs, sin, sqrt
+from libc.math cimport M_PI, atan2, cos, fabs, sin, sqrt
 
 
 cdef extern from "motioncue/kernels/scalar.h" nogil:
@@ -95,3 +95,18 @@ cdef inline double between(const double* a, const double* b, double* vector) noe
     for i in range(3):
         vector[i] = share * p[1 + i]
     return angle
+
+
+cdef inline void between_near(const double* a, const double* b, const double* last, double* vector) noexcept nogil:
+    """Fill `vector` with the turn that takes `a` to `b`, the short or the long way, whichever is nearer to `last`."""
+    cdef double angle = between(a, b, vector)
+    cdef double share = 1.0 - 2.0 * M_PI / angle if angle > 1e-9 else 1.0
+    cdef double direct = 0.0
+    cdef double round_about = 0.0
+    cdef int i
+    for i in range(3):
+        direct += (vector[i] - last[i]) * (vector[i] - last[i])
+        round_about += (share * vector[i] - last[i]) * (share * vector[i] - last[i])
+    if round_about < direct:
+        for i in range(3):
+            vector[i] *= share

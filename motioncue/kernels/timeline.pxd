@@ -24,7 +24,10 @@ ctypedef struct Timeline:
     double told             # simulator's time between frames, older ones counting less [s]
     double came             # time between their arrivals, likewise [s]
     int64_t debt            # time that frames have been missing and may still come in a burst [ns]
-    int slow                # frames in a row that were much further apart than the interval
+    int paced               # frames in a row at the interval
+    int odd                 # frames in a row that were much further apart than the interval; negative: much closer
+    double nearest          # time between those that is nearest to the interval [s]
+    int settled             # frames since the last that was not where the frame before led, up to SETTLED
     Placement place         # of the newest frame
 
 

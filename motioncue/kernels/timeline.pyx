@@ -7,9 +7,11 @@ __all__: list[str] = []
 
 cdef enum:
     BLOCK = 4               # frames in a row, all of them late, after which that is the delay of the link
-    SLOW = 4                # frames in a row further apart than the interval, after which that is the interval
+    FAR = 8                 # frames in a row much further apart than the interval: the nearest is that then
+    NEAR = 32               # frames in a row much closer together, likewise: more than a burst brings beyond what is due
     SAME_NS = 1000          # the simulator's time and the arrivals agree to this: it says nothing of its own
     AHEAD_NS = 100_000_000  # how much further than its arrival allows a frame's own time can be believed to have gone
+    SETTLED = 4             # frames in a row where they were expected, after which all is as it was before a gap
     SHORTEST_NS = 100_000   # frames closer together are taken as this far apart
 
 cdef double KEEP = 1.0 - 1.0 / 64.0
@@ -27,35 +29,38 @@ cdef int64_t own_time(double frame_time, int64_t now) noexcept nogil:
     return <int64_t>(frame_time * 1e9) if -1e9 < frame_time < 1e9 else now
 
 
-cdef void follow_interval(Timeline* t, double dt, bint waited) noexcept nogil:
-    """Follow the nominal interval [s], whatever frames are lost or come in bursts.
-
-    `waited`: the frame has come sooner than it was due, after others had been missing.
-    """
+cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
+    """Follow the nominal interval [s] by the time since the frame before, whatever frames are lost or come in bursts."""
     cdef double interval = t.place.interval
-    if dt > 1.5 * interval:
-        t.slow += 1
-        if t.slow == SLOW:
-            t.place.interval = dt
-            t.debt = 0
-            t.slow = 0
-    else:
-        t.slow = 0
-        if not waited:
-            t.place.interval += (dt - interval) / 8.0
+    cdef int odd = 1 if dt > 1.5 * interval else (-1 if dt < 0.5 * interval else 0)
+    if odd == 0:
+        t.odd = 0
+        t.place.interval += (dt - interval) / 8.0
+        return
+    if t.odd * odd <= 0:
+        t.odd = 0
+        t.nearest = dt
+    t.odd += odd
+    t.nearest = dt if odd * (dt - t.nearest) < 0.0 else t.nearest
+    if t.odd == FAR or t.odd == -NEAR:
+        t.place.interval = t.nearest if t.nearest > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
+        t.odd = 0
+        t.debt = 0
 
 
 cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
     """Count the time for which frames are missing; say whether this frame has come early because it was missed."""
     cdef int64_t interval = <int64_t>(1e9 * t.place.interval)
-    cdef bint waited = t.debt > 0 and (2 * arrival < interval or (t.debt > interval and 16 * arrival < 15 * interval))
+    cdef bint waited = t.debt > 0 and 16 * arrival < 15 * interval
     if waited:
         t.debt -= interval - arrival
-    elif 2 * arrival > 3 * interval:
+        t.paced = 0
+    elif 4 * arrival > 7 * interval:
         t.debt += arrival - interval
-    else:                   # at their own pace again: what was missing is lost
-        t.debt -= t.debt // 4 + interval // 16
-    if t.debt < 0:
+        t.paced = 0
+    else:
+        t.paced += 1
+    if t.debt < 0 or t.paced >= SETTLED:    # at their own pace again: what is still missing is lost
         t.debt = 0
     return waited
 
@@ -106,18 +111,23 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
         t.late = lateness(t, arrival, told)
-        follow_interval(t, 1e-9 * told, False)
+        follow_interval(t, 1e-9 * told)
     else:                   # no time of its own, or one that goes at another speed
         waited = in_debt(t, arrival)
-        follow_interval(t, 1e-9 * arrival, waited)
-        told = interval if waited else arrival
+        if not waited:
+            follow_interval(t, 1e-9 * arrival)
+        told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
     taken = now - t.late
-    jump = taken - p.taken - told
+    jump = arrival - told
     # Not where the frame before leads: it had ended, it came from a backlog, or the delay of the link has changed.
     if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
         p.joins += 1
+        t.settled = 0
+    elif t.settled < SETTLED:
+        t.settled += 1
     p.taken = taken
+    p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:      # late, or frames are missing that the simulator does not count
         told = arrival
     if 2 * told < interval:                 # two frames at once make no slope

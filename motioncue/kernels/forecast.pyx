@@ -1,0 +1,101 @@
+"""What a channel does from one frame to the next, learned from the frames."""
+
+from libc.math cimport fabs, isfinite, sqrt
+from libc.string cimport memset
+
+__all__: list[str] = []
+
+cdef double DOUBT = 1e-3                # share of the moments that speaks for a straight line
+cdef double FARTHEST = 3.0              # slope expected, over the larger one of the last two: no sine needs more
+
+
+cdef double weighed(const double* w, const double* seen) noexcept nogil:
+    cdef double total = 0.0
+    cdef int i
+    for i in range(ORDER):
+        total += w[i] * seen[i]
+    return total
+
+
+cdef void expect(const Forecast* f, double* curves) noexcept nogil:
+    """Fill `curves` with the next two.
+
+    The next one is a linear combination of what was seen last, by least squares over the frames before.  The normal
+    equations are solved by Cholesky's decomposition; a small ridge makes them regular and prefers zero.  It is
+    measured by how a channel moves, not by how far off its average that has led.
+    """
+    cdef double l[ORDER][ORDER]
+    cdef double w[ORDER]
+    cdef double then[ORDER]
+    cdef double ridge = 1e-30
+    cdef double total
+    cdef int i, j, k
+    for i in range(OFF):
+        ridge += DOUBT * f.moments[i][i]
+    for i in range(ORDER):
+        for j in range(i + 1):
+            total = f.moments[i][j] + (ridge if i == j else 0.0)
+            for k in range(j):
+                total -= l[i][k] * l[j][k]
+            l[i][j] = sqrt(total) if i == j else total / l[j][j]
+        w[i] = f.products[i]
+        for k in range(i):
+            w[i] -= l[i][k] * w[k]
+        w[i] /= l[i][i]
+    for i in range(ORDER - 1, -1, -1):
+        for k in range(i + 1, ORDER):
+            w[i] -= l[k][i] * w[k]
+        w[i] /= l[i][i]
+    curves[0] = weighed(w, f.seen)
+    for i in range(1, SLOPE):
+        then[i] = f.seen[i - 1]
+    then[0] = curves[0]
+    then[SLOPE] = f.seen[SLOPE] + curves[0]
+    then[OFF] = f.seen[OFF] + then[SLOPE]
+    curves[1] = weighed(w, then)
+
+
+cdef double within(double x, double bound) noexcept nogil:
+    return bound if x > bound else (-bound if x < -bound else x)
+
+
+cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil:
+    """Take a frame, `dt` after the last: compare with what was expected, and expect again.
+
+    The first frame, and the first after a gap, show nothing but where the channel is: what was before it is not `known`.
+    `interval` is the nominal time between frames [s].
+    """
+    cdef double slope = (x - f.x) / dt
+    cdef double missed = x - f.x - f.next * dt
+    cdef double curve, most
+    cdef double curves[2]
+    cdef int i, j
+    curves[0] = curves[1] = 0.0
+    if known:
+        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those of the middle between two frames
+        f.missed = KEEP * f.missed + missed * missed
+        f.moved = KEEP * f.moved + (x - f.x) * (x - f.x)
+        for i in range(ORDER):
+            for j in range(i + 1):
+                f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]
+            f.products[i] = KEEP * f.products[i] + f.seen[i] * curve
+        for i in range(SLOPE - 1, 0, -1):
+            f.seen[i] = f.seen[i - 1]
+        f.seen[0] = curve
+        f.seen[SLOPE] = slope / interval
+        f.average = KEEP * f.average + (1.0 - KEEP) * x
+        f.seen[OFF] = (x - f.average) / (interval * interval)
+        expect(f, curves)
+    else:
+        memset(f.seen, 0, sizeof(f.seen))
+        f.average = x if f.moved == 0.0 else f.average
+    if not isfinite(slope + curves[0] + curves[1] + f.missed + f.moved):    # absent, or too large to be squared
+        memset(f, 0, sizeof(Forecast))
+        f.average = x
+        slope = curves[0] = curves[1] = 0.0
+    most = FARTHEST * (fabs(slope) if fabs(slope) > fabs(f.slope) else fabs(f.slope))
+    f.x = x
+    f.dt = dt
+    f.slope = slope
+    f.next = within(slope + 0.5 * curves[0] * (dt + interval), most)
+    f.curve = within(0.5 * (curves[0] + curves[1]) * interval, most) / interval

@@ -210,7 +210,7 @@ MOVES = {(state, to) for state, _, to, _ in TABLE}
 REASONS = {(state, to): {r[3] for r in TABLE if (r[0], r[2]) == (state, to)} for state, to in MOVES}
 OF_INPUT = {
     "teleport", "impossible_acceleration", "impossible_rate", "frame_time_jump", "frozen", "paused", "reconnect",
-    "input_lost",
+    "input_lost", "acceleration_contradicted", "rate_contradicted",
 }  # fmt: skip
 
 

@@ -39,7 +39,7 @@ static inline double mc_stops_within(double way, double acceleration) {
 /* Move `n` actuators one tick towards `wanted` and fill it with the positions to send; whether it had to be changed.
    `acted[i]` counts the ticks in which actuator i was one that held the others back. */
 static inline int mc_keep(const mc_Bounds *bounds, mc_Held *held, int n, double *wanted, int64_t *acted) {
-    double low[MC_ACTUATORS], high[MC_ACTUATORS], brake[MC_ACTUATORS];
+    double low[MC_MOST_ACTUATORS], high[MC_MOST_ACTUATORS], brake[MC_MOST_ACTUATORS];
     double factor = 1.0, error = 0.0, share;
     int inside = 1, first = -1;
     for (int i = 0; i < n; i++) {

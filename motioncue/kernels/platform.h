@@ -23,7 +23,7 @@ enum {
     MC_CRANK,
     MC_POST,
     MC_AXIS,
-    MC_ACTUATORS = 12 /* of one platform, at most */
+    MC_MOST_ACTUATORS = 12 /* of one platform, at most */
 };
 
 typedef struct {
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     int count;
-    mc_Actuator actuators[MC_ACTUATORS];
+    mc_Actuator actuators[MC_MOST_ACTUATORS];
 } mc_Platform;
 
 /* R of roll, pitch, yaw (z-y-x), row by row. */
@@ -126,7 +126,7 @@ static inline int mc_inverse(const mc_Platform *p, const double *pose, double *p
 /* The pose of given positions, found from a first guess in `pose`: Gauss-Newton, of the smallest step where the actuators leave a
    direction free.  Returns how many steps it took, or -1 if they did not end within `steps`. */
 static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
-    double rows[6 * MC_ACTUATORS], at[MC_ACTUATORS], normal[6][6], step[6], r[9], turn[9], next[9];
+    double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6], r[9], turn[9], next[9];
     for (int n = 0; n < steps; n++) {
         double trace = 0.0, size, angle, c, s, ux, uy, uz;
         if (!mc_inverse(p, pose, at, rows)) return -1;

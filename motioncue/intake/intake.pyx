@@ -110,6 +110,11 @@ cdef int take_axes(IntakeState* s) noexcept nogil:
     s.initialised = True
     s.frame_time = 0.0
     s.frame = s.fallback
+    if (
+        memcmp(s.said.forward, s.known.forward, sizeof(s.said.forward)) != 0
+        or memcmp(s.said.up, s.known.up, sizeof(s.said.up)) != 0
+    ):
+        watch_restart(&s.watch)     # what frames said in other axes is no evidence against them
     return set_car_axes(&s.frame, s.said.forward, s.said.up)
 
 

@@ -290,11 +290,13 @@ def test_a_driven_car_arrives_as_the_motion_it_makes(name):
 
 def test_the_simulators_time_is_the_id_times_the_step():
     intake = new_intake(simulink_time_s=0.01)
-    for number, now in ((5, 0), (6, 1), (8, 2)):
-        row = fed(intake, START + now, id=number, pos_x=0.001 * number)
+    for number, now in ((5, 0), (6, 1), (8, 3)):
+        row = fed(intake, START + now * 10_000_000, id=number, pos_x=0.001 * number)
     assert row["frame_time"] == pytest.approx(0.03)
-    fed(intake, START + 3, id=0)  # its controller was loaded afresh
+    for number in range(13):  # its controller was loaded afresh: 0.1 s of smaller counts are no late datagrams
+        intake.feed(state(id=number), START + (4 + number) * 10_000_000)
     assert intake.sessions == 2
+    assert set(intake.rejected) == {"late"}
 
 
 # BeamNG's loop.

@@ -374,10 +374,13 @@ def test_every_choice_of_contents_is_known(carried):
 def test_frames_last_as_long_as_the_simulation_says_and_begin_again_with_its_time():
     taking = intake()
     times = []
-    for time in (100.0, 100.25, 100.75, 3.0, 3.5):
-        taking.feed(packet(time=time), 0)
-        times.append(float(taking.newest()["frame_time"][0]))
-    assert times == [0.0, 0.25, 0.75, 0.0, 0.5]
+    came = (0.0, 0.25, 0.75, 1.25, 1.75, 2.25)
+    for now, time in zip(came, (100.0, 100.25, 100.75, 3.0, 3.5, 4.0), strict=True):
+        taking.feed(packet(time=time), round(now * 1e9))
+        newest = taking.newest()
+        times.append(None if newest is None else float(newest["frame_time"][0]))
+    assert times == [0.0, 0.25, 0.75, None, 0.0, 0.5]  # one old frame is late, two begin a session
+    assert taking.rejected == {"late": 1}
     assert taking.discontinuities == {"reconnect": 1}
 
 

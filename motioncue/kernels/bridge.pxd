@@ -93,10 +93,13 @@ cdef inline int channel_of(int line) noexcept nogil:
 
 
 cdef inline double reach(double interval, double t) noexcept nogil:
-    """Return how far along its line a frame leads `t` [s] after it was taken: 1.5 intervals in full, half the next."""
+    """Return how far along its line a frame leads `t` [s] after it was taken: 1.5 intervals in full, half the next.
+
+    A join begins at the tick before the frame, where the line is drawn backwards.
+    """
     cdef double over = t - 1.5 * interval
     if over <= 0.0:
-        return t if t > 0.0 else 0.0
+        return t if t > -interval else -interval
     return 2.0 * interval if over >= interval else t - 0.5 * over * over / interval
 
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.forecast cimport KEEP, Forecast, followed, learn, trust
+from motioncue.kernels.forecast cimport KEEP, Forecast, followed, learn, trust, within
 from motioncue.kernels.join cimport JoinTick, join_grow, join_step
 from motioncue.kernels.records cimport Motion, Placement, Publication
 from motioncue.kernels.rotation cimport between, between_near, from_angles
@@ -125,8 +125,17 @@ cdef void remember(double* fastest, double slope, double dt) noexcept nogil:
         fastest[0] = slope
 
 
-cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint late) noexcept nogil:
-    """Lay every line anew, without an offset; `span` [s] until the next frame is due.  A `late` frame leads nowhere."""
+cdef void slow_down(double* slope, double* curve, double fastest, double interval) noexcept nogil:
+    """Let a line lead no faster than the drive was."""
+    slope[0] = within(slope[0], fastest)
+    curve[0] = within(curve[0], fastest / interval)
+
+
+cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
+    """Lay every line anew, without an offset; `span` [s] until the next frame is due.
+
+    A `late` frame leads nowhere, one that `joins` no faster than the drive was.
+    """
     cdef const Motion* frame = &newest.motion
     cdef Turning* a = &b.turning
     cdef Forecast* f
@@ -156,6 +165,8 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
             follow = 0.0 if late else followed(trusted)
             l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
             l.curve = follow * f.curve
+            if joins:
+                slow_down(&l.slope, &l.curve, l.join.fastest, b.place.interval)
         l.fade = fade_over(b, span, trusted)
         l.offset = 0.0
     trusted = 1.0
@@ -167,6 +178,9 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
         a.offset[i] = 0.0
         if late:
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
+        elif joins:
+            slow_down(&a.rate[i], &a.slope[i], a.join.fastest, b.place.interval)
+            a.curve[i] = 0.0
     a.fade = fade_over(b, span, trusted)
     b.frames = 1 if late else 2
 
@@ -212,6 +226,7 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
         l = &b.lines[i]
         l.last = line_at(l, t, 0.0)
         l.join.offset[0] = (<const double*>&b.motion)[channel_of(i)] - l.last
+        l.join.speed[0] = before[i]
         l.join.velocity[0] = before[i] - now[i]
         join_grow(&l.join, 1)
     turning_at(a, t, 0.0, a.last)
@@ -219,6 +234,7 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
         last[i] = a.join.offset[i]
     between_near(a.last, b.q, last, a.join.offset)
     for i in range(3):
+        a.join.speed[i] = before[LINES + i]
         a.join.velocity[i] = before[LINES + i] - now[LINES + i]
     join_grow(&a.join, 3)
     pace = pace if b.pace == 0.0 or pace < b.pace else b.pace
@@ -235,8 +251,11 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     cdef double q_before[4]
     cdef double q[4]
     cdef double held = 1e-9 * (deadline - b.rested) if not b.moving else 1e-9 * (deadline - b.place.taken) - b.place.interval
-    cdef bint joins = not b.moving or p.joins != b.place.joins
-    cdef bint late = 1e-9 * (deadline - p.taken) > 1.5 * p.interval or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
+    cdef bint joins = not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.pace > 0.0)
+    cdef bint late = (
+        1e-9 * (newest.motion.time - p.taken) > 1.5 * p.interval
+        or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
+    )
     cdef int64_t since = b.tick if newest.motion.time < b.tick else newest.motion.time
     cdef double t, gone
     cdef int i
@@ -247,7 +266,7 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
         for i in range(3):
             before[LINES + i] = before[LINES + i] + a.join.velocity[i] if b.moving else 0.0
         if p.spent != b.place.spent:
-            take_frame(b, newest, 0.0, late)
+            take_frame(b, newest, 0.0, True, late)
         leave(b, before, held)
         return
     b.wary -= b.wary > 0
@@ -256,7 +275,7 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     for i in range(LINES):
         before[i] = line_at(&b.lines[i], t, gone)
     turning_at(a, t, gone, q_before)
-    take_frame(b, newest, (1e-9 * (p.taken - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, late)
+    take_frame(b, newest, (1e-9 * (p.taken - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, False, late)
     if b.kind == BRIDGE_HOLD:
         return
     b.since = since

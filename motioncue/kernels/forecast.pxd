@@ -42,3 +42,7 @@ cdef inline double trust(double missed, double moved) noexcept nogil:
 cdef inline double followed(double trusted) noexcept nogil:
     """Return how far: all the way if it halves the squares, not at all if it adds half as much."""
     return 1.0 if trusted > 0.5 else (0.5 + trusted if trusted > -0.5 else 0.0)
+
+
+cdef inline double within(double x, double bound) noexcept nogil:
+    return bound if x > bound else (-bound if x < -bound else x)

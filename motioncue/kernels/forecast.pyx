@@ -55,10 +55,6 @@ cdef void expect(const Forecast* f, double* curves) noexcept nogil:
     curves[1] = weighed(w, then)
 
 
-cdef double within(double x, double bound) noexcept nogil:
-    return bound if x > bound else (-bound if x < -bound else x)
-
-
 cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil:
     """Take a frame, `dt` after the last: compare with what was expected, and expect again.
 

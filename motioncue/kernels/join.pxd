@@ -1,17 +1,22 @@
 """How an output that is apart from its line comes back to it: smoothly, only towards it, no faster than the drive.
 
 The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0, whose
-pace p is that of the join, and rises where the offset closes at a higher velocity than belongs to it.  The output never
-leaves the space between where it was and the line, and never moves faster than 1.19 times the largest slope that the
+pace p is that of the join, and rises where the offset closes at a higher velocity than belongs to it.  The output moves
+towards the line only, but for coming to rest where it was moving away, and never moves faster than 1.19 times the largest slope that the
 drive had in the last seconds, beside the largest slope that a fade of the offset would have.
 """
 
 from libc.math cimport exp, isfinite, sqrt
 
 
+cdef enum:
+    AXES = 3
+
+
 ctypedef struct Join:           # of one output, on up to three axes
-    double offset[3]        # of the output from its line [unit]
-    double velocity[3]      # of that [unit/s]
+    double offset[AXES]     # of the output from its line [unit]
+    double velocity[AXES]   # of that [unit/s]
+    double speed[AXES]      # of the output itself [unit/s]
     double largest          # offset since the join began [unit]
     double fastest          # slope of the drive in the last seconds [unit/s]
 
@@ -23,9 +28,6 @@ ctypedef struct JoinTick:       # what the joins of one tick share
     double gentle           # largest slope of a fade, of what it takes away [1/s]
     bint stairs             # the line moves in steps: what one of them changes is no velocity
 
-
-cdef enum:
-    AXES = 3
 
 cdef extern from *:
     """
@@ -44,11 +46,13 @@ cdef inline double size_of(const double* x, int n) noexcept nogil:
     return sqrt(total)
 
 
-cdef inline double between_both(double x, double end) noexcept nogil:
-    """Return the value next to `x` that lies between zero and `end`."""
-    if end > 0.0:
-        return 0.0 if x < 0.0 else (end if x > end else x)
-    return 0.0 if x > 0.0 else (end if x < end else x)
+cdef inline double towards(double move, double whole, double coast) noexcept nogil:
+    """Return the move next to `move` that goes towards the line, at most the `whole` way, or coasts at most so far."""
+    cdef double low = coast if coast < 0.0 else 0.0
+    cdef double high = coast if coast > 0.0 else 0.0
+    low = whole if whole < low else low
+    high = whole if whole > high else high
+    return low if move < low else (high if move > high else move)
 
 
 cdef inline void join_clear(Join* j) noexcept nogil:
@@ -91,22 +95,24 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
     cdef double move[AXES]
     cdef double moved, drop, near
     cdef double share = 1.0
+    cdef double coast = tick.dt * exp(-tick.quickest * tick.dt)
     cdef int i
     most = step if step > most else most
     for i in range(n):
         free[i] = (j.offset[i] + (j.velocity[i] + pace * j.offset[i]) * tick.dt) * damped
-        move[i] = between_both(free[i], gap[i]) - gap[i]
+        move[i] = towards(free[i] - gap[i], -gap[i], coast * j.speed[i])
     moved = size_of(move, n)
     if moved > most:
         share = most / moved
     for i in range(n):
         near = gap[i] + share * move[i]
-        if near == free[i]:
+        if share == 1.0 and move[i] == free[i] - gap[i]:
             drop = (j.velocity[i] + pace * j.offset[i]) * tick.dt
             j.velocity[i] = (j.velocity[i] - pace * drop) * damped
         else:
             j.velocity[i] = 0.0 if tick.stairs else (near - j.offset[i]) / tick.dt
         j.offset[i] = near
+        j.speed[i] = share * move[i] / tick.dt
     moved = size_of(j.offset, n)
     if moved > 1e-3 * most + NEGLIGIBLE and isfinite(moved):
         return True

@@ -19,6 +19,12 @@ from motioncue.transports.stream import connect
 from motioncue.transports.udp import open_sender, tell_unheard
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems do not say that nobody listens")
+if sys.platform == "win32":
+    import ctypes
+
+    NOT_ALLOWED, UNREACHABLE, meaning = 10013, 10051, ctypes.FormatError  # WSAEACCES, WSAENETUNREACH
+else:
+    NOT_ALLOWED, UNREACHABLE, meaning = errno.EACCES, errno.ENETUNREACH, os.strerror
 BROADCAST = "udp://255.255.255.255:4445"
 """Where a socket without the permission to may not send: each datagram is refused at once."""
 
@@ -75,7 +81,7 @@ def test_a_tick_of_which_nothing_leaves_is_no_packet():
     rig.emitter.run(ticks=244)
     counts = rig.emitter.counts()
     assert (counts["ticks"], counts["packets"], counts["send_errors"]) == (244, 0, 244)
-    assert rig.emitter.outputs() == [{"sent": 0, "unheard": 0, "refused": 244, "error": errno.EACCES}]
+    assert rig.emitter.outputs() == [{"sent": 0, "unheard": 0, "refused": 244, "error": NOT_ALLOWED}]
     output(rig.emitter, f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}")
     rig.emitter.run(ticks=10)
     counts = rig.emitter.counts()
@@ -112,13 +118,13 @@ def test_trouble_is_said_when_it_begins_and_when_it_ends(time, said):
         time.now += 0.1
         outputs.look([counted(66 + tick, 0, 0), counted(66 + tick, 33 + tick // 10)])
     assert said() == []
-    outputs.look([counted(166, 0, 1, errno.ENETUNREACH), counted(166, 42)])
-    assert said() == [("WARNING", f"udp://a:1: sending fails: {os.strerror(errno.ENETUNREACH)}")]
+    outputs.look([counted(166, 0, 1, UNREACHABLE), counted(166, 42)])
+    assert said() == [("WARNING", f"udp://a:1: sending fails: {meaning(UNREACHABLE)}")]
     time.now += 3.1
-    outputs.look([counted(199, 0, 2, errno.ENETUNREACH), counted(199, 42)])
+    outputs.look([counted(199, 0, 2, UNREACHABLE), counted(199, 42)])
     assert said() == [("INFO", "udp://b:2: somebody listens there now")]
     time.now += 3.1
-    outputs.look([counted(230, 0, 2, errno.ENETUNREACH), counted(230, 42)])
+    outputs.look([counted(230, 0, 2, UNREACHABLE), counted(230, 42)])
     assert said() == [("INFO", "udp://a:1: sending works again")]
 
 
@@ -141,7 +147,7 @@ def test_an_engine_says_once_that_nothing_arrives_and_its_summary_says_how_much(
         assert stats["send_errors"] == found["refused"] > 200
         assert rows["packets out"] == "0"
         assert rows["not sent"] == f"{found['refused']} to {url}: {found['error']}"
-        assert found["error"] == os.strerror(errno.EACCES)
+        assert found["error"] == meaning(NOT_ALLOWED)
     else:
         assert stats["packets_sent"] == found["sent"] > stats["unheard"] == found["unheard"] > 200
         assert (stats["send_errors"], found["error"]) == (0, None)

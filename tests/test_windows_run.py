@@ -243,9 +243,10 @@ def close():
     while signal.getsignal(signal.SIGBREAK) is signal.SIG_DFL:  # until the command has been imported and runs
         time.sleep(0.05)
     time.sleep(1.0)
-    ctypes.windll.kernelbase.CtrlRoutine(ctypes.c_void_p(int(sys.argv.pop())))
+    ctypes.windll.kernelbase.CtrlRoutine(ctypes.c_void_p(event))
     ctypes.windll.kernel32.ExitProcess(99)
 
+event = int(sys.argv.pop())
 threading.Thread(target=close, daemon=True).start()
 main()
 """

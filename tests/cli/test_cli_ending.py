@@ -1,7 +1,6 @@
 """A run ends whoever reads what it says: nobody, slowly, or from a terminal that stands still."""
 
 import contextlib
-import fcntl
 import json
 import logging
 import os
@@ -9,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import termios
 import threading
 
 import pytest
@@ -20,7 +18,9 @@ from test_cli_signals import assert_fades, neutral, surge_of
 import motioncue
 from motioncue.cli.unblocked import ROOM, Unblocked
 
-pytestmark = [pytest.mark.rt, pytest.mark.skipif(sys.platform == "win32", reason="signals and terminals of POSIX")]
+pytestmark = pytest.mark.rt
+fcntl = pytest.importorskip("fcntl", reason="signals and terminals of POSIX")
+termios = pytest.importorskip("termios")
 
 ENDINGS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 

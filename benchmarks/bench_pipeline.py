@@ -25,12 +25,12 @@ def emitter(rig):
     """An emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
     clock = FakeClock()
     module = protocols.source("city-car-driving")
-    session = module.session(module.Options())
-    session.begin(clock.now_ns())
+    intake = module.intake(module.Options())
+    intake.begin(clock.now_ns())
     for package in read_packages(sample_recording()):
-        session.feed(package, clock.now_ns())
+        intake.feed(package, clock.now_ns())
     settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
-    emitter = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
+    emitter = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter

@@ -28,8 +28,8 @@ class Rig:
         self.pipeline = Pipeline(settings, clock or FakeClock(START), trace)
         self.emitter = self.pipeline.emitter
         self.package = frame(**(fields or MOVING))
-        self.pipeline.session.begin(START)
-        self.pipeline.session.feed(init(), START)
+        self.pipeline.intake.begin(START)
+        self.pipeline.intake.feed(init(), START)
         self.next_frame = START
 
     def frames_for(self, seconds):
@@ -38,7 +38,7 @@ class Rig:
         while self.next_frame < end:
             self.emitter.run(until_ns=self.next_frame)
             self.last_frame = self.next_frame
-            self.pipeline.session.feed(self.package, self.next_frame)
+            self.pipeline.intake.feed(self.package, self.next_frame)
             self.next_frame += FRAME_INTERVAL
         return self._run(end)
 

@@ -88,7 +88,7 @@ def frame(**fields):
 
 def new_session(**options):
     """Return a session of City Car Driving that has begun at time 0."""
-    session = city_car_driving.session(city_car_driving.Options(**options))
+    session = city_car_driving.intake(city_car_driving.Options(**options))
     session.begin(0)
     return session
 

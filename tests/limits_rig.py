@@ -38,8 +38,8 @@ def played(profile, packages, tail_s=2.0):
         now += round(duration * 1e9)
         pipeline.emitter.run(until_ns=now)
         if package and not connected:
-            pipeline.session.begin(now)
-        pipeline.session.feed(package, now)
+            pipeline.intake.begin(now)
+        pipeline.intake.feed(package, now)
         connected = bool(package)
     pipeline.emitter.run(until_ns=now + round(tail_s * 1e9))
     return pipeline

@@ -69,8 +69,8 @@ def driven(profile, ticks, tail=0):
     pipeline = Pipeline(profile, FakeClock(START), ticks + tail)
     packets = []
     with sent(pipeline, profile) as tick:
-        pipeline.session.begin(START)
-        pipeline.session.feed(init(), START)
+        pipeline.intake.begin(START)
+        pipeline.intake.feed(init(), START)
         for number in range(ticks + tail):
             if number < ticks:
                 tilted = (
@@ -79,7 +79,7 @@ def driven(profile, ticks, tail=0):
                     0.0,
                     np.cos(0.05),
                 )  # x, y, z, w about the car's left axis: 0.1 rad of pitch
-                pipeline.session.feed(frame(**MOVING, orientation=tilted), START + number * PERIOD)
+                pipeline.intake.feed(frame(**MOVING, orientation=tilted), START + number * PERIOD)
             if number == ticks:
                 pipeline.emitter.stop()
             packets.append(tick())

@@ -102,9 +102,9 @@ class Hour:
         """Show that nothing was lost."""
         bench = self.bench
         counts = bench.emitter.counts()
-        assert bench.session.accepted + sum(bench.session.rejected.values()) == bench.fed
-        assert bench.session.sessions == self.sessions
-        assert bench.session.replies == bench.fed + self.sessions
+        assert bench.intake.accepted + sum(bench.intake.rejected.values()) == bench.fed
+        assert bench.intake.sessions == self.sessions
+        assert bench.intake.replies == bench.fed + self.sessions
         # The grid: every place is a tick or a counted skip.
         assert bench.emitter.newest()["index"][0] < counts["ticks"] + counts["skipped"]
         grid = (bench.clock.now_ns() - START) // 3_000_030
@@ -118,7 +118,7 @@ def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
     hour = Hour(Bench(*BOUNDED, profile="ccd-dk-washout", trace=0), 1)
 
     def forget():
-        hour.bench.session.events()
+        hour.bench.intake.events()
         hour.bench.transitions()
 
     hour.go(300, forget)
@@ -131,13 +131,13 @@ def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
     tracemalloc.stop()
     assert hour.injected >= FAULTS
     hour.adds_up()
-    assert hour.bench.session.events_lost == 0
+    assert hour.bench.intake.events_lost == 0
     kept, count = hour.bench.pipeline.transitions()
     assert len(kept) == min(count, TRANSITIONS)
     assert grown < len(kept) * 2000 + 100_000  # the transitions that are kept, and nothing else
     assert more < 32 << 20
     # The table's own reasons have all been seen but a fault's.
-    assert set(hour.bench.session.discontinuities) >= {"teleport", "impossible_acceleration", "reconnect"}
+    assert set(hour.bench.intake.discontinuities) >= {"teleport", "impossible_acceleration", "reconnect"}
 
 
 @pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
@@ -147,7 +147,7 @@ def test_every_tick_of_minutes_of_faults_keeps_its_bounds(profile):
     for _ in range(8):
         hour.go(50)
         check()
-        bench.session.events()
+        bench.intake.events()
     hour.adds_up()
     trace = bench.trace
     assert trace["index"][-1] + 1 == len(trace) + (np.diff(trace["index"], prepend=-1) - 1).sum()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
 from motioncue.protocols import beamng, dk
-from motioncue.protocols.beamng import GAUGES, MOTION, MOTION_2, Options, framed, identify, session
+from motioncue.protocols.beamng import GAUGES, MOTION, MOTION_2, Options, framed, identify
 from motioncue.protocols.layout import Derivation
 from motioncue.virtual.beamng import encode_states
 from motioncue.virtual.car import DRIVES, drive
@@ -33,7 +33,7 @@ def sample(name):
 
 
 def new_intake(**settings):
-    intake = session(Options(**settings))
+    intake = beamng.intake(Options(**settings))
     intake.begin(0)
     return intake
 
@@ -284,7 +284,7 @@ def test_rates_about_the_cars_axes_are_taken_as_they_are():
 
 def turning(values, size, *, marked=True, **settings):
     """Return the motion after two seconds at 100 Hz in which the car rolls by 0.1 rad/s, and what its packets say."""
-    intake = session(Options(**settings), derivation=Derivation(delay_s=0.05))
+    intake = beamng.intake(Options(**settings), derivation=Derivation(delay_s=0.05))
     for n in range(201):
         data = MOTION.encode({**values, "roll": 0.001 * n})[:size]
         row = fed(intake, data if marked else bytes(4) + data[4:], now=n * 10_000_000)
@@ -342,7 +342,7 @@ def test_what_is_not_used_may_be_anything():
 
 
 def test_an_acceleration_from_velocity_needs_one():
-    intake = session(Options(), derivation=Derivation("from_velocity", 0.04))
+    intake = beamng.intake(Options(), derivation=Derivation("from_velocity", 0.04))
     intake.feed(sample("short"), 0)
     assert intake.rejected == {"not_finite": 1}
     for n in range(101):
@@ -352,7 +352,7 @@ def test_an_acceleration_from_velocity_needs_one():
 
 
 def test_the_head_feels_its_own_acceleration():
-    intake = session(beamng.Options(), (1.0, 0.0, 0.0))
+    intake = beamng.intake(beamng.Options(), (1.0, 0.0, 0.0))
     row = fed(intake, MOTION.encode({"yaw_rate": 2.0, "yaw_acceleration": 0.5}))
     # A metre ahead of the reference point: omega^2 r back, alpha r to the right.
     assert (row["surge"], row["sway"], row["heave"]) == pytest.approx((-4.0, 0.5, 0.0), abs=1e-9)
@@ -370,7 +370,7 @@ def test_the_head_feels_its_own_acceleration():
 )
 def test_angular_acceleration_is_felt_away_from_the_reference_point(accelerations, head, felt):
     values = (*(0.0,) * 9, 0.0, 0.0, 1.0, *(0.0,) * 6, *accelerations)
-    intake = beamng.session(beamng.Options(), head)
+    intake = beamng.intake(beamng.Options(), head)
     intake.feed(struct.pack("<4s21f", b"BNG1", *values), 1)
     (row,) = intake.newest()
     assert [row["surge"], row["sway"], row["heave"]] == pytest.approx(felt, abs=1e-6)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
 from motioncue.protocols import beamng_simulink
-from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, framed, identify, session
+from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, framed, identify
 from motioncue.protocols.layout import Derivation
 from motioncue.virtual.beamng_simulink import Coupling, driven, encode_states
 from motioncue.virtual.car import DRIVES, drive
@@ -45,7 +45,7 @@ def state(**fields):
 
 
 def new_intake(**options):
-    intake = session(Options(**options))
+    intake = beamng_simulink.intake(Options(**options))
     intake.begin(0)
     return intake
 
@@ -257,7 +257,7 @@ def test_angles_turn_the_other_way():
 
 
 def test_an_acceleration_from_velocity_needs_no_sensor():
-    intake = session(Options(), derivation=Derivation("from_velocity", 0.04))
+    intake = beamng_simulink.intake(Options(), derivation=Derivation("from_velocity", 0.04))
     for number in range(201):
         intake.feed(state(id=number, vel_y=10.0 + 0.01 * number, acc_y=7.0), START + number * 5_000_000)
     row = intake.newest()[0]

@@ -338,7 +338,7 @@ def test_a_whole_drive_agrees_with_the_oracle(whole_drive, oracle):
 
 def test_the_session_gives_the_same_bits_as_the_function(whole_drive):
     q, *vectors = whole_drive
-    session = ccd.session(ccd.Options(), (0.3, -0.4, 0.9))
+    session = ccd.intake(ccd.Options(), (0.3, -0.4, 0.9))
     session.watch(UNWATCHED)  # rows of a drive that are far apart
     session.begin(0)
     session.feed(ccd.INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), 0)

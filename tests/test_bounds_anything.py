@@ -86,7 +86,7 @@ class Simulator:
 
     def send(self, package):
         self.last = [*self.last[-4:], package]
-        self.pipeline.session.feed(package, self.now)
+        self.pipeline.intake.feed(package, self.now)
 
     def next(self):
         self.place = (self.place + 1) % len(self.packages) or 1
@@ -127,7 +127,7 @@ class Simulator:
     def repeat(self, n):
         for i in range(n):
             self.run(1 / 60)
-            self.pipeline.session.feed(self.last[i % len(self.last)], self.now)
+            self.pipeline.intake.feed(self.last[i % len(self.last)], self.now)
 
     def burst(self, n):
         """The sender stalls, then sends what it owes in one go."""
@@ -144,7 +144,7 @@ class Simulator:
         self.clock.advance(ns)
 
     def reconnect(self, _):
-        self.pipeline.session.begin(self.now)
+        self.pipeline.intake.begin(self.now)
         self.send(self.packages[0])
 
     def operate(self, what):

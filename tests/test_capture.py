@@ -199,7 +199,7 @@ def test_what_is_refused_of_a_capture_is_counted_as_an_engine_would():
     packets = [whole] * 185 + [short] * 21 + [cut] * 2 + [elsewhere] * 4 + [lone, fragments(bytes(30), 8, 8)[1]]
     found = parse_recording(capture_of(*packets), "it", "beamng-simulink")
     assert len(found.packages) == 185
-    live = beamng_simulink.session(beamng_simulink.Options())
+    live = beamng_simulink.intake(beamng_simulink.Options())
     for _ in range(21):
         live.feed(bytes(600), 1)
     assert found.rejected == {**live.rejected, "cut_in_capture": 2, "fragments_missing": 1}

@@ -65,15 +65,15 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
             pipeline.emitter.add_output(
                 sender, (*platform.getsockname(), 0), encoding.table, encoding.packet, encoding.seal
             )
-            pipeline.session.begin(0)
-            pipeline.session.feed(init(), 0)
+            pipeline.intake.begin(0)
+            pipeline.intake.feed(init(), 0)
             packets = []
             now, period = 0, round(1e9 / profile.rate_hz)
             for _ in range(600):  # long enough to fade in, one frame a tick
                 now += period
                 # Car axes: X left, Y up, Z forward; level and unturned, so the world's are the car's.
                 moving = frame(position=(0, 0, now * 25e-9), velocity=(0, 0, 25), acceleration=(-2, 3, 1))
-                pipeline.session.feed(moving, now)
+                pipeline.intake.feed(moving, now)
                 pipeline.emitter.run(until_ns=now + 1)
                 packets.append(platform.recv(100))
     last = packets[-1]

@@ -265,7 +265,7 @@ def test_an_endpoint_that_others_can_reach_hears_nobody_unless_told_whom(hearing
 
 @pytest.mark.rt
 def test_a_stream_is_refused_to_a_host_that_is_not_allowed(hearing):
-    session = city_car_driving.session(city_car_driving.Options())
+    session = city_car_driving.intake(city_car_driving.Options())
     assert isinstance(session, Session)
     port = free_port(socket.SOCK_STREAM)
     hearing(session, f"tcp://127.0.0.1:{port}", allow=["127.0.0.2"])

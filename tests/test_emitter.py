@@ -144,7 +144,7 @@ def test_the_trace_keeps_the_first_ticks_and_the_newest_is_always_there():
 
 def test_a_tick_reads_the_newest_motion_that_came_before_its_deadline():
     rig = Rig(motioncue.load_profile("ccd-dk", "source.bridge=hold"), trace=1000)
-    session, emitter = rig.pipeline.session, rig.emitter
+    session, emitter = rig.pipeline.intake, rig.emitter
     for number in range(1, 40):
         now = START + number * 1_000_000
         emitter.run(until_ns=now)

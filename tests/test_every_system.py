@@ -68,7 +68,7 @@ def through(system, name, acceleration="native"):
     """Return the motion that a system's packages give, one row a frame, and which of them say something new."""
     module = protocols.source(system)
     options = module.Options(**SYSTEMS[system].options)
-    intake = module.session(options, derivation=Derivation(acceleration, DELAY_S))
+    intake = module.intake(options, derivation=Derivation(acceleration, DELAY_S))
     now, rows, new = 1_000_000_000, [], []
     intake.begin(now)
     for frame in drive_packages(system, name, RATE_HZ):

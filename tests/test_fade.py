@@ -42,7 +42,7 @@ def curve(x):
 def rig(*, fade_s=1.0, hold_s=FOREVER, period_ns=PERIOD, ticks=20_000):
     """Return a session that has begun and an emitter that reads it."""
     clock = FakeClock(START)
-    session = ccd.session(ccd.Options())
+    session = ccd.intake(ccd.Options())
     session.begin(START)
     session.feed(ccd.INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
     emitter = Emitter(

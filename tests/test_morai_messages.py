@@ -220,7 +220,7 @@ def refused(data):
 @pytest.mark.parametrize("name", TABLE)
 def test_every_prefix_is_refused_and_counted(name):
     packet, header = packed(name), TABLE[name][0]
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for size in range(len(packet)):
         intake.feed(packet[:size], 1)
         assert refused(packet[:size])
@@ -238,7 +238,7 @@ def test_every_prefix_is_refused_and_counted(name):
 def test_every_corruption_of_a_byte_of_header_length_or_tail_is_refused_and_counted(name):
     packet, start = packed(name), len(TABLE[name][0])
     marks = [*range(start + 4), len(packet) - 2, len(packet) - 1]
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for place in marks:
         for change in range(1, 256):
             wrong = bytearray(packet)
@@ -272,7 +272,7 @@ def test_random_bytes_never_do_more_than_be_refused(data):
     for read in (identify, framed):
         with contextlib.suppress(PacketError):
             read(data)
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     intake.feed(data, 1)
     assert intake.accepted + intake.others + sum(intake.rejected.values()) == 1
 
@@ -284,7 +284,7 @@ def test_random_bytes_in_a_good_envelope_decode_or_are_refused(name, data):
     packet = header.encode() + struct.pack("<4i", length, 0, 0, 0) + payload + b"\r\n"
     assert identify(packet) is PACKETS[name]
     identify(packet).decode(packet)
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     intake.feed(packet, 1)
     assert intake.accepted + intake.others + sum(intake.rejected.values()) == 1
     assert set(intake.rejected) <= {"not_finite", "implausible"}
@@ -467,7 +467,7 @@ def test_object_info_may_have_fewer_slots(count, form, stamp):
     assert [found["heading"] for found in fields["objects"]] == [slot[5] for slot in slots]
     assert layout.encode(fields) == packet
     assert ("sec" in fields) == bool(stamp)
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     intake.feed(packet, 1)
     assert (intake.others, intake.rejected) == (1, {})
     with pytest.raises(PacketError):

@@ -247,7 +247,7 @@ def test_a_simulator_without_an_ear_plays_and_ends():
 
 
 def test_commands_that_come_back_are_counted_and_are_no_motion():
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for packet in COMMANDS.values():
         intake.feed(packet.encode(), 1)
     assert (intake.others, intake.accepted, intake.rejected) == (len(COMMANDS), 0, {})

@@ -127,7 +127,7 @@ class Trouble(RuleBasedStateMachine):
     @rule(cut=st.integers(3, 106))
     def cut(self, cut):
         """The simulator dies within a package and comes back."""
-        self.bench.session.feed(package(self.place)[:cut], self.bench.now)
+        self.bench.intake.feed(package(self.place)[:cut], self.bench.now)
         self.bench.connect()
 
     @rule(seconds=st.sampled_from([0.003, 0.03, 0.06, 0.12, 0.4, 1.3]))
@@ -346,7 +346,7 @@ def test_a_car_that_moved_on_behind_repeated_frames_is_joined_like_a_gap():
     for i in range(240):  # a join has the slope of a fade and an exponential tail
         bench.run(1 / 60)
         bench.feed(package(31.0 + i / 6, -0.9, velocity=(0.0, 0.0, 10.0)))
-    assert bench.session.discontinuities == {}
+    assert bench.intake.discontinuities == {}
     roll = bench.trace["cue"]["roll"]
     assert roll[-1] == pytest.approx(-0.9, abs=1e-6)
     assert np.abs(np.diff(roll)).max() <= 15 / 8 * 3_000_030e-9 * 1.04 * 1.01

@@ -258,9 +258,9 @@ def test_thresholds_of_the_watch_change_with_the_next_frame():
     bench, drive = reached("RUNNING")
     drive(0.2)
     bench.pipeline.retune("watch.max_acceleration_m_s2=2")
-    assert bench.session.discontinuities == {}
+    assert bench.intake.discontinuities == {}
     drive(0.2)
-    assert set(bench.session.discontinuities) == {"impossible_acceleration"}
+    assert set(bench.intake.discontinuities) == {"impossible_acceleration"}
     assert bench.state == "PARKING"
     bench.pipeline.retune("watch.max_acceleration_m_s2=80")
     drive(2.0)

@@ -47,7 +47,7 @@ def url(request, tmp_path):
 
 @pytest.fixture
 def session():
-    return city_car_driving.session(city_car_driving.Options())
+    return city_car_driving.intake(city_car_driving.Options())
 
 
 def drive(client, *packages):

@@ -129,18 +129,18 @@ def test_only_accepted_frames_move_the_cue(connections, profile):
     for pieces in connections:
         reference, still_open = Reference(), True
         for pipeline in (fuzzed, clean):
-            pipeline.session.begin(now)
+            pipeline.intake.begin(now)
         for piece in pieces:
             now += FRAME_INTERVAL
             for pipeline in (fuzzed, clean):
                 pipeline.emitter.run(until_ns=now)
             if still_open:
-                _, still_open = fuzzed.session.feed(piece, now)
+                _, still_open = fuzzed.intake.feed(piece, now)
                 for package in reference.feed(piece):
-                    clean.session.feed(package, now)
+                    clean.intake.feed(package, now)
     for pipeline in (fuzzed, clean):
         pipeline.emitter.run(until_ns=now + 3 * FRAME_INTERVAL)
-    assert clean.session.rejected == {}
-    assert clean.session.accepted == fuzzed.session.accepted
+    assert clean.intake.rejected == {}
+    assert clean.intake.accepted == fuzzed.intake.accepted
     assert bits(fuzzed.emitter.trace) == bits(clean.emitter.trace)
     assert fuzzed.emitter.counts()["not_finite"] == 0

@@ -64,8 +64,8 @@ class Rig:
         for name in ("position", "velocity", "acceleration", "angular_velocity"):
             takes += vector(name, name)
         messages = Message(AXES, "axes"), Message(LOOSE, "motion", takes)
-        self.session = Session([message.compiled() for message in messages], BodyStage())
-        self.session.watch(
+        self.intake = Session([message.compiled() for message in messages], BodyStage())
+        self.intake.watch(
             Watch(
                 max_acceleration_m_s2=math.inf,
                 max_rate_deg_s=math.inf,
@@ -75,18 +75,18 @@ class Rig:
         )
         self.clock = FakeClock(START)
         designed = Settings(design(settings.cueing, 1e9 / PERIOD), period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
-        self.emitter = Emitter(self.session, designed, self.clock, trace=20_000)
+        self.emitter = Emitter(self.intake, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
         self.log = []
-        self.session.begin(START)
-        self.session.feed(AXES.encode(), START)
+        self.intake.begin(START)
+        self.intake.feed(AXES.encode(), START)
 
     def feed(self, place=None, acceleration=(0.0, 0.0, 1.0)):
         """Let a frame of a car at 20 m/s arrive now."""
         place = self.place if place is None else place
         fields = {"frame_time": FRAME_S, "orientation": (0.0, 0.05, 0.0, 0.99875), "velocity": (0.0, 0.0, 20.0)}
-        self.session.feed(
+        self.intake.feed(
             LOOSE.encode({**fields, "position": (0.0, 0.0, place), "acceleration": acceleration}), self.now
         )
         return self
@@ -360,8 +360,8 @@ def test_nothing_but_engage_ends_a_fault(operators):
         rig.operate(operator)
         rig.drive(1.0)
     rig.drive(5.0)
-    rig.session.begin(rig.now)  # nor a new session
-    rig.session.feed(AXES.encode(), rig.now)
+    rig.intake.begin(rig.now)  # nor a new session
+    rig.intake.feed(AXES.encode(), rig.now)
     rig.drive(2.0)
     assert rig.state == "FAULT"
     assert not any(rig.emitter.trace["cue"][name][-300:].any() for name in MOVERS)

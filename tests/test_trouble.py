@@ -38,10 +38,10 @@ class Played:
             if frame == LEAVE:
                 continue
             if frame.package == INIT_PACKAGE:
-                bench.session.begin(bench.now)
+                bench.intake.begin(bench.now)
             bench.feed(frame.package)
             began = bench.now if began is None and frame.package != INIT_PACKAGE else began
-            now = Counter({**bench.session.discontinuities, **bench.session.rejected})
+            now = Counter({**bench.intake.discontinuities, **bench.intake.rejected})
             self.found += [((bench.now - began) * 1e-9, name) for name in (now - before).elements()]
             before = now
         bench.emitter.park()
@@ -244,7 +244,7 @@ def test_the_real_simulator_leaves_and_reconnects(tmp_path, scheme):
     packages = list(driven("trouble", 60.0))
     (leave,) = (place for place, frame in enumerate(packages) if frame == LEAVE)
     around = [packages[0], *packages[leave - 20 : leave + 22]]  # the whole drive would be a minute of test
-    session = city_car_driving.session(city_car_driving.Options())
+    session = city_car_driving.intake(city_car_driving.Options())
     url = stream_url(scheme, tmp_path)
     with serving(url, session):
         simulator = Simulator(url, around)

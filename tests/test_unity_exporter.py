@@ -177,7 +177,7 @@ def test_a_drive_through_the_exporter_is_the_motion_of_the_car(build):
     unity = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # east, up, north
     car = Rotation.from_quat(np.roll(states["orientation"], -1, axis=1))
     mirrored = Rotation.from_matrix(unity @ car.as_matrix() @ unity.T)
-    taking = vpp.session(vpp.Options())
+    taking = vpp.intake(vpp.Options())
     rows = []
     with Exporter(program) as exporter:
         exporter.open()
@@ -282,6 +282,6 @@ def test_what_is_not_a_number_goes_through_as_it_is(build):
         exporter.step(1.0)
         data = exporter.received()
         assert math.isnan(vpp.bus_of(data).get("Vehicle", "Speed"))
-        taking = vpp.session(vpp.Options())
+        taking = vpp.intake(vpp.Options())
         taking.feed(data, 0)
         assert taking.rejected == {"not_finite": 1}

@@ -60,7 +60,7 @@ def packet(sdk="newer", **fields):
 
 
 def intake(head_m=(0.0, 0.0, 0.0), derivation=None, **options):
-    return vpp.session(vpp.Options(**options), head_m, derivation or Derivation())
+    return vpp.intake(vpp.Options(**options), head_m, derivation or Derivation())
 
 
 def motion_of(data, **options):

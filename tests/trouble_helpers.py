@@ -55,21 +55,21 @@ class Bench:
         self.clock = FakeClock(START, stalls=stalls)
         self.pipeline = Pipeline(self.profile, self.clock, trace)
         self._known = 0
-        self.session, self.emitter = self.pipeline.session, self.pipeline.emitter
+        self.intake, self.emitter = self.pipeline.intake, self.pipeline.emitter
         self.now = START
         self.fed = 0
         self._moves = []
 
     def connect(self):
         """Begin a session, as a simulator that connects does."""
-        self.session.begin(self.now)
-        self.session.feed(INIT_PACKAGE, self.now)
+        self.intake.begin(self.now)
+        self.intake.feed(INIT_PACKAGE, self.now)
         return self
 
     def feed(self, package):
         """Let a package arrive now."""
         self.fed += 1
-        self.session.feed(package if isinstance(package, bytes) else package.tobytes(), self.now)
+        self.intake.feed(package if isinstance(package, bytes) else package.tobytes(), self.now)
 
     def run(self, seconds):
         """Let time pass without packages."""
@@ -283,8 +283,8 @@ class Checker:
         counts = bench.emitter.counts()
         assert counts["ticks"] == len(trace)
         assert counts["not_finite"] == 0
-        rejected = sum(bench.session.rejected.values())
-        assert bench.session.accepted + rejected == bench.fed + bench.session.rejected.get("axes", 0)
+        rejected = sum(bench.intake.rejected.values())
+        assert bench.intake.accepted + rejected == bench.fed + bench.intake.rejected.get("axes", 0)
 
     def ticks(self, trace, fresh):
         cue, weight = trace["cue"], trace["weight"]

@@ -42,7 +42,7 @@ def new_intake(system, rate_hz, acceleration="native", **options):
     """Return what takes a system's packets, at its beginning."""
     module = protocols.source(system)
     options = module.Options(**{**options_of(system, rate_hz), **options})
-    intake = module.session(options, derivation=Derivation(acceleration))
+    intake = module.intake(options, derivation=Derivation(acceleration))
     intake.begin(START)
     if system == "city-car-driving":
         intake.feed(city_car_driving.INIT_PACKAGE, START)

@@ -138,7 +138,7 @@ class _Source:
 
     def examined(self, options: Any, acceleration: str, most: int | None = None) -> tuple[list[Finding], Timing]:
         """Return what there is to say of a reading, and its timing."""
-        intake = self.module.session(options, derivation=Derivation(acceleration))
+        intake = self.module.intake(options, derivation=Derivation(acceleration))
         intake.watch(self._watch)
         intake.begin(1)
         rows: list[bytes] = []

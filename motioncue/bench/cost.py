@@ -36,17 +36,17 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     packages = read_packages(sample_recording())
 
     def take_all() -> None:
-        session = module.session(module.Options())
-        session.begin(0)
+        intake = module.intake(module.Options())
+        intake.begin(0)
         for package in packages:
-            session.feed(package, 0)
+            intake.feed(package, 0)
 
-    session = module.session(module.Options())
-    session.begin(clock.now_ns())
+    intake = module.intake(module.Options())
+    intake.begin(clock.now_ns())
     for package in packages:
-        session.feed(package, clock.now_ns())
+        intake.feed(package, clock.now_ns())
     settings = Settings(cueing.design(profile.cueing, 1e9 / period_ns), period_ns=period_ns, hold_s=1e9)
-    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
+    loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)

@@ -50,18 +50,18 @@ def sample_frames(count: int) -> npt.NDArray[np.uint8]:
 def engine(profile: Profile, count: int) -> Delays:
     """Send frames to a receiver and an emitter as the engine runs them: threads, sockets and clocks."""
     module = protocols.source("city-car-driving")
-    session = module.session(module.Options())
-    session.watch(UNWATCHED)
+    intake = module.intake(module.Options())
+    intake.watch(UNWATCHED)
     period_ns = round(1e9 / profile.rate_hz)
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
     ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to begin
     algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
     settings = Settings(algorithm, period_ns=period_ns, fade_s=1e-3)
-    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
+    loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
     with sockets() as (hears, sends, sink):
         loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         hears.setblocking(False)
-        receiver = DatagramReceiver(session, [hears], MonotonicClock())
+        receiver = DatagramReceiver(intake, [hears], MonotonicClock())
 
         def emit() -> None:
             loop.prepare_thread(output.core, output.lock_memory)
@@ -79,7 +79,7 @@ def engine(profile: Profile, count: int) -> Delays:
     first = np.flatnonzero(np.diff(trace["motion"]["time"], prepend=0))  # ticks with a motion that none had before
     received = trace["motion"]["time"][first]
     shown = (trace["deadline"] + trace["lateness"])[first]
-    return delays(sent, arrived, received, shown, len(sent) - session.accepted)
+    return delays(sent, arrived, received, shown, len(sent) - intake.accepted)
 
 
 def bare_receiver(count: int, loop: Callable[[Clock, socket.socket, int], npt.NDArray[np.int64]] = receive) -> Delays:

@@ -80,14 +80,14 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
         module = protocols.source("city-car-driving")
-        session = module.session(module.Options())
-        session.begin(now_ns())
+        intake = module.intake(module.Options())
+        intake.begin(now_ns())
         for package in read_packages(sample_recording()):
-            session.feed(package, now_ns())
+            intake.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
         settings = Settings(algorithm, period_ns=period_ns, hold_s=1e6)
-        loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
+        loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
         with beside(loop):
             loop.run(ticks=ticks)

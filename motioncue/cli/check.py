@@ -184,7 +184,7 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
 
 
 def _sources() -> list[str]:
-    return protocols.having("session")
+    return protocols.having("intake")
 
 
 def _told_by_file(data: bytes, file: str) -> str:
@@ -229,7 +229,7 @@ def _live(
         profile = settings if isinstance(settings, Profile) else _settings(system, settings)
         source = profile.source
         check_endpoints(module, endpoints, name="--at")
-        intake = module.session(
+        intake = module.intake(
             msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
         )
         ring = RecordRing(RING_BYTES)

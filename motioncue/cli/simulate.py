@@ -94,7 +94,7 @@ def command(
             print_json(stats)
 
 
-naming_systems(command, "session")
+naming_systems(command, "intake")
 
 
 def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None) -> float:

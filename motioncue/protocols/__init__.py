@@ -1,6 +1,6 @@
 """The systems that motioncue speaks with: one file a system, one row here.
 
-A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
+A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
 `framed` and `identify`, which name and decode any of its packets.  A platform of one's own is `custom`.  A simulator
 that takes commands has them in `COMMANDS`, by name; if they are numbered, `COUNTER` is the field that does.
 """
@@ -46,7 +46,7 @@ def system(name: str) -> ModuleType:
 
 def source(name: str, key: str = "source.system") -> ModuleType:
     """Return the module of a system that sends motion; ConfigError that names `key` if there is none."""
-    return _find(name, "session", key)
+    return _find(name, "intake", key)
 
 
 def platform(name: str) -> ModuleType:

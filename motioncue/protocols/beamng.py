@@ -34,7 +34,7 @@ from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
 
-__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "session"]
+__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "intake"]
 
 SCHEMES = ("udp",)
 """How the simulator sends."""
@@ -207,7 +207,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     rely on."""
 
 
-def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
+def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
     """Return what takes BeamNG's datagrams.
 
     Parameters

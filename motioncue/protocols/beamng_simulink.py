@@ -51,7 +51,7 @@ __all__ = [
     "Options",
     "framed",
     "identify",
-    "session",
+    "intake",
 ]
 
 SCHEMES = ("udp",)
@@ -188,7 +188,7 @@ def _acceleration(positive: str) -> tuple[Take, ...]:
     )
 
 
-def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
+def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
     """Return what takes BeamNG's messages, and answers them.
 
     Parameters

@@ -25,7 +25,7 @@ from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
-__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "session"]
+__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "intake"]
 
 SCHEMES = ("pipe", "unix", "tcp")
 """Where the simulator connects to."""
@@ -99,7 +99,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     byte_order: Literal["little", "big"] = "little"
 
 
-def session(
+def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Session:
     """Return the driver's side of the protocol.

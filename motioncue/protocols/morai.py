@@ -46,7 +46,7 @@ from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
 from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, FEWER_OBJECTS, IMU, MESSAGES
 
-__all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "session"]
+__all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "intake"]
 
 SCHEMES = ("udp",)
 """Where the simulator sends to."""
@@ -132,7 +132,7 @@ IMU_TAKES = (
 )
 
 
-def session(
+def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
     """Return the reader of what the simulator sends.

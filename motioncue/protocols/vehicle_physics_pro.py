@@ -75,8 +75,8 @@ __all__ = [
     "bus_of",
     "framed",
     "identify",
+    "intake",
     "saying",
-    "session",
 ]
 
 SCHEMES = ("udp",)
@@ -176,7 +176,7 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     gravity: Literal["excluded", "included"] = "excluded"  # in the vehicle's localAcceleration
 
 
-def session(
+def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
     """Return the receiver's side of the protocol.

@@ -138,12 +138,12 @@ def _counted(reasons: Iterable[str]) -> list[str]:
 
 def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
     """Return how often an engine would have refused datagrams, by reason."""
-    if not hasattr(module, "session"):
+    if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
-    session = module.session(module.Options())
+    intake = module.intake(module.Options())
     for payload in refused:
-        session.feed(payload, START_NS)
-    return Counter(session.rejected)
+        intake.feed(payload, START_NS)
+    return Counter(intake.rejected)
 
 
 def _why_not(module: ModuleType, data: bytes) -> str | None:
@@ -210,22 +210,22 @@ def read_frames(
 ) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
     """Return what `read_motion` does, all packages, and the place of each frame among them."""
     source = protocols.source(system)
-    session = source.session(msgspec.convert(options, source.Options))
+    intake = source.intake(msgspec.convert(options, source.Options))
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
     times: list[float] = []  # [s] of each frame
     began = 0.0  # [s], by the clock of the whole recording
     others = 0  # packages that say nothing of the clock
-    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, session), session)):
-        if not is_frame and session.rejected:
-            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
+    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):
+        if not is_frame and intake.rejected:
+            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(intake.rejected)}")
         if not is_frame:
-            if session.others == others:  # an announcement: the simulator's clock begins again
+            if intake.others == others:  # an announcement: the simulator's clock begins again
                 began = times[-1] if times else 0.0
-            others = session.others
+            others = intake.others
             continue
-        row = session.frame()
+        row = intake.frame()
         rows.append(row)
         places.append(place)
         times.append(began + float(row["frame_time"][0]))

@@ -238,10 +238,10 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
     return chain_of(profile, profile.outputs[output]).process(cues)
 
 
-def session_of(profile: Profile) -> Intake:
+def intake_of(profile: Profile) -> Intake:
     """Return the source's side that the profile describes."""
     source = profile.source
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
-    session: Intake = protocols.source(source.system).session(options_of(profile), source.head_m, derivation)
-    session.watch(profile.watch)
-    return session
+    intake: Intake = protocols.source(source.system).intake(options_of(profile), source.head_m, derivation)
+    intake.watch(profile.watch)
+    return intake

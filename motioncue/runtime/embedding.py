@@ -11,7 +11,7 @@ from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
-from motioncue.runtime.assembly import chain_of, load_profile, session_of, streams_of
+from motioncue.runtime.assembly import chain_of, intake_of, load_profile, streams_of
 from motioncue.runtime.relay import Relay
 from motioncue.runtime.tuning import Tuner
 
@@ -102,7 +102,7 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     output = profile.outputs[0]
     packets = {name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output).items()}
     chain = chain_of(profile, output)
-    return Relay(session_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
+    return Relay(intake_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
 
 
 def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:

@@ -21,8 +21,8 @@ from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
     chain_of,
     check,
+    intake_of,
     load_profile,
-    session_of,
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
@@ -59,13 +59,13 @@ class Pipeline:
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         self._tuner = Tuner(profile)
-        self.session = session_of(profile)
+        self.intake = intake_of(profile)
         self.recorder: Recorder | None = None
         self._chains = [chain_of(profile, output) for output in profile.outputs]
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
-        self.emitter = Emitter(self.session, self._tuner.settings, clock, chains=self._chains, trace=trace)
+        self.emitter = Emitter(self.intake, self._tuner.settings, clock, chains=self._chains, trace=trace)
 
     @property
     def profile(self) -> Profile:
@@ -81,7 +81,7 @@ class Pipeline:
         """Leave settings for both loops; called by one thread at a time."""
         profile: Profile = settings.profile
         self.emitter.retune(settings)
-        self.session.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
+        self.intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
         if self.recorder is not None:
             self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
 
@@ -91,7 +91,7 @@ class Pipeline:
 
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
         self.emitter.record(ticks)
-        self.session.record(source)
+        self.intake.record(source)
         self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
         return self.recorder
 
@@ -110,18 +110,18 @@ class Pipeline:
         began = self.emitter.counts()["first_ns"]
         counts = self.emitter.counts()
         return {
-            "frames_received": self.session.accepted,
+            "frames_received": self.intake.accepted,
             "packets_sent": counts["packets"],
             "rate_hz": counts["rate_hz"],
             "skipped": counts["skipped"],
-            "rejected": self.session.rejected,
+            "rejected": self.intake.rejected,
             "lateness_us": self.emitter.lateness_us(),
             "latency_s": self.emitter.latency_s,
-            "sessions": self.session.sessions,
-            "others_received": self.session.others,
-            "repeats": self.session.repeats,
-            "replies_sent": self.session.replies,
-            "replies_lost": self.session.replies_lost,
+            "sessions": self.intake.sessions,
+            "others_received": self.intake.others,
+            "repeats": self.intake.repeats,
+            "replies_sent": self.intake.replies,
+            "replies_lost": self.intake.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
             "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
@@ -134,7 +134,7 @@ class Pipeline:
                 }
                 for move in moves
             ],
-            "events": self.session.discontinuities,
+            "events": self.intake.discontinuities,
             "limits": self._bounds() or "none",
             "limited": self.emitter.settings.limits.shares() | self._output_shares(),
             **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
@@ -225,7 +225,7 @@ class Engine:
         source = self.profile.source
         with ExitStack() as opened:
             self._receiver = Reception(
-                self._pipeline.session, source.endpoints, allow=source.allow, forward=source.forward
+                self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
             )
             opened.callback(self._receiver.close)
             senders = []
@@ -289,10 +289,10 @@ class Engine:
         self._journal.tell(end=True)
 
     def _log_events(self) -> None:
-        for _, reason, detail in self._pipeline.session.events():
+        for _, reason, detail in self._pipeline.intake.events():
             level, text = MESSAGES[reason]
             self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
-        before, self._lost = self._lost, self._pipeline.session.events_lost
+        before, self._lost = self._lost, self._pipeline.intake.events_lost
         if self._lost > before:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)

@@ -40,14 +40,14 @@ class Listener:
         module = protocols.source(system)
         check_endpoints(module, urls)
         self.system, self.urls = system, urls
-        self._session = module.session(module.Options())
+        self._intake = module.intake(module.Options())
         self._journal = Journal()
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
 
     def __enter__(self) -> "Listener":
         """Listen."""
-        self._receiver = Reception(self._session, self.urls)
+        self._receiver = Reception(self._intake, self.urls)
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
         self._thread.start()
         log.info("waiting for %s at %s", self.system, ", ".join(self.urls))
@@ -71,21 +71,21 @@ class Listener:
         ring : RecordRing
             Taken from by whoever keeps them.
         """
-        self._session.record(ring)
+        self._intake.record(ring)
 
     def poll(self) -> Any:
         """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.
 
         Call it a few times a second, from one thread.
         """
-        for _, reason, detail in self._session.events():
+        for _, reason, detail in self._intake.events():
             level, text = MESSAGES[reason]
             self._journal.say(reason, level, f"{self.system}: {text.format(detail)}")
         self._journal.tell()
-        motion = self._session.newest()
+        motion = self._intake.newest()
         if motion is not None:
             self._motion = motion
-            self._last = (self._session.accepted, int(motion["time"][0]))
+            self._last = (self._intake.accepted, int(motion["time"][0]))
             if self._first[0] == 0:
                 self._first = self._last
         return self._motion
@@ -100,12 +100,12 @@ class Listener:
         motion = self.poll()
         names = () if motion is None else motion.dtype.names
         return {
-            "frames_received": self._session.accepted,
+            "frames_received": self._intake.accepted,
             "rate_hz": self.rate_hz(),
-            "rejected": self._session.rejected,
-            "sessions": self._session.sessions,
-            "others_received": self._session.others,
-            "repeats": self._session.repeats,
-            "replies_sent": self._session.replies,
+            "rejected": self._intake.rejected,
+            "sessions": self._intake.sessions,
+            "others_received": self._intake.others,
+            "repeats": self._intake.repeats,
+            "replies_sent": self._intake.replies,
             "motion": {name: np.asarray(motion[name]).item() for name in names} or None,
         }

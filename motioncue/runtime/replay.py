@@ -66,7 +66,7 @@ def replay(
     nexts = np.searchsorted(places, np.arange(len(packages)))
     times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
     timed = map(Timed, times.tolist(), packages)
-    for _ in feed(timed, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+    for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         pass
     pipeline.emitter.run(until_ns=end)
     return pipeline.emitter.trace
@@ -150,8 +150,8 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
     for index, deadline, frames, operation, newest in zip(
         *(drive.ticks[name].tolist() for name in columns), strict=True
     ):
-        while upcoming is not None and pipeline.session.published < frames:
-            upcoming(pipeline.session)
+        while upcoming is not None and pipeline.intake.published < frames:
+            upcoming(pipeline.intake)
             upcoming = next(source, None)
         if newest != number and newest in changes:
             settings = settings_of(changes[newest], settings)

@@ -52,14 +52,14 @@ def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, ta
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     packages = drive_packages(profile.source.system, drive, rate_hz)
     source = protocols.source(profile.source.system)
-    raw = source.session(source.Options(**profile.source.options), profile.source.head_m)
+    raw = source.intake(source.Options(**profile.source.options), profile.source.head_m)
     raw.watch(UNWATCHED)
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
     said = [np.zeros(1, MOTION_DTYPE)]
     times = list(itertools.accumulate((round(each.duration * 1e9) for each in packages), initial=START_NS))
     timed = map(Timed, times[1:], (each.package for each in packages))
-    for is_frame in feed(timed, raw, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+    for is_frame in feed(timed, raw, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         if is_frame:
             said.append(raw.frame())
     pipeline.emitter.run(until_ns=times[-1] + round(tail_s * 1e9))

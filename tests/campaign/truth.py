@@ -39,7 +39,7 @@ def read_with(wire, said, options):
     options = dict(options)
     acceleration = options.pop(SOURCE, "native")
     module = protocols.source(wire.system)
-    intake = module.session(msgspec.convert(dict(options), module.Options), derivation=Derivation(acceleration))
+    intake = module.intake(msgspec.convert(dict(options), module.Options), derivation=Derivation(acceleration))
     intake.begin(1)
     motion, world, about = [], [], []
     for package in wire.first:

@@ -287,8 +287,8 @@ cdef class Limiter:
     ----------
     value : float
         Largest magnitude [any unit]; must be > 0.
-    Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None: unbounded.
-        Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None is no bound.
+    rate, acceleration, jerk : float or None
+        Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None: unbounded.
     dt : float
         Tick [s]; must be > 0.
 

@@ -607,7 +607,7 @@ cdef class Intake:
         return out[:size], True
 
     def newest(self):
-        """Return the newest motion as an array of shape (1,), or None if there is no newer one since the last call.
+        """Return the newest motion, an array of shape (1,), or None if there is none since the last call.
 
         For use without an emitter, because a slot has one reader.
         """

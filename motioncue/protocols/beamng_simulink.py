@@ -1,4 +1,4 @@
-"""BeamNG.tech's coupling with Simulink: each message is answered, and the answer does not control the car.
+"""BeamNG.tech's coupling with Simulink: each message is answered without controlling the car.
 
 Layout: "BeamNG Simulink generic interface" (Bank A to H), its leading message id and the loop from BeamNG's
 ``lua/vehicle/controller/tech/vehicleSystemsCoupling.lua`` (0.33).  The document's banks leave the id out, and bank G's

@@ -227,7 +227,7 @@ class Packet:
         return Table(self.size, numbers)
 
     def sending(self, sends: Iterable[Send]) -> Table:
-        """Compile the packet for encoding from an actuation; raise ValueError for a field that cannot be written."""
+        """Compile the packet for encoding from an actuation; raise ValueError if a field does not allow it."""
         numbers = []
         for send in sends:
             offset, dtype = self.where(send.field)

@@ -1,4 +1,4 @@
-"""The plain listener: what the engine does for a simulator, without cueing and without a platform."""
+"""The listener: the engine's receiving side, without cueing and without a platform."""
 
 import logging
 import threading
@@ -19,21 +19,21 @@ log = logging.getLogger("motioncue")
 
 
 class Listener:
-    """Serves a simulator and shows what it says: a context manager.
+    """Serves a simulator and shows what it reports: a context manager.
 
     Parameters
     ----------
     system : str
-        The simulator's.
+        The simulator's name.
     *urls : str
-        Where to listen.
+        Endpoints to listen at.
 
     Raises
     ------
     ConfigError
         If there is no such source.
     EndpointError
-        If a URL is bad; when entered, if it is in use.
+        If a URL is not valid; on entering, if it is in use.
     """
 
     def __init__(self, system: str, *urls: str) -> None:
@@ -43,10 +43,10 @@ class Listener:
         self._intake = module.intake(module.Options())
         self._journal = Journal()
         self._motion: Any = None
-        self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
+        self._first = self._last = (0, 0)  # frames so far, arrival of the newest one [ns]
 
     def __enter__(self) -> "Listener":
-        """Listen."""
+        """Start to listen."""
         self._receiver = Reception(self._intake, self.urls)
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
         self._thread.start()
@@ -56,7 +56,7 @@ class Listener:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close everything."""
+        """Stop listening and close everything."""
         self._receiver.stop()
         self._thread.join()
         self._receiver.close()
@@ -69,7 +69,7 @@ class Listener:
         Parameters
         ----------
         ring : RecordRing
-            Taken from by whoever keeps them.
+            The recorder reads it.
         """
         self._intake.record(ring)
 
@@ -91,12 +91,12 @@ class Listener:
         return self._motion
 
     def rate_hz(self) -> float:
-        """Return the mean rate of frames between the first and the newest poll that found one [Hz]."""
+        """Return the mean rate of frames between the first and the newest poll that found a frame [Hz]."""
         span = self._last[1] - self._first[1]
         return (self._last[0] - self._first[0]) * 1e9 / span if span > 0 else 0.0
 
     def stats(self) -> dict[str, Any]:
-        """Return what has come so far; the keys are those of ``motioncue listen --json``."""
+        """Return the statistics so far; the keys are those of ``motioncue listen --json``."""
         motion = self.poll()
         names = () if motion is None else motion.dtype.names
         return {

@@ -29,23 +29,23 @@ START_NS = 1_000_000_000
 def replay(
     profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0, rate_hz: float | None = None
 ) -> npt.NDArray[np.void]:
-    """Return every tick that the engine makes of a recording.
+    """Return every tick that the engine makes from a recording.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     path : str or Path
-        The bytes that the simulator wrote; frames arrive when its own clock says.
+        Bytes that the simulator wrote; frames arrive at the times of its own clock.
     tail_s : float
-        How long to go on after the last frame [s]: hold, then fade.
+        Time to continue after the last frame, for hold and fade [s].
     rate_hz : float, optional
-        Frames a second [Hz], for a recording that says no times.
+        Frames per second [Hz], for a recording without times.
 
     Returns
     -------
     ndarray of TICK_DTYPE, shape (n,)
-        Motion read and cue sent by every tick, fades included.
+        Motion read and cue sent at every tick, fades included.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def replay(
     ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
-    # What is not a frame came just before the next one.
+    # Packages without a frame arrive together with the next frame.
     nexts = np.searchsorted(places, np.arange(len(packages)))
     times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
     timed = map(Timed, times.tolist(), packages)
@@ -73,28 +73,28 @@ def replay(
 
 
 class Difference(NamedTuple):
-    """Where two runs differ first."""
+    """Where two runs first differ."""
 
     tick: int
     """Index of the tick."""
     channel: str
-    """Such as ``cue.surge``."""
+    """The channel, such as ``cue.surge``."""
     recorded: float
     replayed: float
 
 
 def profile_of(tables: Mapping[str, Any]) -> Profile:
-    """Return the profile that a recording was made with.
+    """Return the profile of a recording.
 
     Parameters
     ----------
     tables : mapping
-        As the recording has them.
+        The profile's tables as recorded.
 
     Raises
     ------
     ConfigError
-        If this version does not take them.
+        If this version refuses them.
     """
     try:
         profile = msgspec.convert(tables, Profile, strict=False)
@@ -105,31 +105,31 @@ def profile_of(tables: Mapping[str, Any]) -> Profile:
 
 
 def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]:
-    """Return the ticks that the engine makes of a recording, each with what the recorded tick had.
+    """Return the ticks that the engine makes from a recording, each with the recorded tick's input.
 
     Parameters
     ----------
     drive : Drive
-        With packages and ticks.
+        A recording with packages and ticks.
     profile : Profile, optional
-        Other settings than those of the recording, in force throughout.
+        Settings to use throughout instead of the recorded ones.
 
     Returns
     -------
     ndarray of TICK_DTYPE, shape (n,)
-        With the recording's own settings, and the same build, bit for bit the recorded ticks but for their lateness.
+        With the recorded settings and the same build, bit for bit the recorded ticks, except their lateness.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, or is for another system than the recording.
+        If the profile is refused, or its system differs from the recording's.
     PacketError
         If the recording has no ticks or no settings.
 
     Notes
     -----
-    Each tick reads what it read then: as many frames are fed before it as it says, at the times at which they came.
-    Changes of settings and what the operator did are repeated at their ticks.
+    Each tick reads the frame that it read then: as many frames are fed before it as it says, with their recorded
+    arrival times.  Retunes and the operator's requests are repeated at their ticks.
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
@@ -159,12 +159,12 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
         number = newest
         pipeline.emitter.replay_tick(index, deadline, operation)
     ticks = pipeline.emitter.trace
-    ticks["settings"] = drive.ticks["settings"]  # numbers count what was posted, also what no tick has taken
+    ticks["settings"] = drive.ticks["settings"]  # settings are numbered when posted, even if no tick took them
     return ticks
 
 
 def _events(drive: Drive, changes: Mapping[int, Profile]) -> Iterator[Callable[[Intake], Any]]:
-    """Yield what happened to the source, in order: each takes the intake that it is to happen to."""
+    """Yield the source's events in order, as functions of the intake that they happen to."""
     rows: list[tuple[int, int, Callable[[Intake], Any]]] = []
     for event in drive.events:
         if event.what == "connected":
@@ -188,12 +188,12 @@ def _feed(package: Package) -> Callable[[Intake], Any]:
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:
-    """Return where two runs differ first, whatever their lateness; None if every bit is the same.
+    """Return where two runs first differ, lateness aside; None if every bit is the same.
 
     Parameters
     ----------
     recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
-        As many ticks of both.
+        The same number of ticks of both runs.
     """
     numbers = [rows.copy().view("i8").reshape(len(rows), -1) for rows in (recorded, replayed)]
     names = [name for name, _, _ in columns_of(recorded)]

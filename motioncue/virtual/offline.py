@@ -22,32 +22,32 @@ START_NS = 1_000_000_000
 
 
 class Ride(NamedTuple):
-    """What became of a drive; `ticks`, `motion` and `time` have one row a tick."""
+    """Result of a drive; `ticks`, `motion` and `time` have one row per tick."""
 
-    time: npt.NDArray[np.float64]  # since the first frame [s]
+    time: npt.NDArray[np.float64]  # time since the first frame [s]
     ticks: npt.NDArray[np.void]  # TICK_DTYPE: what the engine read and sent
-    motion: npt.NDArray[np.void]  # MOTION_DTYPE: what the simulator said last, whether a car can do it or not
-    stats: dict[str, Any]  # as `motioncue run --json`
+    motion: npt.NDArray[np.void]  # MOTION_DTYPE: the simulator's newest report, plausible or not
+    stats: dict[str, Any]  # as from `motioncue run --json`
 
 
 def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, tail_s: float = 2.0) -> Ride:
-    """Return what the engine makes of a virtual drive.
+    """Return what the engine makes from a virtual drive.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `motioncue.load_profile` takes.
     drive : str
-        One of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
-        Frames a second [Hz].
+        Frames per second [Hz].
     tail_s : float, optional
-        How long to go on after the last frame [s].
+        Time to continue after the last frame [s].
 
     Raises
     ------
     ConfigError
-        If the profile is refused, there is no such drive, or nobody can play its simulator.
+        If the profile is refused, the course does not exist, or its simulator cannot be played.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     packages = drive_packages(profile.source.system, drive, rate_hz)

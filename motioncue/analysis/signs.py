@@ -1,10 +1,10 @@
-"""Evidence on whether a source's channels agree with each other, and with where the car goes.
+"""Evidence on whether a source's channels agree with each other and with the car's track.
 
-Everything is compared over short windows, in which noise and the spacing of frames average out: what a channel sums up
-to, against what the track of the car says it should be.  A slope of 1 is agreement, -1 a turned sign.  Where the drive
-has not shown enough, the answer is that it cannot be told, with the manoeuvre that would.
+All comparisons are over short windows, in which noise and the spacing of frames average out: the integral of a channel
+against its expected value from the car's track.  A slope of 1 is agreement, -1 a wrong sign.  If the drive has not
+shown enough, the answer is that it cannot be told, together with the manoeuvre that would settle it.
 
-Where position and velocity contradict each other, the track is that of the two which the other channels agree with.
+If position and velocity contradict each other, the track is the one of them that the other channels agree with.
 """
 
 from collections.abc import Mapping
@@ -44,9 +44,9 @@ from motioncue.motion import GRAVITY
 __all__ = ["Finding", "examine"]
 
 STANDING_M_S = 0.1
-SLOPING = 0.02  # of slope: a road that climbs or falls
-TURNED = np.radians(30.0)  # of the course, before an attitude is known to follow it
-ASTRAY = 0.35  # [rad] between nose and course, all the time: no car drives so
+SLOPING = 0.02  # slope of a road that climbs or falls
+TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
+ASTRAY = 0.35  # lasting angle between nose and course that no car has [rad]
 
 SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
 FELT_UNITS = {1 / GRAVITY: "in g?", GRAVITY: "in m/s^2, taken as g?", 3.28084: "feet?"}
@@ -58,16 +58,16 @@ STEERING = "drive forward at more than 3 m/s and turn by 30 degrees or more"
 
 
 class Going(NamedTuple):
-    """The drive as one track shows it."""
+    """The drive according to one track."""
 
     drive: Drive
-    forward: Array  # (n, 3), the body's axes in the world's, of each frame
+    forward: Array  # (n, 3), the body's axes in world axes, for each frame
     down: Array
     w: Windows
-    track: Track | None  # None: only the speed is known, if that
+    track: Track | None  # None: at most the speed is known
     velocity: Array = np.zeros((0, 3))  # mean of each window [m/s]; NaN without a track
-    slip: Array = np.zeros(0)  # by how much the nose is to the right of the course [rad]; 0 where not to be relied on
-    back: Mask = np.zeros(0, bool)  # the nose points away from the course, and the accelerations say that so it is
+    slip: Array = np.zeros(0)  # angle of the nose to the right of the course [rad]; 0 where unreliable
+    back: Mask = np.zeros(0, bool)  # the nose points away from the course, and accelerations or stops confirm it
 
     @property
     def speed(self) -> Array:
@@ -76,7 +76,7 @@ class Going(NamedTuple):
 
 
 def examine(drive: Drive) -> list[Finding]:
-    """Return a finding for each question; one that the drive has not answered is there too.
+    """Return a finding for each question, including those that the drive has not answered.
 
     Parameters
     ----------
@@ -99,9 +99,10 @@ def examine(drive: Drive) -> list[Finding]:
 
 
 def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tuple[Finding, list[Finding]]:
-    """Return whether position or velocity is to be blamed where they contradict each other, and the other's answers.
+    """Return whether position or velocity is at fault if they contradict each other, and the other's answers.
 
-    A velocity that the attitude has turned agrees with that by nature: it is believed only if nothing contradicts it.
+    A velocity that was converted by the attitude always agrees with it, so it is believed only if nothing contradicts
+    it.
     """
     others = _of_track(g._replace(track=said))
     here, there = (sum(finding.verdict == "wrong" for finding in found) for found in (answers, others))
@@ -124,7 +125,7 @@ def _at_fault(place: Finding, bad: str, good: str) -> Finding:
 
 
 def _of_track(g: Going) -> list[Finding]:
-    """Return the answers to all questions about a track."""
+    """Return the answers to all questions that need a track."""
     count = len(g.w.span)
     velocity = np.full((count, 3), np.nan) if g.track is None else g.track.velocity(g.w)
     g = g._replace(velocity=velocity, slip=np.zeros(count), back=np.zeros(count, bool))
@@ -133,21 +134,21 @@ def _of_track(g: Going) -> list[Finding]:
     nose = _nose(g, slip)
     if nose.verdict != "wrong":
         forward = (g.speed > MOVING_M_S) & ~g.back
-        # A car that only reverses may be one whose front is taken for its back: it shows nothing of surge and sway.
+        # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
     return [nose, _surge(g), _sway(g), _heave(g), _pitch(g), _lean(g), _heading(g)]
 
 
 def _unseen(g: Going, name: str, manoeuvre: str) -> Finding:
-    """Return why nothing can be said without a track."""
+    """Return why the question cannot be answered without a track."""
     if np.isfinite(g.drive.position).all() and g.drive.position.any():
         return open_(name, "the car moved by less than 1 m", manoeuvre)
     return open_(name, "no position, nor a velocity that owes nothing to the attitude", manoeuvre)
 
 
 def _place(drive: Drive, w: Windows) -> Finding:
-    """Say whether the position moves as the velocity says, in world axes."""
+    """Judge whether the position moves as the velocity says, in world axes."""
     name, manoeuvre = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
     if not np.isfinite(drive.position).all() or not np.isfinite(drive.velocity).all() or not np.ptp(drive.position):
         return open_(name, "the source says no position or no velocity")
@@ -178,12 +179,12 @@ def _place(drive: Drive, w: Windows) -> Finding:
         for n, m, way in ((0, 1, "north"), (1, 0, "east"))
     ]
     upwards = _upwards(name, w, said, moved(0.0), manoeuvre, level=drive.velocity_is_independent)
-    # On a flat road nothing upwards is shown, nor needed.
+    # A flat road shows nothing about the vertical axis, and need not.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
 
 
 def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str, *, level: bool) -> Finding:
-    """Say whether the position climbs as the velocity says, which a body may turn that is not level on its wheels."""
+    """Judge whether the position climbs as the velocity says; a body that is not level may turn the velocity."""
     far = np.linalg.norm(moved[:2], axis=0)
     going = far > SLOW_M_S * w.span
     tilt = float(np.median((said - moved)[2, going] / far[going])) if going.sum() >= WINDOWS and not level else 0.0
@@ -192,7 +193,7 @@ def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str, *
 
 
 def _slip(g: Going) -> Array:
-    """Return by how much the nose points to the right of the course in each window [rad]; NaN where it is slow."""
+    """Return the angle of the nose to the right of the course in each window [rad]; NaN at low speed."""
     yaw = g.drive.motion["yaw"][(g.w.first + g.w.last) // 2]
     course = np.arctan2(g.velocity[:, 1], g.velocity[:, 0])
     slip = (yaw - course + np.pi) % (2 * np.pi) - np.pi
@@ -200,10 +201,10 @@ def _slip(g: Going) -> Array:
 
 
 def _reversing(g: Going, slip: Array) -> Mask:
-    """Return in which windows the car goes backwards: the nose says so, and either the accelerations or the stops do.
+    """Return the windows in which the car reverses: the nose says so, and accelerations or stops confirm it.
 
-    A car that gets faster backwards is pushed backwards, and turns to the other side.  One that goes forward as well
-    stops in between.  Where the nose alone points backwards it is the attitude that is turned about.
+    A car that gets faster in reverse is pushed backwards, and curves to the other side; a car that also drives forward
+    stops in between.  If only the nose points backwards, it is the attitude that is reversed.
     """
     back = np.asarray(np.abs(slip) > 2.7)
     none = np.zeros(len(back), bool)
@@ -224,12 +225,12 @@ def _reversing(g: Going, slip: Array) -> Mask:
 
 
 def _turned_about(back: Mask, moving: Mask) -> bool:
-    """Say whether the nose ever turns from the course to the other way while the car moves."""
+    """Say whether the nose ever turns from the course to the opposite direction while the car moves."""
     return bool((moving[1:] & moving[:-1] & (back[1:] != back[:-1])).any())
 
 
 def _nose(g: Going, slip: Array) -> Finding:
-    """Say whether the nose points where the car goes, whatever the heading."""
+    """Judge whether the nose points along the course at all headings."""
     name = NOSE
     if g.track is None:
         return _unseen(g, name, STEERING)
@@ -259,7 +260,7 @@ def _nose(g: Going, slip: Array) -> Finding:
 
 
 def _upright(down: Array) -> Finding:
-    """Say whether the car is the right way up most of the time."""
+    """Judge whether the car is upright most of the time."""
     share = float(np.mean(down[:, 2] > 0.8))
     evidence = f"upright within 37 degrees for {share:.0%} of the frames"
     if share < 0.5:
@@ -268,7 +269,7 @@ def _upright(down: Array) -> Finding:
 
 
 def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
-    """Return what surge, sway and heave should add from each window to the next [m/s]."""
+    """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
     if g.track is None:
         speed = summed(g.drive, g.drive.motion["speed"])
         track = Track(g.drive.time, np.stack([speed, 0 * speed, 0 * speed], axis=-1))
@@ -280,7 +281,7 @@ def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
 
 
 def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Finding:
-    """Compare surge, sway or heave with what the track says."""
+    """Compare surge, sway or heave with the track."""
     channels = ("surge", "sway", "heave")
     now = dict(zip(channels, _expected(g, 0.0), strict=True))
     channel = channels[index]
@@ -301,24 +302,24 @@ def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Find
 
 
 def _surge(g: Going) -> Finding:
-    """Say whether surge sums up to the change of speed."""
+    """Judge whether the integral of surge is the change of speed."""
     return _felt(g, "surge and speed", 0, LEAST_M_S, "accelerate and brake in a straight line")
 
 
 def _sway(g: Going) -> Finding:
-    """Say whether sway sums up to speed times the turn of the course."""
+    """Judge whether the integral of sway is speed times the turn of the course."""
     name, manoeuvre = "sway and turning", "drive at more than 5 m/s through curves to both sides"
     return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 1, LEAST_M_S, manoeuvre)
 
 
 def _heave(g: Going) -> Finding:
-    """Say whether heave sums up to the change of the velocity along the body's up axis."""
+    """Judge whether the integral of heave is the change of velocity along the body's up axis."""
     name, manoeuvre = "heave and climb", "drive over crests and through dips, fast enough to feel them"
     return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 2, 0.2, manoeuvre)
 
 
 def _standing(drive: Drive) -> Mask:
-    """Return which frames belong to at least a second at rest."""
+    """Return the frames that belong to at least a second at rest."""
     still = drive.motion["speed"] < STANDING_M_S
     out = np.zeros(len(still), bool)
     edges = np.diff(np.concatenate([[0], still, [0]]))
@@ -329,7 +330,7 @@ def _standing(drive: Drive) -> Mask:
 
 
 def _gravity(drive: Drive, forward: Array, down: Array) -> Finding:
-    """Say whether the acceleration is zero at rest, and upwards on the average of a car that stays on the ground."""
+    """Judge whether the acceleration excludes gravity: zero at rest, with an upward mean of zero on the ground."""
     name, motion = "gravity", drive.motion
     right = np.cross(down, forward)
     upwards = -(motion["surge"] * forward[:, 2] + motion["sway"] * right[:, 2] - motion["heave"] * down[:, 2])
@@ -362,7 +363,7 @@ def _gravity(drive: Drive, forward: Array, down: Array) -> Finding:
 
 
 def _pitch(g: Going) -> Finding:
-    """Say whether the nose is up where the road climbs."""
+    """Judge whether the nose is up where the road climbs."""
     name, manoeuvre = CLIMB, "drive up a hill and down again at more than 3 m/s"
     if g.track is None:
         return _unseen(g, name, manoeuvre)
@@ -380,7 +381,7 @@ def _pitch(g: Going) -> Finding:
 
 
 def _lean(g: Going) -> Finding:
-    """Say whether the body leans outwards in turns, as one on springs does, or else as heave says."""
+    """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
     name, manoeuvre = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
     roll = mean(g.drive, g.w, g.drive.motion["roll"])
@@ -403,9 +404,9 @@ def _lean(g: Going) -> Finding:
 
 
 def _roll_that_is_felt(g: Going) -> int:
-    """Return 1 if heave shows that roll has the right sign, -1 if the other one, 0 if it does not tell.
+    """Return 1 if heave shows that roll has the right sign, -1 if the wrong one, 0 if it does not tell.
 
-    In a car that leans a turn of the course is in part felt upwards or downwards.
+    In a leaning car, part of the acceleration in a turn is vertical.
     """
     if g.track is None or not g.drive.acceleration_is_independent:
         return 0
@@ -425,7 +426,7 @@ def _roll_that_is_felt(g: Going) -> int:
 
 
 def _heading(g: Going) -> Finding:
-    """Say whether yaw turns the way the course does."""
+    """Judge whether yaw turns as the course does."""
     name = COURSE
     if g.track is None:
         return _unseen(g, name, STEERING)
@@ -442,14 +443,14 @@ def _heading(g: Going) -> Finding:
         return turned(np.arctan2(velocity[:, 1], velocity[:, 0]), moving)
 
     found = turned(yaw, np.ones(len(yaw), bool))
-    # The nose of a car that slides leads or follows its course: that is no delay.
+    # The nose of a sliding car leads or follows its course, which is not a delay.
     return compare(Relation(name, found, course, 0.03, "rad", STEERING, late_s=0.0))
 
 
 def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -> list[Finding]:
-    """Say whether the rates sum up to the turns of the attitude, about each axis.
+    """Judge whether the integrals of the rates are the turns of the attitude, about each axis.
 
-    A rate of the other sign is as good a sign that the angle is turned, unless that is known to be right.
+    A rate of the opposite sign may equally mean a wrong sign of the angle, unless the angle is known to be right.
     """
     manoeuvres = {
         "roll_rate": "drive over bumps and through quick bends",

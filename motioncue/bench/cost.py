@@ -1,4 +1,4 @@
-"""What the engine's work costs on this machine when nothing waits."""
+"""Cost of the engine's work on this machine, without waiting."""
 
 import socket
 import time
@@ -26,11 +26,11 @@ COSTS = {
     "tick_sent": "a tick and one packet to this machine",
     "batch": "a tick of a batch over a whole recording",
 }
-"""What is measured."""
+"""The measured operations."""
 
 
 def costs_ns(profile: Profile) -> dict[str, float]:
-    """Return the median cost of each of `COSTS` [ns]."""
+    """Return the median cost of each operation in `COSTS` [ns]."""
     period_ns = round(1e9 / profile.rate_hz)
     module, clock = protocols.source("city-car-driving"), FakeClock()
     packages = read_packages(sample_recording())
@@ -50,7 +50,7 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)
-    loop.run(ticks=1000)  # the fade is over
+    loop.run(ticks=1000)  # ends the fade
     found = {
         "package": per_item(take_all, len(packages)),
         "tick": per_item(lambda: loop.run(ticks=20_000), 20_000),
@@ -68,7 +68,7 @@ def costs_ns(profile: Profile) -> dict[str, float]:
 
 
 def per_item(call: Callable[[], object], items: int) -> float:
-    """Return what a call costs for each item, median of some calls [ns]."""
+    """Return the cost of a call per item, median of several calls [ns]."""
     call()
     times = []
     for _ in range(REPEATS):

@@ -85,7 +85,7 @@ class Interrupts:
         self._open = ExitStack()
 
     def asked(self) -> list[str]:
-        """Return the operations requested since the last call, oldest first; "quit" is returned again at every call."""
+        """Return the operations requested since the last call, oldest first; "quit" stays requested."""
         asked = [self.requests.popleft() for _ in range(len(self.requests))] + self._events.asked()
         self.count += "quit" in asked
         return ["quit"] if self.count else asked

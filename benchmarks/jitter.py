@@ -173,7 +173,7 @@ def beside_bare_loop(condition: str, rate_hz: float, sizes: Sizes) -> Found:
     words, load, targets = CONDITIONS[condition]
     fifo = granted()
     kind = "SCHED_FIFO" if fifo else "SCHED_OTHER"
-    quiet = condition != "loaded" and not fifo  # under SCHED_FIFO neighbours weigh little
+    quiet = condition != "loaded" and not fifo  # under SCHED_FIFO neighbors weigh little
     with load():
         return compare(
             f"emitter, {rate_hz:g} Hz, {words}",

@@ -101,7 +101,7 @@ def probe(tmp_path_factory):
     environment = dict(os.environ)
     if sys.platform != "win32" and "CC" not in environment and shutil.which("gcc"):
         environment["CC"] = "gcc"
-    # Optimisation is not what is tested, and its absence halves the build.
+    # Optimization is not what is tested, and its absence halves the build.
     environment["CFLAGS"] = environment.get("CFLAGS", "") + ("" if sys.platform == "win32" else " -O1")
     built = subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],

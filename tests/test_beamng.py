@@ -354,7 +354,7 @@ def test_an_acceleration_from_velocity_needs_one():
 def test_the_head_feels_its_own_acceleration():
     intake = beamng.intake(beamng.Options(), (1.0, 0.0, 0.0))
     row = fed(intake, MOTION.encode({"yaw_rate": 2.0, "yaw_acceleration": 0.5}))
-    # A metre ahead of the reference point: omega^2 r back, alpha r to the right.
+    # A meter ahead of the reference point: omega^2 r back, alpha r to the right.
     assert (row["surge"], row["sway"], row["heave"]) == pytest.approx((-4.0, 0.5, 0.0), abs=1e-9)
 
 

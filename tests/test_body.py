@@ -264,7 +264,7 @@ def test_a_car_that_gathers_speed_uphill_keeps_its_acceleration_in_surge(pair):
 @PAIRS
 def test_the_head_feels_the_turn_about_the_reference_point(pair):
     # Spinning right at 2 rad/s, and faster by 5 rad/s^2, on the spot; the head is 1 m ahead and 0.5 m to the left:
-    # towards the centre 4 m/s^2 per meter; along the turn 5 m/s^2 per meter, to the right ahead and ahead on the left.
+    # towards the center 4 m/s^2 per meter; along the turn 5 m/s^2 per meter, to the right ahead and ahead on the left.
     motion = body_motion(
         [NORTHBOUND[pair]], [STILL], [STILL], [-2 * UP], [-5 * UP],
         car_forward=pair[0], car_up=pair[1], head_m=(1.0, -0.5, 0.0),

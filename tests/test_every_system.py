@@ -1,4 +1,4 @@
-"""One manoeuvre through every simulator: whatever a system's axes, signs, units and form, the motion is the same.
+"""One maneuver through every simulator: whatever a system's axes, signs, units and form, the motion is the same.
 
 The virtual car is the truth.  What a system does not say is derived from what it says; then the truth is passed through
 the same first-order lag, and compared with what that leaves of the frames' spacing.
@@ -94,7 +94,7 @@ def test_every_system_is_compared():
 
 @pytest.mark.parametrize("name", ["tour", "turns"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_same_manoeuvre_gives_the_same_motion(system, name):
+def test_the_same_maneuver_gives_the_same_motion(system, name):
     states, expected = truth(name)
     found, new = through(system, name)
     assert len(found) == len(states)

@@ -296,7 +296,7 @@ def test_braking_before_the_bound_makes_no_corner():
 
 @pytest.mark.parametrize("value", [1.0, 50.0, 78.4])
 def test_a_bound_on_the_value_alone_touches_nothing_inside_it(value):
-    # A kerb is a step of acceleration: a bound that says nothing about its derivatives must let it through.
+    # A curb is a step of acceleration: a bound that says nothing about its derivatives must let it through.
     rng = np.random.default_rng(11)
     values = np.repeat(rng.choice([-0.99, 0.99, 0.4, 0.0], 300), 5) * value
     sent, acted = limited(values, (value, None, None, None))

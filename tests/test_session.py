@@ -246,7 +246,7 @@ def test_a_quaternion_far_from_unit_length_is_refused(length):
 
 
 @pytest.mark.parametrize("length", [0.901, 0.99, 1.01, 1.099])
-def test_a_quaternion_near_unit_length_is_normalised(length):
+def test_a_quaternion_near_unit_length_is_normalized(length):
     session = began(frame(orientation=(0.0, 0.6 * length, 0.0, 0.8 * length), acceleration=(1, 2, 3)))
     wire = np.frombuffer(frame(orientation=(0.0, 0.6, 0.0, 0.8), acceleration=(1, 2, 3)), FRAME.dtype)
     expected = expected_motion(wire)

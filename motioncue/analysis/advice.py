@@ -286,7 +286,7 @@ def _settled(
         if not others:
             continue
         if settled is not None and settled.verdict != "ok":
-            evidence = f"{settled.evidence}; to settle it: {settled.manoeuvre}"
+            evidence = f"{settled.evidence}; to settle it: {settled.maneuver}"
             out.append(OptionFinding(key, base[name], "unknown", evidence))
         elif open_:
             allowed = ", ".join(map(repr, open_))

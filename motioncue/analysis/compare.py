@@ -26,8 +26,8 @@ class Finding(NamedTuple):
     name: str
     verdict: Verdict
     evidence: str
-    manoeuvre: str = ""  # the manoeuvre that would settle the question
-    shown: bool = True  # whether the drive has the manoeuvres that the question needs
+    maneuver: str = ""  # the maneuver that would settle the question
+    shown: bool = True  # whether the drive has the maneuvers that the question needs
     pace: float | None = None  # how many times too fast a wrong clock runs
     misfit: float = 0.0  # squared deviation, as a share of the expected values' squares
     blames: str = ""  # the quantity that must be wrong, if not the channel itself
@@ -41,7 +41,7 @@ class Relation(NamedTuple):
     expected: Callable[[float], Array]  # takes the channel's delay [s]; NaN where unknown
     least: float  # smallest expected value that is informative
     unit: str
-    manoeuvre: str
+    maneuver: str
     units: Mapping[float, str] = {}  # by factor, which reveals a wrong unit
     others: Mapping[str, Array] = {}  # other quantities that the channel may have been filled with
     offset: float = 0.0  # largest allowed constant offset; 0: not checked
@@ -50,9 +50,9 @@ class Relation(NamedTuple):
     against: str = ""  # the quantity to blame if the channel comes too early
 
 
-def open_(name: str, evidence: str, manoeuvre: str = "") -> Finding:
+def open_(name: str, evidence: str, maneuver: str = "") -> Finding:
     """Return a finding that the drive cannot answer the question."""
-    return Finding(name, "unknown", evidence, manoeuvre, False)
+    return Finding(name, "unknown", evidence, maneuver, False)
 
 
 def compare(r: Relation) -> Finding:
@@ -72,7 +72,7 @@ def compare(r: Relation) -> Finding:
             found = f"up to {np.abs(y).max():.3g} {r.unit} in {WINDOW_S} s where there can be no more than {most:.3g}"
             return Finding(r.name, "wrong", f"{found}: it follows something else{_instead(r)}")
         evidence = f"only {strong} windows of {WINDOW_S} s with more than {r.least:g} {r.unit}; the most was {most:.3g}"
-        return open_(r.name, evidence, r.manoeuvre)
+        return open_(r.name, evidence, r.maneuver)
     slope, correlation = _slope(x, y), _correlation(x, y)
     evidence = (
         f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {r.least:g} {r.unit}"
@@ -100,7 +100,7 @@ def compare(r: Relation) -> Finding:
     instead = _instead(r)
     if instead or _refuted(x, y) or far >= 2 * WINDOWS:
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
-    return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.manoeuvre)
+    return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.maneuver)
 
 
 def _known(x: Array, y: Array) -> tuple[Array, Array]:

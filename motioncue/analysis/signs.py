@@ -2,7 +2,7 @@
 
 All comparisons are over short windows, in which noise and the spacing of frames average out: the integral of a channel
 against its expected value from the car's track.  A slope of 1 is agreement, -1 a wrong sign.  If the drive has not
-shown enough, the answer is that it cannot be told, together with the manoeuvre that would settle it.
+shown enough, the answer is that it cannot be told, together with the maneuver that would settle it.
 
 If position and velocity contradict each other, the track is the one of them that the other channels agree with.
 """
@@ -140,16 +140,16 @@ def _of_track(g: Going) -> list[Finding]:
     return [nose, _surge(g), _sway(g), _heave(g), _pitch(g), _lean(g), _heading(g)]
 
 
-def _unseen(g: Going, name: str, manoeuvre: str) -> Finding:
+def _unseen(g: Going, name: str, maneuver: str) -> Finding:
     """Return why the question cannot be answered without a track."""
     if np.isfinite(g.drive.position).all() and g.drive.position.any():
-        return open_(name, "the car moved by less than 1 m", manoeuvre)
-    return open_(name, "no position, nor a velocity that owes nothing to the attitude", manoeuvre)
+        return open_(name, "the car moved by less than 1 m", maneuver)
+    return open_(name, "no position, nor a velocity that owes nothing to the attitude", maneuver)
 
 
 def _place(drive: Drive, w: Windows) -> Finding:
     """Judge whether the position moves as the velocity says, in world axes."""
-    name, manoeuvre = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
+    name, maneuver = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
     if not np.isfinite(drive.position).all() or not np.isfinite(drive.velocity).all() or not np.ptp(drive.position):
         return open_(name, "the source says no position or no velocity")
     track = by_position(drive)
@@ -166,7 +166,7 @@ def _place(drive: Drive, w: Windows) -> Finding:
                 lambda late_s: moved(late_s)[rows].ravel(),
                 least,
                 unit,
-                manoeuvre,
+                maneuver,
                 SPEED_UNITS,
                 {"another axis": moved(0.0)[list(others)].ravel()} if others else {},
                 far=1.0,
@@ -178,18 +178,18 @@ def _place(drive: Drive, w: Windows) -> Finding:
         along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
         for n, m, way in ((0, 1, "north"), (1, 0, "east"))
     ]
-    upwards = _upwards(name, w, said, moved(0.0), manoeuvre, level=drive.velocity_is_independent)
+    upwards = _upwards(name, w, said, moved(0.0), maneuver, level=drive.velocity_is_independent)
     # A flat road shows nothing about the vertical axis, and need not.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
 
 
-def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str, *, level: bool) -> Finding:
+def _upwards(name: str, w: Windows, said: Array, moved: Array, maneuver: str, *, level: bool) -> Finding:
     """Judge whether the position climbs as the velocity says; a body that is not level may turn the velocity."""
     far = np.linalg.norm(moved[:2], axis=0)
     going = far > SLOW_M_S * w.span
     tilt = float(np.median((said - moved)[2, going] / far[going])) if going.sum() >= WINDOWS and not level else 0.0
     found = said[2] - np.clip(tilt, -ASTRAY, ASTRAY) * far
-    return compare(Relation(name, found, lambda _: moved[2], 0.15, "m upwards", manoeuvre, SPEED_UNITS, late_s=0.0))
+    return compare(Relation(name, found, lambda _: moved[2], 0.15, "m upwards", maneuver, SPEED_UNITS, late_s=0.0))
 
 
 def _slip(g: Going) -> Array:
@@ -280,7 +280,7 @@ def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     return ahead, right, climbs(g.w, velocity, g.down)
 
 
-def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Finding:
+def _felt(g: Going, name: str, index: int, least: float, maneuver: str) -> Finding:
     """Compare surge, sway or heave with the track."""
     channels = ("surge", "sway", "heave")
     now = dict(zip(channels, _expected(g, 0.0), strict=True))
@@ -292,7 +292,7 @@ def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Find
             lambda late_s: _expected(g, late_s)[index],
             least,
             "m/s",
-            manoeuvre,
+            maneuver,
             FELT_UNITS,
             {other: values for other, values in now.items() if other != channel},
             1.0 * WINDOW_S,
@@ -308,14 +308,14 @@ def _surge(g: Going) -> Finding:
 
 def _sway(g: Going) -> Finding:
     """Judge whether the integral of sway is speed times the turn of the course."""
-    name, manoeuvre = "sway and turning", "drive at more than 5 m/s through curves to both sides"
-    return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 1, LEAST_M_S, manoeuvre)
+    name, maneuver = "sway and turning", "drive at more than 5 m/s through curves to both sides"
+    return _unseen(g, name, maneuver) if g.track is None else _felt(g, name, 1, LEAST_M_S, maneuver)
 
 
 def _heave(g: Going) -> Finding:
     """Judge whether the integral of heave is the change of velocity along the body's up axis."""
-    name, manoeuvre = "heave and climb", "drive over crests and through dips, fast enough to feel them"
-    return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 2, 0.2, manoeuvre)
+    name, maneuver = "heave and climb", "drive over crests and through dips, fast enough to feel them"
+    return _unseen(g, name, maneuver) if g.track is None else _felt(g, name, 2, 0.2, maneuver)
 
 
 def _standing(drive: Drive) -> Mask:
@@ -364,9 +364,9 @@ def _gravity(drive: Drive, forward: Array, down: Array) -> Finding:
 
 def _pitch(g: Going) -> Finding:
     """Judge whether the nose is up where the road climbs."""
-    name, manoeuvre = CLIMB, "drive up a hill and down again at more than 3 m/s"
+    name, maneuver = CLIMB, "drive up a hill and down again at more than 3 m/s"
     if g.track is None:
-        return _unseen(g, name, manoeuvre)
+        return _unseen(g, name, maneuver)
     with np.errstate(invalid="ignore", divide="ignore"):
         climb = np.where((g.speed > MOVING_M_S) & ~g.back, -g.velocity[:, 2] / g.speed, np.nan)
     pitch = mean(g.drive, g.w, np.sin(g.drive.motion["pitch"]))
@@ -377,30 +377,30 @@ def _pitch(g: Going) -> Finding:
             return Finding(name, "wrong", f"the nose points {np.degrees(offset):+.0f} degrees off the road throughout")
         middle = float(np.median(climb[known]))
         climb, pitch = climb - middle, pitch - middle - offset
-    return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", manoeuvre, late_s=0.0, far=np.inf))
+    return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", maneuver, late_s=0.0, far=np.inf))
 
 
 def _lean(g: Going) -> Finding:
     """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
-    name, manoeuvre = LEAN, "drive fast through flat curves to both sides"
+    name, maneuver = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
     roll = mean(g.drive, g.w, g.drive.motion["roll"])
     strong = np.abs(sway) > 2.0
     if strong.sum() < WINDOWS or not ((sway[strong] > 0).any() and (sway[strong] < 0).any()):
-        return open_(name, f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", manoeuvre)
+        return open_(name, f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", maneuver)
     x, y = sway[strong], roll[strong] - np.median(roll)
     slope = float(x @ y / (x @ x))
     correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
     evidence = f"{np.degrees(slope):+.2f} degrees of roll per m/s^2 of sway, correlation {correlation:+.2f}"
     if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
-        return open_(name, evidence, manoeuvre)
+        return open_(name, evidence, maneuver)
     felt = _roll_that_is_felt(g)
     if slope > 0:
         evidence += ": it leans into the turn, which a car does only in banked curves"
     if felt:
         says = "heave agrees" if felt > 0 else "heave says that it leans to the other side"
         return Finding(name, "ok" if felt > 0 else "wrong", f"{evidence}; {says}")
-    return open_(name, evidence, manoeuvre) if slope > 0 else Finding(name, "ok", evidence)
+    return open_(name, evidence, maneuver) if slope > 0 else Finding(name, "ok", evidence)
 
 
 def _roll_that_is_felt(g: Going) -> int:
@@ -452,7 +452,7 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
 
     A rate of the opposite sign may equally mean a wrong sign of the angle, unless the angle is known to be right.
     """
-    manoeuvres = {
+    maneuvers = {
         "roll_rate": "drive over bumps and through quick bends",
         "pitch_rate": "brake hard, and drive over bumps",
         "yaw_rate": "turn, also while heading in other directions",
@@ -463,10 +463,10 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
         inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)
         return np.asarray(np.where(inside, np.diff(np.interp(edges, drive.time, total[:, axis]), axis=0)[0], np.nan))
 
-    witnesses = dict(zip(manoeuvres, (LEAN, CLIMB, COURSE), strict=True))
+    witnesses = dict(zip(maneuvers, (LEAN, CLIMB, COURSE), strict=True))
     findings = []
-    for axis, (channel, manoeuvre) in enumerate(manoeuvres.items()):
-        others = {name.replace("_rate", ""): turned(n, 0.0) for n, name in enumerate(manoeuvres) if n != axis}
+    for axis, (channel, maneuver) in enumerate(maneuvers.items()):
+        others = {name.replace("_rate", ""): turned(n, 0.0) for n, name in enumerate(maneuvers) if n != axis}
         finding = compare(
             Relation(
                 channel.replace("_", " "),
@@ -474,7 +474,7 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
                 lambda late_s, axis=axis: turned(axis, late_s),  # type: ignore[misc]
                 0.02,
                 "rad",
-                manoeuvre,
+                maneuver,
                 TURN_UNITS,
                 others,
                 late_s=LATE_S if drive.rates_are_independent else 0.0,

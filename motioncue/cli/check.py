@@ -305,11 +305,11 @@ def _print(heard: Heard, report: Any) -> None:
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)
     _print_advice(report)
-    manoeuvres = dict.fromkeys(
-        finding.manoeuvre for finding in report.findings if finding.verdict == "unknown" and finding.manoeuvre
+    maneuvers = dict.fromkeys(
+        finding.maneuver for finding in report.findings if finding.verdict == "unknown" and finding.maneuver
     )
-    for manoeuvre in manoeuvres:
-        echo(f"to settle more: {manoeuvre}", indent=2)
+    for maneuver in maneuvers:
+        echo(f"to settle more: {maneuver}", indent=2)
     open_ = [finding.name for finding in report.findings if finding.verdict == "unknown"]
     open_ += [option.key for option in report.options if option.verdict == "unknown"]
     words = {

@@ -1,4 +1,4 @@
-"""What a packet costs: table-driven decoding and encoding against C, struct and NumPy."""
+"""Cost of a packet: table-driven decoding and encoding against C, struct and NumPy."""
 
 import math
 import struct
@@ -23,7 +23,7 @@ def with_struct(frames):
 
 
 def with_numpy(frames, telemetry):
-    """Decode all packages at once."""
+    """Decode all packages in one NumPy call."""
     packets = frames.view(FRAME.dtype).reshape(-1)
     telemetry["frame_duration"] = packets["frame_time"]
     telemetry["orientation"] = packets["orientation"][:, [3, 0, 1, 2]]

@@ -1,4 +1,4 @@
-"""What a controller pays for a step from its own loop: in Python with its buffers bound, in C through the table."""
+"""Cost of a step from a controller's own loop: in Python with bound arrays, in C through the function table."""
 
 from itertools import repeat
 
@@ -26,7 +26,7 @@ def bound(rig):
 
 
 def calls(stepper, n):
-    """Return a function that steps `n` times, in the loop that the standard library's timeit uses."""
+    """Return a function that steps `n` times, in the loop that timeit uses."""
     step = stepper.step
 
     def run():
@@ -101,7 +101,7 @@ def test_step_from_python_against_pure_python(versus, rig, bound):
 
 @pytest.mark.benchmark(group="step from Python")
 def test_step_from_python_against_scipy_a_sample(versus, rig, bound):
-    # SciPy would also have to carry the filters' state from call to call: this is without.
+    # SciPy would also have to carry the filters' states from call to call, which this leaves out.
     n, motion, cue = 10, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
     versus(
         "`step` from Python, arrays bound",
@@ -132,10 +132,10 @@ def test_step_through_the_table_against_c(versus, rig, loops):
 
 
 def made(*overrides):
-    """Return the same from a simulator's package to a platform's packet; its simulator has begun."""
+    """Return the relay from a simulator's package to a platform's packet; its simulator has begun a session."""
     profile = motioncue.load_profile(PROFILE, f"source.head_m={list(HEAD_M)}", *overrides)
     assert isinstance(profile.output, Output)
-    alone = msgspec.structs.replace(profile.output, gauges=None)  # the floor makes one packet too
+    alone = msgspec.structs.replace(profile.output, gauges=None)  # like the floor, which makes one packet
     relay = motioncue.relay(msgspec.structs.replace(profile, output=alone))
     relay.step(read_packages(sample_recording())[0])
     assert relay.reply
@@ -144,13 +144,13 @@ def made(*overrides):
 
 @pytest.fixture
 def relay():
-    """One with the profile's limits."""
+    """A relay with the profile's limits."""
     return made()
 
 
 @pytest.fixture
 def floor(rig):
-    """Return a function that takes frames to packets in C."""
+    """Return a function that converts frames to packets in C."""
     telemetry = np.zeros(rig.n, TELEMETRY_DTYPE)
 
     def run():
@@ -161,7 +161,7 @@ def floor(rig):
 
 
 def test_relay_gives_the_floors_packets(rig, floor):
-    relay = made("limits=none")  # as the floor
+    relay = made("limits=none")  # like the floor
     floor()
     found = np.zeros_like(rig.packets)
     for i, frame in enumerate(rig.frames):

@@ -1,4 +1,4 @@
-"""What a whole tick costs, and how fast a recording goes through the engine."""
+"""Cost of a whole tick, and the speed of a recording through the engine."""
 
 import socket
 import time
@@ -22,7 +22,7 @@ from motioncue.runtime.replay import replay
 
 @pytest.fixture
 def emitter(rig):
-    """An emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
+    """An emitter that has faded in and holds the drive's last frame, on a clock that takes no time."""
     clock = FakeClock()
     module = protocols.source("city-car-driving")
     intake = module.intake(module.Options())
@@ -38,7 +38,7 @@ def emitter(rig):
 
 @pytest.fixture
 def sink():
-    """A port that receives."""
+    """A bound socket that receives packets."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.setblocking(False)
@@ -46,7 +46,7 @@ def sink():
 
 
 def drained(sock):
-    """Take everything that has arrived; return how many packets that were."""
+    """Receive all waiting packets; return their number."""
     count = 0
     while True:
         try:

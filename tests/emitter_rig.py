@@ -1,4 +1,4 @@
-"""What the tests of the emitter share: a pipeline on a clock that takes no time, and a simulator of its own."""
+"""Helpers of the emitter's tests: a pipeline on a clock that takes no time, and a simulator."""
 
 from helpers import frame, init
 
@@ -15,13 +15,13 @@ CHANNELS = [name for name in motioncue.CUE_DTYPE.names if name != "time"]
 PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driving does not send it
 
 
-# Without bounds: what is looked at is what comes before them.
+# Without bounds, to observe the cue before them.
 DIRECT = motioncue.load_profile("ccd-dk", "limits=none")
 WASHOUT = motioncue.load_profile("ccd-dk-washout", "limits=none")
 
 
 class Rig:
-    """A pipeline on a fake clock, and a simulator that sends the same frame again and again."""
+    """A pipeline on a fake clock, and a simulator that repeats one frame."""
 
     def __init__(self, settings=DIRECT, trace=20_000, clock=None, **fields):
         self.now = START

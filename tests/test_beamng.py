@@ -1,4 +1,4 @@
-"""BeamNG: MotionSim and OutGauge in every form, told apart by content, and the motion that they give."""
+"""BeamNG: MotionSim and OutGauge in every form, identified by content, and the motion that they give."""
 
 import math
 import struct
@@ -39,14 +39,14 @@ def new_intake(**settings):
 
 
 def counted(data):
-    """Return what a fresh intake counts for one datagram: accepted, others, rejected."""
+    """Return the counts of a fresh intake for one datagram: accepted, others, rejected."""
     intake = new_intake()
     assert intake.feed(data, 0) == (b"", True)  # no answer, whatever it is
     return intake.accepted, intake.others, intake.rejected
 
 
 def kind(data):
-    """Return what the rule calls a datagram: where there is a mark the size is exact, else the size decides."""
+    """Return the kind of a datagram by the rule: with a mark the size must be exact, else the size decides."""
     size, front, car = len(data), data[:4], data[4:8]
     if (front == b"BNG1" and size in (60, 88)) or (front == b"BNG2" and size == 176):
         return "motion"
@@ -60,7 +60,7 @@ def kind(data):
 
 
 def message(data):
-    """Return the name of what `identify` finds, BNG2's as motion's; None if it refuses."""
+    """Return the name of the packet that `identify` finds, BNG2's as motion's; None if it refuses."""
     try:
         packet = identify(data)
     except PacketError:
@@ -71,7 +71,7 @@ def message(data):
 
 
 def agreed(data):
-    """Check that rule, `identify` and intake say the same of a datagram; return what."""
+    """Assert that rule, `identify` and intake agree on a datagram; return the kind."""
     expected = kind(data)
     assert message(data) == expected
     accepted, others, rejected = counted(data)
@@ -135,7 +135,7 @@ def test_a_broken_sample_packet_is_refused_for_its_reason(name):
     assert (message(sample(name)) is None) == (name != "nonfinite")
 
 
-# Told apart by content.
+# Identification by content.
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if "without" not in name or name == "outgauge_without_id"])
@@ -151,7 +151,7 @@ def test_every_prefix_that_is_not_a_short_form_is_refused(name):
     data = sample(name)
     forms = {"motion": (60,), "gauges": (20, 92)}[agreed(data)]
     if "without" in name and name != "outgauge_without_id":
-        forms = range(20, 60)  # no mark says that it is none of these
+        forms = range(20, 60)  # without a mark any of these sizes is accepted
     refused = [size for size in range(len(data)) if agreed(data[:size]) is None]
     assert set(range(len(data))) - set(refused) <= set(forms)
 
@@ -252,7 +252,7 @@ def test_a_driven_car_arrives_as_the_motion_it_makes(name, rate_hz):
     for channel, expected in truth(states).items():
         error = rows[channel] - expected
         error = (error + np.pi) % (2 * np.pi) - np.pi if channel == "yaw" else error
-        # Every number of the wire is rounded to 24 bits; those here are sums of a few, none above 50.
+        # Every number on the wire is rounded to 24 bits; the compared values are sums of a few of them, none above 50.
         np.testing.assert_allclose(error, 0.0, rtol=0, atol=50 * 2.0**-22, err_msg=channel)
     np.testing.assert_allclose(rows["engine_speed"], states["engine_speed"], rtol=2.0**-23)
     np.testing.assert_allclose(rows["frame_time"], states["time"], rtol=0, atol=1e-8)

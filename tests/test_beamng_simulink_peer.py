@@ -46,7 +46,7 @@ def test_what_is_no_recording_is_refused(tmp_path):
 
 
 class Time:
-    """A clock that moves only when somebody waits."""
+    """A clock that advances only when somebody waits."""
 
     def __init__(self):
         self.now, self.waits = 100.0, []
@@ -62,7 +62,7 @@ class Time:
 
 @pytest.mark.rt
 def test_it_paces_the_physics_steps_between_messages():
-    """Against a port at which nobody answers: ten steps a message, and one for each stall."""
+    """With no answers: ten steps per message, and one for each stall."""
     time = Time()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
         nobody.bind(("127.0.0.1", 0))

@@ -1,4 +1,4 @@
-"""The body frame: against two independent rotations, by hand-written physical cases, and whichever way one faces."""
+"""The body frame: against two independent rotations, against hand-written physical cases, and in any heading."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def telemetry_of(q, velocity, a, omega, alpha):
 
 
 def motion_of(arguments, axes):
-    """Return what the kernel makes of a state."""
+    """Return the kernel's motion for a state."""
     motion = np.zeros(len(arguments[0]), MOTION_DTYPE)
     assert not stage_of(axes).process(telemetry_of(*arguments), motion).any()
     return motion
@@ -171,7 +171,7 @@ def test_angles_are_the_ones_that_built_the_attitude(rng):
 #   forward Z, up Y (so X is left): half a turn about Y;
 #   forward -Z, up Y: the car's axes are the world's;
 #   forward X, up Z (so Y is left): X to -Z, Y to -X, Z to Y.
-# Everything else is said in world axes, so it is the same for all of them.
+# All other values are in world axes, so they are the same for every pair.
 
 NORTHBOUND = {
     ((0, 0, 1), (0, 1, 0)): (0, 0, 1, 0),

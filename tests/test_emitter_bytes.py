@@ -1,4 +1,4 @@
-"""What the emitting loop sends, in bytes, at real sockets."""
+"""The bytes that the emitting loop sends, at real sockets."""
 
 import math
 import socket
@@ -101,12 +101,12 @@ def test_both_streams_hold_the_cue_in_single_precision_at_the_documented_offsets
         assert gauges[12:16] == single(cue["speed"])
         assert math.isnan(cue["engine_speed"])
         assert gauges[16:20] == single(0.0)
-        # What no channel fills is zero.
+        # Fields without a channel are zero.
         assert motion[4:28] == bytes(24)
         assert motion[76:88] == bytes(12)
         assert gauges[:4] == bytes(4)
         assert gauges[20:] == bytes(76)
-    # Every channel was tried with a value of its own.
+    # Every channel was tried with a distinct value.
     last = captured.raw[-1][0]
     values = {struct.unpack_from("<f", last, offset)[0] for offset in MOTION_OFFSETS}
     assert len(values - {0.0}) == len(MOTION_OFFSETS)

@@ -1,4 +1,4 @@
-"""Half a turn one way is half a turn the other: heading and roll cross that line without a step."""
+"""Half a turn to either side is the same: heading and roll cross that line without a step."""
 
 import math
 
@@ -91,7 +91,7 @@ def test_a_bounded_angle_goes_the_short_way_round_and_keeps_its_bounds(channel):
 
 
 def held_while_turning(channel, *overrides):
-    """Return what is sent of a car that is held 0.3 rad before half a turn, and engaged 1.75 rad after that."""
+    """Return the cue of a car that is held 0.3 rad before half a turn, and engaged 1.75 rad after that."""
     axis, sense, at_line = ((0.0, 1.0, 0.0), -1.0, 0.0) if channel == "yaw" else ((0.0, 0.0, 1.0), 1.0, math.pi)
     pipeline = Pipeline(load_profile("ccd-dk", *overrides), FakeClock(START), trace=5000)
     pipeline.intake.begin(START)
@@ -133,14 +133,14 @@ def test_what_goes_round_is_sent_within_half_a_turn(channel):
     limits = CueLimits()
     limits.add(channel, math.pi, rate=5.0, acceleration=100.0, dt=0.003)
     cues = np.zeros(4000, CUE_DTYPE)
-    cues[channel] = 2.0 * np.arange(4000) * 0.003 * np.linspace(0, 1, 4000)  # 3.8 turns that are counted on
+    cues[channel] = 2.0 * np.arange(4000) * 0.003 * np.linspace(0, 1, 4000)  # 3.8 turns, counted without wrapping
     wanted = cues[channel].copy()
     limits.process(cues)
     assert np.abs(cues[channel]).max() <= math.pi
     assert np.exp(1j * cues[channel]) == pytest.approx(np.exp(1j * wanted), abs=1e-12)
 
 
-# ---- a roll that may not go round ------------------------------------------------------------------------------------
+# ---- a roll with a bound ---------------------------------------------------------------------------------------------
 
 
 def leaning(values, bound=1.0, **bounds):

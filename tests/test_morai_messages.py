@@ -1,4 +1,4 @@
-"""MORAI's messages: sizes, offsets and captured packets, both ways; everything that is not one is refused."""
+"""MORAI's messages: sizes, offsets and captured packets, both ways; everything else is refused."""
 
 import contextlib
 import itertools
@@ -54,7 +54,7 @@ PACKETS = {packet.name: packet for packet in MESSAGES}
 
 
 def values_of(data):
-    """Return a value of its own for each number and text of a `struct` format; truth values take turns."""
+    """Return a distinct value for each number and text of a `struct` format; truth values alternate."""
     count = itertools.count(1)
     found = []
     for value in struct.unpack("<" + data, bytes(struct.calcsize("<" + data))):
@@ -65,7 +65,7 @@ def values_of(data):
             found.append(k % 2 == 0)
         else:
             found.append(k + 0.5 if isinstance(value, float) else k)
-    # What has 1 byte has no room for every number: there they begin again.
+    # One byte cannot hold a distinct value for every number, so they begin again.
     codes = [code for n, code in tokens(data) for _ in range(1 if code == "s" else n)]
     return [1 + value % 127 if code == "b" else value for value, code in zip(found, codes, strict=True)]
 
@@ -96,7 +96,7 @@ def flat(value):
 
 def test_every_message_is_in_the_table():
     assert list(PACKETS) == list(TABLE)
-    assert len(MESSAGES) + len(FEWER_OBJECTS) <= 128  # as many as an intake can tell apart
+    assert len(MESSAGES) + len(FEWER_OBJECTS) <= 128  # the most that an intake can distinguish
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -105,7 +105,7 @@ def test_size_and_length_are_those_of_the_table(name):
     assert struct.calcsize("<" + data) == length
     assert PACKETS[name].size == total == len(header) + 18 + length
     assert PACKETS[name].constants == {"header": header.encode(), "data_length": length, "tail": b"\r\n"}
-    assert next(iter(PACKETS[name].constants)) == "header"  # what identifies it
+    assert next(iter(PACKETS[name].constants)) == "header"  # the constant that identifies it
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -120,7 +120,7 @@ def test_a_value_of_its_own_in_every_field_comes_out_in_order_and_goes_back_byte
 
 @pytest.mark.parametrize("name", TABLE)
 def test_fields_of_one_byte_and_truth_values_are_where_the_table_has_them(name):
-    """Numbers of one byte repeat in a large packet, and truth values in any: each alone."""
+    """One-byte numbers repeat in a large packet, and truth values in any, so each is tested alone."""
     _, data, _, _ = TABLE[name]
     zeros = [b"" if code == "s" else 0 for n, code in tokens(data) for _ in range(1 if code == "s" else n)]
     codes = [code for n, code in tokens(data) for _ in range(1 if code == "s" else n)]
@@ -207,7 +207,7 @@ def test_the_captured_light_and_crossing():
     assert fields["time"] == pytest.approx(36.248, abs=5e-4)
 
 
-# What is refused.
+# Refusals.
 
 
 def refused(data):
@@ -329,7 +329,7 @@ def test_every_command_is_composed_from_values_that_are_allowed():
 
 
 def allowed(packet):
-    """Yield what `packed` says of a command's fields, with values in the range of those that have one."""
+    """Yield the values in `packed` of a command's fields, moved into the range of those that have one."""
     ranged = {name: field for name, field in packet.fields.items() if math.isfinite(field.low + field.high)}
     for name, field in ranged.items():
         yield name, [field.high] * field.dtype.shape[0] if field.dtype.shape else field.high
@@ -417,7 +417,7 @@ def test_the_ranges_of_the_document_are_those_of_the_fields(name, field):
     assert (low, high) == RANGES[name, field]
 
 
-# What every packet with slots or text can do.
+# Features of every packet with slots or text.
 
 INNER = Packet("inner", 6, [Field("number", 0, "<i2"), Field("text", 2, "S4")])
 OUTER = Packet("outer", 21, [Field("one", 0, INNER), Field("many", 6, (INNER, 2)), Field("rest", 18, "|u1")])

@@ -1,4 +1,4 @@
-"""The session of City Car Driving: framing, answers, refusals by reason, and a cue that only good frames move."""
+"""The session of City Car Driving: framing, answers, refusals by reason, and a cue moved by good frames only."""
 
 import math
 import struct
@@ -272,7 +272,7 @@ def test_no_reason_hides_another():
     assert session.replies == len(REFUSED) + 1
 
 
-# What ends a connection.
+# Ends of a connection.
 
 
 @pytest.mark.parametrize(("size", "kind"), [(39, 1), (107, 2)])

@@ -1,4 +1,4 @@
-"""Bytes of any number at the doors that Python has: refused by their size, never cut to fewer."""
+"""Inputs of any size through every Python entry point: refused by their size, never truncated."""
 
 import mmap
 import sys
@@ -16,7 +16,7 @@ SYSTEMS = [name for name in protocols.having("intake") if protocols.source(name)
 
 @pytest.fixture
 def zeros():
-    """Return a function that returns so many zeros, which take no memory before they are looked at."""
+    """Return a function that returns as many zeros as asked for, without using memory until they are read."""
     maps = []
 
     def make(size):

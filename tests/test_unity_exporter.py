@@ -114,7 +114,7 @@ class Exporter:
         return text
 
     def fill(self, sdk):
-        """Put a value of its own into every place of the bus."""
+        """Fill every place of the bus with a distinct value."""
         for channel, length in LENGTHS[sdk].items():
             for number in range(length):
                 assert self.do("set", CHANNELS[sdk][channel], number, FIRST[channel] + number) == "ok"
@@ -135,7 +135,7 @@ def second_packet(sdk, program):
 
 
 def check_values(sdk, data):
-    """Compare every field of a sample packet with what the vehicle was told to do."""
+    """Compare every field of a sample packet with what the vehicle was set to."""
     layout = vpp.identify(data)
     assert layout is vpp.STATES[sdk]
     fields = layout.decode(data)
@@ -171,7 +171,7 @@ def test_the_sample_packets_are_what_the_exporter_sends(build):
 
 
 def test_a_drive_through_the_exporter_is_the_motion_of_the_car(build):
-    """The virtual car in Unity's world axes; what turns them into the car's is the exporter."""
+    """The virtual car in Unity's world axes; the exporter converts them into the car's."""
     _, program = build
     states = drive("tour", 10.0)
     unity = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # east, up, north

@@ -1,4 +1,4 @@
-"""The virtual peers: a simulator whose packages say what its car does, and a DK that listens."""
+"""The virtual peers: a simulator whose packages give its car's motion, and a DK that receives."""
 
 import socket
 import struct

@@ -1,4 +1,4 @@
-"""What a car cannot do is named, and what a car does is not: every discontinuity, and no false alarm."""
+"""The watch names every discontinuity and raises no false alarm."""
 
 import math
 
@@ -55,8 +55,8 @@ def turned(frames, angle, axis=2):
     frames["orientation"][:, 3] = math.cos(0.5 * angle)
 
 
-# ---- each is named ---------------------------------------------------------------------------------------------------
-# What each does to the frames from the 60th on, and the name, measure and limit it must be reported with.
+# ---- each discontinuity is named -------------------------------------------------------------------------------------
+# The change of each to the frames from the 60th on, and the name, measure and limit with which it must be reported.
 # Limits from the settings: time is a frame, and the delay that is tolerated at the beginning and leaks away with a time
 # constant of 1 s; the car goes 20 m/s.
 
@@ -141,7 +141,7 @@ def test_the_supervisor_is_told_the_name_the_measure_and_the_limit(event):
     assert move["reason"] == name
     assert move["value"] == pytest.approx(value, rel=1e-4)
     assert move["limit"] == pytest.approx(limit, rel=1e-4)
-    # At the first tick after the second such frame came: one alone is set aside.
+    # At the first tick after the second such frame, because a single one is set aside.
     came = START + round((150 + 61) * DT * 1e9)
     assert came <= move["time"] < came + TICK_NS
 
@@ -156,11 +156,11 @@ def test_a_moving_car_that_repeats_itself_is_frozen_or_paused(frame_time, name):
     moves = bench.transitions()
     (move,) = [move for move in moves if move["to"] == "PARKING"]
     assert move["reason"] == name
-    limit = {"frozen": 1.0, "paused": 0.1}[name]  # who says itself that it has paused needs no more evidence
+    limit = {"frozen": 1.0, "paused": 0.1}[name]  # a reported pause needs less evidence
     assert move["limit"] == limit
     assert limit < move["value"] <= limit + DT + 1e-6
     assert bench.state in ("PARKING", "OFFLINE")
-    # Nothing engages while it lasts; and it is over with the first change.
+    # Nothing engages while it lasts, and it ends with the first change.
     bench.play(np.repeat(frames[-1:], 240), np.arange(1, 241) * DT)
     assert bench.state == "OFFLINE"
     assert bench.intake.discontinuities == {name: 1}
@@ -280,7 +280,7 @@ def frames_of(name, rate_hz):
 
 
 def on_a_bad_line(frames, rate_hz, rng, *, jitter_s=0.0, loss=0.0, bursts=0, gaps=0, pace=1.0):
-    """Return the frames that come through, and when [s]; in order, as a stream delivers.
+    """Return the frames that arrive, and when [s]; in order, as a stream delivers them.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def on_a_bad_line(frames, rate_hz, rng, *, jitter_s=0.0, loss=0.0, bursts=0, gap
     loss : float
         Share of frames lost one by one.
     bursts, gaps : int
-        How often six frames in a row are lost, and everything for a second.
+        How often six successive frames are lost, and how often everything for a second.
     pace : float
         Simulator seconds in a second.
     """

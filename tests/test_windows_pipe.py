@@ -1,4 +1,4 @@
-"""Windows named pipes: what the document's sample creates, and what simulators do to it."""
+"""Windows named pipes: created as in the document's sample, and used by simulators in every way."""
 
 import contextlib
 import ctypes
@@ -32,7 +32,7 @@ class Served:
         self.url = f"pipe://{self.name}"
         self.intake = new_session()
         self.listener = Listener(self.url)
-        self.receiver = StreamReceiver(self.intake, self.listener.server, FakeClock())  # nobody is silent for long
+        self.receiver = StreamReceiver(self.intake, self.listener.server, FakeClock())  # never silent for long
         self.thread = threading.Thread(target=self.receiver.run, daemon=True)
 
     def run(self):
@@ -41,7 +41,7 @@ class Served:
         return self
 
     def close(self):
-        """End, and show that the loop has ended and the pipe is gone."""
+        """Stop, and assert that the loop has ended and the pipe is gone."""
         if self.thread.is_alive():
             self.receiver.stop()
             self.thread.join(30)
@@ -146,7 +146,7 @@ def test_more_than_fits_a_buffer_is_taken_in_turns(served):
 @windows
 @pytest.mark.rt
 def test_a_simulator_that_came_before_anybody_served_is_served(served):
-    """The connection is there before it is asked for: ERROR_PIPE_CONNECTED."""
+    """The client has connected before the server asks: ERROR_PIPE_CONNECTED."""
     with served.client() as client:
         client.sendall(INIT_PACKAGE)
         served.run()
@@ -156,7 +156,7 @@ def test_a_simulator_that_came_before_anybody_served_is_served(served):
 @windows
 @pytest.mark.rt
 def test_a_simulator_that_came_and_left_before_anybody_served_is_no_obstacle(served):
-    """Connected and gone before it is asked for: ERROR_NO_DATA; what it wrote counts."""
+    """The client has connected and left before the server asks: ERROR_NO_DATA; what it wrote counts."""
     with served.client() as client:
         client.sendall(b"\x00\x00")
     served.run()
@@ -218,7 +218,7 @@ def test_a_second_simulator_is_closed_and_the_first_drives_on(served):
 @windows
 @pytest.mark.rt
 def test_the_last_answer_arrives_before_the_end(served):
-    """Framing is lost: answered, then closed; what was written can still be read."""
+    """When framing is lost the package is answered, then the connection closed; what was written can still be read."""
     served.run()
     with served.client() as client:
         drive(client)
@@ -331,7 +331,7 @@ def test_only_this_user_and_the_system_may_open_the_pipe(served):
 
 
 class Occupied:
-    """A pipe of one instance, made with plain calls, that somebody has."""
+    """A pipe of one instance, made with plain calls, that is in use."""
 
     def __init__(self, name):
         kernel = self.kernel = ctypes.windll.kernel32

@@ -1,4 +1,4 @@
-"""What the tests of trouble share: a whole pipeline on a clock that takes no time, and cars that make trouble."""
+"""Helpers of the trouble tests: a whole pipeline on a clock that takes no time, and cars that make trouble."""
 
 import math
 from functools import cache
@@ -29,7 +29,7 @@ BOUNDED = (
     "limits.surge_displacement={ value_m = 0.2, rate_m_s = 0.6, acceleration_m_s2 = 6.0, jerk_m_s3 = 200.0 }",
     "limits.heave_displacement={ value_m = 0.15, rate_m_s = 0.5, acceleration_m_s2 = 8.0 }",
 )
-"""Overrides that bound channels of every kind, some tightly, some with bounds left out."""
+"""Overrides that bound channels of every kind, some tightly, some only in part."""
 
 REAL = np.frombuffer(b"".join(read_packages(sample_recording())[1:]), FRAME.dtype)
 """The frames of the real drive, 60 Hz."""
@@ -262,7 +262,7 @@ def broken(cues, bounds, dt, fresh=True, rounding=EPS):
 
 
 class Checker:
-    """What must hold at every tick, over the ticks since the last call."""
+    """What must hold at every tick, checked over the ticks since the last call."""
 
     def __init__(self, bench):
         self.bench = bench

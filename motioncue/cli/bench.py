@@ -33,10 +33,10 @@ class Stopped(Exception):
 
 @click.command()
 @click.option(
-    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Whose tick to measure."
+    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile whose tick to measure."
 )
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
-@click.option("--quick", is_flag=True, help="Some ten seconds: does it run at all?")
+@click.option("--quick", is_flag=True, help="Take about ten seconds, to see that it runs.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Keep the result: .html, or .png.")
 @json_option
 def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path | None, as_json: bool) -> None:

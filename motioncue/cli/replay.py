@@ -21,7 +21,7 @@ __all__ = ["command"]
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--profile", metavar="NAME|FILE", help="With these settings instead of the recording's own.")
+@click.option("--profile", metavar="NAME|FILE", help="Profile to use instead of the recording's own.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
 @click.option("--verify", is_flag=True, help="Compare every bit with the recorded ticks; exit status 1 if one differs.")
 @click.option("--record", "answer", metavar="FILE", type=click.Path(path_type=Path), help="Record the replay.")

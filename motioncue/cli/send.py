@@ -31,8 +31,8 @@ __all__ = ["command"]
     multiple=True,
     help="Where the simulator listens; repeatable.",
 )
-@click.option("--id", "number", type=int, metavar="N", help="Number of the first, where commands are numbered.")
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Again so often a second; once if not given.")
+@click.option("--id", "number", type=int, metavar="N", help="Number of the first command, if commands are numbered.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Commands per second; once if not given.")
 @duration_option("How long, with --rate; until a signal if not given.")
 @json_option
 def command(

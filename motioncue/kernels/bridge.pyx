@@ -145,7 +145,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef double q[4]
     cdef double vector[3]
     cdef double x, trusted, follow
-    cdef bint careful = joins or b.pace > 0.0 or not newest.place.sure
+    cdef bint careful = joins or b.pace > 0.0
     cdef int i
     b.place = newest.place
     b.frames = 1 if late else b.frames

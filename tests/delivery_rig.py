@@ -15,6 +15,7 @@ from motioncue.virtual.car import STATE_DTYPE
 START = 1_000_000_000
 PERIOD = 3_000_030  # of a tick [ns]
 LINEAR = ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed")
+RATES = ("roll_rate", "pitch_rate", "yaw_rate")
 ANGLES = ("roll", "pitch", "yaw")
 FADE = 15 / 8 * PERIOD * 1e-9  # largest step of a fade of 1 s, of what it takes away
 
@@ -27,6 +28,7 @@ class Source(NamedTuple):
     packets: object  # states and the number of each frame to a list of bytes, one a frame
     stream: bool = False  # in lock-step: a frame is taken late rather than lost, and comes once
     numbered: bool = False  # a datagram that is overtaken is told from a newer one
+    delay_s: float = 0.0  # of rates that are derived from the attitude, over times that nobody says
 
 
 def _beamng_packets(states, numbers):
@@ -58,7 +60,7 @@ SOURCES = {
     "vehicle-physics-pro": Source("vehicle-physics-pro-dk", 50.0, _unity_packets, numbered=True),  # stamps each frame
     "beamng": Source("beamng-dk", 100.0, _beamng_packets),  # says nothing of time
     "beamng-simulink": Source("beamng-simulink-dk", 200.0, _simulink_packets, numbered=True),  # counts its frames
-    "morai": Source("morai-dk", 50.0, _morai_packets),  # its stamps are not of what it says; rates are derived
+    "morai": Source("morai-dk", 50.0, _morai_packets, delay_s=0.08),  # its stamps are not of what it says
     "city-car-driving": Source("ccd-dk", 60.0, _city_car_packets, stream=True),  # says how long each frame was
 }
 
@@ -187,7 +189,7 @@ class Link(NamedTuple):
     """How frames travel from a simulator that takes them evenly."""
 
     delay_s: float  # of every frame
-    apart_s: float  # between frames that had to wait for one another
+    backlog: float  # between frames that had to wait for one another, in intervals
     jitter: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s]: frames take up to so much longer [s]
     stalls: tuple[tuple[float, float], ...] = ()  # at, for so long [s]: nothing gets through
     losses: tuple[tuple[float, int], ...] = ()  # at [s], so many frames
@@ -209,7 +211,7 @@ class Link(NamedTuple):
             ready = np.where((ready >= at) & (ready < at + duration), at + duration, ready)
         arrivals = ready.copy()
         for i in range(1, len(arrivals)):
-            arrivals[i] = max(ready[i], arrivals[i - 1] + self.apart_s if ready[i] <= arrivals[i - 1] else ready[i])
+            arrivals[i] = max(ready[i], arrivals[i - 1] + self.backlog * interval_s if ready[i] <= arrivals[i - 1] else ready[i])
         begin, end, share = self.lossy
         kept = ~((taken > begin) & (taken < end) & (rng.uniform(size=len(taken)) < share))
         for at, count in self.losses:
@@ -240,31 +242,38 @@ class Found(NamedTuple):
     channel: str  # of the largest step
 
 
-def bound(run, name, bridge, interval_s):
-    """Return 1.2 of the drive's own largest step and the largest of a fade of 1 s.
+def bound(run, name, source, bridge):
+    """Return 1.2 of the drive's own largest step and the largest of a fade of 1 s; and that own step.
 
     Attitude is one quantity: its angles are held to the fastest turn.  `hold` moves once a frame, so its measure is
-    what the drive moves between two frames.
+    what the drive moves between two frames.  A rate that is derived over a time between frames which nobody says can
+    be off by as much as it is: of that, the filter takes the share of an interval.
     """
     names = ANGLES if name in ANGLES else (name,)
+    interval_s = 1.0 / SOURCES[source].rate_hz
     own = max(steps(run.truth[other], other).max() for other in names)
     largest = max(max(np.ptp(run.truth[other]), np.abs(run.truth[other]).max()) for other in names)
     own = max(own, 1e-5 * largest + 1e-9)  # packets carry numbers of 4 bytes
     stretch = max(interval_s / (PERIOD * 1e-9), 1.0) if bridge == "hold" else 1.0
-    return stretch * (1.2 * own + FADE * largest), own
+    error = 0.0
+    if name in RATES and SOURCES[source].delay_s > 0.0:
+        error = largest * (1.0 - np.exp(-interval_s / SOURCES[source].delay_s))
+    return stretch * (1.2 * own + FADE * largest) + error, own
 
 
-def worst(run, bridge, interval_s):
+def worst(run, source, bridge):
     """Return the worst of every channel that moves."""
     found = []
+    interval_s = 1.0 / SOURCES[source].rate_hz
     for name in (*LINEAR, *ANGLES):
         truth, cue = run.truth[name], run.trace["cue"][name]
-        limit, own = bound(run, name, bridge, interval_s)
+        limit, own = bound(run, name, source, bridge)
         turn = beyond = 0.0
         if name not in ANGLES:
             turn = np.abs(np.diff(cue, 2)).max() / limit
-        if name not in (*ANGLES, "speed"):  # fades take what there is to zero and back
+        # Fades take what there is to zero and back; derived rates can be off.
+        if name not in (*ANGLES, "speed", *(RATES if SOURCES[source].delay_s > 0.0 else ())):
             outside = max(cue.max() - max(truth.max(), 0.0), min(truth.min(), 0.0) - cue.min())
             beyond = outside / own * PERIOD * 1e-9 / interval_s
         found.append(Found(steps(cue, name).max() / limit, turn, beyond, name))
-    return Found(*(max(column) for column in list(zip(*found, strict=True))[:3]), max(found).channel)
+    return Found(*(float(max(column)) for column in list(zip(*found, strict=True))[:3]), max(found).channel)

@@ -27,7 +27,7 @@ def test_a_sender_that_stalls_and_then_sends_what_it_missed_makes_no_jolt(bridge
     arrivals = stalls(taken, 0.002, [(at, stall_s) for at in np.arange(3.0, 9.0, every_s)])
     run = deliver(swinging(phase), source, bridge, taken, arrivals)
     assert run.events == {}
-    found = worst(run, bridge, interval)
+    found = worst(run, source, bridge)
     assert found.step <= 1.0, found
     assert found.beyond <= 1.0, found
     # It comes back: at the end the cue is again where the drive is.

@@ -236,7 +236,7 @@ cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
 cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not say; it counts for the frames to come: a step is no evidence for itself."""
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, s.watch.apart)
+    derive(&s.stages, &s.telemetry, s.watch.apart, s.watch.dt)
     turn(s, s.motion.time)
     see(s, &s.watch.seen)
 

@@ -114,7 +114,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         follow_interval(t, 1e-9 * told)
     else:                   # no time of its own, or one that goes at another speed
         waited = in_debt(t, arrival)
-        if not waited:
+        if not waited or 2 * arrival > interval:    # early ones of a jitter make up for those that were late
             follow_interval(t, 1e-9 * arrival)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
@@ -130,6 +130,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:      # late, or frames are missing that the simulator does not count
         told = arrival
-    if 2 * told < interval:                 # two frames at once make no slope
-        told = interval // 2
+    # Two frames at once make no slope; where only arrivals say how far apart they are, one that is early makes none larger.
+    if 2 * told < interval or (not stamped and told < interval):
+        told = interval // 2 if stamped else interval
     p.spent += told if told > SHORTEST_NS else SHORTEST_NS

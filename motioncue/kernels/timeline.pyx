@@ -130,7 +130,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:      # late, or frames are missing that the simulator does not count
         told = arrival
-    # Two frames at once make no slope; where only arrivals say how far apart they are, one that is early makes none larger.
-    if 2 * told < interval or (not stamped and told < interval):
-        told = interval // 2 if stamped else interval
+    # Two frames at once make no slope; where only arrivals say how far apart they are, an early one makes none much larger.
+    if 2 * told < interval or (not stamped and 4 * told < 3 * interval):
+        told = interval // 2 if stamped else 3 * interval // 4
     p.spent += told if told > SHORTEST_NS else SHORTEST_NS

@@ -5,8 +5,8 @@ tick to the next: the output never turns round at once.  Values stay within what
 of its largest slope leads.  The watch sees every frame, and never trips.
 
 Times between frames that a source does not say are guesses: where frames are lost among others that are late, one may
-count for two.  There the factors are 1.5, and 2 for the change.  A frame that overtakes another brings what two
-intervals have changed at once, and does so within one of them.
+count for two.  A datagram that overtakes another brings what two intervals have changed, within one.  There the
+factors are 2.
 """
 
 import numpy as np
@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 from motioncue.kernels.bridge import KINDS
 
-STEP = {"beamng": 1.5, "morai": 1.5, "beamng-simulink": 2.0}
-TURN = {"beamng": 2.0, "morai": 2.0, "beamng-simulink": 2.0}
+UNSURE = ("beamng", "morai", "beamng-simulink")
 BEYOND = 1.5  # intervals: what a line leads to after its frame, less what a car's curve takes back
 LENGTH_S = 12.0
 
@@ -52,11 +51,12 @@ links = st.builds(
 
 def check(found, events, source, bridge):
     """Show that a run keeps the bounds."""
+    most = 2.0 if source in UNSURE else 1.0
     assert events == {}
-    assert found.step <= STEP.get(source, 1.0), found
+    assert found.step <= most, found
     assert found.beyond <= BEYOND, found
     if bridge != "hold":
-        assert found.turn <= TURN.get(source, 1.0), found
+        assert found.turn <= most, found
 
 
 @pytest.mark.parametrize("bridge", KINDS)

@@ -78,6 +78,8 @@ ctypedef struct IntakeState:
     double aside_stamp      # of the frame that is set aside [s]
     Timeline timeline       # when was a frame taken?
     Watch watch             # does it continue the drive?
+    bint held               # a claim of the newest frame was not followed
+    int64_t followed        # the time spent until the last frame whose claims were [ns]
     Publication publication
     bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
     PublicationSlot newest  # receiver to emitter

@@ -27,6 +27,7 @@ ctypedef struct Timeline:
     int paced               # frames in a row at the interval
     int odd                 # frames in a row that were much further apart than the interval; negative: much closer
     double nearest          # time between those that is nearest to the interval [s]
+    double usual            # mean time between arrivals of about the last 64 frames, gaps counting as four intervals at most [s]
     int settled             # frames since the last that was not where the frame before led, up to SETTLED
     Placement place         # of the newest frame
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
 from motioncue.cli.common import json_option, print_json
 from motioncue.cli.summary import print_summary
@@ -12,9 +11,8 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
 from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
-from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.replay import first_difference, profile_of, repeat
+from motioncue.runtime.replay import first_difference, keep, profile_of, repeat
 
 __all__ = ["command"]
 
@@ -55,7 +53,8 @@ def command(
         raise ConfigError(
             f"--verify: found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
         )
-    ticks = repeat(drive, settings)
+    replayed = repeat(drive, settings)
+    ticks = replayed.ticks
     result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}
     rows = [("ticks", str(len(ticks))), ("states", _states(ticks))]
     if drive.unreadable:
@@ -76,15 +75,9 @@ def command(
             )
         )
     if answer is not None:
-        tables = msgspec.to_builtins(settings or profile_of(drive.settings[0].profile))
-        with RecordingWriter(answer, force=force, about={"replay of": file.name}) as writer:
-            writer.settings(int(ticks["deadline"][0]), 0, tables)
-            writer.packages(drive.packages)
-            writer.events(drive.events)
-            writer.frames(drive.motion)
-            writer.ticks(ticks)
-            rows.append(("recorded", str(writer.path)))
-            result["recorded"] = str(writer.path)
+        written = keep(replayed, answer, force=force, about={"replay of": file.name})
+        rows.append(("recorded", str(written)))
+        result["recorded"] = str(written)
     print_summary(f"motioncue replay · {file.name}", rows)
     if as_json:
         print_json(result)

@@ -140,8 +140,8 @@ print(
 
 # %% [markdown]
 # **See:** the red peaks are what throws people about: more than ten thousand m/s³ at the acceleration spike, hundreds
-# at the velocity jump, the freeze, the attitude jump and the respawn. With the supervisor what is left is the drive's own, mostly
-# the humps and the edges of the simulator's frames.
+# at the velocity jump, the freeze, the attitude jump and the respawn. With the supervisor what is left is the drive's
+# own, mostly the humps and the edges of the simulator's frames.
 #
 # **Try this:** set `"supervisor.fade_s=0.3"`: how much does a quicker fade cost?
 

@@ -17,6 +17,7 @@ from motioncue.recording.read import read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
 from motioncue.runtime.engine import Pipeline
 from motioncue.runtime.replay import first_difference, keep, repeat
+from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages
 
 PERIOD_NS = 3_000_030
@@ -147,3 +148,15 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
     assert len(drive.packages) == 180
     assert len(drive.motion) == stats["frames_received"]
     assert first_difference(drive.ticks, repeat(drive).ticks) is None
+
+
+def test_a_virtual_drive_is_kept_as_a_run_would_be(tmp_path):
+    ridden = ride("ccd-dk-washout", "trouble", rate_hz=30.0, record=tmp_path / "drive.mcap")
+    drive = read(tmp_path / "drive.mcap")
+    assert bits(drive.ticks) == bits(ridden.ticks)
+    assert len(drive.motion) == ridden.stats["frames_received"]
+    moves = [(event.before, event.after, event.reason) for event in drive.events if event.what == "transition"]
+    assert moves == [(move["from"], move["to"], move["reason"]) for move in ridden.stats["transitions"]]
+    answer = repeat(drive)
+    assert first_difference(drive.ticks, answer.ticks) is None
+    assert answer.events == drive.events

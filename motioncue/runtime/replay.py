@@ -24,7 +24,7 @@ from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import check, load_profile, session_of, settings_of
 from motioncue.runtime.engine import Pipeline
 
-__all__ = ["Difference", "first_difference", "keep", "profile_of", "repeat", "replay"]
+__all__ = ["Difference", "Heard", "first_difference", "keep", "profile_of", "repeat", "replay"]
 
 START_NS = 1_000_000_000
 
@@ -145,7 +145,7 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
             f"source.system: found {chosen.source.system!r}, allowed is that of the recording, {own.source.system!r}"
         )
     pipeline = Pipeline(chosen, FakeClock(START_NS))
-    heard = _Heard(pipeline)
+    heard = Heard(pipeline)
     # Other settings may take other packages for frames: the recording's own say which packages each tick had.
     counting = pipeline.session if profile is None else session_of(own)
     source = _events(drive, changes)
@@ -203,8 +203,14 @@ FROM_OUTSIDE = frozenset(
 ACTIONS = 64  # of ticks and packages, until the rings are emptied: the largest packages of all fit
 
 
-class _Heard:
-    """What a pipeline says into its rings, as a recorder would keep it."""
+class Heard:
+    """What a pipeline says, as a recorder would keep it, where no thread runs.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        That has not begun yet.
+    """
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._rings = RecordRing(tick_ring_bytes(pipeline.profile.rate_hz)), RecordRing(RING_BYTES)
@@ -214,7 +220,7 @@ class _Heard:
         self._batches: list[Batch] = []
 
     def listen(self) -> None:
-        """Count one action, and empty the rings now and then."""
+        """Count an action of the pipeline, a few seconds of ticks at most, and empty its rings now and then."""
         self._waiting += 1
         if self._waiting == ACTIONS:
             self._take()
@@ -224,7 +230,7 @@ class _Heard:
         self._batches.append(sorted_out(b"".join(ring.take() for ring in self._rings)))
 
     def all(self) -> Batch:
-        """Return everything that was said."""
+        """Return everything that was said: ticks, frames, packages and events."""
         self._take()
         return Batch(
             np.concatenate([batch.ticks for batch in self._batches]),

@@ -26,7 +26,7 @@ def test_the_engine_does_what_it_did(system):
 
 
 def test_every_source_system_has_a_drive():
-    assert set(MAKINGS) == set(having("session"))
+    assert set(MAKINGS) == set(having("SCHEMES"))
     assert {path.stem for path in FOLDER.glob("*.mcap")} == set(MAKINGS)
 
 

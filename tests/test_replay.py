@@ -5,10 +5,12 @@ import time
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from engine_rig import Rig, play
 from helpers import bits, eventually
 
 import motioncue
+from motioncue.cli import cli
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Record
@@ -125,6 +127,32 @@ def test_a_profile_for_another_simulator_is_refused(tmp_path):
     drive = scripted(tmp_path / "run.mcap", "beamng-dk")
     with pytest.raises(ConfigError, match="found 'morai', allowed is that of the recording, 'beamng'"):
         repeat(drive, motioncue.load_profile("morai-dk"))
+
+
+def test_a_profile_with_another_rate_is_refused(tmp_path):
+    """Filters designed for a tick of 4 ms are not run every 3 ms."""
+    drive = scripted(tmp_path / "run.mcap", "beamng-dk")
+    with pytest.raises(ConfigError, match=r"output.rate_hz: found 250, allowed is that of the recording, 333.33 Hz"):
+        repeat(drive, motioncue.load_profile("beamng-dk", "output.rate_hz=250"))
+
+
+def test_the_command_says_what_other_settings_change_and_keeps_it(tmp_path):
+    scripted(tmp_path / "run.mcap", "ccd-dk-washout")
+
+    def replayed(*arguments):
+        done = CliRunner().invoke(cli, ["replay", str(tmp_path / "run.mcap"), *map(str, arguments), "--json"])
+        return done.exit_code, json.loads(done.stdout.splitlines()[-1]), done.stdout
+
+    code, result, shown = replayed("--set", "limits.surge.value_m_s2=0.05", "--record", tmp_path / "other.mcap")
+    assert code == 0
+    (row,) = [row for row in result["changed"] if row["channel"] == "cue_surge"]
+    old, new = (read(tmp_path / f"{name}.mcap").ticks for name in ("run", "other"))
+    apart = np.abs(new["cue"]["surge"] - old["cue"]["surge"])
+    assert (row["largest"], row["tick"]) == (apart.max(), old["index"][apart > 0][0])
+    assert np.abs(new["cue"]["surge"]).max() <= 0.05
+    assert f"cue_surge {row['tick']:>25}" in shown
+    code, result, _ = replayed("--verify")
+    assert (code, result["ticks"], result["identical"], result["first_difference"]) == (0, len(old), True, None)
 
 
 def test_settings_of_the_recording_are_those_of_the_run(tmp_path):

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from motioncue.cli.common import json_option, print_json
+from motioncue.analysis.changes import changes
+from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
@@ -39,7 +40,7 @@ def command(
     """Take a recording of `motioncue run` through the whole engine once more.
 
     Every tick reads what it read then.  With the recording's own settings the ticks are the same, bit for bit; with
-    others they are what would have been.
+    others they are what would have been, and a table says what is different.
 
     \b
     Example:  motioncue replay drive.mcap --verify
@@ -79,6 +80,10 @@ def command(
         rows.append(("recorded", str(written)))
         result["recorded"] = str(written)
     print_summary(f"motioncue replay · {file.name}", rows)
+    if settings is not None:
+        found = changes(drive, replayed)
+        result["changed"] = [row._asdict() for row in found.channels]
+        echo("\n".join(found.lines() or ["nothing is different"]))
     if as_json:
         print_json(result)
     if verify and not result["identical"]:

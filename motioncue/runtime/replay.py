@@ -126,7 +126,7 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     Raises
     ------
     ConfigError
-        If the profile is refused, or is for another system than the recording.
+        If the profile is refused, or is for another system or rate than the recording.
     PacketError
         If the recording has no ticks or no settings.
 
@@ -143,6 +143,10 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     if chosen.source.system != own.source.system:
         raise ConfigError(
             f"source.system: found {chosen.source.system!r}, allowed is that of the recording, {own.source.system!r}"
+        )
+    if chosen.rate_hz != own.rate_hz:  # there is no tick but the recorded ones
+        raise ConfigError(
+            f"output.rate_hz: found {chosen.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
         )
     pipeline = Pipeline(chosen, FakeClock(START_NS))
     heard = Heard(pipeline)

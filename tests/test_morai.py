@@ -232,8 +232,12 @@ def test_rates_from_unevenly_arriving_attitudes_stay_within_the_bound_of_the_fil
 
 @pytest.mark.parametrize("delay_s", [0.04, 0.08, 0.2])
 def test_a_steady_turn_has_the_error_that_evenly_spread_arrivals_give(delay_s):
-    """In the mean square w J / (sqrt(12) d), times d (1 - a) / T sqrt(2 / (1 + a)) of the samples, a = exp(-T / d)."""
+    """In the mean square w J / (sqrt(12) d), times d (1 - a) / T sqrt(2 / (1 + a)) of the samples, a = exp(-T / d).
+
+    That holds for a J of less than 3/4 T: of frames that come closer than T / 4 the later one counts for T.
+    """
     w, step, count = 0.5, 0.02, 20_000
+    spread = 0.75 * step
     rng = np.random.default_rng(4)
     headings = -np.degrees(w * step * np.arange(count))  # to the right
     rows = np.zeros(count, EGO_VEHICLE_STATUS[3].dtype)
@@ -241,14 +245,14 @@ def test_a_steady_turn_has_the_error_that_evenly_spread_arrivals_give(delay_s):
         rows[name] = value
     rows["heading"] = (headings + 180.0) % 360.0 - 180.0
     rows["velocity"][:, 0] = np.arange(count) * 1e-4  # no repeats
-    times = (np.arange(count) + rng.random(count)) * step
+    times = np.arange(count) * step + rng.random(count) * spread
     motion, intake = through([rows], (times * 1e9).astype(np.int64) + STEP_NS, derivation=Derivation("native", delay_s))
     error = motion["yaw_rate"][100:] - w
     a = math.exp(-step / delay_s)
-    expected = w * step / (math.sqrt(12) * delay_s) * delay_s * (1 - a) / step * math.sqrt(2 / (1 + a))
+    expected = w * spread / (math.sqrt(12) * delay_s) * delay_s * (1 - a) / step * math.sqrt(2 / (1 + a))
     assert np.sqrt(np.mean(error**2)) == pytest.approx(expected, rel=0.15)
-    assert expected <= w * step / (math.sqrt(12) * delay_s)
-    assert np.abs(error).max() <= w * step / delay_s
+    assert expected <= w * spread / (math.sqrt(12) * delay_s)
+    assert np.abs(error).max() <= w * spread / delay_s
     assert abs(error.mean()) < 0.02 * w  # samples after a short interval are higher, and count as much as others
     assert intake.discontinuities == {}  # half a turn, where the heading jumps, is passed often
 
@@ -277,7 +281,7 @@ def turning(state, packet):
         nsec=packet % 50 * 20_000_000,
         heading=-0.5 * state,
         velocity=(36.0, 0.0, 1e-3 * state),
-        acceleration=(0.0, 1.0, 0.0),
+        acceleration=(0.0, 10.0 * math.radians(25.0), 0.0),  # to the right, at 10 m/s and 25 deg/s
     )
 
 

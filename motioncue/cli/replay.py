@@ -44,7 +44,7 @@ def command(
 
     \b
     Example:  motioncue replay drive.mcap --verify
-              motioncue replay drive.mcap --set cueing.surge.gain=0.3 --record quieter.mcap
+              motioncue replay drive.mcap --profile other.toml --record new.mcap
     """
     drive = read(file)
     settings = _settings(drive, profile, overrides)

@@ -9,7 +9,7 @@ from math import radians
 
 import numpy as np
 
-from motioncue.kernels.body cimport BodyStage, set_car_axes, to_body
+from motioncue.kernels.body cimport BodyFrame, BodyStage, set_car_axes, to_body
 from motioncue.kernels.codec cimport decode
 from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
@@ -107,15 +107,16 @@ cdef void intake_end(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef int take_axes(IntakeState* s) noexcept nogil:
+    """Take the car's axes that a package announces, the fallback if it is refused; return why, or ACCEPTED."""
+    cdef BodyFrame before = s.frame
+    cdef int reason
     s.initialised = True
     s.frame_time = 0.0
     s.frame = s.fallback
-    if (
-        memcmp(s.said.forward, s.known.forward, sizeof(s.said.forward)) != 0
-        or memcmp(s.said.up, s.known.up, sizeof(s.said.up)) != 0
-    ):
+    reason = set_car_axes(&s.frame, s.said.forward, s.said.up)
+    if memcmp(before.car, s.frame.car, sizeof(before.car)) != 0:
         watch_restart(&s.watch)     # what frames said in other axes is no evidence against them
-    return set_car_axes(&s.frame, s.said.forward, s.said.up)
+    return reason
 
 
 cdef bint begins_again(IntakeState* s, int64_t now) noexcept nogil:

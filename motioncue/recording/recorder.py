@@ -20,7 +20,7 @@ from motioncue.profile import Record
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.write import RecordingWriter
 
-__all__ = ["RING_BYTES", "Batch", "Recorder", "sorted_out", "tick_ring_bytes"]
+__all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]
 
 log = logging.getLogger("motioncue")
 
@@ -49,6 +49,18 @@ EVENT_DTYPE = np.dtype(
 
 
 _WHAT = {number: name for name, number in KINDS.items()}
+_ENDPOINT_BITS = 8  # what the number of an endpoint is shifted by: RECORD_ENDPOINT of ``kernels/ring.h``
+
+
+def package_kind(endpoint: int) -> int:
+    """Return the kind of a record that is a package at one of a source's endpoints.
+
+    Parameters
+    ----------
+    endpoint : int
+        Its number.
+    """
+    return KINDS["package"] | endpoint << _ENDPOINT_BITS
 
 
 def tick_ring_bytes(rate_hz: float) -> int:
@@ -97,7 +109,7 @@ def sorted_out(data: bytes) -> Batch:
         kind, size, when = np.frombuffer(data, HEAD_DTYPE, 1, place)[0].tolist()
         payload = data[place + HEAD_DTYPE.itemsize : place + HEAD_DTYPE.itemsize + size]
         place += HEAD_DTYPE.itemsize + -(-size // 8) * 8
-        what, endpoint = _WHAT[kind & 0xFF], kind >> 8
+        what, endpoint = _WHAT[kind & 0xFF], kind >> _ENDPOINT_BITS
         if what == "tick":
             ticks += payload
         elif what == "frame":

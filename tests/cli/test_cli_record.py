@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from engine_rig import Rig
-from helpers import FRAMES, INIT_PACKAGE, eventually, free_port, stream_url
+from helpers import FRAMES, INIT_PACKAGE, Sink, eventually, free_port, stream_url
 from mcap.exceptions import McapError
 from mcap.reader import NonSeekingReader, make_reader
 from programs import INTERRUPT, STREAM, Feeder, Program, soon_connected
@@ -22,6 +22,7 @@ from motioncue.cli.signals import Interrupts
 from motioncue.errors import PacketError
 from motioncue.profile import Record
 from motioncue.recording.load import read
+from motioncue.virtual.simulators import recorded_packages
 
 POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX")
 
@@ -194,3 +195,63 @@ def test_a_time_that_cannot_be_kept_is_refused(tmp_path, last_s):
     assert result.exit_code == 2
     assert f"--record-last: found {last_s}, allowed are 1 to 3600 s" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+# What a virtual simulator sent.
+
+PLAYED = {
+    "beamng": (2, ["--drive", "turns", "--duration", "1"]),
+    "beamng-simulink": (1, ["--drive", "turns", "--duration", "2"]),
+    "city-car-driving": (1, ["--recording", "sample", "--duration", "1"]),
+    "morai": (3, ["--drive", "turns", "--duration", "1"]),
+    "vehicle-physics-pro": (1, ["--drive", "turns", "--duration", "1"]),
+}
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize("system", PLAYED)
+def test_what_a_simulator_sent_is_recorded_with_its_times_and_every_command_takes_it(system, tmp_path):
+    """The engine's side is a listener that records as well: both files hold the same bytes."""
+    count, played = PLAYED[system]
+    stream = system == "city-car-driving"
+    urls = [
+        stream_url(STREAM, tmp_path) if stream else f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+        for _ in range(count)
+    ]
+    sent, heard = tmp_path / "sent.mcap", tmp_path / "heard.mcap"
+    at, to = ([item for url in urls for item in (option, url)] for option in ("--at", "--to"))
+    with Program("listen", system, *at, "--record", str(heard), "--json") as listen:
+        listen.says("waiting for")
+        with Program("simulate", system, *to, *played, "--record", str(sent), "--json") as simulate:
+            stats = simulate.end()
+        listen.signal(INTERRUPT)
+        listen.end()
+    mine, theirs = read(sent), read(heard)
+    assert stats["recorded"]["packages"] == len(mine.packages) > 0
+    assert stats["recorded"]["lost"] == 0
+    own = {(package.endpoint, package.data) for package in mine.packages}
+    assert {(package.endpoint, package.data) for package in theirs.packages} <= own
+    if stream:  # nothing is lost on the way
+        assert [package.data for package in mine.packages] == [package.data for package in theirs.packages]
+    times = np.array([package.time for package in mine.packages])
+    assert (np.diff(times) >= 0).all()
+    assert times[0] < times[-1]
+    assert mine.profile == {"source": {"system": system, "endpoint": urls}}
+    runner = CliRunner()
+    for arguments in (["check", str(sent)], ["decode", system, str(sent)]):
+        result = runner.invoke(cli, [*arguments, "--json"])
+        assert result.exit_code == 0, result.output
+    again = [each.package for each in recorded_packages(system, str(sent))]
+    assert again == [package.data for package in mine.packages]
+
+
+@pytest.mark.rt
+def test_a_simulator_that_cannot_record_sends_nothing(tmp_path):
+    file = tmp_path / "no" / "drive.mcap"
+    with Sink() as sink:
+        result = CliRunner().invoke(cli, ["simulate", "beamng", "--to", sink.url, "--record", str(file)])
+    assert result.exit_code == 2
+    assert (
+        result.stderr.splitlines()[-1] == f"error: recording {str(file)!r}: cannot be made: No such file or directory"
+    )
+    assert sink.packets in ([], [b""])

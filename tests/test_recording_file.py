@@ -14,8 +14,9 @@ from mcap_ros2.decoder import DecoderFactory
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
-from motioncue.recording.load import LARGEST_CHUNK, MAGIC, read
+from motioncue.recording.load import read
 from motioncue.recording.topics import Event, Package
+from motioncue.recording.walk import LARGEST_CHUNK, MAGIC
 from motioncue.recording.write import RecordingWriter
 
 SECONDS = 5

@@ -13,10 +13,10 @@ from motioncue.cli.console import Closing, Events, event_name
 __all__ = ["ENDINGS", "REQUESTS", "Interrupts", "operation"]
 
 ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # the last one is Ctrl-Break on Windows
-REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park"}
+REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park", "SIGALRM": "keep"}
 """What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
 
-WORDS = ("engage", "hold", "park", "quit")
+WORDS = ("engage", "hold", "park", "quit", "keep")
 """What can be asked for by an event of Windows."""
 
 KEPT = 16  # requests that nobody has looked at yet
@@ -34,12 +34,13 @@ def operation(system: str) -> str:
         return (
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
             "to neutral and ends, exit status 0.  Any program of the same user may set an\n"
-            f"event instead: {event_name('NAME', 'hold')}, -engage, -park or -quit; NAME is the\n"
-            "profile's, of a file without its folder and .toml.  In PowerShell:\n"
+            f"event instead: {event_name('NAME', 'hold')}, -engage, -park, -quit or -keep; NAME is\n"
+            "the profile's, of a file without its folder and .toml.  In PowerShell:\n"
             f"  [Threading.EventWaitHandle]::OpenExisting('{event_name('ccd-dk', 'quit')}').Set()"
         )
     return (
-        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.\n"
+        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks,\n"
+        "SIGALRM writes what --record-last has in memory.\n"
         "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0."
     )
 
@@ -61,7 +62,7 @@ class Interrupts:
         What a program exits with that such a signal has kept from its work, as shells have it: 128 and the newest one's
         number; 0 before any.
     requests : deque of str
-        What signals have asked for: "engage", "hold" or "park", oldest first.
+        What signals have asked for: "engage", "hold", "park" or "keep", oldest first.
     over : bool
         Set it when all that is left to do is to print: from then on a signal ends the process at once, with `status`,
         also while nobody reads what is printed.

@@ -156,11 +156,11 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
         if kind:
             getattr(pipeline.emitter, what)()
         else:
-            pipeline.session.feed(what, at)
+            pipeline.intake.feed(what, at)
     pipeline.emitter.run(until_ns=end)
     trace = pipeline.emitter.trace
     real = truth(drive.states((trace["deadline"] - START) * 1e-9))
-    return Run(trace, real, pipeline.session.discontinuities, pipeline.transitions()[0])
+    return Run(trace, real, pipeline.intake.discontinuities, pipeline.transitions()[0])
 
 
 def stalls(taken, delay_s, at, apart_s=0.0003):

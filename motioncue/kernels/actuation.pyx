@@ -15,16 +15,16 @@ __all__ = ["OutputChain", "OutputLimits", "Stage", "UpVector"]
 
 
 cdef class Stage:
-    """Base of the stages: what one does to an actuation, one tick at a time.
+    """Base of the actuation stages: each changes an actuation once a tick.
 
     Attributes
     ----------
     fills : tuple of str
-        The channels that are not the cue's and that it fills.
+        The channels that this stage adds to those of the cue.
 
     Notes
     -----
-    A subclass fills the function table; a stage belongs to one chain, because its state does.
+    A subclass fills the function table.  A stage belongs to one chain, because it has only one state.
     """
 
     fills = ()
@@ -61,12 +61,12 @@ cdef bint limits_at_rest(const void* state) noexcept nogil:
 
 
 cdef class OutputLimits(Stage):
-    """Bounds of an output's own on the channels of the cue.
+    """Bounds on the cue's channels for one output.
 
     Parameters
     ----------
     limits : CueLimits
-        What the output keeps; from now on they belong to the stage.
+        The bounds; the stage takes them over, state included.
     """
 
     cdef readonly CueLimits limits
@@ -77,23 +77,23 @@ cdef class OutputLimits(Stage):
 
 
 cdef class OutputChain:
-    """The stages of one output, in the order in which they are passed.
+    """The stages of one output, applied in the order given.
 
     Parameters
     ----------
     stages : iterable of Stage
-        From now on they belong to the chain; with none, the actuation is the cue.
+        The chain takes them over.  Without stages, the actuation is the cue.
 
     Raises
     ------
     ValueError
-        If there are too many stages.
+        If there are more stages than a chain holds.
     TypeError
-        If one is something else.
+        If an item is not a Stage.
 
     Notes
     -----
-    Channels that no stage fills are 0.
+    Actuation channels that no stage fills are 0.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
@@ -115,7 +115,7 @@ cdef class OutputChain:
         chain_reset(&self.chain)
 
     def process(self, const Cue[::1] cue not None):
-        """Return what the output is sent for these cues, one tick a row; states are kept between calls.
+        """Return what the output is sent for these cues, one tick a row; states carry over between calls.
 
         Parameters
         ----------

@@ -1,6 +1,6 @@
-"""A platform of one's own: the packet that a profile describes in ``[output.packet]``.
+"""A platform without built-in support: its packet is described by the profile's ``[output.packet]``.
 
-It is sent to ``output.motion`` at every tick, like a built-in one.
+The packet is sent to ``output.motion`` at every tick, like a built-in one.
 """
 
 import numpy as np
@@ -15,24 +15,24 @@ from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 __all__ = ["CHANNELS", "MAX_RATE_HZ", "encoding"]
 
 MAX_RATE_HZ = 2000.0
-"""As much as a profile may ask for [Hz]."""
+"""The highest rate that a profile may set [Hz]."""
 
 CHANNELS = tuple(channel.name for channel in ACTUATION if channel.name != "time")
-"""What a field can follow."""
+"""Channels that a field can carry."""
 
 
 def encoding(table: PacketTable) -> Encoding:
-    """Return how the packet that a profile describes is filled.
+    """Return how the packet that a profile describes is encoded.
 
     Parameters
     ----------
     table : PacketTable
-        The profile's.
+        The packet's table in the profile.
 
     Raises
     ------
     ConfigError
-        If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal: names the part.
+        If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal; names the part.
     """
     order = "<" if table.byte_order == "little" else ">"
     parts: list[Field] = []

@@ -1,4 +1,4 @@
-"""Recordings for other programs: CSV, Parquet, MDF4; one row a tick, a frame or an event."""
+"""Export of recordings to CSV, Parquet and MDF4, with one row per tick, frame or event."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from motioncue.recording.topics import Event
 
 __all__ = ["FORMATS", "WHAT", "columns", "export"]
 
-ROWS = 10_000  # at a time: what bounds the memory
+ROWS = 10_000  # rows at a time, which bounds the memory
 
 UNITS = {
     **{channel.name: channel.unit for channel in (*MOTION, *CUE)},
@@ -26,7 +26,7 @@ UNITS = {
 }
 
 WHAT = ("ticks", "frames", "events")
-"""What of a recording can be exported."""
+"""Parts of a recording that can be exported."""
 
 
 def columns(rows: npt.NDArray[np.void]) -> list[tuple[str, str, npt.NDArray[Any]]]:

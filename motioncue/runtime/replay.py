@@ -21,7 +21,7 @@ from motioncue.recording.read import quoted, read_frames
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
 from motioncue.recording.topics import Package
 from motioncue.recording.write import RecordingWriter
-from motioncue.runtime.assembly import check, load_profile, intake_of, settings_of
+from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
 from motioncue.runtime.engine import Pipeline
 
 __all__ = ["Difference", "Heard", "first_difference", "keep", "profile_of", "repeat", "replay"]

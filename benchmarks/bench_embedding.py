@@ -9,6 +9,7 @@ from conftest import HEAD_M, RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
+from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
@@ -17,6 +18,7 @@ from motioncue.protocols.dk import MOTION
 from motioncue.recording.read import read_packages, sample_recording
 
 PROFILE = "ccd-dk-washout"
+FRAME_NS = 16_666_667  # of the real drive
 
 
 @pytest.fixture
@@ -131,12 +133,12 @@ def test_step_through_the_table_against_c(versus, rig, loops):
 # --- bytes in, bytes out --------------------------------------------------------------------------------------------
 
 
-def made(*overrides):
-    """Return the relay from a simulator's package to a platform's packet; its simulator has begun a session."""
+def made(*overrides, clock=None):
+    """Return the same from a simulator's package to a platform's packet; its simulator has begun."""
     profile = motioncue.load_profile(PROFILE, f"source.head_m={list(HEAD_M)}", *overrides)
     assert isinstance(profile.output, Output)
-    alone = msgspec.structs.replace(profile.output, gauges=None)  # like the floor, which makes one packet
-    relay = motioncue.relay(msgspec.structs.replace(profile, output=alone))
+    alone = msgspec.structs.replace(profile.output, gauges=None)  # the floor makes one packet too
+    relay = motioncue.relay(msgspec.structs.replace(profile, output=alone), clock=clock)
     relay.step(read_packages(sample_recording())[0])
     assert relay.reply
     return relay
@@ -161,10 +163,12 @@ def floor(rig):
 
 
 def test_relay_gives_the_floors_packets(rig, floor):
-    relay = made("limits=none")  # like the floor
+    clock = FakeClock(1_000_000_000)
+    relay = made("limits=none", clock=clock)  # as the floor
     floor()
     found = np.zeros_like(rig.packets)
     for i, frame in enumerate(rig.frames):
+        clock.advance(FRAME_NS)  # a watch follows frames that come when the simulator says
         assert relay.step(frame)
         found[i] = relay.packets["motion"].view(MOTION.dtype)[0]
     assert_same(found, rig.packets, 1e-6)

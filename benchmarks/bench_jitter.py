@@ -11,6 +11,7 @@ def test_engine_is_as_punctual_as_a_bare_c_loop(benchmark, smoke, name):
         rows, shown = benchmark(lambda: jitter.run(name, jitter.SMOKE))
         assert rows or name == "awake"  # it must be granted by the system
         assert all({"figure", "against", "target", "met"} <= set(entry) for entry in rows)
+        assert all(entry["met"] for entry in rows if entry["figure"].endswith("records lost"))  # a fact, however slow
         return
     rows, shown = benchmark.pedantic(lambda: jitter.run(name, jitter.Sizes()), rounds=1)
     benchmark.extra_info["rows"] = rows

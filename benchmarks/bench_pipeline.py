@@ -12,17 +12,17 @@ from references import empty_packets
 from motioncue import cueing, load_profile, protocols
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE
+from motioncue.motion import CUE_DTYPE, TICK_DTYPE
 from motioncue.protocols.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.replay import replay
 
 
-@pytest.fixture
-def emitter(rig):
-    """An emitter that has faded in and holds the drive's last frame, on a clock that takes no time."""
+def made(rig):
+    """Return an emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
     clock = FakeClock()
     module = protocols.source("city-car-driving")
     intake = module.intake(module.Options())
@@ -34,6 +34,12 @@ def emitter(rig):
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter
+
+
+@pytest.fixture
+def emitter(rig):
+    """An emitter without outputs."""
+    return made(rig)
 
 
 @pytest.fixture
@@ -67,6 +73,21 @@ def test_tick_without_outputs_against_c(versus, rig, emitter):
         items=n,
     )
     assert emitter.counts()["skipped"] == 0
+
+
+@pytest.mark.benchmark(group="tick")
+def test_recorded_tick_against_one_that_is_not(versus, rig, emitter):
+    n, recorded, ring = rig.n, made(rig), RecordRing(2 * rig.n * TICK_DTYPE.itemsize)
+    recorded.record(ring)
+    versus(
+        "tick without outputs, recorded",
+        "not recorded",
+        lambda: recorded.run(ticks=n),
+        lambda: emitter.run(ticks=n),
+        items=n,
+        between=lambda: ring.take() and None,
+    )
+    assert ring.lost == 0
 
 
 @pytest.mark.benchmark(group="tick")

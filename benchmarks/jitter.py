@@ -11,16 +11,20 @@ belong to the machine's other tenants: they are shown beside the bare loop's and
 """
 
 import argparse
+import io
 import os
 import resource
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from building import build
@@ -33,7 +37,10 @@ from motioncue.bench.latency import bare_receiver, engine, port_of, running
 from motioncue.bench.load import burning
 from motioncue.bench.pacing import Loop, emitter, figures, run_block
 from motioncue.kernels.clock import MonotonicClock, prepare_thread, processors_awake
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
+from motioncue.profile import Record
+from motioncue.recording.recorder import Recorder, tick_ring_bytes
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.tuning import Tuner
 
@@ -160,6 +167,8 @@ def compare(
 
 UNLOADED = {"lateness p50": 1.1, "lateness p99": 1.25, "interval error p99": 1.5}
 LOADED = {"lateness p50": 1.1, "lateness p99": 1.5}
+RECORDED = {"lateness p50": 1.05, "lateness p99": 1.05}
+STALL_S = 2.0
 CONDITIONS: Mapping[str, tuple[str, Condition, Mapping[str, float]]] = {
     "idle": ("main thread idle", nullcontext, UNLOADED),
     "busy": ("a thread busy in Python", partial(burning, 0), UNLOADED),
@@ -253,6 +262,55 @@ def while_retuned(sizes: Sizes) -> Found:
     return rows, shown
 
 
+class Disk(io.FileIO):
+    """A file whose writes do not return before a time of the monotonic clock [s], as on a disk that stalls."""
+
+    stalls_until = 0.0
+
+    def write(self, data: Any) -> int:
+        """Wait, without the GIL as the system does, then write."""
+        time.sleep(max(0.0, self.stalls_until - time.monotonic()))
+        return super().write(data)
+
+
+@contextmanager
+def recording(loop: Emitter, rate_hz: float, lost: list[int]) -> Iterator[None]:
+    """Record a running emitter as the engine does, to a disk that stalls at once; add how many records were lost."""
+    ring = RecordRing(tick_ring_bytes(rate_hz))
+    loop.record(ring)
+    with tempfile.TemporaryDirectory() as folder:
+        disk = Disk(str(Path(folder) / "disk.mcap"), "wb")
+        recorder = Recorder(Record(file=disk.name, force=True), [ring], {})
+        with ExitStack() as running:
+            with patch.object(Path, "open", lambda *_: io.BufferedWriter(disk)):
+                running.enter_context(recorder)
+            disk.stalls_until = time.monotonic() + STALL_S
+            yield
+        counts = recorder.counts()
+        assert counts["ticks"]
+        lost.append(counts["lost"])
+
+
+def while_recorded(rate_hz: float, sizes: Sizes) -> Found:
+    """Compare the emitter while it is recorded to a disk that stalls with one that nobody records."""
+    lost: list[int] = []
+    with burning(0):
+        rows, shown = compare(
+            *(
+                f"emitter recorded to a disk that stalls for {STALL_S:g} s, {rate_hz:g} Hz, a thread busy in Python",
+                "the emitter, not recorded",
+            ),
+            Side(emitter(PROFILE, partial(recording, rate_hz=rate_hz, lost=lost))),
+            Side(emitter(PROFILE)),
+            RECORDED,
+            rate_hz=rate_hz,
+            sizes=sizes._replace(block_s=2.0 * sizes.block_s),  # the stall, then what has to be caught up with
+            quiet=not granted(),
+        )
+    figure = f"emitter recorded to a disk that stalls for {STALL_S:g} s, {rate_hz:g} Hz: records lost"
+    return [*rows, fact(figure, "those of a run", float(max(lost)), "", 0.0)], shown
+
+
 def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
     """Run the emitter for a while, with a loop that receives; return facts about its packets and its thread."""
     period_ns = round(1e9 / 333.33)
@@ -315,6 +373,7 @@ RUNS: Mapping[str, Callable[[Sizes], Sequence[dict[str, Any]] | Found]] = {
     "spin": with_spin,
     "awake": kept_awake,
     "retuned": while_retuned,
+    **{f"recorded-{rate_hz:g}": partial(while_recorded, rate_hz) for rate_hz in (333.33, 1000.0)},
     "long": in_the_long_run,
     "arrival-idle": partial(arrival, "idle"),
     "arrival-busy": partial(arrival, "busy"),

@@ -7,9 +7,9 @@ import shutil
 import sys
 import textwrap
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -17,7 +17,11 @@ import msgspec
 from motioncue import protocols
 from motioncue.cli.unblocked import Unblocked
 from motioncue.errors import ConfigError
+from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Record
+
+if TYPE_CHECKING:
+    from motioncue.recording.recorder import Recorder
 
 __all__ = [
     "duration_option",
@@ -29,7 +33,9 @@ __all__ = [
     "positive",
     "print_json",
     "record_options",
+    "record_source_options",
     "recording",
+    "source_recorder",
     "strict",
 ]
 
@@ -67,7 +73,7 @@ def record_options(command: Decorated) -> Decorated:
             type=float,
             callback=positive,
             metavar="S",
-            help="Keep only the last seconds, in memory; key r, a fault and the end write them.",
+            help="Keep only the last seconds, in memory; key r, SIGALRM, a fault and the end write them.",
         ),
         click.option(
             "--record", "file", metavar="FILE", help="Record the run as MCAP; a number is added to a name in use."
@@ -86,6 +92,24 @@ def recording(file: str | None, last_s: float | None, force: bool) -> Record | N
         return msgspec.convert(tables, Record, strict=False)
     except msgspec.ValidationError as error:
         raise ConfigError(f"--record-last: found {last_s:g}, allowed are 1 to 3600 s") from error
+
+
+def record_source_options(text: str) -> Callable[[Decorated], Decorated]:
+    """Return ``--record`` and ``--force`` of a command that records what a simulator says."""
+
+    def add(command: Decorated) -> Decorated:
+        force = click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
+        return click.option("--record", "file", metavar="FILE", help=text)(force(command))
+
+    return add
+
+
+def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpoints: Sequence[str]) -> "Recorder":
+    """Return what records the packages of a source that are put into a ring."""
+    from motioncue.recording.recorder import Recorder  # loads MCAP
+
+    settings = {"source": {"system": system, "endpoint": list(endpoints)}}
+    return Recorder(Record(file=file, force=force), [ring], settings)
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")

@@ -5,13 +5,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, logged, naming_systems, print_json
+from motioncue.cli.common import (
+    duration_option,
+    json_option,
+    logged,
+    naming_systems,
+    print_json,
+    record_source_options,
+    source_recorder,
+)
 from motioncue.cli.history import History, Rate
 from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
@@ -19,7 +26,7 @@ from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
 from motioncue.kernels.ring import RecordRing
-from motioncue.recording.recorder import RING_BYTES, Recorder
+from motioncue.recording.recorder import RING_BYTES
 from motioncue.runtime.listener import Listener
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
@@ -37,15 +44,13 @@ QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 @click.argument("system", metavar="SYSTEM")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
 @duration_option("How long to listen; until a signal if not given.")
-@click.option(
-    "--record",
-    "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Record what a simulator says, with arrival times, as MCAP: for replay, export, simulate, check, decode.",
+@record_source_options(
+    "Record what a simulator says, with arrival times, as MCAP: for replay, export, simulate, check, decode."
 )
 @json_option
-def command(system: str, endpoints: tuple[str, ...], duration: float | None, file: Path | None, as_json: bool) -> None:
+def command(
+    system: str, endpoints: tuple[str, ...], duration: float | None, file: str | None, force: bool, as_json: bool
+) -> None:
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
     SYSTEM is <systems>.
@@ -61,7 +66,7 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, fil
         if platform:
             stats, rows = _platform(system, endpoints, duration, interrupts, live)
         else:
-            stats, rows = _simulator(system, endpoints, duration, interrupts, live, file)
+            stats, rows = _simulator(system, endpoints, duration, interrupts, live, file, force)
         interrupts.over = True
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
@@ -148,7 +153,8 @@ def _simulator(
     duration_s: float | None,
     interrupts: Interrupts,
     live: bool,
-    file: Path | None,
+    file: str | None,
+    force: bool,
 ) -> Outcome:
     """Serve the simulator and record what it reports in `file`; return its statistics and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
@@ -159,8 +165,7 @@ def _simulator(
         if file is not None:
             ring = RecordRing(RING_BYTES)
             listener.record(ring)
-            settings = {"source": {"system": system, "endpoint": list(endpoints)}}
-            recorder = held.enter_context(Recorder(file, [ring], settings))
+            recorder = held.enter_context(source_recorder(file, force, ring, system, endpoints))
         held.enter_context(listener)
         screen = held.enter_context(Screen(live=live))
         title = f"motioncue listen · {system} at {', '.join(endpoints)}"

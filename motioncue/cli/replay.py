@@ -4,17 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from motioncue.cli.common import json_option, print_json
+from motioncue.analysis.changes import changes
+from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
 from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
-from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.replay import first_difference, profile_of, repeat
+from motioncue.runtime.replay import first_difference, keep, profile_of, repeat
 
 __all__ = ["command"]
 
@@ -41,7 +40,7 @@ def command(
     """Take a recording of `motioncue run` through the whole engine once more.
 
     Every tick reads what it read then.  With the recording's own settings the ticks are the same, bit for bit; with
-    others they are what would have been.
+    others they are what would have been, and a table says what is different.
 
     \b
     Example:  motioncue replay drive.mcap --verify
@@ -55,7 +54,8 @@ def command(
         raise ConfigError(
             f"--verify: found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
         )
-    ticks = repeat(drive, settings)
+    replayed = repeat(drive, settings)
+    ticks = replayed.ticks
     result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}
     rows = [("ticks", str(len(ticks))), ("states", _states(ticks))]
     if drive.unreadable:
@@ -76,16 +76,14 @@ def command(
             )
         )
     if answer is not None:
-        tables = msgspec.to_builtins(settings or profile_of(drive.settings[0].profile))
-        with RecordingWriter(answer, force=force, about={"replay of": file.name}) as writer:
-            writer.settings(int(ticks["deadline"][0]), 0, tables)
-            writer.packages(drive.packages)
-            writer.events(drive.events)
-            writer.frames(drive.motion)
-            writer.ticks(ticks)
-            rows.append(("recorded", str(writer.path)))
-            result["recorded"] = str(writer.path)
+        written = keep(replayed, answer, force=force, about={"replay of": file.name})
+        rows.append(("recorded", str(written)))
+        result["recorded"] = str(written)
     print_summary(f"motioncue replay · {file.name}", rows)
+    if settings is not None:
+        found = changes(drive, replayed)
+        result["changed"] = [row._asdict() for row in found.channels]
+        echo("\n".join(found.lines() or ["nothing is different"]))
     if as_json:
         print_json(result)
     if verify and not result["identical"]:

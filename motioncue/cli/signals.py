@@ -12,13 +12,12 @@ from motioncue.cli.console import Closing, Events, event_name
 
 __all__ = ["ENDINGS", "REQUESTS", "Interrupts", "operation"]
 
-ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # SIGBREAK is Ctrl-Break on Windows
-REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park"}
-"""Operations that signals request.  Ctrl-Z is one, because suspending the engine would stop a platform in
-mid-motion."""
+ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # the last one is Ctrl-Break on Windows
+REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park", "SIGALRM": "keep"}
+"""What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
 
-WORDS = ("engage", "hold", "park", "quit")
-"""Operations that Windows events can request."""
+WORDS = ("engage", "hold", "park", "quit", "keep")
+"""What can be asked for by an event of Windows."""
 
 KEPT = 16  # requests kept until they are read
 
@@ -35,12 +34,13 @@ def operation(system: str) -> str:
         return (
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
             "to neutral and ends, exit status 0.  Any program of the same user may set an\n"
-            f"event instead: {event_name('NAME', 'hold')}, -engage, -park or -quit; NAME is the\n"
-            "profile's, of a file without its folder and .toml.  In PowerShell:\n"
+            f"event instead: {event_name('NAME', 'hold')}, -engage, -park, -quit or -keep; NAME is\n"
+            "the profile's, of a file without its folder and .toml.  In PowerShell:\n"
             f"  [Threading.EventWaitHandle]::OpenExisting('{event_name('ccd-dk', 'quit')}').Set()"
         )
     return (
-        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.\n"
+        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks,\n"
+        "SIGALRM writes what --record-last has in memory.\n"
         "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0."
     )
 
@@ -62,7 +62,7 @@ class Interrupts:
         Exit status of a program that such a signal has stopped from finishing, as in shells: 128 plus the newest
         signal's number; 0 without a signal.
     requests : deque of str
-        Operations requested by signals, "engage", "hold" or "park", oldest first.
+        What signals have asked for: "engage", "hold", "park" or "keep", oldest first.
     over : bool
         Set it when only printing is left: from then on a signal ends the process at once, with `status`, even while
         nobody reads the output.

@@ -37,12 +37,15 @@ cdef inline double longest(const Arrival* a, double gap) noexcept nogil:
 
 
 cdef inline double likely(const Arrival* a, double gap, double said) noexcept nogil:
-    """Return the time that has passed [s]: what the simulator reports, up to the longest possible; its average if
-    NaN."""
+    """Return the time that has passed [s]: what the simulator says, as far as it can be, or as usual if that is NaN.
+
+    A frame that overtakes another comes earlier than any before it: by a usual interval, beyond what the gap allows.
+    """
+    cdef double usual = a.seconds / a.frames if a.frames > 0.0 else gap
     cdef double most = longest(a, gap)
     if said != said:
-        said = a.seconds / a.frames if a.frames > 0.0 else gap
-    return said if said < most else most
+        return usual if usual < most else most
+    return said if said < most + usual else most + usual
 
 
 cdef inline void arrive(Arrival* a, double gap, double said, double tolerance) noexcept nogil:

@@ -72,12 +72,14 @@ ctypedef struct IntakeState:
     Telemetry before        # telemetry of the frame before
     Telemetry telemetry     # input of the body stage
     Motion motion
-    int fallen              # successive frames whose stamps rise but are older than the newest
-    double fallen_stamp     # stamp of the last of those [s]
-    int64_t fallen_since    # arrival of the first of those [ns]
-    double aside_stamp      # stamp of the frame that the watch has set aside [s]
-    Timeline timeline       # when each frame was taken
-    Watch watch             # whether each frame continues the drive
+    int fallen              # frames in a row whose stamps rise, but are older than the newest
+    double fallen_stamp     # of the last of those [s]
+    int64_t fallen_since    # when the first of those came [ns]
+    double aside_stamp      # of the frame that is set aside [s]
+    Timeline timeline       # when was a frame taken?
+    Watch watch             # does it continue the drive?
+    bint held               # a claim of the newest frame was not followed
+    int64_t followed        # the time spent until the last frame whose claims were [ns]
     Publication publication
     bint alone              # the feeding thread reads `publication` itself, and nobody reads the slot
     PublicationSlot newest  # from receiver to emitter

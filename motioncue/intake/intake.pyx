@@ -20,7 +20,7 @@ from motioncue.kernels.reasons cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, REASONS,
     RECONNECT, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SIZE, SPIKE, TYPE,
 )
-from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
+from motioncue.kernels.records cimport MOVING, Placement, publication_clear, publication_read, publication_write
 from motioncue.kernels.ring cimport (
     RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RECORD_RETUNED,
     RecordRing, ring_write,
@@ -238,7 +238,7 @@ cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
 cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not report, for the frames to come: a frame's own step must not support itself."""
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, s.watch.apart)
+    derive(&s.stages, &s.telemetry, s.watch.apart, s.watch.dt)
     turn(s, s.motion.time)
     see(s, &s.watch.seen)
 
@@ -270,11 +270,24 @@ cdef int watched(IntakeState* s, bint repeats) noexcept nogil:
 
 
 cdef void use(IntakeState* s) noexcept nogil:
-    """Publish the motion; an acceleration or rates that are held keep their last value."""
+    """Publish the motion; an acceleration or rates that are not followed stay what they were.
+
+    What is followed at last has changed in all the time since it was followed before, and is joined.
+    """
     cdef Motion* out = &s.publication.motion
     cdef Motion before = out[0]
+    cdef Placement* place = &s.timeline.place
+    cdef bint held = s.watch.step.held or s.watch.rate_step.held
+    if s.held:
+        place.joins += 1
+        place.sure = False
+        if not held:
+            place.spent += place.spent - s.followed
+    if not held:
+        s.followed = place.spent
+    s.held = held
     out[0] = s.motion
-    s.publication.place = s.timeline.place
+    s.publication.place = place[0]
     if s.watch.step.held:
         out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
     if s.watch.rate_step.held:

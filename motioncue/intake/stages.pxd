@@ -112,15 +112,18 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
         rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
 
 
-cdef inline void derive(Stages* s, const Telemetry* t, double dt) noexcept nogil:
-    """Derive from a new frame, `dt` seconds after the one before; the first frame gives zeros."""
+cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) noexcept nogil:
+    """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros.
+
+    What has changed counts for as long as is `sure` to have passed [s]: after a stall, one frame shows little.
+    """
     cdef double turn[3]
     cdef double share
     cdef int i
     if dt < 1e-6 * SHORTEST_US:
         dt = 1e-6 * SHORTEST_US
     if s.running:
-        share = 1.0 - exp(-dt / s.delay)
+        share = 1.0 - exp(-(sure if sure < dt else dt) / s.delay)
         between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])

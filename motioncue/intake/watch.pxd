@@ -181,10 +181,13 @@ cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noex
     return reason
 
 
-cdef inline double heard(Watch* w, const Seen* f) noexcept nogil:
-    """Account for the arrival of a frame; return the likely time since the one before it [s]."""
+cdef inline double heard(Watch* w, const Seen* f, bint repeats) noexcept nogil:
+    """Take the arrival of a frame; return how much time has likely passed since the one before it [s].
+
+    A frame that `repeats` the one before under the same time stamp is the same frame again: no time has passed.
+    """
     cdef double gap = (f.time - w.heard) * 1e-9
-    cdef double said = f.duration if f.duration > 0.0 else NAN
+    cdef double said = f.duration if f.duration > 0.0 or (repeats and w.stamped) else NAN
     cdef double dt = likely(&w.arrival, gap, said)
     if f.time == w.began:       # the clock stands still, so arrivals say nothing
         return gap if said != said else said
@@ -201,7 +204,7 @@ cdef inline int watch_repeat(Watch* w, const Seen* f) noexcept nogil:
     cdef double gap = (f.time - w.heard) * 1e-9
     cdef bint paused = f.duration <= 0.0    # the simulator itself reports a pause, so less evidence is needed
     cdef double limit = w.slack_s if paused else w.frozen_s
-    w.passed += heard(w, f)
+    w.passed += heard(w, f, True)
     w.heard = f.time
     if not f.speed > 1.0:                   # a parked car may repeat itself
         w.changed = f.time
@@ -256,8 +259,8 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
 cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
     """Compute the time since the last different frame."""
     w.gap = (f.time - w.changed) * 1e-9
-    w.dt = w.passed + heard(w, f)
-    # Derivatives use the gap if no duration is reported; but frames that came bunched were not taken at once.
+    w.dt = w.passed + heard(w, f, False)
+    # Where nothing says how much, that is the gap for what is derived; but frames that come bunched were not made at once.
     w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
 
 

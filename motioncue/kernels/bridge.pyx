@@ -134,7 +134,7 @@ cdef void slow_down(double* slope, double* curve, double fastest, double interva
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
     """Set every line anew, without an offset; the next frame is due in `span` [s].
 
-    The lines of a `late` frame are level; those of one that `joins` are no faster than the drive was.
+    A `late` frame leads nowhere; one that `joins`, or comes while the output joins, no faster than the drive was.
     """
     cdef const Motion* frame = &newest.motion
     cdef Turning* a = &b.turning
@@ -145,6 +145,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef double q[4]
     cdef double vector[3]
     cdef double x, trusted, follow
+    cdef bint careful = joins or b.pace > 0.0
     cdef int i
     b.place = newest.place
     b.frames = 1 if late else b.frames
@@ -165,7 +166,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
             follow = 0.0 if late else followed(trusted)
             l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
             l.curve = follow * f.curve
-            if joins:
+            if careful:
                 slow_down(&l.slope, &l.curve, l.join.fastest, b.place.interval)
         l.fade = fade_over(b, span, trusted)
         l.offset = 0.0
@@ -178,7 +179,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
         a.offset[i] = 0.0
         if late:
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
-        elif joins:
+        elif careful:
             slow_down(&a.rate[i], &a.slope[i], a.join.fastest, b.place.interval)
             a.curve[i] = 0.0
     a.fade = fade_over(b, span, trusted)

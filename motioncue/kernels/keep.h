@@ -1,8 +1,8 @@
 /* Hold a platform's actuators within bounds on position, speed and acceleration, for any input.
  *
- * Limiting one actuator alone would turn a surge into a rotation.  So the wanted positions are approached along a
- * straight line in actuator space: one factor for all actuators, the largest that the bounds of every one of them
- * allow.
+ * Cutting one actuator off would turn a surge into a rotation.  So all of them go the same share of the way from braking at full
+ * to what is wanted, as large as every one of them allows.  That is a straight line to the target where the bounds are in proportion
+ * to the ways; elsewhere the path bends while one of them accelerates or brakes.
  *
  * Why the bounds hold: an actuator at l with speed v per tick may take any next speed v' in an interval that contains
  * full braking, b = v shrunk by A.  The interval is |v' - v| <= A, |v'| <= V, and S(v') <= the distance to the end of
@@ -11,12 +11,20 @@
  * - b), where w is the wanted speed and f the largest factor in [0, 1] for which every actuator is in its interval; f
  * has a closed form, since each actuator bounds it independently.
  *
- * The wanted position is the target, if the target keeps the bounds by itself; otherwise it is approached at a speed
- * from which half of the allowed acceleration is enough to meet it.
+ * What is wanted: the target, if its positions keep the bounds by themselves; else a speed towards it from which half of the
+ * acceleration is enough to meet it.  A step of the target is overshot by less than three times the acceleration bound [unit per
+ * tick^2], which is what rounding the braking time to whole ticks costs.
+ *
+ * If any wanted position is not a number, as where an actuator cannot reach a pose, or is beyond MC_FARTHEST, the targets of the tick
+ * before stay: without one of its actuators a pose means nothing.
  */
 #ifndef MOTIONCUE_KEEP_H
 #define MOTIONCUE_KEEP_H
+#include "motioncue/kernels/platform.h"
 #include <math.h>
+#include <stdint.h>
+
+#define MC_FARTHEST 1e9 /* [unit] of a wanted position from 0; beyond it, sums of positions could overflow */
 
 typedef struct {
     double low, high;    /* of the position, in the actuator's unit */
@@ -43,7 +51,9 @@ static inline double mc_stops_within(double way, double acceleration) {
 static inline int mc_keep(const mc_Bounds *bounds, mc_Held *held, int n, double *wanted, int64_t *acted) {
     double low[MC_MOST_ACTUATORS], high[MC_MOST_ACTUATORS], brake[MC_MOST_ACTUATORS];
     double factor = 1.0, error = 0.0, share;
-    int inside = 1, first = -1;
+    int inside = 1, first = -1, usable = 1;
+    for (int i = 0; i < n; i++) usable &= fabs(wanted[i]) < MC_FARTHEST; /* false for what is not a number */
+    for (int i = 0; i < n && !usable; i++) wanted[i] = held[i].target;
     for (int i = 0; i < n; i++) {
         const mc_Bounds *b = &bounds[i];
         const mc_Held *h = &held[i];
@@ -63,7 +73,7 @@ static inline int mc_keep(const mc_Bounds *bounds, mc_Held *held, int n, double 
             held[i].speed = wanted[i] - held[i].position;
             held[i].position = held[i].target = wanted[i];
         }
-        return 0;
+        return !usable;
     }
     /* Share of the distance to the previous target to cover now, in addition to the target's own movement. */
     share = error > 1.0 ? 0.5 * (sqrt(1.0 + 8.0 * error) - 1.0) / error : 1.0;

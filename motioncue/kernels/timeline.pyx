@@ -48,6 +48,14 @@ cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
         t.debt = 0
 
 
+cdef void follow_arrivals(Timeline* t, double dt) noexcept nogil:
+    """Keep the interval from following the gaps within bunches: on average it is what passes between arrivals."""
+    cdef double most = 4.0 * t.place.interval
+    t.usual += ((dt if dt < most else most) - t.usual) * (1.0 - KEEP)
+    if t.place.interval < 0.75 * t.usual:
+        t.place.interval = 0.75 * t.usual
+
+
 cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
     """Account for missing frames; return whether this frame came early because it had been waiting."""
     cdef int64_t interval = <int64_t>(1e9 * t.place.interval)
@@ -108,14 +116,16 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         t.frames = 2
         p.interval = 1e-9 * (told if stamped else arrival)
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
+        t.usual = p.interval
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
         t.late = lateness(t, arrival, told)
         follow_interval(t, 1e-9 * told)
     else:                   # no time of its own, or one that runs at another speed
         waited = in_debt(t, arrival)
-        if not waited:
+        if not waited or 2 * arrival > interval:    # early ones of a jitter make up for those that were late
             follow_interval(t, 1e-9 * arrival)
+        follow_arrivals(t, 1e-9 * arrival)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
     taken = now - t.late
@@ -131,6 +141,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
-    if 2 * told < interval:                 # two frames at once must not make a steep slope
-        told = interval // 2
+    # Two frames at once make no slope; where only arrivals say how far apart they are, an early one makes none much larger.
+    if 2 * told < interval or (not stamped and 4 * told < 3 * interval):
+        told = interval // 2 if stamped else 3 * interval // 4
     p.spent += told if told > SHORTEST_NS else SHORTEST_NS

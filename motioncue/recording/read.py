@@ -18,8 +18,8 @@ from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS, arriving, feed
-from motioncue.recording.load import McapFile, is_mcap
-from motioncue.recording.topics import Package
+from motioncue.recording.load import packages_in
+from motioncue.recording.walk import McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -29,7 +29,9 @@ def quoted(path: str | Path) -> str:
     return repr(str(path)).replace("\\\\", "\\")
 
 
-LARGEST = 512 << 20  # [bytes] of a recording: nine hours of frames
+UNREADABLE = "unreadable"
+
+LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
 
 def sample_recording() -> Path:
@@ -60,8 +62,9 @@ class Recording(NamedTuple):
     times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
-    """Datagrams of a capture that went to the same ports but are not packages: their number by the reason that an
-    engine would count; ``cut_in_capture`` and ``fragments_missing`` are the capture's own."""
+    """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
+    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
+    what of an MCAP file is damaged."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
@@ -89,7 +92,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     module = protocols.system(system)
     try:
         if is_mcap(data):
-            return _from_mcap(McapFile(name, data).packages(), module, system)
+            return _from_mcap(McapFile(name, data), module, system)
         if is_capture(data):
             return _from_capture(captured(data), module, system)
         packages = list(islice(module.framed(data), MOST + 1)) if data else []
@@ -102,13 +105,18 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(recorded: list[Package], module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
+def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
+    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
-        why = f" (of the first, {_why_not(module, recorded[0].data)})" if recorded else ""
-        raise PacketError(f"found {len(recorded)} packages of other kinds{why}, allowed is at least one of {system}")
+        topics = sorted({name for name, _, _ in file.topics.values()})[:5]
+        whose = f"{len(recorded)} packages of other kinds (of the first, {{}})" if recorded else "no package"
+        found = [whose.format(_why_not(module, recorded[0].data) if recorded else ""), *file.damage.texts()[:1]]
+        found += [f"topics {', '.join(topics)}"] if topics and not recorded else []
+        raise PacketError(f"found {'; '.join(found)}; allowed is at least one package of {system}")
     rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
+    rejected += Counter({UNREADABLE: file.damage.count})
     times = [(package.time - own[0].time) * 1e-9 for package in own]
     return Recording([package.data for package in own], times, 0, rejected)
 

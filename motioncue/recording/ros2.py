@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.motion import GRAVITY, MOTION_DTYPE
-from motioncue.recording.load import McapFile
+from motioncue.recording.walk import McapFile
 
 __all__ = ["ros2_motion"]
 
@@ -71,7 +71,7 @@ def _samples(file: McapFile, schema: str, dtype: np.dtype[np.void], strings: int
         try:
             time, row = _sample(payload, dtype, strings)
         except (ValueError, struct.error) as error:
-            file.bad.append(f"{topics[0]}: {error}")
+            file.damage.add(f"{topics[0]}: {error}")
             continue
         times.append(time)
         rows.append(row)
@@ -117,7 +117,7 @@ def ros2_motion(file: McapFile) -> npt.NDArray[np.void]:
     size = np.linalg.norm(quaternions, axis=1)
     good = np.isfinite(size) & (np.abs(size - 1.0) < 0.1)
     if not good.all():
-        file.bad.append(f"{IMU}: {np.count_nonzero(~good)} orientations are no unit quaternions")
+        file.damage.add(f"{IMU}: {np.count_nonzero(~good)} orientations are no unit quaternions")
     x, y, z, w = (quaternions[good] / size[good, None]).T
     rows = imu.rows[good]
     motion = np.zeros(len(rows), MOTION_DTYPE)

@@ -310,7 +310,7 @@ cdef class Emitter:
         t.lateness = now - self._deadline
         t.state = s.state
         t.frames = s.input.count
-        t.settings = self._cued.next.number if self._cued.overlap else self._number
+        t.settings = self._cued.next.number if self._cued.overlap else self._cued.now.number
         t.weight = step.weight
         t.motion = self._bridge.motion
         self.account(now)

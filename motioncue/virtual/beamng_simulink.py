@@ -18,7 +18,7 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
-from motioncue.virtual.packages import LATE_S, Paced
+from motioncue.virtual.packages import LATE_S, Paced, untold
 from motioncue.virtual.rotations import body_axes
 
 __all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
@@ -131,6 +131,11 @@ class Simulator:
     pace : callable, optional
         Waits the given time until the next physics step [s]; returns True to end.
 
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each message sent and 0; set it before `run`.
+
     Raises
     ------
     EndpointError
@@ -166,6 +171,7 @@ class Simulator:
         self._first = self._last = 0.0  # send times of the first and last message [s]
         self._past = [0, 0]  # stalls and ignored answers of earlier controllers
         self.coupling = self._loaded()
+        self.on_sent: Callable[[bytes, int], object] = untold
 
     def _loaded(self) -> Coupling:
         return Coupling(self._transmit, self._receive)
@@ -199,6 +205,7 @@ class Simulator:
     def _transmit(self, message: bytes) -> None:
         try:
             self._socket.sendto(message, self._address)
+            self.on_sent(message, 0)
         except OSError:
             self.lost += 1
         self.sent += 1

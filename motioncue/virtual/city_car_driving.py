@@ -4,7 +4,7 @@ import math
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from motioncue.recording.read import quoted, read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
-from motioncue.virtual.packages import Paced
+from motioncue.virtual.packages import Paced, untold
 from motioncue.virtual.rotations import product
 
 __all__ = ["Simulator", "driven", "encode_states", "recorded"]
@@ -92,6 +92,11 @@ class Simulator:
     timeout_s : float
         Longest wait for a reply before the connection is given up [s].
 
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each package sent and 0; set it before `run`.
+
     Notes
     -----
     As the document says, it tries to connect at each frame until it succeeds; frames driven meanwhile are lost.  If the
@@ -108,6 +113,7 @@ class Simulator:
         self._init = b""
         self._first = self._last = 0.0  # send times of the first and last frame [s]
         self._stop = threading.Event()
+        self.on_sent: Callable[[bytes, int], object] = untold
 
     def run(self) -> None:
         """Play all packages, or until `stop` is called."""
@@ -175,6 +181,7 @@ class Simulator:
 
     def _exchange(self, package: bytes) -> None:
         self._socket.sendall(package)
+        self.on_sent(package, 0)
         head = self._receive(2)
         reply = head + self._receive(int.from_bytes(head, "little") - 2)
         if reply[2] != package[2] - 1:

@@ -98,8 +98,9 @@ class Installation:
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
+            self.engine = Engine(self.profile, record=self._record)
             stack.callback(self._drain)
-            self.engine = stack.enter_context(Engine(self.profile, record=self._record))
+            stack.enter_context(self.engine)
             self.simulator = make_simulator(source.system, endpoints, self._packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.

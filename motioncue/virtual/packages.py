@@ -2,12 +2,12 @@
 
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from motioncue.transports.udp import open_sender
 
-__all__ = ["DatagramSimulator", "Paced"]
+__all__ = ["DatagramSimulator", "Paced", "untold"]
 
 LATE_S = 0.25  # a longer delay is not caught up
 
@@ -21,6 +21,18 @@ class Paced(NamedTuple):
     motion: bool = True  # whether it counts as a frame
 
 
+def untold(package: bytes, to: int) -> None:
+    """Tell nobody of a package that was sent; what `on_sent` of a simulator does until it is set.
+
+    Parameters
+    ----------
+    package : bytes
+        As it was sent.
+    to : int
+        Which of the endpoints it went to.
+    """
+
+
 class DatagramSimulator:
     """Sends datagrams without waiting for answers.
 
@@ -30,6 +42,11 @@ class DatagramSimulator:
         Where the engine listens, ``udp://``.
     packages : iterable of Paced
         Packages to send.
+
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each package sent and the number of its endpoint; set it before `run`.
 
     Raises
     ------
@@ -44,6 +61,7 @@ class DatagramSimulator:
         self.replies = self.connections = 0  # this simulator has none
         self._first = self._last = 0.0  # send times of the first and last frame [s]
         self._stop = threading.Event()
+        self.on_sent: Callable[[bytes, int], object] = untold
 
     def run(self) -> None:
         """Send all packages, or until `stop` is called."""
@@ -60,12 +78,14 @@ class DatagramSimulator:
                 sender.close()
 
     def _send(self, each: Paced) -> None:
-        sender, (host, port, scope) = self._senders[min(each.to, len(self._senders) - 1)]
+        to = min(each.to, len(self._senders) - 1)
+        sender, (host, port, scope) = self._senders[to]
         try:
             sender.sendto(each.package, (host, port, 0, scope) if ":" in host else (host, port))
         except OSError:
             self.lost += 1
             return
+        self.on_sent(each.package, to)
         if each.motion:
             self.sent += 1
             self._last = time.monotonic()

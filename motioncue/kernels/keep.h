@@ -27,7 +27,7 @@
 #define MC_FARTHEST 1e9 /* [unit] of a wanted position from 0; beyond it, sums of positions could overflow */
 
 typedef struct {
-    double low, high;    /* of the position, in the actuator's unit */
+    double low, high;    /* bounds on the position, in the actuator's unit */
     double speed;        /* [unit per tick] */
     double acceleration; /* [unit per tick^2] */
 } mc_Bounds;

@@ -62,9 +62,9 @@ class Recording(NamedTuple):
     times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
-    """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
-    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
-    what of an MCAP file is damaged."""
+    """Datagrams of a capture that went to the same ports but are not packages: their number by the reason that an
+    engine would count; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts damage
+    of an MCAP file."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
@@ -106,7 +106,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
 
 
 def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
@@ -222,7 +222,7 @@ def read_frames(
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
-    times: list[float] = []  # of each frame [s]
+    times: list[float] = []  # time of each frame [s]
     began = 0.0  # start of the session on the recording's clock [s]
     others = 0  # packages that do not affect the clock
     for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):

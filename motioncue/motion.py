@@ -106,6 +106,7 @@ TICK_DTYPE = np.dtype(
         ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # what the tick made of the frames until then; times are those of the newest
         ("cue", CUE_DTYPE),  # what the tick sent
+        ("actuators", "f8", ACTUATORS),  # what the first output with a platform sent [m or rad]; else 0
     ]
 )
 """One tick of the emitter, as traces and the live view see it."""

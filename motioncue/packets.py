@@ -19,7 +19,10 @@ class PacketField(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     type: Number
     """IEEE float, signed or unsigned integer, and its size [bytes]."""
     channel: str
-    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in the world."""
+    """A channel of the cue, in SI units; up_east, up_north, up_up, the body's up axis in the world; or an actuator of the
+    platform, such as leg_1."""
+    measure: Literal["position", "stroke", "share"] = "position"
+    """Of an actuator: its length, height or angle [m or rad]; that from neutral; or the share of its range, 0 to 1."""
     scale: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 1.0
     bias: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
     absent: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0

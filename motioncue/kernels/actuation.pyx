@@ -30,7 +30,9 @@ cdef class Stage:
     fills = ()
 
 
-cdef void up_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void up_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     up_vector(attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east)
 
 
@@ -48,7 +50,9 @@ cdef class UpVector(Stage):
         self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL)
 
 
-cdef void limits_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void limits_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     limit_cue(<LimitSet*>state, <double*>actuation)
 
 
@@ -109,6 +113,11 @@ cdef class OutputChain:
             stage = each
             self.chain.stages[self.chain.count] = stage.calls
             self.chain.count += 1
+
+    @property
+    def fills(self):
+        """The channels that are not the cue's and that its stages fill."""
+        return tuple(name for stage in self.stages for name in stage.fills)
 
     def reset(self):
         """Forget the past; the next tick starts from rest at neutral."""

@@ -230,7 +230,7 @@ class Engine:
             opened.callback(self._receiver.close)
             senders = []
             for index, output in enumerate(self.profile.outputs):
-                for name, (url, encoding) in streams_of(output).items():
+                for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)

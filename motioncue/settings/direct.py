@@ -7,3 +7,5 @@ __all__ = ["Direct"]
 
 class Direct(CueingTable, frozen=True, kw_only=True, tag="direct"):
     """Body frame straight through."""
+
+    poses = False

@@ -216,12 +216,20 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
 @pytest.mark.parametrize(
     ("preset", "override", "message"),
     [
-        ("hexapod-dim", "platform.height_m=0.2", "leg_1 is at .* m at neutral, beyond its range of 1.0450 m to 1.3750 m"),
+        (
+            "hexapod-dim",
+            "platform.height_m=0.2",
+            "leg_1 is at .* m at neutral, beyond its range of 1.0450 m to 1.3750 m",
+        ),
         ("hexapod-dim", "platform.leg.min_m=1.4", "leg_1: found 1.4000 m to 1.3750 m"),
         ("hexapod-dim", "platform.leg.speed_m_s=0", "platform.leg.speed_m_s: found 0, allowed is a number above 0"),
         ("hexapod-dim", "platform.base.pair_m=3", "found joints 3.* m apart on a circle of radius 1.15 m"),
         ("hexapod-cranks", "platform.rod_m=0.2", "crank_1 cannot reach neutral"),
-        ("posts-3", "platform.at_m=[[0.5,0.0],[0.0,0.0],[-0.5,0.0]]", "a frame that its actuators do not hold at neutral"),
+        (
+            "posts-3",
+            "platform.at_m=[[0.5,0.0],[0.0,0.0],[-0.5,0.0]]",
+            "a frame that its actuators do not hold at neutral",
+        ),
         ("posts-4", "platform.kind=hexapode", "platform.kind"),
         ("posts-4", "platform.gives_way=['yaw','yaw','travel','tilt']", "gives_way"),
         ("posts-4", "platform.preset=posts-5", "platform.preset: found 'posts-5', allowed are .*posts-4"),

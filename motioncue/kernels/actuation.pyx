@@ -29,6 +29,10 @@ cdef class Stage:
 
     fills = ()
 
+    def shares(self):
+        """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
+        return {}
+
 
 cdef void up_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
@@ -78,6 +82,10 @@ cdef class OutputLimits(Stage):
     def __cinit__(self, CueLimits limits not None):
         self.limits = limits
         self.calls = StageCalls(limits_step, limits_reset, limits_at_rest, NULL, &limits.set)
+
+    def shares(self):
+        """Return the share of ticks in which each channel was limited."""
+        return self.limits.shares()
 
 
 cdef class OutputChain:

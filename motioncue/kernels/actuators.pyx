@@ -135,7 +135,10 @@ cdef class Actuators(Stage):
         return tuple(f"actuator_{number}" for number in range(1, len(self.names) + 1))
 
     def shares(self):
-        """Return the share of ticks in which each actuator held the others back, and ``reach`` of those out of reach."""
+        """Return the share of ticks in which each actuator held the others back, by name.
+
+        ``reach`` is the share in which the pose was out of reach.
+        """
         cdef double ticks = self.driven.ticks if self.driven.ticks else 1.0
         found = {name: self.driven.acted[i] / ticks for i, name in enumerate(self.names)}
         found["reach"] = self.driven.unreached / ticks

@@ -1,22 +1,41 @@
-"""Platforms: the built-in ones, a TOML file each, and what a profile's table makes of the kernels."""
+"""Platforms: what a profile's table makes of the kernels.
+
+The built-in ones are in ``settings/platforms``.
+"""
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from motioncue.errors import ConfigError
 from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
 from motioncue.kernels.platform import Kinematics
-from motioncue.protocols.custom import Actuated
-from motioncue.settings.platform import Axis, CrankHexapod, Hexapod, Joints, Platform, Posts, Travel, Turning
+from motioncue.packets import Actuated
+from motioncue.settings.platform import (
+    Axis,
+    CrankHexapod,
+    Hexapod,
+    Joints,
+    Platform,
+    Posts,
+    Travel,
+    Turning,
+    platform_presets,
+)
 
-__all__ = ["Built", "build", "channels_of", "stage_of"]
+__all__ = ["CHANNELS", "Built", "build", "channels_of", "platform_named", "ranges", "stage_of"]
+
+CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
+"""What a pose is made of, in order [m, rad]."""
+
+FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # where a range is looked for [m, rad]
 
 SINGULAR = 0.02
-"""Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, turns being weighed by the
-size of the frame.  The hexapods of laboratories have 0.2 to 0.4; below a fiftieth, a millimeter of an actuator's play moves
-the frame by five centimeters."""
+"""Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, where turns are weighed
+by the size of the frame.  The hexapods of laboratories have 0.3 to 0.6.  Below a fiftieth, a millimeter of play in an
+actuator moves the frame by five centimeters."""
 
 
 class Built(NamedTuple):
@@ -46,7 +65,7 @@ def build(platform: Platform) -> Built:
         If neutral is out of reach, or singular: names the actuator, its position there, and what it reaches.
     """
     held, bounds = _frame(platform)
-    names = [f"{platform_word(platform)}_{number}" for number in range(1, len(held) + 1)]
+    names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
     for axis in platform.axes:
         held.append({"kind": "axis", "share": _share(axis)})
         if (axis.travel is None) == (axis.turn is None):
@@ -67,7 +86,9 @@ def build(platform: Platform) -> Built:
         if math.isnan(at):
             raise ConfigError(f"platform: {name} cannot reach neutral: its rod is too short or too long for height_m")
         if not low < high:
-            raise ConfigError(f"platform: {name}: found {_said(low, turns)} to {_said(high, turns)}, allowed is a range")
+            raise ConfigError(
+                f"platform: {name}: found {_said(low, turns)} to {_said(high, turns)}, allowed is a range"
+            )
         if not low <= at <= high:
             raise ConfigError(
                 f"platform: {name} is at {_said(at, turns)} at neutral, beyond its range of {_said(low, turns)} to "
@@ -101,11 +122,48 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
     ]
     if len(set(platform.gives_way)) < len(PARTS_OF_A_POSE):
         raise ConfigError(
-            f"platform.gives_way: found {', '.join(platform.gives_way)}, allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
+            f"platform.gives_way: found {', '.join(platform.gives_way)}, "
+            f"allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
         )
     return Actuators(
         built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
     )
+
+
+def platform_named(name: str) -> Platform:
+    """Return a built-in platform.
+
+    Parameters
+    ----------
+    name : str
+        One of `motioncue.settings.platform.platform_presets`.
+    """
+    platform: Platform = msgspec.convert(platform_presets()[name], Platform)
+    return platform
+
+
+def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
+    """Return how far a platform goes along each channel while the others are at neutral.
+
+    In m or rad; None where no end was found.
+
+    Parameters
+    ----------
+    built : Built
+        The platform.
+    """
+    low, high = (np.array([bounds[side] for bounds in built.bounds]) for side in (0, 1))
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for place, (channel, farthest) in enumerate(zip(CHANNELS, FARTHEST, strict=True)):
+        sides: list[float | None] = []
+        for sign in (-1, 1):
+            poses = np.zeros((20_001, 6))
+            poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
+            positions = built.kinematics.inverse(poses)
+            beyond = ~((positions >= low) & (positions <= high)).all(axis=1)
+            sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
+        found[channel] = sides[0], sides[1]
+    return found
 
 
 def channels_of(platform: Platform) -> dict[str, Actuated]:
@@ -119,16 +177,20 @@ def channels_of(platform: Platform) -> dict[str, Actuated]:
     built = build(platform)
     return {
         name: Actuated(f"actuator_{number}", at, low, high)
-        for number, (name, at, (low, high, *_)) in enumerate(zip(built.names, built.neutral, built.bounds, strict=True), 1)
+        for number, (name, at, (low, high, *_)) in enumerate(
+            zip(built.names, built.neutral, built.bounds, strict=True), 1
+        )
     }
 
 
-def platform_word(platform: Platform) -> str:
+def _word(platform: Platform) -> str:
     """Return what an actuator that carries the frame is called."""
-    return {"hexapod": "leg", "crank-hexapod": "crank"}.get(platform.__struct_config__.tag, "post")
+    if isinstance(platform, Hexapod):
+        return "leg"
+    return "crank" if isinstance(platform, CrankHexapod) else "post"
 
 
-def _frame(platform: Platform) -> tuple[list[dict[str, object]], list[tuple[float, float, float, float]]]:
+def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
     """Return the actuators that carry the frame, and their bounds."""
     forward, right, up = platform.reference_m
     if isinstance(platform, Hexapod | CrankHexapod):
@@ -184,8 +246,7 @@ def _bounds(travel: Travel | Turning | None) -> tuple[float, float, float, float
 
 
 def _share(axis: Axis) -> tuple[float, ...]:
-    channels = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
-    return tuple(axis.scale if channel == axis.channel else 0.0 for channel in channels)
+    return tuple(axis.scale if channel == axis.channel else 0.0 for channel in CHANNELS)
 
 
 def _said(position: float, turns: bool) -> str:
@@ -202,6 +263,7 @@ def _refuse_singular(platform: Platform, kinematics: Kinematics, size: float) ->
     values = np.linalg.svd(rows, compute_uv=False)[:ways]
     if not values[-1] >= SINGULAR * values[0]:
         raise ConfigError(
-            f"platform: found a frame that its actuators do not hold at neutral: the least of the Jacobian's singular values "
-            f"is {values[-1] / values[0]:.2g} of the largest, allowed is {SINGULAR} or more; are joints mirrored or in line?"
+            "platform: found a frame that its actuators do not hold at neutral: the least singular value of the "
+            f"Jacobian is {values[-1] / values[0]:.2g} of the largest, allowed is {SINGULAR} or more; are joints "
+            "mirrored or in line?"
         )

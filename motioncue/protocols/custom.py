@@ -4,7 +4,6 @@ It is sent to ``output.motion`` at every tick, like a built-in one.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 import numpy as np
 
@@ -12,27 +11,16 @@ from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.seal import CHECKSUMS, Seal
 from motioncue.motion import ACTUATION
-from motioncue.packets import PacketTable
+from motioncue.packets import Actuated, PacketTable
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
-__all__ = ["CHANNELS", "MAX_RATE_HZ", "Actuated", "encoding"]
+__all__ = ["CHANNELS", "MAX_RATE_HZ", "encoding"]
 
 MAX_RATE_HZ = 2000.0
 """As much as a profile may ask for [Hz]."""
 
 CHANNELS = tuple(channel.name for channel in ACTUATION if channel.name != "time")
 """What a field can follow."""
-
-
-class Actuated(NamedTuple):
-    """An actuator that a packet's field can follow."""
-
-    channel: str
-    """Of `motioncue.motion.ACTUATION`."""
-    neutral: float
-    """Position at neutral [m or rad]."""
-    low: float
-    high: float
 
 
 def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None) -> Encoding:
@@ -61,7 +49,9 @@ def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None
         if channel not in CHANNELS:
             raise ConfigError(f"output.packet.{name}.channel: {not_among(channel, (*(actuators or {}), *CHANNELS))}")
         if actuator is None and field.measure != "position":
-            raise ConfigError(f"output.packet.{name}.measure: found {field.measure!r}, which is for actuators of a platform")
+            raise ConfigError(
+                f"output.packet.{name}.measure: found {field.measure!r}, which is for actuators of a platform"
+            )
         if not field.scale:
             raise ConfigError(f"output.packet.{name}.scale: found 0, allowed is any other number")
         dtype = np.dtype(order + field.type)

@@ -31,6 +31,7 @@ __all__ = [
     "Travel",
     "Turning",
     "platform_presets",
+    "platform_text",
 ]
 
 Length = Annotated[float, msgspec.Meta(ge=-100, le=100)]
@@ -87,9 +88,9 @@ class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
     source: str = ""
     """Where the numbers are from."""
     reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
-    """The motion reference point, which the cue moves, from the center of the frame's joints: forward, right, up [m]."""
+    """The point that the cue moves, from the center of the frame's joints: forward, right, up [m]."""
     gives_way: tuple[Part, Part, Part, Part] = ("yaw", "heave", "travel", "tilt")
-    """What goes first where a pose is out of reach.  Yaw is felt least; a tilt stands for an acceleration that lasts."""
+    """What goes first where a pose is out of reach.  Yaw is felt least; a tilt stands for acceleration that lasts."""
     park: Literal["down", "neutral"] = "down"
     """Where the actuators rest while nothing moves the platform: at their lowest, or as at neutral."""
     rise_s: Annotated[float, msgspec.Meta(ge=0.5, le=60)] = 4.0
@@ -99,7 +100,7 @@ class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
 
 
 class Hexapod(PlatformTable, frozen=True, kw_only=True, tag="hexapod"):
-    """Six legs that change their length (6-UPS): `leg_1` at the right front, then clockwise seen from above."""
+    """Six legs that change their length (6-UPS): `leg_1` at the right front, then clockwise."""
 
     platform: Joints
     """Pairs at 60, 180 and 300 degrees from forward towards right."""
@@ -140,12 +141,22 @@ Platform: TypeAlias = Hexapod | CrankHexapod | Posts | Axes
 """What the ``platform`` table of a profile can be."""
 
 
+_FOLDER = resources.files("motioncue.settings.platforms")
+
+
 @cache
 def platform_presets() -> Mapping[str, Mapping[str, Any]]:
     """Return the tables of the built-in platforms, by name."""
-    folder = resources.files("motioncue.platforms")
-    return {
-        Path(entry.name).stem: tomllib.loads(entry.read_text(encoding="utf-8"))
-        for entry in sorted(folder.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith(".toml")
-    }
+    names = sorted(Path(entry.name).stem for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
+    return {name: tomllib.loads(platform_text(name)) for name in names}
+
+
+def platform_text(name: str) -> str:
+    """Return the TOML text of a built-in platform.
+
+    Parameters
+    ----------
+    name : str
+        One of `platform_presets`.
+    """
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

@@ -182,13 +182,13 @@ def driven(profile, seconds, quiet_s=1.0):
     pipeline = Pipeline(profile, FakeClock(1_000_000_000), trace=100_000)
     now = 1_000_000_000 + round(quiet_s * 1e9)
     pipeline.emitter.run(until_ns=now)
-    pipeline.session.begin(now)
+    pipeline.intake.begin(now)
     for package in drive_packages("beamng", "turns", 60.0):
         now += round(package.duration * 1e9)
         if now > seconds * 1e9:
             break
         pipeline.emitter.run(until_ns=now)
-        pipeline.session.feed(package.package, now)
+        pipeline.intake.feed(package.package, now)
     pipeline.emitter.stop()
     pipeline.emitter.run(until_ns=now + 60_000_000_000)
     return pipeline

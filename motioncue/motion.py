@@ -106,6 +106,7 @@ TICK_DTYPE = np.dtype(
         ("weight", "f8"),  # weight of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # motion interpolated from the frames so far; times are the newest frame's
         ("cue", CUE_DTYPE),  # cue sent by the tick
+        ("actuators", "f8", ACTUATORS),  # positions sent to the first output with a platform [m or rad]; else 0
     ]
 )
 """One tick of the emitter, in traces, recordings and the live view."""

@@ -1,10 +1,10 @@
 """A platform's packet as described in a profile: the tables in ``[output.packet]``."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import msgspec
 
-__all__ = ["Checksum", "Constant", "Counter", "PacketField", "PacketTable"]
+__all__ = ["Actuated", "Checksum", "Constant", "Counter", "PacketField", "PacketTable"]
 
 Offset = Annotated[int, msgspec.Meta(ge=0, le=511)]
 Number = Literal["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8"]
@@ -19,7 +19,10 @@ class PacketField(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     type: Number
     """IEEE float, signed or unsigned integer, with its size [bytes]."""
     channel: str
-    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes."""
+    """A channel of the cue, in SI units; up_east, up_north, up_up, the body's up axis in the world; or an actuator of
+    the platform, such as leg_1."""
+    measure: Literal["position", "stroke", "share"] = "position"
+    """Of an actuator: its length, height or angle [m or rad]; that from neutral; or the share of its range, 0 to 1."""
     scale: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 1.0
     bias: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
     absent: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
@@ -63,3 +66,14 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     constants: tuple[Constant, ...] = ()
     counter: Counter | None = None
     checksum: Checksum | None = None
+
+
+class Actuated(NamedTuple):
+    """An actuator that a packet's field can follow."""
+
+    channel: str
+    """Of `motioncue.motion.ACTUATION`."""
+    neutral: float
+    """Position at neutral [m or rad]."""
+    low: float
+    high: float

@@ -14,6 +14,7 @@ from motioncue.errors import ConfigError, meant, not_among
 from motioncue.explain import explain
 from motioncue.packets import PacketTable
 from motioncue.settings import ALGORITHMS, Cueing
+from motioncue.settings.platform import Platform, platform_presets
 from motioncue.settings.table import Positive, Table
 
 if sys.version_info >= (3, 11):
@@ -274,6 +275,8 @@ class Profile(Table, frozen=True, kw_only=True):
     supervisor: Supervisor = Supervisor()
     limits: Limits | Free = Limits()
     """Bounds on what is sent; `"none"` bounds nothing."""
+    platform: Platform | None = None
+    """What moves: its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
     description: str = ""
     name: str = ""
@@ -429,8 +432,11 @@ def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> I
 def _tables(profile: Profile) -> dict[str, Any]:
     """Return tables that give the profile again, without what its preset fills in."""
     tables: dict[str, Any] = msgspec.to_builtins(profile)
-    filled = profile.cueing.presets.get(getattr(profile.cueing, "preset", None) or "", {})
-    tables["cueing"] = _stripped(profile.cueing, filled)
+    for key in ("cueing", "platform"):
+        table = getattr(profile, key)
+        if table is not None:
+            filled = _presets({key: tables[key]}, key).get(getattr(table, "preset", None) or "", {})
+            tables[key] = _stripped(table, filled)
     return tables
 
 
@@ -442,9 +448,14 @@ def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any
         value = getattr(table, name)
         if isinstance(value, msgspec.Struct):
             out[name] = _stripped(value, filled.get(name, {}))
-        elif value != filled.get(name, default):
+        elif _as_tuples(value) != _as_tuples(filled.get(name, default)):
             out[name] = value
     return out
+
+
+def _as_tuples(value: Any) -> Any:
+    """Return lists as tuples, so that a preset's values equal those of a table."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 @cache
@@ -518,30 +529,35 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fill_from_preset(tables: dict[str, Any]) -> None:
-    cueing = tables.get("cueing")
-    presets = _presets(tables)
-    if not isinstance(cueing, dict) or "preset" not in cueing or not presets:
-        return
-    preset = cueing["preset"]
-    if not isinstance(preset, str) or preset not in presets:
-        raise ConfigError(f"cueing.preset: {not_among(preset, presets)}")
-    tables["cueing"] = _merged(presets[preset], cueing)
+    for key in ("cueing", "platform"):
+        table, presets = tables.get(key), _presets(tables, key)
+        if not isinstance(table, dict) or "preset" not in table or not presets:
+            continue
+        preset = table["preset"]
+        if preset is None:
+            continue
+        if not isinstance(preset, str) or preset not in presets:
+            raise ConfigError(f"{key}.preset: {not_among(preset, presets)}")
+        tables[key] = _merged(presets[preset], table)
 
 
-def _presets(tables: dict[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the presets of the profile's algorithm; none if it names no algorithm."""
+def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the presets that a table can name: those of its algorithm, or the built-in platforms."""
+    if key == "platform":
+        return platform_presets()
     cueing = tables.get("cueing")
     name = cueing.get("algorithm") if isinstance(cueing, dict) else None
     return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return a hint on how to complete an algorithm's settings, if they are incomplete."""
-    presets = _presets(tables)
-    lacks = "missing required" in str(error) and "`$.cueing" in str(error)
-    if not lacks or not presets or "preset" in tables["cueing"]:
-        return ""
-    return f"; cueing.preset fills what is left out, allowed are {', '.join(presets)}"
+    """Return how the settings of an algorithm or a platform are completed, if that is what is wrong."""
+    for key in ("cueing", "platform"):
+        presets = _presets(tables, key)
+        lacks = "missing required" in str(error) and f"`$.{key}" in str(error)
+        if lacks and presets and "preset" not in tables[key]:
+            return f"; {key}.preset fills what is left out, allowed are {', '.join(presets)}"
+    return ""
 
 
 def _refuse_not_finite(value: Any, path: str) -> None:

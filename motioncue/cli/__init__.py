@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "export": "Write a recording as CSV, Parquet or MDF4.",
     "bench": "Measure how punctual this machine is.",
     "profiles": "List the built-in profiles, or show one.",
+    "platforms": "List the built-in platforms, or show one.",
 }
 """The commands, each with a one-line description."""
 

@@ -8,16 +8,19 @@ from motioncue.kernels.records cimport Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
 
 
-ctypedef void (*stage_step)(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil
+ctypedef void (*stage_step)(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil
 ctypedef void (*stage_reset)(void* state) noexcept nogil
 ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
 
 
 ctypedef struct StageCalls:
-    stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL
-    stage_reset reset       # return to rest at neutral; NULL if the stage has no state
-    stage_at_rest at_rest   # whether the channels it fills rest at neutral; NULL if they do whenever the cue does
-    const void* coeffs      # coefficients and state are owned by the subclass
+    stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL;
+                            # `parked` while nothing moves the platform
+    stage_reset reset       # forget the past: the next step starts from rest at neutral; NULL if there is no state
+    stage_at_rest at_rest   # whether what it filled last rests at neutral; NULL if that is so whenever its input does
+    const void* coeffs      # both are owned by the subclass
     void* state
 
 
@@ -31,14 +34,14 @@ ctypedef struct Chain:
     Actuation actuation     # the newest tick's
 
 
-cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude) noexcept nogil:
-    """Do one tick: fill the actuation from the cue."""
+cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude, bint parked=False) noexcept nogil:
+    """Do one tick: fill the actuation from the cue; `parked` while nothing moves the platform."""
     cdef StageCalls* stage
     cdef int i
     c.actuation.cue = cue[0]
     for i in range(c.count):
         stage = &c.stages[i]
-        stage.step(stage.state, stage.coeffs, attitude, &c.actuation)
+        stage.step(stage.state, stage.coeffs, attitude, parked, &c.actuation)
 
 
 cdef inline void chain_reset(Chain* c) noexcept nogil:

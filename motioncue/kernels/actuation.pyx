@@ -29,8 +29,14 @@ cdef class Stage:
 
     fills = ()
 
+    def shares(self):
+        """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
+        return {}
 
-cdef void up_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+
+cdef void up_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     up_vector(attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east)
 
 
@@ -48,7 +54,9 @@ cdef class UpVector(Stage):
         self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL)
 
 
-cdef void limits_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void limits_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     limit_cue(<LimitSet*>state, <double*>actuation)
 
 
@@ -74,6 +82,10 @@ cdef class OutputLimits(Stage):
     def __cinit__(self, CueLimits limits not None):
         self.limits = limits
         self.calls = StageCalls(limits_step, limits_reset, limits_at_rest, NULL, &limits.set)
+
+    def shares(self):
+        """Return the share of ticks in which each channel was limited."""
+        return self.limits.shares()
 
 
 cdef class OutputChain:
@@ -109,6 +121,11 @@ cdef class OutputChain:
             stage = each
             self.chain.stages[self.chain.count] = stage.calls
             self.chain.count += 1
+
+    @property
+    def fills(self):
+        """The channels that are not the cue's and that its stages fill."""
+        return tuple(name for stage in self.stages for name in stage.fills)
 
     def reset(self):
         """Forget the past; the next tick starts from rest at neutral."""

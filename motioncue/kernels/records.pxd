@@ -79,6 +79,7 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         double weight
         Motion motion
         Cue cue
+        double actuators[12]
 
     ctypedef struct Telemetry:
         double orientation[4]

@@ -32,7 +32,7 @@ WHAT = ("ticks", "frames", "events")
 def columns(rows: npt.NDArray[np.void]) -> list[tuple[str, str, npt.NDArray[Any]]]:
     """Return name, unit and values of each column of records.
 
-    Nested records give columns such as ``motion_surge``.
+    Nested records give columns such as ``motion_surge``, arrays such as ``actuator_1``.
 
     Parameters
     ----------
@@ -42,7 +42,10 @@ def columns(rows: npt.NDArray[np.void]) -> list[tuple[str, str, npt.NDArray[Any]
     assert rows.dtype.names is not None
     found = []
     for name in rows.dtype.names:
-        if rows.dtype[name].names is None:
+        if rows.dtype[name].shape:
+            several = enumerate(rows[name].T, 1)
+            found += [(f"{name.removesuffix('s')}_{number}", UNITS.get(name, ""), values) for number, values in several]
+        elif rows.dtype[name].names is None:
             found.append((name, UNITS.get(name, ""), rows[name]))
         else:
             found += [(f"{name}_{inner}", unit, values) for inner, unit, values in columns(rows[name])]

@@ -41,7 +41,8 @@ def _definition(dtype: np.dtype[np.void], nested: dict[str, str]) -> str:
     for name in dtype.names:
         inner = dtype[name]
         if inner.names is None:
-            lines.append(f"{_TYPES[inner.str[1:]]} {name}")
+            several = f"[{inner.shape[0]}]" if inner.shape else ""
+            lines.append(f"{_TYPES[inner.base.str[1:]]}{several} {name}")
         else:
             lines.append(f"{nested[name]} {name}")
             appended.append(f"{'=' * 80}\nMSG: {nested[name]}\n{_definition(inner, {})}")
@@ -56,7 +57,7 @@ FRAME = _record("/motioncue/frame", "motioncue/msg/Motion", MOTION_DTYPE)
 """The motion of each frame of the simulator."""
 
 TICK = _record("/motioncue/tick", "motioncue/msg/Tick", TICK_DTYPE, motion="motioncue/Motion", cue="motioncue/Cue")
-"""Each tick of the emitter: motion used, cue sent, state, weight, lateness."""
+"""Every tick of the emitter: motion used, cue and actuators sent, state, weight, lateness."""
 
 PACKAGE = Topic("/motioncue/package", "motioncue/msg/Package", "int64 time\nuint32 endpoint\nuint8[] data")
 """A package of the simulator: arrival [ns, monotonic], index among the profile's endpoints, bytes."""

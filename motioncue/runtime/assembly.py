@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import cueing, protocols
+from motioncue import cueing, platforms, protocols
 from motioncue.errors import ConfigError, not_among
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
@@ -21,6 +21,8 @@ from motioncue.profile import Output, Profile, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.reception import check_endpoints
+from motioncue.settings import ALGORITHMS
+from motioncue.settings.platform import Platform
 from motioncue.transports.endpoint import parse_endpoint
 
 __all__ = ["actuate", "cue", "load_profile"]
@@ -61,9 +63,15 @@ def check(profile: Profile) -> None:
     """Refuse a profile that cannot run; raises as `load_profile` does."""
     options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
+    if profile.platform is not None and not profile.cueing.poses:
+        name = profile.cueing.__struct_config__.tag
+        able = ", ".join(name for name, table in ALGORITHMS.items() if table.poses)
+        raise ConfigError(
+            f"cueing.algorithm: found {name!r}, whose cue is no pose for [platform] to take; allowed are {able}"
+        )
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
     for output in profile.outputs:
-        streams = streams_of(output)
+        streams = streams_of(output, profile.platform)
         chain_of(profile, output)
         highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
         if output.rate_hz > highest:
@@ -88,14 +96,15 @@ def options_of(profile: Profile) -> Any:
         raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
 
 
-def streams_of(output: Output) -> dict[str, tuple[str, Encoding]]:
-    """Return the endpoint of each of a platform's streams, and how its packet is encoded."""
+def streams_of(output: Output, platform: Platform | None = None) -> dict[str, tuple[str, Encoding]]:
+    """Return the endpoint of each stream that a platform is sent, and how its packet is filled."""
     if output.packet is not None and output.system != "custom":
         raise ConfigError(f"output.system: found {output.system!r}, allowed is 'custom' if there is [output.packet]")
     if output.packet is not None:
         if output.gauges is not None:
             raise ConfigError("output.gauges: allowed is none beside [output.packet]")
-        return {"motion": (output.motion, custom.encoding(output.packet))}
+        actuators = platforms.channels_of(platform) if platform is not None else {}
+        return {"motion": (output.motion, custom.encoding(output.packet, actuators))}
     streams = protocols.platform(output.system).STREAMS
     urls = {name: getattr(output, name) for name in streams}
     return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
@@ -195,16 +204,17 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     bounds = output.limits.bounds()
     if bounds:
         stages.append(OutputLimits(_limits(bounds, period_ns_of(profile))))
-    reads = {channel for _, encoding in streams_of(output).values() for channel in encoding.reads}
+    reads = {channel for _, encoding in streams_of(output, profile.platform).values() for channel in encoding.reads}
     if reads & set(UpVector.fills):
         stages.append(UpVector())
-    filled = [channel.name for channel in CUE if channel.name != "time"] + [
-        name for stage in stages for name in stage.fills
-    ]
+    if profile.platform is not None and any(name.startswith("actuator_") for name in reads):
+        stages.append(platforms.stage_of(profile.platform, period_ns_of(profile)))
+    chain = OutputChain(stages)
+    filled = [*(channel.name for channel in CUE if channel.name != "time"), *chain.fills]
     for channel in sorted(reads):
         if channel not in filled:
             raise ConfigError(f"output.packet: channel {not_among(channel, filled)}")
-    return OutputChain(stages)
+    return chain
 
 
 def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: int = 0) -> npt.NDArray[np.void]:

@@ -100,7 +100,9 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
     output = profile.outputs[0]
-    packets = {name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output).items()}
+    packets = {
+        name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output, profile.platform).items()
+    }
     chain = chain_of(profile, output)
     return Relay(intake_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
 

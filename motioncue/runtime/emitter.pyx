@@ -146,6 +146,7 @@ cdef class Emitter:
     cdef Cue _joined            # cue of the last tick, before fade and limits
     cdef Tick _tick
     cdef tuple _chains          # an OutputChain for each output
+    cdef Chain* _driven         # of the first that moves actuators, or NULL
     cdef Chain* _outputs[OUTPUTS]
     cdef int _output_count
     cdef TickSlot _newest       # slot from the emitter to whoever watches
@@ -193,6 +194,8 @@ cdef class Emitter:
             raise ValueError(f"chains: found {len(self._chains)}, allowed are {OUTPUTS}")
         for self._output_count, chain in enumerate(self._chains, start=1):
             self._outputs[self._output_count - 1] = &(<OutputChain?>chain).chain
+            if self._driven == NULL and "actuator_1" in (<OutputChain>chain).fills:
+                self._driven = &(<OutputChain>chain).chain
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -291,7 +294,7 @@ cdef class Emitter:
 
         t.cue.time = self._deadline
         for i in range(self._output_count):
-            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude)
+            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude, self.parked())
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             encode(sink.rows, sink.row_count, sink.values, sink.packet)
@@ -313,6 +316,8 @@ cdef class Emitter:
         t.settings = self._cued.next.number if self._cued.overlap else self._cued.now.number
         t.weight = step.weight
         t.motion = self._bridge.motion
+        if self._driven != NULL:
+            memcpy(t.actuators, self._driven.actuation.actuators, sizeof(t.actuators))
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
@@ -357,6 +362,11 @@ cdef class Emitter:
                 return False
         return at_neutral(self._cued.now.limits)
 
+    cdef bint parked(self) noexcept nogil:
+        """Say whether nothing is to move the platform, so that its actuators may rest where they are parked."""
+        cdef const Supervisor* s = &self._supervisor
+        return s.state == OFFLINE or (s.state == FAULT and s.fade.position == 0.0)
+
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
             self._deadline, step.reason, 0, step.before, self._supervisor.state, step.value, step.limit
@@ -398,10 +408,7 @@ cdef class Emitter:
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
             ticks -= 1
-            if mc_load(&self._stopping) and (
-                self._supervisor.state == OFFLINE
-                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and self.at_rest())
-            ):
+            if mc_load(&self._stopping) and self.parked() and self.at_rest():
                 break
         mc_restore_fpu(fpu)
 

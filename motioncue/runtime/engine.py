@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.actuation import OutputLimits
 from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
@@ -149,13 +148,12 @@ class Pipeline:
         }
 
     def _output_shares(self) -> dict[str, float]:
-        """Return the share of ticks in which each bound on a single output acted."""
+        """Return the share of ticks in which each bound of an output's own, or of an actuator, acted."""
         return {
-            f"output[{index}].{channel}": share
+            f"output[{index}].{name}": share
             for index, chain in enumerate(self._chains)
             for stage in chain.stages
-            if isinstance(stage, OutputLimits)
-            for channel, share in stage.limits.shares().items()
+            for name, share in stage.shares().items()
         }
 
 
@@ -230,7 +228,7 @@ class Engine:
             opened.callback(self._receiver.close)
             senders = []
             for index, output in enumerate(self.profile.outputs):
-                for name, (url, encoding) in streams_of(output).items():
+                for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)

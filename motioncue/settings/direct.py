@@ -7,3 +7,5 @@ __all__ = ["Direct"]
 
 class Direct(CueingTable, frozen=True, kw_only=True, tag="direct"):
     """The body-frame motion is the cue; there are no parameters."""
+
+    poses = False

@@ -235,7 +235,9 @@ cdef class Queue:
         return reads, broken, back
 
 
-cdef void legs_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void legs_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     for i in range(6):
         actuation.actuators[i] = (<const double*>coeffs)[i] * actuation.cue.heave_displacement
 

@@ -148,7 +148,7 @@ class Pipeline:
         }
 
     def _output_shares(self) -> dict[str, float]:
-        """Return the share of ticks in which each bound of an output's own, or of an actuator, acted."""
+        """Return the share of ticks in which each bound on a single output or an actuator acted."""
         return {
             f"output[{index}].{name}": share
             for index, chain in enumerate(self._chains)

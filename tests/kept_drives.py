@@ -91,11 +91,11 @@ def record(system, folder=FOLDER):
     pipeline = Pipeline(motioncue.load_profile(*making.profile, *COMMON), FakeClock(START_NS))
     rng = np.random.default_rng(7)
     doings = [
-        (0.0, lambda: pipeline.session.begin(START_NS)),
+        (0.0, lambda: pipeline.intake.begin(START_NS)),
         (RETUNE_S, lambda: pipeline.retune(making.retune)),
         (PARK_S, pipeline.emitter.park),
         (ENGAGE_S, pipeline.emitter.engage),
-        (CONNECT_S, lambda: pipeline.session.begin(START_NS + round(1e9 * CONNECT_S))),
+        (CONNECT_S, lambda: pipeline.intake.begin(START_NS + round(1e9 * CONNECT_S))),
         (END_S, pipeline.emitter.stop),
     ]
     came = START_NS
@@ -103,7 +103,7 @@ def record(system, folder=FOLDER):
     def feed(package, time):
         nonlocal came
         came = max(came + 1, time)
-        pipeline.session.feed(package, came)
+        pipeline.intake.feed(package, came)
 
     for time, package in arrivals(system, making.begins):
         late = round(1e9 * time) + int(rng.integers(0, 4_000_000))

@@ -179,7 +179,7 @@ cdef class Batch:
 
     cdef int bind(self, motion, cue, actuation) except -1:
         """Check arrays that differ from the last ones, and keep views of them."""
-        cdef Actuation[::1] actuations
+        cdef Actuation[::1] actuations = None
         if motion is None or cue is None:
             raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion

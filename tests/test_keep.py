@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-ROUNDING = 1e-9  # of a bound
+ROUNDING = 1e-9  # allowed excess, as a share of a bound
 
 
 # Lowest and highest position [m], speed [m per tick], acceleration [m per tick^2].

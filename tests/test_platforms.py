@@ -236,7 +236,7 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
         ("posts-4", "cueing={algorithm='direct'}", "cueing.algorithm: found 'direct', whose cue is no pose"),
     ],
 )
-def test_what_is_no_platform_is_refused_with_what_is_wrong(preset, override, message):
+def test_an_invalid_platform_is_refused_with_the_reason(preset, override, message):
     with pytest.raises(ConfigError, match=message):
         profile_for(preset, override)
 

@@ -20,7 +20,7 @@ HOW = "if that is meant: python tests/accept.py"
 
 
 @pytest.mark.parametrize("system", MAKINGS)
-def test_the_engine_does_what_it_did(system):
+def test_the_engine_repeats_its_ticks(system):
     found = accept.differences(system)
     assert not found, "\n".join([*found, HOW])
 
@@ -156,7 +156,7 @@ def test_values_may_be_apart_by_the_tolerance_of_the_channels_scale(apart, found
     assert changes(drive_of([0.0], events[0]), drive_of([0.0], events[1])).found is found
 
 
-def test_what_is_absent_has_to_stay_absent():
+def test_an_absent_channel_must_stay_absent():
     nothing = drive_of([1.0, np.nan])
     assert not changes(nothing, nothing).found
     (row,) = changes(nothing, drive_of([1.0, 2.0])).channels

@@ -180,7 +180,7 @@ def test_a_folder_that_does_not_exist_is_refused_before_anything_runs(tmp_path, 
 @pytest.mark.parametrize("last_s", [None, 5.0])
 def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_path, last_s, monkeypatch):
     tmp_path.chmod(0o555)
-    if os.geteuid() == 0:  # nothing is forbidden to root: what the system would say
+    if os.geteuid() == 0:  # root may do anything, so fake the refusal
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         monkeypatch.setattr(write.Path, "open", lambda *_: (_ for _ in ()).throw(denied))
         monkeypatch.setattr(recording.os, "access", lambda *_: False)
@@ -216,7 +216,7 @@ def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch,
     assert indices(recorder.paths[0]) == list(range(loop.made))
 
 
-def test_what_finds_no_room_in_a_ring_is_counted_and_said_once(tmp_path, caplog):
+def test_records_that_do_not_fit_into_a_ring_are_counted_and_logged_once(tmp_path, caplog):
     small = RecordRing(4096)
     with Recorder(tmp_path / "drive.mcap", [small], SETTINGS) as recorder:
         wrote = sum(small.write(KINDS["package"], 1, bytes(900)) for _ in range(100))

@@ -91,7 +91,7 @@ def test_an_answer_is_kept_as_a_recording_beside_the_first_that_replays_to_the_b
     assert kept.about["epoch_ns"] == drive.about["epoch_ns"]  # viewers show both at the same times
     assert kept.packages == drive.packages
     assert bits(kept.ticks["deadline"]) == bits(drive.ticks["deadline"])
-    assert bits(kept.motion) != bits(drive.motion)  # of another head
+    assert bits(kept.motion) != bits(drive.motion)  # felt at another head position
     assert kept.profile["source"]["head_m"] == [0.5, 0.0, 1.0]
     assert first_difference(kept.ticks, repeat(kept).ticks) is None
 

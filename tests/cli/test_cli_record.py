@@ -231,7 +231,7 @@ def test_what_a_simulator_sent_is_recorded_with_its_times_and_every_command_take
     assert stats["recorded"]["lost"] == 0
     own = {(package.endpoint, package.data) for package in mine.packages}
     assert {(package.endpoint, package.data) for package in theirs.packages} <= own
-    if stream:  # nothing is lost on the way
+    if stream:  # a stream loses nothing
         assert [package.data for package in mine.packages] == [package.data for package in theirs.packages]
     times = np.array([package.time for package in mine.packages])
     assert (np.diff(times) >= 0).all()

@@ -1,4 +1,4 @@
-"""What has been recorded stays, whatever befalls the disk or the file; the loops go on, and what is lost is counted."""
+"""Recorded data survive disk and file errors; the loops go on, and losses are counted."""
 
 import errno
 import io
@@ -33,7 +33,7 @@ def hurried(monkeypatch):
 
 
 class Loop:
-    """A loop that ticks: what an emitter puts into its ring."""
+    """A loop that ticks: fills a ring as an emitter does."""
 
     def __init__(self, rate_hz=1000.0):
         self.ring = RecordRing(tick_ring_bytes(rate_hz))
@@ -50,7 +50,7 @@ class Loop:
         return self
 
     def until(self, condition):
-        """Tick until something holds."""
+        """Tick until a condition holds."""
         eventually(lambda: self.tick(20) and condition())
 
 
@@ -59,7 +59,7 @@ def indices(path):
 
 
 def library_indices(path, reader=NonSeekingReader):
-    """Return the indices of the ticks that the library of MCAP's makers reads."""
+    """Return the indices of the ticks that the reference MCAP library reads."""
     place = 4 + TICK_DTYPE.fields["index"][1]
     found = []
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def errors(caplog):
 
 
 class Disk(io.FileIO):
-    """A file on a disk with room for so many bytes: the write that passes it puts down what there is room for."""
+    """A file on a disk with limited room: the write that exceeds it writes only what fits."""
 
     room = 200_000
 
@@ -194,7 +194,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_
 
 @pytest.mark.parametrize("rate_hz", [333.33, 1000.0])
 def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch, rate_hz):
-    """While a flush hangs the rings take ten seconds of ticks, and of packages of 2 kB at 400 Hz."""
+    """While a flush hangs, the rings take ten seconds of ticks, and of packages of 2 kB at 400 Hz."""
     asked, goes_on = threading.Event(), threading.Event()
     flush = write.RecordingWriter.flush
 
@@ -271,7 +271,7 @@ class Time(SimpleNamespace):
 
 @pytest.fixture
 def flight(tmp_path, monkeypatch):
-    """Return a recorder of the last ten seconds, its loop, and a function that lets time go by; no thread runs."""
+    """Return a recorder of the last ten seconds, its loop, and a function that lets time pass; no thread runs."""
     clock = Time(now=100.0)
     monkeypatch.setattr(recording, "time", clock)
     loop = Loop()

@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Take a recording of `motioncue run` through the whole engine once more.
 
-    Every tick reads what it read then.  With the recording's own settings the ticks are the same, bit for bit; with
-    others they are what would have been, and a table says what is different.
+    Every tick reads the same frames as in the run.  With the recording's own settings the ticks are the same, bit for
+    bit; with other settings, a table shows the differences.
 
     \b
     Example:  motioncue replay drive.mcap --verify

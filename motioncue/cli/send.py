@@ -48,7 +48,7 @@ def command(
     """Send a command to a simulator: it may move the car, so nothing else here does.
 
     SYSTEM is <systems>; without a MESSAGE the messages are listed, without --to its fields.
-    FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
+    FIELD may be slots[2].field; VALUE is JSON, or a text.  A field that is not given is zero, or stays unchanged.
 
     \b
     Example:  motioncue send morai turn_signal_lamp --to udp://:9097 turn_signal=1

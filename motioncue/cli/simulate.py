@@ -124,7 +124,7 @@ naming_systems(command, "intake")
 
 
 def writer_of(ring: RecordRing) -> Callable[[bytes, int], bool]:
-    """Return what puts a package into a ring, with the time at which it was sent and the number of its endpoint."""
+    """Return a function that writes a sent package into a ring, with the present time and its endpoint's number."""
     return lambda package, to: ring.write(package_kind(to), now_ns(), package)
 
 

@@ -12,12 +12,11 @@ from motioncue.recording.topics import Event
 __all__ = ["TOLERANCE", "Change", "Changes", "changes"]
 
 TOLERANCE = 1e-9
-"""Allowed difference in a channel's scale: a thousand times the rounding error of a drive, far below what anybody sends
-or feels.
+"""Of a channel's scale: a thousand times what rounding comes to in a drive, far below what anybody sends or feels.
 
 Compilers, C libraries and the lanes of NumPy differ in the last bit of a result (2^-53, about 1e-16).  The slowest
-filter of a profile has a pole at a distance of 1e-3 from 1, which amplifies a constant error a thousand times (1e-13);
-two such poles amplify an error of the coefficients a million times (1e-10).
+filter of a profile has a pole that is 1e-3 away from 1: it makes a thousand times as much of an error that stays
+(1e-13), and one with two such poles a million times as much of an error of its coefficients (1e-10).
 """
 
 LEAST_SCALE = 1e-3  # in a channel's own unit, so that rounding does not count as a change of a channel at rest

@@ -28,7 +28,7 @@ from motioncue.recording.walk import McapFile
 
 __all__ = ["Drive", "packages_in", "read"]
 
-MOST = 8_000_000  # most messages of a kind with variable size: seven hours of 300 a second
+MOST = 8_000_000  # messages of a kind without a fixed size: seven hours of 300 a second
 
 Decoded = TypeVar("Decoded")
 

@@ -62,9 +62,9 @@ class Recording(NamedTuple):
     times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
-    """Datagrams of a capture that went to the same ports but are not packages: their number by the reason that an
-    engine would count; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts damage
-    of an MCAP file."""
+    """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
+    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
+    what of an MCAP file is damaged."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:

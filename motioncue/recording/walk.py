@@ -1,4 +1,4 @@
-"""The walk through an MCAP file: it survives every kind of damage, within a limited amount of memory.
+"""The walk through an MCAP file, which survives every kind of damage and needs no more memory than it may.
 
 The records of MCAP are parsed here and not by its library, for two reasons: a file without its end is an ordinary case,
 and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP specification,
@@ -23,13 +23,13 @@ from motioncue.recording.topics import Topic
 __all__ = ["Damage", "McapFile", "is_mcap"]
 
 MAGIC = b"\x89MCAP0\r\n"
-LARGEST_CHUNK = 64 << 20  # [bytes] unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
-LARGEST_RECORD = 64 << 20  # [bytes]
-LARGEST_FILE = 4 << 30  # [bytes] unpacked: nine hours at 333.33 Hz, three at 1000 Hz
-PACKED = 256  # largest ratio of unpacked content to file size; drives are packed to about a third
-SEARCHED = 4 << 20  # [bytes] after damage that are searched for the next chunk
-SAID = 100  # damages that are described one by one
-ROWS = 4096  # rows copied at a time
+LARGEST_CHUNK = 64 << 20  # bytes, unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
+LARGEST_RECORD = 64 << 20  # bytes
+LARGEST_FILE = 4 << 30  # bytes, unpacked: nine hours at 333.33 Hz, three at 1000 Hz
+PACKED = 256  # times smaller than its content a file may be; drives are packed to about a third
+SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
+SAID = 100  # kinds of damage that are told one by one
+ROWS = 4096  # copied at a time
 
 FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA, DATA_END = (
     0x02,
@@ -179,7 +179,7 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, start and end of each record in a chunk; raise ValueError at one that does not fit."""
+    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one does not fit."""
     place = 0
     while place < len(data):
         if place + 9 > len(data):
@@ -213,8 +213,8 @@ class McapFile:
 
     Notes
     -----
-    Content is held unpacked, up to 4 GiB and up to 256 times the size of the file plus one chunk of 64 MiB; the rest is
-    not read, and counted as damage.
+    Content is held unpacked, up to 4 GiB and up to 256 times the size of the file beside one chunk of 64 MiB; what is
+    beyond that is not read, and counted.
     """
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
@@ -322,7 +322,7 @@ class McapFile:
         yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
 
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
-        """Yield the payload of each message of one of motioncue's topics; count other versions as damage.
+        """Yield the payload of each message of a topic of motioncue; those of another version are counted as damage.
 
         Parameters
         ----------

@@ -24,7 +24,7 @@ DERIVED = ("beamng-simulink", "morai")
 
 
 def cruise(spin=0.0):
-    """Return the states of a car that goes straight on, and from the second second on turns faster and faster to `spin`."""
+    """Return the states of a car that goes straight on, and in the second second begins to turn at `spin` [rad/s]."""
     time = np.arange(FRAMES) / RATE
     states = np.zeros(FRAMES, STATE_DTYPE)
     states["time"], states["engine_speed"] = time, 2000.0
@@ -105,7 +105,7 @@ def published(system, states):
 
 
 def largest(motion):
-    """Return the largest acceleration [m/s^2], the largest rate [rad/s] and the largest turn between two frames [rad]."""
+    """Return the largest acceleration [m/s^2], rate [rad/s] and turn between two frames [rad]."""
     sizes = [
         np.linalg.norm(np.stack([motion[name] for name in names]), axis=0).max()
         for names in (("surge", "sway", "heave"), ("roll_rate", "pitch_rate", "yaw_rate"))

@@ -14,8 +14,11 @@ def tripped(system, drive, rate_hz, line, seed, acceleration="native"):
     """Return what the watch counted of a drive over a line, and what was refused."""
     rows = records_of(system, states_of(drive, rate_hz), rate_hz)
     which, when = delivered(len(rows), rate_hz, np.random.default_rng([seed, int(rate_hz), len(line)]), **LINES[line])
+    rows = rows[which]
+    if system == "city-car-driving":  # in lock-step none is lost: one that does not come was not taken
+        rows["frame_time"] = np.diff(which, prepend=which[0] - 1) / rate_hz
     intake = new_intake(system, rate_hz, acceleration)
-    fed(intake, rows[which], when)
+    fed(intake, rows, when)
     events = intake.discontinuities
     if drive == "hard":  # bumps of 30 m/s^2 that last a few frames: of some, only one comes through, and is held back
         events.pop("spike", None)

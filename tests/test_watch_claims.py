@@ -13,7 +13,7 @@ from watch_helpers import STAMPED, SYSTEMS, fed, new_intake, records_of
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.engine import MESSAGES, Pipeline
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
 
@@ -239,3 +239,48 @@ def test_a_datagram_that_is_late_or_comes_twice_is_counted_and_begins_no_session
     assert intake.discontinuities == {}
     assert intake.rejected == ({} if how == "twice" else {"late": 1})
     assert intake.repeats == (how == "twice")
+
+
+# ---- what the log says -----------------------------------------------------------------------------------------------
+
+
+def said_of(intake):
+    """Return what the log says of everything that was queued but the session's beginning."""
+    return [MESSAGES[reason][1].format(detail) for _, reason, detail in intake.events() if reason != "session_began"]
+
+
+def test_the_log_says_what_was_late():
+    rows = records_of("vehicle-physics-pro", cruise(), RATE)
+    rows[[AT, AT + 1]] = rows[[AT + 1, AT]]
+    intake = new_intake("vehicle-physics-pro", RATE)
+    fed(intake, rows, np.arange(FRAMES) / RATE)
+    assert said_of(intake) == [
+        f"package refused: late, a frame older than the newest by its own time stamp ({rows.itemsize} bytes)"
+    ]
+
+
+CHECK = "; `motioncue check` says what to change"
+
+
+@pytest.mark.parametrize(
+    ("states", "begins", "ends"),
+    [
+        (SPIKES["surge"], "a value came once and was not followed: acceleration_contradicted, 45 where 15 is", ""),
+        (SPIKES["position"], "a value came once and was not followed: teleport, 260.3 where ", ""),
+        (
+            CONTRADICTED["50 m/s^2, no velocity"][0],
+            "acceleration and velocity do not agree, so the platform parks",
+            CHECK,
+        ),
+        (
+            CONTRADICTED["pitching at 10.4 rad/s, level"][0],
+            "angular rates and attitude do not agree, so the platform parks",
+            CHECK,
+        ),
+    ],
+)
+def test_the_log_says_in_plain_words_what_was_not_followed_and_why(states, begins, ends):
+    intake, _ = published("city-car-driving", states())
+    (line,) = said_of(intake)
+    assert line.startswith(begins)
+    assert line.endswith(" is allowed" + ends)

@@ -144,9 +144,9 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     length = max(float(np.max(arrivals)), *(time for time, _ in operate), 0.0) if operate else float(np.max(arrivals))
     end = START + round(1e9 * (length + after_s))
     pipeline = Pipeline(profile, FakeClock(START), (end - START) // PERIOD + 2)
-    pipeline.session.begin(START)
+    pipeline.intake.begin(START)
     if source.stream:
-        pipeline.session.feed(city_car_driving.INIT_PACKAGE, START)
+        pipeline.intake.feed(city_car_driving.INIT_PACKAGE, START)
     numbers = np.round(np.asarray(taken) * source.rate_hz)
     packets = source.packets(drive.states(np.asarray(taken)), numbers)
     queue = [(START + round(1e9 * float(at)), 0, packet) for at, packet in zip(arrivals, packets, strict=True)]
@@ -156,11 +156,11 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
         if kind:
             getattr(pipeline.emitter, what)()
         else:
-            pipeline.session.feed(what, at)
+            pipeline.intake.feed(what, at)
     pipeline.emitter.run(until_ns=end)
     trace = pipeline.emitter.trace
     real = truth(drive.states((trace["deadline"] - START) * 1e-9))
-    return Run(trace, real, pipeline.session.discontinuities, pipeline.transitions()[0])
+    return Run(trace, real, pipeline.intake.discontinuities, pipeline.transitions()[0])
 
 
 def stalls(taken, delay_s, at, apart_s=0.0003):

@@ -170,13 +170,13 @@ def sent(profile, system, states):
     if system == "beamng-simulink":
         rows["id"] = np.round(states["time"] * RATE)
     pipeline = Pipeline(motioncue.load_profile(profile, *_pace(system)), FakeClock(START), trace=2400)
-    pipeline.session.begin(START)
+    pipeline.intake.begin(START)
     if system == "city-car-driving":
-        pipeline.session.feed(INIT_PACKAGE, START)
+        pipeline.intake.feed(INIT_PACKAGE, START)
     for i, row in enumerate(rows):
         now = START + round(i / RATE * 1e9)
         pipeline.emitter.run(until_ns=now)
-        pipeline.session.feed(row.tobytes(), now)
+        pipeline.intake.feed(row.tobytes(), now)
     pipeline.emitter.run(until_ns=now + 2_000_000_000)
     return pipeline
 

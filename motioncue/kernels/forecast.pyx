@@ -1,4 +1,4 @@
-"""What a channel does from one frame to the next, learned from the frames."""
+"""Linear prediction of a channel, learned from its frames."""
 
 from libc.math cimport fabs, isfinite, sqrt
 from libc.string cimport memset
@@ -19,11 +19,11 @@ cdef double weighed(const double* w, const double* seen) noexcept nogil:
 
 
 cdef void expect(const Forecast* f, double* curves) noexcept nogil:
-    """Fill `curves` with the next two.
+    """Fill `curves` with the next two expected ones.
 
-    The next one is a linear combination of what was seen last, by least squares over the frames before.  The normal
-    equations are solved by Cholesky's decomposition; a small ridge makes them regular and prefers zero.  It is
-    measured by how a channel moves, not by how far off its average that has led.
+    The next curve is a linear combination of the regressors, by least squares over the past frames.  The normal
+    equations are solved by Cholesky decomposition; a small ridge makes them regular and prefers zero.  The ridge is
+    scaled by the channel's motion, not by its distance from the average.
     """
     cdef double l[ORDER][ORDER]
     cdef double w[ORDER]
@@ -57,9 +57,9 @@ cdef void expect(const Forecast* f, double* curves) noexcept nogil:
 
 
 cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil:
-    """Take a frame, `dt` after the last: compare with what was expected, and expect again.
+    """Take a frame, `dt` [s] after the last: update the statistics of the prediction, and predict again.
 
-    The first frame, and the first after a gap, show nothing but where the channel is: what was before it is not `known`.
+    The first frame, and the first after a gap, give only the channel's value, because the motion before is not `known`.
     `interval` is the nominal time between frames [s].
     """
     cdef double slope = (x - f.x) / dt

@@ -26,7 +26,7 @@ MAGIC = b"\x89MCAP0\r\n"
 LARGEST_CHUNK = 64 << 20  # bytes, unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
 LARGEST_RECORD = 64 << 20  # bytes
 LARGEST_FILE = 4 << 30  # bytes, unpacked: nine hours at 333.33 Hz, three at 1000 Hz
-PACKED = 256  # times smaller than its content a file may be; drives are packed to about a third
+PACKED = 64  # times smaller than its content a file may be; a platform at rest is packed nine times
 SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
 SAID = 100  # kinds of damage that are told one by one
 ROWS = 4096  # copied at a time
@@ -179,14 +179,16 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one does not fit."""
+    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one cannot be."""
     place = 0
     while place < len(data):
         if place + 9 > len(data):
-            raise ValueError("a chunk ends within a record")
+            raise ValueError("an end within a record")
         opcode, length = struct.unpack_from("<BQ", data, place)
+        if opcode not in (SCHEMA, CHANNEL, MESSAGE):
+            raise ValueError(f"a record of opcode {opcode}, allowed in a chunk are {SCHEMA}, {CHANNEL} and {MESSAGE}")
         if place + 9 + length > len(data):
-            raise ValueError("a record is longer than its chunk")
+            raise ValueError("a record that is longer than itself")
         yield opcode, place + 9, place + 9 + length
         place += 9 + length
 
@@ -213,7 +215,7 @@ class McapFile:
 
     Notes
     -----
-    Content is held unpacked, up to 4 GiB and up to 256 times the size of the file beside one chunk of 64 MiB; what is
+    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file beside one chunk of 64 MiB; what is
     beyond that is not read, and counted.
     """
 
@@ -307,7 +309,7 @@ class McapFile:
                     elif opcode in (SCHEMA, CHANNEL):
                         self._declare(opcode, data[start:end])
             except (ValueError, struct.error) as error:
-                self.damage.add(f"in a chunk: {error}")
+                self.damage.add(f"a chunk of {len(data)} bytes has {error}")
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         self._chunks.append((data, index))
 

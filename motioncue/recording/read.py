@@ -79,7 +79,7 @@ class Recording(NamedTuple):
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
-    """Return a recording: the packages of a simulator one after the other, an MCAP file, or a network capture.
+    """Return a recording: packages one after the other, an MCAP file, or a network capture.
 
     What is damaged in an MCAP file is logged.
 

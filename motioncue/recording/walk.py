@@ -1,4 +1,4 @@
-"""The walk through an MCAP file, which survives every kind of damage and needs no more memory than it may.
+"""The walk through an MCAP file, past every kind of damage and in bounded memory.
 
 The records of MCAP are parsed here and not by its library, for two reasons: a file whose end is missing is an ordinary
 case, and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP
@@ -31,16 +31,8 @@ SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
 SAID = 100  # kinds of damage that are told one by one
 ROWS = 4096  # copied at a time
 
-FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA, DATA_END = (
-    0x02,
-    0x03,
-    0x04,
-    0x05,
-    0x06,
-    0x07,
-    0x0C,
-    0x0F,
-)
+FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
+CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
 MESSAGE_HEAD = 9 + 22  # opcode, length; channel, sequence, two times
 PACKINGS = b"\4\0\0\0zstd", b"\3\0\0\0lz4"
 PACKING_PLACE = 9 + 28  # of a packing's name in a chunk's record
@@ -324,7 +316,9 @@ class McapFile:
         yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
 
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
-        """Yield the payload of each message of a topic of motioncue; those of another version are counted as damage.
+        """Yield the payload of each message of a topic of motioncue, as this version writes it.
+
+        Messages of another version are counted as damage.
 
         Parameters
         ----------

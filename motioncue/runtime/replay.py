@@ -124,7 +124,8 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
     ConfigError
         If the profile is refused, or is for another system than the recording.
     PacketError
-        If the recording has no ticks or no settings.
+        If the recording has no ticks or no settings, or does not begin with the run: what a simulator announced and
+        the state of the filters are then missing, as in the last seconds of a run or a rolled file.
 
     Notes
     -----
@@ -133,6 +134,10 @@ def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
+    if drive.ticks["index"][0] != 0:
+        raise PacketError(
+            f"found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
+        )
     changes = {row.number: profile_of(row.profile) for row in drive.settings} if profile is None else {}
     first = drive.settings[0].profile
     chosen = profile_of(first) if profile is None else profile

@@ -27,13 +27,13 @@ def recorded_run(path):
     clock = FakeClock(1_000_000_000)
     pipeline = Pipeline(PROFILE, clock, trace=SECONDS * 400)
     packages, frames, now = [], [], clock.now_ns()
-    pipeline.session.begin(now)
+    pipeline.intake.begin(now)
     for paced in drive_packages("beamng", "turns", duration_s=float(SECONDS)):
         now += round(1e9 * paced.duration)
         pipeline.emitter.run(until_ns=now)
-        pipeline.session.feed(paced.package, now)
+        pipeline.intake.feed(paced.package, now)
         if paced.motion:
-            frames.append(pipeline.session.frame())
+            frames.append(pipeline.intake.frame())
         packages.append(Package(now, paced.to, paced.package))
     ticks = pipeline.emitter.trace
     frames = np.concatenate(frames)

@@ -78,7 +78,7 @@ def test_other_programs_decode_every_field(written):
         assert time == 10**18 + row["deadline"]
         for name in TICK_DTYPE.names:
             if TICK_DTYPE[name].names is None:
-                assert getattr(message, name) == row[name]
+                assert np.array_equal(getattr(message, name), row[name])
             else:
                 for inner in TICK_DTYPE[name].names:
                     assert getattr(getattr(message, name), inner) == row[name][inner]

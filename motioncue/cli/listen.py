@@ -37,7 +37,7 @@ __all__ = ["command"]
 log = logging.getLogger("motioncue")
 
 HINT = "Ctrl-C ends it"
-QUIET_S = 0.5  # without a packet: waiting
+QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 
 
 @click.command()
@@ -82,7 +82,7 @@ Outcome = tuple[dict[str, Any], list[tuple[str, str]]]
 def _platform(
     system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
 ) -> Outcome:
-    """Play the platform; return its statistics, and the rows of a summary."""
+    """Play the platform; return its statistics and the rows of a summary."""
     for url in endpoints:
         parse_endpoint(url, ("udp",), "--at")
     listener = DatagramListener(system, endpoints)
@@ -105,13 +105,13 @@ def _platform(
 
 
 def main_stream(streams: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the statistics of the stream that moves the platform, or of whichever there is."""
+    """Return the statistics of the stream that moves the platform, or of the only one there is."""
     nothing: Mapping[str, Any] = {"rate_hz": 0.0}
     return streams.get("motion") or next(iter(streams.values()), nothing)
 
 
 class PlatformView:
-    """Makes views of what a platform is sent."""
+    """Makes views of what a platform receives."""
 
     def __init__(self, listener: DatagramListener, title: str, total_s: float | None) -> None:
         self._listener, self._title, self._total_s = listener, title, total_s
@@ -122,12 +122,12 @@ class PlatformView:
         self._interval_s = -1.0
 
     def __call__(self, elapsed_s: float) -> View:
-        """Return the view now."""
+        """Return the current view."""
         listener = self._listener
         received = dict(listener.received)
         if sum(received.values()) != self._count:
             self._count, self._changed_s = sum(received.values()), elapsed_s
-        if elapsed_s - self._interval_s > 0.5:  # quantiles of many intervals take a while
+        if elapsed_s - self._interval_s > 0.5:  # quantiles of many intervals take a while to compute
             self._interval_s = elapsed_s
             self._interval = main_stream(listener.stats()["streams"]).get("interval_us") or {}
         rates = [
@@ -156,7 +156,7 @@ def _simulator(
     file: str | None,
     force: bool,
 ) -> Outcome:
-    """Serve the simulator, keep what it says in `file`; return its statistics, and the rows of a summary."""
+    """Serve the simulator and record what it reports in `file`; return its statistics and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
     listener = Listener(system, *endpoints)
     recorder = None
@@ -184,7 +184,7 @@ def _simulator(
 
 
 class SimulatorView:
-    """Makes views of what a simulator says."""
+    """Makes views of what a simulator reports."""
 
     def __init__(self, listener: Listener, title: str, total_s: float | None, messages: Sequence[str]) -> None:
         self._listener, self._title, self._total_s, self._messages = listener, title, total_s, messages
@@ -193,7 +193,7 @@ class SimulatorView:
         self._count, self._changed_s = 0, -QUIET_S
 
     def __call__(self, elapsed_s: float) -> View:
-        """Return the view now."""
+        """Return the current view."""
         stats = self._listener.stats()
         if stats["frames_received"] != self._count:
             self._count, self._changed_s = stats["frames_received"], elapsed_s
@@ -220,7 +220,7 @@ def wait(view: Callable[[float], View], screen: Screen, interrupts: Interrupts, 
     """Show views until time is up or a signal comes; return how long it took [s]."""
     start = time.monotonic()
     while not interrupts.count and (duration_s is None or time.monotonic() - start < duration_s):
-        picture = view(time.monotonic() - start)  # also where nobody sees it: it polls
+        picture = view(time.monotonic() - start)  # needed even if nothing is shown, because it polls
         screen.show(picture)
         left = PERIOD_S if duration_s is None else start + duration_s - time.monotonic()
         time.sleep(max(0.0, min(PERIOD_S, left)))

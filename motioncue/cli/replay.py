@@ -1,20 +1,19 @@
-"""``motioncue replay``: a recording through the engine once more."""
+"""``motioncue replay``: takes a recording through the engine once more."""
 
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from motioncue.cli.common import json_option, print_json
+from motioncue.analysis.changes import changes
+from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
 from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
-from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.replay import first_difference, profile_of, repeat
+from motioncue.runtime.replay import first_difference, keep, profile_of, repeat
 
 __all__ = ["command"]
 
@@ -41,17 +40,18 @@ def command(
     """Take a recording of `motioncue run` through the whole engine once more.
 
     Every tick reads what it read then.  With the recording's own settings the ticks are the same, bit for bit; with
-    others they are what would have been.
+    others they are what would have been, and a table says what is different.
 
     \b
     Example:  motioncue replay drive.mcap --verify
-              motioncue replay drive.mcap --set cueing.surge.gain=0.3 --record quieter.mcap
+              motioncue replay drive.mcap --profile other.toml --record new.mcap
     """
     drive = read(file)
     settings = _settings(drive, profile, overrides)
     if verify and settings is not None:
         raise ConfigError("--verify: allowed is the recording's own profile, without --profile and --set")
-    ticks = repeat(drive, settings)
+    replayed = repeat(drive, settings)
+    ticks = replayed.ticks
     result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}
     rows = [("ticks", str(len(ticks))), ("states", _states(ticks))]
     if drive.unreadable:
@@ -72,16 +72,14 @@ def command(
             )
         )
     if answer is not None:
-        tables = msgspec.to_builtins(settings or profile_of(drive.settings[0].profile))
-        with RecordingWriter(answer, force=force, about={"replay of": file.name}) as writer:
-            writer.settings(int(ticks["deadline"][0]), 0, tables)
-            writer.packages(drive.packages)
-            writer.events(drive.events)
-            writer.frames(drive.motion)
-            writer.ticks(ticks)
-            rows.append(("recorded", str(writer.path)))
-            result["recorded"] = str(writer.path)
+        written = keep(replayed, answer, force=force, about={"replay of": file.name})
+        rows.append(("recorded", str(written)))
+        result["recorded"] = str(written)
     print_summary(f"motioncue replay · {file.name}", rows)
+    if settings is not None:
+        found = changes(drive, replayed)
+        result["changed"] = [row._asdict() for row in found.channels]
+        echo("\n".join(found.lines() or ["nothing is different"]))
     if as_json:
         print_json(result)
     if verify and not result["identical"]:
@@ -89,7 +87,7 @@ def command(
 
 
 def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> Profile | None:
-    """Return the profile that is asked for; None if it is the recording's own."""
+    """Return the requested profile; None if it is the recording's own."""
     if profile is not None:
         return load_profile(profile, *overrides)
     if not overrides:
@@ -100,7 +98,7 @@ def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> 
 
 
 def _states(ticks: Any) -> str:
-    """Return how much of the time was spent in each state."""
+    """Return a text of the time spent in each state."""
     states = ticks["state"]
     shares = [
         (State(int(state)).name.lower(), float((states == state).mean())) for state in sorted(set(states.tolist()))

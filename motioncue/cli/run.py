@@ -53,7 +53,7 @@ def command(
     cannot change while it runs (systems, endpoints, packets, rate), is refused with its key; what was in use stays.
 
     \b
-    Example:  motioncue run --profile ccd-dk --set output.rate_hz=250 --record drive.mcap
+    Example:  motioncue run --profile ccd-dk --record drive.mcap
     """
     live = wanted()
     if follow and profile in builtin_profiles():

@@ -30,9 +30,9 @@ from motioncue.virtual.simulators import drive_packages, make_simulator, recorde
 
 __all__ = ["command"]
 
-GRACE_S = 1.0  # beyond the time asked for, for whoever waits for the last answer
-TELL_S = 10.0  # how often waiting is said
-WAIT_S = 60.0  # for an engine, where a time is asked for
+GRACE_S = 1.0  # beyond the requested time, for the last answer
+TELL_S = 10.0  # interval between messages about waiting
+WAIT_S = 60.0  # longest wait for an engine if a duration is requested
 
 
 @click.command()
@@ -120,7 +120,7 @@ def command(
             print_json(stats)
 
 
-naming_systems(command, "session")
+naming_systems(command, "intake")
 
 
 def writer_of(ring: RecordRing) -> Callable[[bytes, int], bool]:
@@ -129,10 +129,10 @@ def writer_of(ring: RecordRing) -> Callable[[bytes, int], bool]:
 
 
 def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None) -> float:
-    """Let the simulator play to its end, or until a signal or time is up; return how long it took [s].
+    """Let the simulator play to its end, or until a signal or the end of the time; return how long it took [s].
 
-    Waiting for the engine before the first frame takes none of its time, and is said now and then; if there is a time,
-    it ends after a minute.
+    Waiting for the engine before the first frame does not count, and is reported now and then; if there is a time
+    limit, the wait ends after a minute.
     """
     refused: list[MotioncueError] = []
 

@@ -157,7 +157,7 @@ def test_people_see_units():
         ("city-car-driving", frame()[:-1], "106 bytes"),
         ("city-car-driving", frame() + b"\x6b", "at offset 107"),
         ("city-car-driving", struct.pack("<HBB", 4, 77, 0), "type 77"),
-        ("city-car-driving", b"\x00\x6b" + frame()[2:], "offset 0"),
+        ("city-car-driving", b"\x00\x6a" + frame()[2:], "offset 0"),
         ("city-car-driving", b"\x02\x00\x01", "size 2"),
         ("city-car-driving", b"", "no bytes"),
         ("dk", bytes.fromhex(BRAKING)[:-1], "87 bytes"),

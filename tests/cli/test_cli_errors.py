@@ -1,4 +1,4 @@
-"""What the command line refuses: one clear line on stderr, exit status 2; and what its help promises."""
+"""Refusals of the command line: one clear line on stderr, exit status 2; and the promises of its help."""
 
 import os
 import shlex
@@ -26,7 +26,7 @@ def invoke(*arguments):
 
 
 def refusal(*arguments):
-    """Run a command that is refused; return its line."""
+    """Run a command that is refused; return its error line."""
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
@@ -172,16 +172,24 @@ def test_a_simulator_with_a_time_does_not_wait_forever_for_an_engine(monkeypatch
 
 
 def test_a_recording_is_never_written_over(tmp_path):
-    file = tmp_path / "drive.bin"
+    file = tmp_path / "drive.mcap"
     file.write_bytes(b"an hour of driving")
-    for path in (file, tmp_path / "no" / "drive.bin"):
-        line = refusal("listen", "morai", "--at", "udp://:1", "--record", str(path))
-        assert f"--record: found {str(path)!r}, allowed is a new file" in line
+    url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    result = invoke("listen", "morai", "--at", url, "--record", str(file), "--duration", "0.1")
+    assert result.exit_code == 0, result.stderr
     assert file.read_bytes() == b"an hour of driving"
+    with (tmp_path / "drive-1.mcap").open("rb") as other:
+        assert other.read(5) == b"\x89MCAP"
+
+
+def test_a_recording_in_no_folder_is_refused(tmp_path):
+    path = tmp_path / "no" / "drive.mcap"
+    line = refusal("listen", "morai", "--at", "udp://:1", "--record", str(path))
+    assert f"recording {str(path)!r}: cannot be made" in line
 
 
 def test_only_what_simulators_say_is_recorded(tmp_path):
-    result = invoke("listen", "dk", "--at", "udp://:1", "--record", str(tmp_path / "drive.bin"))
+    result = invoke("listen", "dk", "--at", "udp://:1", "--record", str(tmp_path / "drive.mcap"))
     assert result.exit_code == 2
     assert "--record is for what simulators say" in result.stderr
 

@@ -25,6 +25,7 @@ from programs import (
     soon_connected,
 )
 
+from motioncue import read
 from motioncue.recording.read import read_packages, sample_recording
 
 pytestmark = pytest.mark.rt
@@ -123,7 +124,7 @@ def test_listen_to_what_a_simulator_says(tmp_path):
 
 
 def test_what_listen_records_is_what_simulate_played(tmp_path):
-    url, file = stream_url(STREAM, tmp_path), tmp_path / "drive.bin"
+    url, file = stream_url(STREAM, tmp_path), tmp_path / "drive.mcap"
     with Program("listen", "city-car-driving", "--at", url, "--record", str(file), "--json") as listen:
         listen.says("waiting for")
         played = ["--recording", "sample", "--rate", "500", "--duration", "0.5", "--json"]
@@ -131,12 +132,14 @@ def test_what_listen_records_is_what_simulate_played(tmp_path):
             sent = simulate.end()["frames_sent"]
         listen.signal(INTERRUPT)
         stats = listen.end()
-    assert (stats["frames_received"], stats["recorded"]) == (sent, sent + 1)  # and init
-    assert file.read_bytes() == b"".join(read_packages(sample_recording())[: sent + 1])
+    assert stats["frames_received"] == sent
+    recorded = stats["recorded"]
+    assert (recorded["packages"], recorded["frames"], recorded["lost"]) == (sent + 1, sent, 0)  # and init
+    assert [package.data for package in read(file).packages] == read_packages(sample_recording())[: sent + 1]
 
 
-def test_what_is_none_of_the_simulators_packets_is_not_recorded(tmp_path):
-    url, file = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", tmp_path / "drive.bin"
+def test_every_package_is_recorded_as_it_came_and_the_frames_are_the_simulators(tmp_path):
+    url, file = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", tmp_path / "drive.mcap"
     packet = NEUTRAL  # BeamNG's and DK's are the same
     with Program("listen", "beamng", "--at", url, "--record", str(file), "--json") as listen:
         listen.says("waiting for")
@@ -145,8 +148,9 @@ def test_what_is_none_of_the_simulators_packets_is_not_recorded(tmp_path):
                 sender.sendto(data, ("127.0.0.1", int(url.rpartition(":")[2])))
         listen.signal(INTERRUPT)
         stats = listen.end()
-    assert stats["recorded"] == 2
-    assert file.read_bytes() == 2 * packet
+    assert stats["rejected"].keys() == {"type"}
+    assert (stats["recorded"]["packages"], stats["recorded"]["frames"]) == (3, 2)
+    assert [package.data for package in read(file).packages] == [packet, b"hello", packet]
 
 
 if not WINDOWS:
@@ -176,7 +180,7 @@ if not WINDOWS:
         live, left, after = rest.partition("\x1b[?1049l")
         assert before == ""
         assert left
-        assert "\x1b[2J" not in live  # nothing is wiped, so nothing flickers
+        assert "\x1b[2J" not in live  # the screen is never erased, so it does not flicker
         assert "\x1b[2K" not in live
         pictures = live.split("\x1b[H")[1:]
         pictures = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", picture).replace("\r", "") for picture in pictures]

@@ -35,7 +35,11 @@ MAKINGS = {
         ("ccd-dk-washout",), 30.0, {"cueing.surge.gain": 0.3, "source.head_m": [0.4, -0.3, 0.6]}
     ),
     "beamng": Making(("beamng-dk",), 14.5, {"limits.pitch_rate": "none", "source.head_m": [0.1, -0.4, 0.7]}),
-    "beamng-simulink": Making(("beamng-simulink-dk", "source.bridge=linear"), 15.5, {"source.bridge": "hold"}),
+    "beamng-simulink": Making(
+        ("beamng-simulink-dk", "source.bridge=linear", f"source.options.simulink_time_s={1 / 60}"),
+        15.5,
+        {"source.bridge": "hold"},
+    ),
     "morai": Making(("morai-dk", "source.options.imu=true"), 16.0, {"limits.surge.value_m_s2": 2.0}),
     "vehicle-physics-pro": Making(
         ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias"),

@@ -179,6 +179,7 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
             engine.engage()
         stats = engine.stats()
     drive = read(engine.recordings[0])
+    assert json.loads(drive.about["granted"]) == stats["granted"]
     assert stats["recorded"]["lost"] == 0
     assert len(drive.ticks) == stats["recorded"]["ticks"] == stats["packets_sent"]
     assert len(drive.packages) == 180

@@ -211,9 +211,8 @@ class Link(NamedTuple):
             ready = np.where((ready >= at) & (ready < at + duration), at + duration, ready)
         arrivals = ready.copy()
         for i in range(1, len(arrivals)):
-            arrivals[i] = max(
-                ready[i], arrivals[i - 1] + self.backlog * interval_s if ready[i] <= arrivals[i - 1] else ready[i]
-            )
+            if ready[i] <= arrivals[i - 1]:
+                arrivals[i] = arrivals[i - 1] + self.backlog * interval_s
         begin, end, share = self.lossy
         kept = ~((taken > begin) & (taken < end) & (rng.uniform(size=len(taken)) < share))
         for at, count in self.losses:

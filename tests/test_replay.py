@@ -123,6 +123,14 @@ def test_a_recording_without_ticks_is_refused(tmp_path):
         repeat(read(tmp_path / "empty.mcap"))
 
 
+def test_a_recording_that_does_not_begin_with_the_run_is_refused(tmp_path):
+    drive = scripted(tmp_path / "run.mcap", "beamng-dk")
+    last = drive._replace(ticks=drive.ticks[700:])
+    for profile in (None, motioncue.load_profile("beamng-dk")):
+        with pytest.raises(PacketError, match="begins at tick 700, allowed is one from tick 0 on"):
+            repeat(last, profile)
+
+
 def test_a_profile_for_another_simulator_is_refused(tmp_path):
     drive = scripted(tmp_path / "run.mcap", "beamng-dk")
     with pytest.raises(ConfigError, match="found 'morai', allowed is that of the recording, 'beamng'"):
@@ -171,6 +179,7 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
             engine.engage()
         stats = engine.stats()
     drive = read(engine.recordings[0])
+    assert json.loads(drive.about["granted"]) == stats["granted"]
     assert stats["recorded"]["lost"] == 0
     assert len(drive.ticks) == stats["recorded"]["ticks"] == stats["packets_sent"]
     assert len(drive.packages) == 180

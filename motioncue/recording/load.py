@@ -28,9 +28,10 @@ from motioncue.recording.walk import McapFile
 
 __all__ = ["Drive", "packages_in", "read"]
 
+LATEST_NS = 2**62  # of a monotonic clock, in a century and a half: differences of such times have room in 64 bits
 MOST = 8_000_000  # messages of a kind without a fixed size: seven hours of 300 a second
 
-Decoded = TypeVar("Decoded")
+Decoded = TypeVar("Decoded", Package, Event, "Settings")
 
 
 class Settings(NamedTuple):
@@ -93,17 +94,13 @@ def read(path: str | Path) -> Drive:
     names = {name for name, _, _ in file.topics.values()}
     if not names & set(TOPICS):
         return _foreign(file, path, names)
-    motion, ticks = file.rows(FRAME), file.rows(TICK)
+    motion, ticks = (
+        _in_time(file, topic, file.rows(topic), key) for topic, key in ((FRAME, "time"), (TICK, "deadline"))
+    )
     packages = packages_in(file)
+    _count_back(file, PACKAGE, np.array([package.time for package in packages], np.int64))
     events = sorted(_decoded(file, EVENT, decode_event))
     settings = _decoded(file, SETTINGS, _settings)
-    for topic, times in (
-        (FRAME, motion["time"]),
-        (TICK, ticks["deadline"]),
-        (PACKAGE, np.array([package.time for package in packages], np.int64)),
-    ):
-        if back := np.count_nonzero(times[1:] < times[:-1]):
-            file.damage.add(f"{topic.name}: times go back {back} times")
     about = file.metadata.get("motioncue", {})
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):
         raise PacketError(f"recording {str(path)!r}: found nothing that can be read: {file.damage.texts()[0]}")
@@ -123,6 +120,22 @@ def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:
             f"recording {str(path)!r}: found {what}{lost}, allowed are topics of motioncue, or of ROS 2: {error}"
         ) from error
     return Drive(motion, np.zeros(0, TICK_DTYPE), [], [], [], {}, file.damage.texts())
+
+
+def _in_time(file: McapFile, topic: Topic, rows: npt.NDArray[np.void], key: str) -> npt.NDArray[np.void]:
+    """Return the rows whose times a clock can have; count the others as damage."""
+    possible = (rows[key] >= 0) & (rows[key] < LATEST_NS)
+    if wrong := np.count_nonzero(~possible):
+        file.damage.add(f"{topic.name}: {wrong} messages have no possible time")
+        rows = rows[possible]
+    _count_back(file, topic, rows[key])
+    return rows
+
+
+def _count_back(file: McapFile, topic: Topic, times: npt.NDArray[np.int64]) -> None:
+    """Count as damage where times go back."""
+    if back := np.count_nonzero(times[1:] < times[:-1]):
+        file.damage.add(f"{topic.name}: times go back {back} times")
 
 
 def packages_in(file: McapFile) -> list[Package]:
@@ -156,7 +169,12 @@ def _decoded(file: McapFile, topic: Topic, decode: Callable[[bytes], Decoded]) -
             file.damage.add(f"{topic.name}: found more than {MOST} messages, the rest was not read")
             break
         try:
-            found.append(decode(payload))
+            message = decode(payload)
         except PacketError as error:
             file.damage.add(str(error))
+            continue
+        if 0 <= message.time < LATEST_NS:
+            found.append(message)
+        else:
+            file.damage.add(f"{topic.name}: a message of the time {message.time} ns")
     return found

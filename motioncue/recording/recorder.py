@@ -170,6 +170,7 @@ class Recorder:
         self._last_s, self._roll_s = record.last_s, record.roll_s
         self._roll_bytes = None if record.roll_mb is None else round(1e6 * record.roll_mb)
         self._about = dict(about or {})
+        self._about_noted = True  # whether the file has all of it
         self._epoch = time.time_ns() - time.monotonic_ns()
         self._writer: RecordingWriter | None = None
         self._written: list[Path] = []
@@ -221,6 +222,17 @@ class Recorder:
         """
         with self._lock:
             self._in_force.append((when, number, profile))
+
+    def tell(self, about: Mapping[str, str]) -> None:
+        """Add to what tells how the recording was made, from any thread.
+
+        Parameters
+        ----------
+        about : mapping of str to str
+            Replaces values of the same names.
+        """
+        with self._lock:
+            self._about, self._about_noted = {**self._about, **about}, False
 
     def keep(self) -> None:
         """Write the recording in memory to a file of its own; has no effect without `last_s`."""
@@ -323,7 +335,10 @@ class Recorder:
         """Write the settings that have come into force since the last call; into a new file, all that are known."""
         assert self._writer is not None
         with self._lock:
-            known = list(self._in_force)
+            known, about = list(self._in_force), {} if self._about_noted else self._about
+            self._about_noted = True
+        if about:
+            self._writer.about(about)
         for when, number, profile in known:
             if number > self._noted:
                 self._noted = number

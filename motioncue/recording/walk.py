@@ -1,4 +1,4 @@
-"""The walk through an MCAP file, which survives every kind of damage and needs no more memory than it may.
+"""The walk through an MCAP file, past every kind of damage and in bounded memory.
 
 The records of MCAP are parsed here and not by its library, for two reasons: a file without its end is an ordinary case,
 and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP specification,
@@ -26,21 +26,13 @@ MAGIC = b"\x89MCAP0\r\n"
 LARGEST_CHUNK = 64 << 20  # bytes, unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
 LARGEST_RECORD = 64 << 20  # bytes
 LARGEST_FILE = 4 << 30  # bytes, unpacked: nine hours at 333.33 Hz, three at 1000 Hz
-PACKED = 256  # times smaller than its content a file may be; drives are packed to about a third
+PACKED = 64  # times smaller than its content a file may be; a platform at rest is packed nine times
 SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
 SAID = 100  # kinds of damage that are told one by one
 ROWS = 4096  # copied at a time
 
-FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA, DATA_END = (
-    0x02,
-    0x03,
-    0x04,
-    0x05,
-    0x06,
-    0x07,
-    0x0C,
-    0x0F,
-)
+FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
+CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
 MESSAGE_HEAD = 9 + 22  # opcode, length; channel, sequence, two times
 PACKINGS = b"\4\0\0\0zstd", b"\3\0\0\0lz4"
 PACKING_PLACE = 9 + 28  # offset of the packing's name in a chunk's record
@@ -179,14 +171,16 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one does not fit."""
+    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one cannot be."""
     place = 0
     while place < len(data):
         if place + 9 > len(data):
-            raise ValueError("a chunk ends within a record")
+            raise ValueError("an end within a record")
         opcode, length = struct.unpack_from("<BQ", data, place)
+        if opcode not in (SCHEMA, CHANNEL, MESSAGE):
+            raise ValueError(f"a record of opcode {opcode}, allowed in a chunk are {SCHEMA}, {CHANNEL} and {MESSAGE}")
         if place + 9 + length > len(data):
-            raise ValueError("a record is longer than its chunk")
+            raise ValueError("a record that is longer than itself")
         yield opcode, place + 9, place + 9 + length
         place += 9 + length
 
@@ -213,7 +207,7 @@ class McapFile:
 
     Notes
     -----
-    Content is held unpacked, up to 4 GiB and up to 256 times the size of the file beside one chunk of 64 MiB; what is
+    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file beside one chunk of 64 MiB; what is
     beyond that is not read, and counted.
     """
 
@@ -307,7 +301,7 @@ class McapFile:
                     elif opcode in (SCHEMA, CHANNEL):
                         self._declare(opcode, data[start:end])
             except (ValueError, struct.error) as error:
-                self.damage.add(f"in a chunk: {error}")
+                self.damage.add(f"a chunk of {len(data)} bytes has {error}")
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         self._chunks.append((data, index))
 
@@ -322,7 +316,9 @@ class McapFile:
         yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
 
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
-        """Yield the payload of each message of a topic of motioncue; those of another version are counted as damage.
+        """Yield the payload of each message of a topic of motioncue, as this version writes it.
+
+        Messages of another version are counted as damage.
 
         Parameters
         ----------

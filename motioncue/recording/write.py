@@ -93,17 +93,14 @@ class RecordingWriter:
 
     def _begin(self, about: Mapping[str, str]) -> None:
         self._writer.start(profile="", library=f"motioncue {__version__}")
-        self._writer.add_metadata(
-            "motioncue",
-            {
-                "version": __version__,
-                "epoch_ns": str(self._epoch),
-                "host": platform.node(),
-                "system": platform.platform(),
-                "python": platform.python_version(),
-                **about,
-            },
-        )
+        self._about = {
+            "version": __version__,
+            "epoch_ns": str(self._epoch),
+            "host": platform.node(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+        }
+        self.about(about)
         self._channels = {topic.name: self._register(topic) for topic in TOPICS.values()}
         self._writer.flush()
 
@@ -116,6 +113,17 @@ class RecordingWriter:
         number = self.counts[topic.name] & 0xFFFFFFFF
         self._writer.add_message(self._channels[topic.name], stamp, payload, stamp, number)
         self.counts[topic.name] += 1
+
+    def about(self, about: Mapping[str, str]) -> None:
+        """Add to what tells how the recording was made.
+
+        Parameters
+        ----------
+        about : mapping of str to str
+            Replaces values of the same names.
+        """
+        self._about |= about
+        self._writer.add_metadata("motioncue", self._about)
 
     def packages(self, packages: list[Package]) -> None:
         """Write packages.

@@ -1,5 +1,6 @@
 """The engine: a receiver and an emitter that share one slot, and their threads."""
 
+import json
 import logging
 import threading
 import time
@@ -266,8 +267,14 @@ class Engine:
             log.warning("limits: %s: not bounded", ", ".join(free))
 
     def _receive(self) -> None:
-        self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
+        self._grant({f"receiver_{name}": granted for name, granted in prepare_receiver().items()})
         self._receiver.run()
+
+    def _grant(self, granted: dict[str, bool]) -> None:
+        """Note what the system has granted, also in the recording."""
+        self._granted |= granted
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.tell({"granted": json.dumps(self._granted)})
 
     def _emit(self) -> None:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
@@ -276,7 +283,7 @@ class Engine:
             granted |= held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
-            self._granted |= granted
+            self._grant(granted)
             emitter.run()
 
     def _drain(self) -> None:

@@ -128,7 +128,8 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     ConfigError
         If the profile is refused, or its system or rate differs from the recording's.
     PacketError
-        If the recording has no ticks or no settings.
+        If the recording has no ticks or no settings, or does not begin with the run: what a simulator announced and
+        the state of the filters are then missing, as in the last seconds of a run or a rolled file.
 
     Notes
     -----
@@ -137,6 +138,10 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
+    if drive.ticks["index"][0] != 0:
+        raise PacketError(
+            f"found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
+        )
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile

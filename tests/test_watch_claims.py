@@ -145,7 +145,7 @@ def test_a_number_that_comes_once_is_counted_and_not_followed(system, what):
     acceleration, rate, turn = largest(motion)
     assert acceleration < 1e-3
     assert rate < 1.05 * spin + 1e-3
-    assert turn < 2.1 * spin / RATE + 1e-3  # of two frames, if one is set aside
+    assert turn < 2.1 * spin / RATE + 1e-3  # in two frames, if one is set aside
 
 
 @pytest.mark.parametrize("field", ["vel_x", "vel_y", "pos_x", "roll", "pitch", "yaw", "acc_x", "acc_y", "acc_z"])

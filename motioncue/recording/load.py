@@ -28,7 +28,7 @@ from motioncue.recording.walk import McapFile
 
 __all__ = ["Drive", "packages_in", "read"]
 
-LATEST_NS = 2**62  # of a monotonic clock, a century and a half: differences of such times fit into 64 bits
+LATEST_NS = 2**62  # [ns, monotonic clock] a century and a half, so that differences of times fit into 64 bits
 MOST = 8_000_000  # most messages of a kind with variable size: seven hours of 300 a second
 
 Decoded = TypeVar("Decoded", Package, Event, "Settings")

@@ -42,9 +42,9 @@ def is_quick(config):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Thin tests out where that is asked for: seven is prime, so that every value of every parameter stays.
+    """Thin out tests if requested; seven is prime, so that every value of every parameter remains.
 
-    A quick run thins grids, and in each file the tests of real clocks and sockets; it leaves out slow and alone.
+    A quick run thins grids, and in each file the tests with real clocks and sockets; it omits slow and alone.
     """
     quick = is_quick(config)
     thinned = {"grid", "rt"} if quick else {"grid"} if config.getoption("thin") else set()

@@ -29,7 +29,7 @@ class Making(NamedTuple):
     """The setting changed while running."""
 
 
-COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # much happens in few seconds and a small file
+COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # so that much happens in a few seconds and a small file
 MAKINGS = {
     "city-car-driving": Making(
         ("ccd-dk-washout",), 30.0, {"cueing.surge.gain": 0.3, "source.head_m": [0.4, -0.3, 0.6]}
@@ -52,8 +52,8 @@ MAKINGS = {
 
 # From and to [s] of the source, since the drive begins; when its first package comes [s].
 DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.9, 2.65), (10.0, 10.9, 3.35), (12.0, 12.5, 4.4))
-PAUSE = (2.2, 2.65)  # the last package comes again and again
-BROKEN_S = 1.0  # a package without its last byte; in a stream, which would wait for it, one that is not a number
+PAUSE = (2.2, 2.65)  # the last package is repeated
+BROKEN_S = 1.0  # a package without its last byte; on a stream, which would wait for the byte, one with a NaN
 RETUNE_S, PARK_S, ENGAGE_S, CONNECT_S, END_S = 1.75, 4.0, 4.3, 4.39, 4.9
 
 

@@ -80,7 +80,7 @@ def timed(call):
 
 
 def assert_ticks_and_frames_went_on(trace, begin, end):
-    """Show that in a stretch of time most ticks were sent, and that they read ever newer frames."""
+    """Assert that most ticks of a time span were sent, and that they read ever newer frames."""
     sent = trace["deadline"] + trace["lateness"]
     inside = trace[(sent > begin) & (sent < end)]
     due = (end - begin) // PERIOD

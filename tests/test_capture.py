@@ -135,7 +135,7 @@ def test_no_bytes_behind_a_header_do_more_than_be_refused(data, head):
         captured(head + data)
 
 
-def test_a_recording_is_what_of_a_capture_belongs_to_the_system(tmp_path):
+def test_a_recording_contains_the_systems_packets_of_a_capture(tmp_path):
     motion = b"BNG1" + bytes(84)
     sent = [(b"nothing", 53), (motion, 4444), (bytes(7), 4444), (motion, 4445)]
     frames = [(n * 10**9, ip(udp(payload, port))) for n, (payload, port) in enumerate(sent)]
@@ -227,7 +227,7 @@ def state(size=888, port=4444):
     return ip(udp(struct.pack("<111d", *[0.0] * 111)[:size].ljust(size, b"\0"), port))
 
 
-def test_what_is_refused_of_a_capture_is_counted_as_an_engine_would():
+def test_refused_packets_of_a_capture_are_counted_as_by_an_engine():
     whole, short, cut = state(), state(600), state()[:-100]
     elsewhere = ip(udp(b"something", 53))
     lone = fragments(bytes(888), 7, 400)[0]

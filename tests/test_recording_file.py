@@ -104,7 +104,7 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
     path, ticks, _, _, _ = written
     data = path.read_bytes()
     whole = [0]  # ticks readable when the file ends at each chunk's end
-    ends, bounds = [], set()  # of chunks, and of all records
+    ends, bounds = [], set()  # ends of chunks, and of all records
     place = len(MAGIC)
     while place < len(data) - len(MAGIC):
         opcode, length = struct.unpack_from("<BQ", data, place)
@@ -112,7 +112,7 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
         bounds.add(place)
         if opcode == 6:
             ends.append(place)
-        elif opcode == 15:  # what follows is an index
+        elif opcode == 15:  # an index follows
             data_end = place
     cut = tmp_path / "cut.mcap"
     for size in sorted({*ends, *(end - 1 for end in ends), *range(ends[-1], len(data), 997)}):

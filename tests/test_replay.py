@@ -1,4 +1,4 @@
-"""Recorded runs: a replay gives the same ticks to the bit and says where two runs differ."""
+"""Recorded runs: a replay gives the same ticks bit for bit, and reports where two runs differ."""
 
 import json
 import time
@@ -91,13 +91,13 @@ def test_an_answer_is_kept_as_a_recording_beside_the_first_that_replays_to_the_b
     assert kept.about["epoch_ns"] == drive.about["epoch_ns"]  # viewers show both at the same times
     assert kept.packages == drive.packages
     assert bits(kept.ticks["deadline"]) == bits(drive.ticks["deadline"])
-    assert bits(kept.motion) != bits(drive.motion)  # of another head
+    assert bits(kept.motion) != bits(drive.motion)  # felt at another head position
     assert kept.profile["source"]["head_m"] == [0.5, 0.0, 1.0]
     assert first_difference(kept.ticks, repeat(kept).ticks) is None
 
 
 def test_other_settings_read_in_each_tick_the_packages_that_it_had(tmp_path):
-    """Options that refuse packages do not make ticks read what had not come yet."""
+    """Options that refuse packages do not make ticks read later ones."""
     drive = scripted(tmp_path / "run.mcap", "morai-dk")
     answer = repeat(drive, motioncue.load_profile("morai-dk", "source.options.imu=true"))
     assert 0 < answer.ticks["frames"][-1] < drive.ticks["frames"][-1]

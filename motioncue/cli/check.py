@@ -55,7 +55,7 @@ class Heard(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
-@click.option("--system", metavar="SYSTEM", help="Whose packets they are; told by their content if not given.")
+@click.option("--system", metavar="SYSTEM", help="System of the packets; found by content if not given.")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
     "--set",
@@ -64,7 +64,7 @@ class Heard(NamedTuple):
     multiple=True,
     help="Change a key of the profile, or an option of the source; repeatable.",
 )
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames a second of a file without times.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times.")
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option
 def command(

@@ -23,7 +23,7 @@ CUT, FRAGMENTS_MISSING = "cut_in_capture", "fragments_missing"
 class Datagram(NamedTuple):
     """A captured UDP datagram."""
 
-    time: float  # of its last fragment, since the epoch [s]
+    time: float  # time of its last fragment, since the epoch [s]
     port: int  # destination port
     payload: bytes
 

@@ -43,22 +43,22 @@ class Settings(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """What a recording holds."""
+    """The contents of a recording."""
 
     motion: npt.NDArray[np.void]
     """The motion of each frame: MOTION_DTYPE."""
     ticks: npt.NDArray[np.void]
-    """Every tick: TICK_DTYPE."""
+    """The ticks: TICK_DTYPE."""
     packages: list[Package]
-    """What the simulator sent, as it came."""
+    """The simulator's packages, as they arrived."""
     events: list[Event]
-    """What happened, in order of time."""
+    """The events, in order of time."""
     settings: list[Settings]
     """The profile in force at the beginning, then after each change."""
     about: dict[str, str]
     """How the recording was made: versions, host, what the system granted."""
     unreadable: tuple[str, ...]
-    """What could not be read, and where; empty for a whole file."""
+    """What could not be read, and where; empty for an undamaged file."""
 
     @property
     def profile(self) -> dict[str, Any] | None:
@@ -67,7 +67,7 @@ class Drive(NamedTuple):
 
 
 def read(path: str | Path) -> Drive:
-    """Return what is in a recording, as arrays.
+    """Return the contents of a recording as arrays.
 
     Parameters
     ----------
@@ -78,12 +78,12 @@ def read(path: str | Path) -> Drive:
     -------
     Drive
         With `motion` (MOTION_DTYPE), `ticks` (TICK_DTYPE), `packages`, `events`, `settings`, `about`, and in
-        `unreadable` what a damaged or unfinished file has lost.
+        `unreadable` what is missing from a damaged or unfinished file.
 
     Raises
     ------
     PacketError
-        If the file cannot be opened, is no MCAP file, or there is no motion in it that can be read.
+        If the file cannot be opened, is not an MCAP file, or contains no readable motion.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def read(path: str | Path) -> Drive:
 
 
 def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:
-    """Return the motion in a recording of somebody else's."""
+    """Return the motion in a recording made by other software."""
     from motioncue.recording.ros2 import ros2_motion
 
     try:
@@ -139,18 +139,18 @@ def _count_back(file: McapFile, topic: Topic, times: npt.NDArray[np.int64]) -> N
 
 
 def packages_in(file: McapFile) -> list[Package]:
-    """Return the packages of a simulator, as they came.
+    """Return the packages of a simulator, as they arrived.
 
     Parameters
     ----------
     file : McapFile
-        What cannot be read of them is added to its damage.
+        The file; unreadable packages are added to its damage.
     """
     return _decoded(file, PACKAGE, decode_package)
 
 
 def _settings(payload: bytes) -> Settings:
-    """Return the settings in a payload; PacketError if there are none."""
+    """Return the settings in a payload; raise PacketError if it is not valid."""
     time, number, text = decode_settings(payload)
     try:
         profile = json.loads(text)

@@ -123,7 +123,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
 
 
 def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
@@ -247,7 +247,7 @@ def read_frames(
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
-    times: list[float] = []  # of each frame [s]
+    times: list[float] = []  # time of each frame [s]
     began = 0.0  # start of the session on the recording's clock [s]
     others = 0  # packages that do not affect the clock
     for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):

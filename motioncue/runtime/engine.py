@@ -149,7 +149,7 @@ class Pipeline:
         }
 
     def _output_shares(self) -> dict[str, float]:
-        """Return the share of ticks in which each bound of an output's own, or of an actuator, acted."""
+        """Return the share of ticks in which each bound on a single output or an actuator acted."""
         return {
             f"output[{index}].{name}": share
             for index, chain in enumerate(self._chains)
@@ -499,7 +499,7 @@ MESSAGES = {
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
     ),
-    "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
+    "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
     "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (

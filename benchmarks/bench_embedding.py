@@ -1,4 +1,4 @@
-"""What a controller pays for a step from its own loop: in Python with its buffers bound, in C through the table."""
+"""Cost of a step from a controller's own loop: in Python with bound arrays, in C through the function table."""
 
 from itertools import repeat
 
@@ -28,7 +28,7 @@ def bound(rig):
 
 
 def calls(stepper, n):
-    """Return a function that steps `n` times, in the loop that the standard library's timeit uses."""
+    """Return a function that steps `n` times, in the loop that timeit uses."""
     step = stepper.step
 
     def run():
@@ -103,7 +103,7 @@ def test_step_from_python_against_pure_python(versus, rig, bound):
 
 @pytest.mark.benchmark(group="step from Python")
 def test_step_from_python_against_scipy_a_sample(versus, rig, bound):
-    # SciPy would also have to carry the filters' state from call to call: this is without.
+    # SciPy would also have to carry the filters' states from call to call, which this leaves out.
     n, motion, cue = 10, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
     versus(
         "`step` from Python, arrays bound",
@@ -146,13 +146,13 @@ def made(*overrides, clock=None):
 
 @pytest.fixture
 def relay():
-    """One with the profile's limits."""
+    """A relay with the profile's limits."""
     return made()
 
 
 @pytest.fixture
 def floor(rig):
-    """Return a function that takes frames to packets in C."""
+    """Return a function that converts frames to packets in C."""
     telemetry = np.zeros(rig.n, TELEMETRY_DTYPE)
 
     def run():

@@ -1,4 +1,4 @@
-"""What a whole tick costs, and how fast a recording goes through the engine."""
+"""Cost of a whole tick, and the speed of a recording through the engine."""
 
 import socket
 import time
@@ -25,12 +25,12 @@ def made(rig):
     """Return an emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
     clock = FakeClock()
     module = protocols.source("city-car-driving")
-    session = module.session(module.Options())
-    session.begin(clock.now_ns())
+    intake = module.intake(module.Options())
+    intake.begin(clock.now_ns())
     for package in read_packages(sample_recording()):
-        session.feed(package, clock.now_ns())
+        intake.feed(package, clock.now_ns())
     settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
-    emitter = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
+    emitter = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter
@@ -44,7 +44,7 @@ def emitter(rig):
 
 @pytest.fixture
 def sink():
-    """A port that receives."""
+    """A bound socket that receives packets."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.setblocking(False)
@@ -52,7 +52,7 @@ def sink():
 
 
 def drained(sock):
-    """Take everything that has arrived; return how many packets that were."""
+    """Receive all waiting packets; return their number."""
     count = 0
     while True:
         try:

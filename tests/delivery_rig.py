@@ -9,13 +9,15 @@ from helpers import truth
 import motioncue
 from motioncue.kernels.clock import FakeClock
 from motioncue.runtime.engine import Pipeline
-from motioncue.virtual import beamng, vehicle_physics_pro
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 from motioncue.virtual.car import STATE_DTYPE
 
 START = 1_000_000_000
 PERIOD = 3_000_030  # of a tick [ns]
 LINEAR = ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed")
+RATES = ("roll_rate", "pitch_rate", "yaw_rate")
 ANGLES = ("roll", "pitch", "yaw")
+FADE = 15 / 8 * PERIOD * 1e-9  # largest step of a fade of 1 s, of what it takes away
 
 
 class Source(NamedTuple):
@@ -23,21 +25,43 @@ class Source(NamedTuple):
 
     profile: str
     rate_hz: float
-    packets: object  # states to a list of bytes, one a frame
+    packets: object  # states and the number of each frame to a list of bytes, one a frame
+    stream: bool = False  # in lock-step: a frame is taken late rather than lost, and comes once
+    numbered: bool = False  # a datagram that is overtaken is told from a newer one
+    delay_s: float = 0.0  # of rates that are derived from the attitude, over times that nobody says
 
 
-def _beamng_packets(states):
+def _beamng_packets(states, numbers):
     motion, _ = beamng.encode_states(states)
     return [row.tobytes() for row in motion]
 
 
-def _unity_packets(states):
-    return [row.tobytes() for row in vehicle_physics_pro.encode_states(states)]
+def _unity_packets(states, numbers):
+    rows = vehicle_physics_pro.encode_states(states)
+    rows["counter"] = numbers
+    return [row.tobytes() for row in rows]
+
+
+def _simulink_packets(states, numbers):
+    rows = beamng_simulink.encode_states(states)
+    rows["id"] = numbers
+    return [row.tobytes() for row in rows]
+
+
+def _morai_packets(states, numbers):
+    return [row.tobytes() for row in morai.encode_states(states)]
+
+
+def _city_car_packets(states, numbers):
+    return [row.tobytes() for row in city_car_driving.encode_states(states)]
 
 
 SOURCES = {
-    "vehicle-physics-pro": Source("vehicle-physics-pro-dk", 50.0, _unity_packets),  # stamps each frame
+    "vehicle-physics-pro": Source("vehicle-physics-pro-dk", 50.0, _unity_packets, numbered=True),  # stamps each frame
     "beamng": Source("beamng-dk", 100.0, _beamng_packets),  # says nothing of time
+    "beamng-simulink": Source("beamng-simulink-dk", 200.0, _simulink_packets, numbered=True),  # counts its frames
+    "morai": Source("morai-dk", 50.0, _morai_packets, delay_s=0.08),  # its stamps are not of what it says
+    "city-car-driving": Source("ccd-dk", 60.0, _city_car_packets, stream=True),  # says how long each frame was
 }
 
 
@@ -120,8 +144,11 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     length = max(float(np.max(arrivals)), *(time for time, _ in operate), 0.0) if operate else float(np.max(arrivals))
     end = START + round(1e9 * (length + after_s))
     pipeline = Pipeline(profile, FakeClock(START), (end - START) // PERIOD + 2)
-    pipeline.session.begin(START)
-    packets = source.packets(drive.states(np.asarray(taken)))
+    pipeline.intake.begin(START)
+    if source.stream:
+        pipeline.intake.feed(city_car_driving.INIT_PACKAGE, START)
+    numbers = np.round(np.asarray(taken) * source.rate_hz)
+    packets = source.packets(drive.states(np.asarray(taken)), numbers)
     queue = [(START + round(1e9 * float(at)), 0, packet) for at, packet in zip(arrivals, packets, strict=True)]
     queue += [(START + round(1e9 * at), 1, name) for at, name in operate]
     for at, kind, what in sorted(queue, key=lambda row: row[:2]):
@@ -129,11 +156,11 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
         if kind:
             getattr(pipeline.emitter, what)()
         else:
-            pipeline.session.feed(what, at)
+            pipeline.intake.feed(what, at)
     pipeline.emitter.run(until_ns=end)
     trace = pipeline.emitter.trace
     real = truth(drive.states((trace["deadline"] - START) * 1e-9))
-    return Run(trace, real, pipeline.session.discontinuities, pipeline.transitions()[0])
+    return Run(trace, real, pipeline.intake.discontinuities, pipeline.transitions()[0])
 
 
 def stalls(taken, delay_s, at, apart_s=0.0003):
@@ -156,3 +183,99 @@ def stalls(taken, delay_s, at, apart_s=0.0003):
     for i in range(1, len(arrivals)):
         arrivals[i] = max(arrivals[i], arrivals[i - 1] + (apart_s if arrivals[i] - taken[i] > delay_s else 0.0))
     return arrivals
+
+
+class Link(NamedTuple):
+    """How frames travel from a simulator that takes them evenly."""
+
+    delay_s: float  # of every frame
+    backlog: float  # between frames that had to wait for one another, in intervals
+    jitter: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s]: frames take up to so much longer [s]
+    stalls: tuple[tuple[float, float], ...] = ()  # at, for so long [s]: nothing gets through
+    losses: tuple[tuple[float, int], ...] = ()  # at [s], so many frames
+    lossy: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s]: this share of the frames is lost
+    twice: float = 0.0  # share of the frames that come twice
+    swapped: float = 0.0  # share of the frames that come after the next one
+
+    def frames(self, source, length_s, seed):
+        """Return when the frames that arrive were taken, and when they arrive, in that order [s].
+
+        On a stream none comes twice, and none overtakes another; nor does one where nobody could tell.
+        """
+        interval_s = 1.0 / SOURCES[source].rate_hz
+        rng = np.random.default_rng(seed)
+        taken = interval_s * np.arange(int(length_s / interval_s))
+        begin, end, most = self.jitter
+        ready = taken + self.delay_s + np.where((taken > begin) & (taken < end), rng.uniform(0, most, len(taken)), 0.0)
+        for at, duration in self.stalls:
+            ready = np.where((ready >= at) & (ready < at + duration), at + duration, ready)
+        arrivals = ready.copy()
+        for i in range(1, len(arrivals)):
+            arrivals[i] = max(
+                ready[i], arrivals[i - 1] + self.backlog * interval_s if ready[i] <= arrivals[i - 1] else ready[i]
+            )
+        begin, end, share = self.lossy
+        kept = ~((taken > begin) & (taken < end) & (rng.uniform(size=len(taken)) < share))
+        for at, count in self.losses:
+            first = int(at / interval_s)
+            kept[first : first + count] = False
+        often = np.where(rng.uniform(size=len(taken)) < self.twice, 2, 1) * kept
+        swapped = rng.uniform(size=len(taken)) < self.swapped
+        if SOURCES[source].stream:
+            often = 1 * kept
+        if SOURCES[source].numbered:
+            for i in np.flatnonzero(swapped[:-1]):
+                taken[i], taken[i + 1] = taken[i + 1], taken[i]
+        return np.repeat(taken, often), np.repeat(arrivals, often)
+
+
+def steps(values, name):
+    """Return the steps of a channel from tick to tick; angles the short way."""
+    moved = np.abs(np.diff(values))
+    return np.minimum(moved, 2 * np.pi - moved) if name in ANGLES else moved
+
+
+class Found(NamedTuple):
+    """The worst of a run, over the bounds of `bound`, and in intervals of the drive's own largest slope."""
+
+    step: float
+    turn: float  # change of the step from one tick to the next
+    beyond: float  # how far a value is outside what the drive had [intervals]
+    channel: str  # of the largest step
+
+
+def bound(run, name, source, bridge):
+    """Return 1.2 of the drive's own largest step and the largest of a fade of 1 s; and that own step.
+
+    Attitude is one quantity: its angles are held to the fastest turn.  `hold` moves once a frame, so its measure is
+    what the drive moves between two frames.  A rate that is derived over a time between frames which nobody says can
+    be off by as much as it is: of that, the filter takes the share of an interval.
+    """
+    names = ANGLES if name in ANGLES else (name,)
+    interval_s = 1.0 / SOURCES[source].rate_hz
+    own = max(steps(run.truth[other], other).max() for other in names)
+    largest = max(max(np.ptp(run.truth[other]), np.abs(run.truth[other]).max()) for other in names)
+    own = max(own, 1e-5 * largest + 1e-9)  # packets carry numbers of 4 bytes
+    stretch = max(interval_s / (PERIOD * 1e-9), 1.0) if bridge == "hold" else 1.0
+    error = 0.0
+    if name in RATES and SOURCES[source].delay_s > 0.0:
+        error = largest * (1.0 - np.exp(-interval_s / SOURCES[source].delay_s))
+    return stretch * (1.2 * own + FADE * largest) + error, own
+
+
+def worst(run, source, bridge):
+    """Return the worst of every channel that moves."""
+    found = []
+    interval_s = 1.0 / SOURCES[source].rate_hz
+    for name in (*LINEAR, *ANGLES):
+        truth, cue = run.truth[name], run.trace["cue"][name]
+        limit, own = bound(run, name, source, bridge)
+        turn = beyond = 0.0
+        if name not in ANGLES:
+            turn = np.abs(np.diff(cue, 2)).max() / limit
+        # Fades take what there is to zero and back; derived rates can be off.
+        if name not in (*ANGLES, "speed", *(RATES if SOURCES[source].delay_s > 0.0 else ())):
+            outside = max(cue.max() - max(truth.max(), 0.0), min(truth.min(), 0.0) - cue.min())
+            beyond = outside / own * PERIOD * 1e-9 / interval_s
+        found.append(Found(steps(cue, name).max() / limit, turn, beyond, name))
+    return Found(*(float(max(column)) for column in list(zip(*found, strict=True))[:3]), max(found).channel)

@@ -35,7 +35,11 @@ MAKINGS = {
         ("ccd-dk-washout",), 30.0, {"cueing.surge.gain": 0.3, "source.head_m": [0.4, -0.3, 0.6]}
     ),
     "beamng": Making(("beamng-dk",), 14.5, {"limits.pitch_rate": "none", "source.head_m": [0.1, -0.4, 0.7]}),
-    "beamng-simulink": Making(("beamng-simulink-dk", "source.bridge=linear"), 15.5, {"source.bridge": "hold"}),
+    "beamng-simulink": Making(
+        ("beamng-simulink-dk", "source.bridge=linear", f"source.options.simulink_time_s={1 / 60}"),
+        15.5,
+        {"source.bridge": "hold"},
+    ),
     "morai": Making(("morai-dk", "source.options.imu=true"), 16.0, {"limits.surge.value_m_s2": 2.0}),
     "vehicle-physics-pro": Making(
         ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias"),
@@ -91,11 +95,11 @@ def record(system, folder=FOLDER):
     pipeline = Pipeline(motioncue.load_profile(*making.profile, *COMMON), FakeClock(START_NS))
     rng = np.random.default_rng(7)
     doings = [
-        (0.0, lambda: pipeline.session.begin(START_NS)),
+        (0.0, lambda: pipeline.intake.begin(START_NS)),
         (RETUNE_S, lambda: pipeline.retune(making.retune)),
         (PARK_S, pipeline.emitter.park),
         (ENGAGE_S, pipeline.emitter.engage),
-        (CONNECT_S, lambda: pipeline.session.begin(START_NS + round(1e9 * CONNECT_S))),
+        (CONNECT_S, lambda: pipeline.intake.begin(START_NS + round(1e9 * CONNECT_S))),
         (END_S, pipeline.emitter.stop),
     ]
     came = START_NS
@@ -103,7 +107,7 @@ def record(system, folder=FOLDER):
     def feed(package, time):
         nonlocal came
         came = max(came + 1, time)
-        pipeline.session.feed(package, came)
+        pipeline.intake.feed(package, came)
 
     for time, package in arrivals(system, making.begins):
         late = round(1e9 * time) + int(rng.integers(0, 4_000_000))

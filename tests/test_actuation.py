@@ -1,4 +1,4 @@
-"""From the cue to what an output is sent: every output has stages of its own, and all who cue share them."""
+"""Actuation: every output has stages of its own, and the engine, relays and offline functions share them."""
 
 import contextlib
 import socket
@@ -44,7 +44,7 @@ limits = {{ pitch = {{ value_deg = {PITCH_DEG}, rate_deg_s = {RATE_DEG_S} }} }}
 
 @contextlib.contextmanager
 def sent(pipeline, profile):
-    """Give a function that runs a tick and returns the packet of every output, in order."""
+    """Yield a function that runs a tick and returns the packet of every output, in order."""
     with contextlib.ExitStack() as opened:
         platforms = []
         for index, output in enumerate(profile.outputs):
@@ -69,8 +69,8 @@ def driven(profile, ticks, tail=0):
     pipeline = Pipeline(profile, FakeClock(START), ticks + tail)
     packets = []
     with sent(pipeline, profile) as tick:
-        pipeline.session.begin(START)
-        pipeline.session.feed(init(), START)
+        pipeline.intake.begin(START)
+        pipeline.intake.feed(init(), START)
         for number in range(ticks + tail):
             if number < ticks:
                 tilted = (
@@ -79,7 +79,7 @@ def driven(profile, ticks, tail=0):
                     0.0,
                     np.cos(0.05),
                 )  # x, y, z, w about the car's left axis: 0.1 rad of pitch
-                pipeline.session.feed(frame(**MOVING, orientation=tilted), START + number * PERIOD)
+                pipeline.intake.feed(frame(**MOVING, orientation=tilted), START + number * PERIOD)
             if number == ticks:
                 pipeline.emitter.stop()
             packets.append(tick())
@@ -87,7 +87,7 @@ def driven(profile, ticks, tail=0):
 
 
 def channels(packet):
-    """Return the channels of the packet of one's own."""
+    """Return the channels of the custom packet."""
     return dict(zip(READ, struct.unpack(f"<{len(READ)}d", packet), strict=True))
 
 
@@ -133,7 +133,7 @@ def test_offline_gives_the_bits_of_the_engine():
 
 
 def test_a_run_ends_only_when_every_output_is_at_neutral():
-    """The cue is back after its fade of 1 s; the slow output takes 0.1 rad at 5 deg/s, and is waited for."""
+    """The cue is back after its fade of 1 s; the run waits for the slow output, which takes 0.1 rad at 5 deg/s."""
     profile = parse_profile(TWO.replace(f"value_deg = {PITCH_DEG}", "value_deg = 20"))
     ticks, tail = 1200, 1000
     packets, pipeline = driven(profile, ticks, tail)

@@ -1,4 +1,4 @@
-"""Captures made packet by packet, as their formats' documents say, give the datagrams that were put into them."""
+"""Captures built packet by packet from their formats' documents give the datagrams that were put into them."""
 
 import contextlib
 import json
@@ -140,7 +140,7 @@ def test_a_recording_is_what_of_a_capture_belongs_to_the_system(tmp_path):
         read_recording(path, "dk")
 
 
-# What is not whole, and what is none.
+# Incomplete captures, and files that are not captures.
 
 
 def fragments(payload, number, size=8):
@@ -166,7 +166,7 @@ def test_many_fragments_are_put_together_once(monkeypatch):
     found = captured(capture_of(*parts))
     assert [datagram.payload for datagram in found.datagrams] == payloads
     assert joined == [65008 // 8] * 3
-    # Those without an end are never put together, and are not kept for ever.
+    # Fragments without an end are never joined, and are not kept forever.
     endless = [ip(bytes(8), 8 * (number % 8000), more=True, number=number // 8000) for number in range(16000)]
     assert captured(capture_of(*endless)).datagrams == []
     assert len(joined) == 3
@@ -199,7 +199,7 @@ def test_what_is_refused_of_a_capture_is_counted_as_an_engine_would():
     packets = [whole] * 185 + [short] * 21 + [cut] * 2 + [elsewhere] * 4 + [lone, fragments(bytes(30), 8, 8)[1]]
     found = parse_recording(capture_of(*packets), "it", "beamng-simulink")
     assert len(found.packages) == 185
-    live = beamng_simulink.session(beamng_simulink.Options())
+    live = beamng_simulink.intake(beamng_simulink.Options())
     for _ in range(21):
         live.feed(bytes(600), 1)
     assert found.rejected == {**live.rejected, "cut_in_capture": 2, "fragments_missing": 1}
@@ -239,7 +239,7 @@ def test_a_capture_without_a_package_says_what_there_is_instead(packets, found):
         parse_recording(capture_of(*packets), "it", "beamng-simulink")
 
 
-# Files without measure.
+# Very large files.
 
 SMALLEST = {
     "city-car-driving": b"\3\0\1",

@@ -9,7 +9,7 @@ INIT, FRAME = init(), frame(velocity=(0.0, 0.0, 1.0))
 
 
 def new_intake():
-    return city_car_driving.session(city_car_driving.Options())
+    return city_car_driving.intake(city_car_driving.Options())
 
 
 def test_a_simulator_connects_with_its_first_package_and_again_after_it_has_left():

@@ -51,7 +51,7 @@ def stepped(algorithm, motion):
 
 
 def bits(cue):
-    """Return the bits of cues; which bits a NaN has no one promises."""
+    """Return the bits of cues, with all NaNs alike, because their bits are not defined."""
     cue = cue.copy()
     for name in CUE_DTYPE.names[:-1]:
         cue[name][np.isnan(cue[name])] = np.nan

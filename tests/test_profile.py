@@ -1,4 +1,4 @@
-"""Profiles: what loads, and what is refused with its path, what was found and what is allowed."""
+"""Profiles: valid ones load; others are refused with the path, what was found and what is allowed."""
 
 import math
 import re

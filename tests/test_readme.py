@@ -1,4 +1,4 @@
-"""What the README promises is there: its code runs, its commands, options, profiles, links and files exist."""
+"""The README's promises: its code runs; its commands, options, profiles, links and files exist."""
 
 import re
 import shutil

@@ -14,8 +14,9 @@ from mcap_ros2.decoder import DecoderFactory
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
-from motioncue.recording.load import LARGEST_CHUNK, MAGIC, read
+from motioncue.recording.load import read
 from motioncue.recording.topics import Event, Package
+from motioncue.recording.walk import LARGEST_CHUNK, MAGIC
 from motioncue.recording.write import RecordingWriter
 
 SECONDS = 5
@@ -77,7 +78,7 @@ def test_other_programs_decode_every_field(written):
         assert time == 10**18 + row["deadline"]
         for name in TICK_DTYPE.names:
             if TICK_DTYPE[name].names is None:
-                assert getattr(message, name) == row[name]
+                assert np.array_equal(getattr(message, name), row[name])
             else:
                 for inner in TICK_DTYPE[name].names:
                     assert getattr(getattr(message, name), inner) == row[name][inner]
@@ -218,10 +219,13 @@ def test_an_existing_file_is_kept_and_the_new_one_gets_a_number(tmp_path):
     assert path.read_bytes().startswith(MAGIC)
 
 
-@pytest.mark.parametrize("place", ["missing/drive.mcap", "."])
-def test_a_file_that_cannot_be_made_is_refused_by_name(tmp_path, place):
-    with pytest.raises(ConfigError, match="cannot be made"):
-        RecordingWriter(tmp_path / place, force=True)
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("place", "words"), [("missing/drive.mcap", "cannot be made: No such file"), (".", "found a folder")]
+)
+def test_a_file_that_cannot_be_made_is_refused_by_name(tmp_path, place, words, force):
+    with pytest.raises(ConfigError, match=words):
+        RecordingWriter(tmp_path / place, force=force)
 
 
 def test_a_file_removed_while_it_is_written_is_noticed(tmp_path):

@@ -1,4 +1,4 @@
-"""A simulator's package in, a platform's packets out: the codecs' and the cueing's numbers, in one call."""
+"""A simulator's package in, a platform's packets out, with the numbers of the codecs and the cueing."""
 
 import itertools
 import struct
@@ -148,7 +148,7 @@ def test_anything_that_lends_its_bytes_is_a_package_and_gets_them_back(relay, fo
     assert relay.source.accepted == 1
     if isinstance(package, bytearray):
         package += b"free again"
-    assert relay.step(memoryview(b"x" * 2_000_000))  # nothing of that size is a package
+    assert relay.step(memoryview(b"x" * 2_000_000))  # no package is as large
     assert relay.source.rejected == {"type": 1}
 
 

@@ -32,7 +32,7 @@ def scripted(path, profile, drive="turns", seconds=4.0, seed=0):
     clock = FakeClock(1_000_000_000)
     pipeline = Pipeline(profile, clock)
     with pipeline.record(Record(file=str(path), force=True), {}) as recorder:
-        pipeline.session.begin(clock.now_ns())
+        pipeline.intake.begin(clock.now_ns())
         now = clock.now_ns()
         done = {}
         due = 0.0
@@ -46,14 +46,14 @@ def scripted(path, profile, drive="turns", seconds=4.0, seed=0):
                 (0.5, pipeline.emitter.engage),
                 (0.55, lambda: pipeline.retune("limits.surge.value_m_s2=3")),
                 (0.6, lambda: pipeline.retune({"watch.frozen_s": 0.7, "source.head_m": [0.1, 0.2, -0.3]})),
-                (0.7, lambda now=now: pipeline.session.begin(now)),
+                (0.7, lambda now=now: pipeline.intake.begin(now)),
                 (0.9, pipeline.emitter.park),
             ):
                 if at >= share and share not in done:
                     done[share] = action()
             if int(10 * at) not in done:
                 done[int(10 * at)] = time.sleep(0.06)  # the recorder empties the rings
-            pipeline.session.feed(frame.package, now)
+            pipeline.intake.feed(frame.package, now)
         pipeline.emitter.stop()
         pipeline.emitter.run(until_ns=now + 2_000_000_000)
     assert recorder.counts()["lost"] == 0

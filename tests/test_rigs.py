@@ -1,4 +1,4 @@
-"""Many rigs in one call: what each would do by itself, to the last bit."""
+"""Many rigs in one call give the results of each alone, to the last bit."""
 
 import sys
 

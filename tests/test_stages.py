@@ -1,4 +1,4 @@
-"""Telemetry in a system's own form gives the motion that its equations say, whatever form that is."""
+"""Telemetry in any system's form gives the motion of its equations."""
 
 import math
 
@@ -138,7 +138,7 @@ def test_a_step_in_speed_is_a_discontinuity_and_no_acceleration():
         row = motion(intake, n * 20_000_000, velocity=(20.0 + n * 0.02, 0, 0))
     assert row["surge"] == pytest.approx(1.0, abs=1e-3)
     row = motion(intake, 400_000_000, velocity=(5.0, 0, 0))
-    assert row["surge"] == pytest.approx(1.0, abs=1e-3)  # it may be a spike
+    assert row["surge"] == pytest.approx(1.0, abs=1e-3)  # a jump in one frame may be a spike
     row = motion(intake, 420_000_000, velocity=(5.0, 0, 0.001))
     assert intake.discontinuities == {"impossible_acceleration": 1}
     assert row["surge"] == 0.0

@@ -1,4 +1,4 @@
-"""Endpoints and the sockets behind them: what is understood, what is refused, and what is left behind."""
+"""Endpoints and their sockets: which are understood, which are refused, and what they leave behind."""
 
 import os
 import socket
@@ -178,7 +178,7 @@ def test_the_socket_of_a_process_that_hangs_is_refused(path, url):
     hanging.listen(0)
     waiting = []
     try:
-        for _ in range(4):  # nobody accepts: soon the queue is full
+        for _ in range(4):  # nothing accepts, so the queue is full soon
             waiting.append(socket.socket(socket.AF_UNIX))
             waiting[-1].setblocking(False)
             waiting[-1].connect_ex(str(path))
@@ -345,7 +345,7 @@ def test_a_bad_datagram_endpoint_is_refused(function, url):
 @posix
 @pytest.mark.rt
 def test_nothing_is_left_open_after_a_refusal(path):
-    """Files are counted in a process of its own: one that is left open is one more than before."""
+    """Files are counted in a process of its own, so that one left open shows as one more."""
     port, datagram = free_port(), free_port(socket.SOCK_DGRAM)
     program = textwrap.dedent(f"""
         import os

@@ -22,7 +22,7 @@ def many_digits():
 
 
 def around(values, steps=2):
-    """Return values, as many neighbours on both sides, and all of them negative."""
+    """Return values, as many neighbors on both sides, and all of them negative."""
     near = [np.asarray(values, float)]
     for _ in range(steps):
         near = [np.nextafter(near[0], -np.inf), *near, np.nextafter(near[-1], np.inf)]

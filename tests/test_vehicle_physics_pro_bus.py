@@ -1,4 +1,4 @@
-"""The data bus as data: ids, units, NaN, and what has only a name."""
+"""The data bus: ids, units, NaN, and values without an id."""
 
 import math
 
@@ -11,7 +11,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.protocols import vehicle_physics_pro as vpp
 from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, SDKS, Bus, to_raw
 
-# Examples of the document: channel, value, what it says, the integer.
+# The document's examples: channel, value, its meaning, the integer.
 DOCUMENTED = [
     ("Input", "Steer", -1.0, -10000),
     ("Input", "Steer", 1.0, 10000),

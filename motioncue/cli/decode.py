@@ -1,4 +1,4 @@
-"""``motioncue decode``: what is in a packet."""
+"""``motioncue decode``: shows what is in a packet."""
 
 import re
 import sys

@@ -16,7 +16,7 @@ __all__ = ["command", "installation_view"]
 
 
 def installation_view(installation: Installation, messages: Sequence[str] = ()) -> EngineView:
-    """Return what makes views of an installation: the cue is what the platform received."""
+    """Return a factory of views of an installation, in which the cue is what the platform received."""
     platform = installation.platform
 
     def received() -> tuple[Mapping[str, float], int]:
@@ -29,7 +29,7 @@ def installation_view(installation: Installation, messages: Sequence[str] = ()) 
 
 
 def title_of(installation: Installation) -> str:
-    """Return a line that says what is connected with what."""
+    """Return a line that says how the installation is connected."""
     return f"motioncue demo · {path_of(installation.profile)}"
 
 

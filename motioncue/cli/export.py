@@ -1,4 +1,4 @@
-"""``motioncue export``: a recording for other programs."""
+"""``motioncue export``: converts a recording for other programs."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``motioncue replay``: a recording through the engine once more."""
+"""``motioncue replay``: takes a recording through the engine once more."""
 
 from pathlib import Path
 from typing import Any
@@ -91,7 +91,7 @@ def command(
 
 
 def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> Profile | None:
-    """Return the profile that is asked for; None if it is the recording's own."""
+    """Return the requested profile; None if it is the recording's own."""
     if profile is not None:
         return load_profile(profile, *overrides)
     if not overrides:
@@ -102,7 +102,7 @@ def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> 
 
 
 def _states(ticks: Any) -> str:
-    """Return how much of the time was spent in each state."""
+    """Return a text of the time spent in each state."""
     states = ticks["state"]
     shares = [
         (State(int(state)).name.lower(), float((states == state).mean())) for state in sorted(set(states.tolist()))

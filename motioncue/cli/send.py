@@ -1,4 +1,4 @@
-"""``motioncue send``: a command to a simulator, which nothing else here ever sends."""
+"""``motioncue send``: sends a command to a simulator, which no other part of motioncue does."""
 
 import math
 import time
@@ -71,11 +71,11 @@ def command(
         values[counter] = number
 
     def composed(sent: int) -> bytes:
-        """Return the command after so many."""
+        """Return the bytes of the command after `sent` commands."""
         count = {counter: values[counter] + sent} if counter in values and sent else {}
         return protocols.compose(system, message, {**values, **count})
 
-    composed(0)  # refused before anything is opened
+    composed(0)  # refuse a bad command before anything is opened
     for url in endpoints:
         parse_endpoint(url, ("udp",), "--to")
     with Interrupts() as interrupts, ExitStack() as opened:
@@ -107,7 +107,7 @@ naming_systems(command, "COMMANDS")
 
 
 def _explain(packet: Packet) -> None:
-    """Print the fields of a command, with units and ranges, of slots too."""
+    """Print a command's fields with units and ranges, including those of slots."""
     for name, field in packet.fields.items():
         if name in packet.constants:
             continue
@@ -124,7 +124,7 @@ def _send(
     duration_s: float | None,
     interrupts: Interrupts,
 ) -> tuple[int, int]:
-    """Send on a grid of times, once if it has no rate; return how many went out, and how many could not."""
+    """Send on a time grid, or once without a rate; return how many were sent, and how many failed."""
     start, ticks, sent, lost = time.monotonic(), 0, 0, 0
     while True:
         data = composed(ticks)
@@ -136,7 +136,7 @@ def _send(
             else:
                 sent += 1
         ticks += 1
-        # Half a command of tolerance: a rounding error is not one more or less.
+        # Half a command of tolerance, so that rounding does not change the number.
         if rate_hz is None or (duration_s is not None and ticks + 0.5 > duration_s * rate_hz):
             return sent, lost
         while (left := start + ticks / rate_hz - time.monotonic()) > 0.0:

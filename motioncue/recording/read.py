@@ -1,4 +1,4 @@
-"""Recordings: the bytes that a simulator wrote, as they came."""
+"""Recordings: the bytes that a simulator wrote."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -18,31 +18,33 @@ from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS, arriving, feed
-from motioncue.recording.load import McapFile, is_mcap
-from motioncue.recording.topics import Package
+from motioncue.recording.load import packages_in
+from motioncue.recording.walk import McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
 
 def quoted(path: str | Path) -> str:
-    """Return a path in quotes for a message: what cannot be printed is escaped, a backslash stays one."""
+    """Return a path in quotes for a message: unprintable characters are escaped, a backslash is kept."""
     return repr(str(path)).replace("\\\\", "\\")
 
+
+UNREADABLE = "unreadable"
 
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
 
 def sample_recording() -> Path:
-    """Return the path of the recording that comes with the package.
+    """Return the path of the recording in the package.
 
     A real drive as City Car Driving bytes: a 59.9 s motorway drive at 60 Hz, made from the
-    example segment of comma.ai's comma2k19 data set (MIT licence).
+    example segment of comma.ai's comma2k19 data set (MIT license).
     """
     return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
 
 
 def read_bytes(path: str | Path, name: str) -> bytes:
-    """Return what is in a file; PacketError, which begins with `name`, if it cannot be read or has no end."""
+    """Return the contents of a file; raise PacketError, beginning with `name`, if it is unreadable or endless."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(LARGEST + 1)
@@ -54,32 +56,33 @@ def read_bytes(path: str | Path, name: str) -> bytes:
 
 
 class Recording(NamedTuple):
-    """What a simulator sent."""
+    """The packages that a simulator sent."""
 
     packages: list[bytes]
-    times: list[float] | None  # when each came, since the first [s]; None if the file does not say
+    times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
     """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
-    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own."""
+    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
+    what of an MCAP file is damaged."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
-    """Return a recording: the packages of a simulator one after the other, or a network capture.
+    """Return a recording: concatenated packages of a simulator, or a network capture.
 
     Parameters
     ----------
     path : str or Path
-        The file; pcap and pcapng captures are known by their first bytes.
+        The file; pcap and pcapng captures are recognized by their first bytes.
     system : str
-        Whose bytes they are.
+        The system that sent the bytes.
 
     Raises
     ------
     PacketError
-        If the file cannot be read, is empty or is cut short: says where.
+        If the file cannot be read, is empty or is cut short; says where.
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     """
     return parse_recording(read_bytes(path, f"recording {quoted(path)}"), f"recording {quoted(path)}", system)
 
@@ -89,7 +92,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     module = protocols.system(system)
     try:
         if is_mcap(data):
-            return _from_mcap(McapFile(name, data).packages(), module, system)
+            return _from_mcap(McapFile(name, data), module, system)
         if is_capture(data):
             return _from_capture(captured(data), module, system)
         packages = list(islice(module.framed(data), MOST + 1)) if data else []
@@ -102,19 +105,24 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(recorded: list[Package], module: ModuleType, system: str) -> Recording:
+def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
     """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
-        why = f" (of the first, {_why_not(module, recorded[0].data)})" if recorded else ""
-        raise PacketError(f"found {len(recorded)} packages of other kinds{why}, allowed is at least one of {system}")
+        topics = sorted({name for name, _, _ in file.topics.values()})[:5]
+        whose = f"{len(recorded)} packages of other kinds (of the first, {{}})" if recorded else "no package"
+        found = [whose.format(_why_not(module, recorded[0].data) if recorded else ""), *file.damage.texts()[:1]]
+        found += [f"topics {', '.join(topics)}"] if topics and not recorded else []
+        raise PacketError(f"found {'; '.join(found)}; allowed is at least one package of {system}")
     rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
+    rejected += Counter({UNREADABLE: file.damage.count})
     times = [(package.time - own[0].time) * 1e-9 for package in own]
     return Recording([package.data for package in own], times, 0, rejected)
 
 
 def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among captured datagrams, and what else was sent where they were."""
+    """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
     for datagram in found.datagrams:
@@ -137,17 +145,17 @@ def _counted(reasons: Iterable[str]) -> list[str]:
 
 
 def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
-    """Return how often an engine would have refused datagrams, by reason."""
-    if not hasattr(module, "session"):
+    """Return how many datagrams an engine would have refused, by reason."""
+    if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
-    session = module.session(module.Options())
+    intake = module.intake(module.Options())
     for payload in refused:
-        session.feed(payload, START_NS)
-    return Counter(session.rejected)
+        intake.feed(payload, START_NS)
+    return Counter(intake.rejected)
 
 
 def _why_not(module: ModuleType, data: bytes) -> str | None:
-    """Return why a datagram is none of a system's packages; None if it is one."""
+    """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)
     except PacketError as error:
@@ -163,14 +171,14 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
     path : str or Path
         The bytes that the simulator wrote, or a network capture.
     system : str
-        Whose bytes they are.
+        The system that sent the bytes.
 
     Raises
     ------
     PacketError
-        If the file cannot be read, is empty or is cut short: says where.
+        If the file cannot be read, is empty or is cut short; says where.
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     """
     return read_recording(path, system).packages
 
@@ -178,29 +186,29 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
 def read_motion(
     path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> npt.NDArray[np.void]:
-    """Return the motion in a recording, one row a frame.
+    """Return the motion in a recording, one row per frame.
 
     Parameters
     ----------
     path : str or Path
         The bytes that the simulator wrote, or a network capture.
     system : str
-        Whose bytes they are.
+        The system that sent the bytes.
     rate_hz : float, optional
-        Frames a second [Hz], for packages that say no time in a file that says none either.
+        Frames per second [Hz], required if neither the packages nor the file have times.
     **options
         As ``source.options`` of a profile.
 
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
-        `time` counts nanoseconds from the first frame: by the simulator's own clock over all sessions, or as captured
-        if it has none.
+        `time` counts nanoseconds from the first frame: by the simulator's own clock over all sessions, or, if it has
+        none, as captured.
 
     Raises
     ------
     PacketError
-        If the file cannot be read or a package is refused: names the first one and the reason.
+        If the file cannot be read or a package is refused; names the first one and the reason.
     """
     return read_frames(path, system, rate_hz=rate_hz, **options)[0]
 
@@ -208,24 +216,24 @@ def read_motion(
 def read_frames(
     path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
-    """Return what `read_motion` does, all packages, and the place of each frame among them."""
+    """Return the motion as `read_motion` does, all packages, and the index of each frame's package."""
     source = protocols.source(system)
-    session = source.session(msgspec.convert(options, source.Options))
+    intake = source.intake(msgspec.convert(options, source.Options))
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
-    times: list[float] = []  # [s] of each frame
-    began = 0.0  # [s], by the clock of the whole recording
-    others = 0  # packages that say nothing of the clock
-    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, session), session)):
-        if not is_frame and session.rejected:
-            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
+    times: list[float] = []  # of each frame [s]
+    began = 0.0  # start of the session on the recording's clock [s]
+    others = 0  # packages that do not affect the clock
+    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):
+        if not is_frame and intake.rejected:
+            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(intake.rejected)}")
         if not is_frame:
-            if session.others == others:  # an announcement: the simulator's clock begins again
+            if intake.others == others:  # an announcement: the simulator's clock begins again
                 began = times[-1] if times else 0.0
-            others = session.others
+            others = intake.others
             continue
-        row = session.frame()
+        row = intake.frame()
         rows.append(row)
         places.append(place)
         times.append(began + float(row["frame_time"][0]))
@@ -240,14 +248,14 @@ def read_frames(
 
 
 def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:
-    """Return the motion of each tick when frames arrive at their `time`: the newest, or bridged.
+    """Return the motion at each tick when frames arrive at their `time`: the newest frame, or bridged.
 
     Parameters
     ----------
     motion : ndarray of MOTION_DTYPE, shape (n,)
         Frames in order of time.
     rate_hz : float
-        Ticks a second [Hz]; the first tick is at the first frame.
+        Ticks per second [Hz]; the first tick is at the first frame.
     bridge : {"hold", "linear", "predict"}
         As ``source.bridge`` of a profile.
 
@@ -259,9 +267,9 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str 
     Raises
     ------
     ConfigError
-        If there is no such bridge.
+        If the bridge does not exist.
     ValueError
-        If there is no frame, times go back, or the rate is not positive.
+        If there is no frame, times decrease, or the rate is not positive.
     """
     time = motion["time"]
     if len(motion) == 0 or (np.diff(time) < 0).any() or not 0 < rate_hz < np.inf:

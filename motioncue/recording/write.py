@@ -31,25 +31,25 @@ from motioncue.recording.topics import (
     encode_settings,
 )
 
-__all__ = ["RecordingWriter", "free_name"]
+__all__ = ["RecordingWriter"]
 
 CHUNK_BYTES = 256 << 10
 """A chunk is closed at this size, or when it is flushed: what a cut file loses at most."""
 
 
-def free_name(path: Path) -> Path:
-    """Return `path`, or the first of ``NAME-1``, ``NAME-2``... that no file has.
-
-    Parameters
-    ----------
-    path : Path
-        As asked for.
-    """
+def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
+    """Open a new file; return its path, which has a number added if the name is in use, and the file."""
+    if path.is_dir():
+        raise ConfigError(f"recording {str(path)!r}: found a folder, allowed is a file")
     name, number = path, 0
-    while name.exists() or name.is_symlink():
-        number += 1
-        name = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return name
+    while True:
+        try:
+            return name, name.open("wb" if force else "xb")
+        except FileExistsError:
+            number += 1
+            name = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        except OSError as error:
+            raise ConfigError(f"recording {str(name)!r}: cannot be made: {error.strerror}") from error
 
 
 class RecordingWriter:
@@ -58,7 +58,7 @@ class RecordingWriter:
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file; it stays the same file if the process changes its folder.
     force : bool
         Replace a file that exists; otherwise a number is added to the name.
     epoch_ns : int
@@ -80,25 +80,28 @@ class RecordingWriter:
     def __init__(
         self, path: str | Path, *, force: bool = False, epoch_ns: int = 0, about: Mapping[str, str] | None = None
     ) -> None:
-        self.path = Path(path) if force else free_name(Path(path))
         self.counts = dict.fromkeys(TOPICS, 0)
         """Records written so far, by topic."""
         self._epoch = epoch_ns
+        self.path, self._file = _made(Path(path).absolute(), force)
         try:
-            self._file: IO[bytes] = self.path.open("wb" if force else "xb")
+            self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+            self._begin(about or {})
         except OSError as error:
-            raise ConfigError(f"recording {str(self.path)!r}: cannot be made: {error.strerror}") from error
-        self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+            self.abandon()
+            raise ConfigError(f"recording {str(self.path)!r}: cannot be written: {error.strerror}") from error
+
+    def _begin(self, about: Mapping[str, str]) -> None:
         self._writer.start(profile="", library=f"motioncue {__version__}")
         self._writer.add_metadata(
             "motioncue",
             {
                 "version": __version__,
-                "epoch_ns": str(epoch_ns),
+                "epoch_ns": str(self._epoch),
                 "host": platform.node(),
                 "system": platform.platform(),
                 "python": platform.python_version(),
-                **(about or {}),
+                **about,
             },
         )
         self._channels = {topic.name: self._register(topic) for topic in TOPICS.values()}

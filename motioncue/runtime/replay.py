@@ -21,7 +21,7 @@ from motioncue.recording.read import quoted, read_frames
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
 from motioncue.recording.topics import Package
 from motioncue.recording.write import RecordingWriter
-from motioncue.runtime.assembly import check, load_profile, session_of, settings_of
+from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
 from motioncue.runtime.engine import Pipeline
 
 __all__ = ["Difference", "Heard", "first_difference", "keep", "profile_of", "repeat", "replay"]
@@ -32,23 +32,23 @@ START_NS = 1_000_000_000
 def replay(
     profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0, rate_hz: float | None = None
 ) -> npt.NDArray[np.void]:
-    """Return every tick that the engine makes of a recording.
+    """Return every tick that the engine makes from a recording.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     path : str or Path
-        The bytes that the simulator wrote; frames arrive when its own clock says.
+        Bytes that the simulator wrote; frames arrive at the times of its own clock.
     tail_s : float
-        How long to go on after the last frame [s]: hold, then fade.
+        Time to continue after the last frame, for hold and fade [s].
     rate_hz : float, optional
-        Frames a second [Hz], for a recording that says no times.
+        Frames per second [Hz], for a recording without times.
 
     Returns
     -------
     ndarray of TICK_DTYPE, shape (n,)
-        Motion read and cue sent by every tick, fades included.
+        Motion read and cue sent at every tick, fades included.
 
     Raises
     ------
@@ -65,39 +65,39 @@ def replay(
     ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
-    # What is not a frame came just before the next one.
+    # Packages without a frame arrive together with the next frame.
     nexts = np.searchsorted(places, np.arange(len(packages)))
     times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
     timed = map(Timed, times.tolist(), packages)
-    for _ in feed(timed, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+    for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         pass
     pipeline.emitter.run(until_ns=end)
     return pipeline.emitter.trace
 
 
 class Difference(NamedTuple):
-    """Where two runs differ first."""
+    """Where two runs first differ."""
 
     tick: int
     """Index of the tick."""
     channel: str
-    """Such as ``cue.surge``."""
+    """The channel, such as ``cue.surge``."""
     recorded: float
     replayed: float
 
 
 def profile_of(tables: Mapping[str, Any]) -> Profile:
-    """Return the profile that a recording was made with.
+    """Return the profile of a recording.
 
     Parameters
     ----------
     tables : mapping
-        As the recording has them.
+        The profile's tables as recorded.
 
     Raises
     ------
     ConfigError
-        If this version does not take them.
+        If this version refuses them.
     """
     try:
         profile = msgspec.convert(tables, Profile, strict=False)
@@ -113,9 +113,9 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     Parameters
     ----------
     drive : Drive
-        With packages and ticks.
+        A recording with packages and ticks.
     profile : Profile, optional
-        Other settings than those of the recording, in force throughout.
+        Settings to use throughout instead of the recorded ones.
 
     Returns
     -------
@@ -151,7 +151,7 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     pipeline = Pipeline(chosen, FakeClock(START_NS))
     heard = Heard(pipeline)
     # Other settings may take other packages for frames: the recording's own say which packages each tick had.
-    counting = pipeline.session if profile is None else session_of(own)
+    counting = pipeline.intake if profile is None else intake_of(own)
     source = _events(drive, changes)
     settings = pipeline.emitter.settings
     upcoming = next(source, None)
@@ -161,8 +161,8 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     def feed_next() -> None:
         assert upcoming is not None
         upcoming(counting, True)
-        if counting is not pipeline.session:
-            upcoming(pipeline.session, False)
+        if counting is not pipeline.intake:
+            upcoming(pipeline.intake, False)
         heard.listen()
 
     for index, deadline, frames, operation, newest in zip(
@@ -219,7 +219,7 @@ class Heard:
     def __init__(self, pipeline: Pipeline) -> None:
         self._rings = RecordRing(tick_ring_bytes(pipeline.profile.rate_hz)), RecordRing(RING_BYTES)
         pipeline.emitter.record(self._rings[0])
-        pipeline.session.record(self._rings[1])
+        pipeline.intake.record(self._rings[1])
         self._waiting = 0
         self._batches: list[Batch] = []
 
@@ -311,12 +311,12 @@ def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:
-    """Return where two runs differ first, whatever their lateness; None if every bit is the same.
+    """Return where two runs first differ, lateness aside; None if every bit is the same.
 
     Parameters
     ----------
     recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
-        As many ticks of both.
+        The same number of ticks of both runs.
     """
     numbers = [rows.copy().view("i8").reshape(len(rows), -1) for rows in (recorded, replayed)]
     names = [name for name, _, _ in columns_of(recorded)]

@@ -25,12 +25,12 @@ START_NS = 1_000_000_000
 
 
 class Ride(NamedTuple):
-    """What became of a drive; `ticks`, `motion` and `time` have one row a tick."""
+    """Result of a drive; `ticks`, `motion` and `time` have one row per tick."""
 
-    time: npt.NDArray[np.float64]  # since the first frame [s]
+    time: npt.NDArray[np.float64]  # time since the first frame [s]
     ticks: npt.NDArray[np.void]  # TICK_DTYPE: what the engine read and sent
-    motion: npt.NDArray[np.void]  # MOTION_DTYPE: what the simulator said last, whether a car can do it or not
-    stats: dict[str, Any]  # as `motioncue run --json`
+    motion: npt.NDArray[np.void]  # MOTION_DTYPE: the simulator's newest report, plausible or not
+    stats: dict[str, Any]  # as from `motioncue run --json`
 
 
 def ride(
@@ -48,9 +48,9 @@ def ride(
     profile : Profile, str or Path
         A profile, or what `motioncue.load_profile` takes.
     drive : str
-        One of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
-        Frames a second [Hz].
+        Frames per second [Hz].
     tail_s : float, optional
         How long to go on after the last frame [s].
     record : str or Path, optional
@@ -65,7 +65,7 @@ def ride(
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     packages = drive_packages(profile.source.system, drive, rate_hz)
     source = protocols.source(profile.source.system)
-    raw = source.session(source.Options(**profile.source.options), profile.source.head_m)
+    raw = source.intake(source.Options(**profile.source.options), profile.source.head_m)
     raw.watch(UNWATCHED)
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
@@ -73,7 +73,7 @@ def ride(
     said = [np.zeros(1, MOTION_DTYPE)]
     times = list(itertools.accumulate((round(each.duration * 1e9) for each in packages), initial=START_NS))
     timed = map(Timed, times[1:], (each.package for each in packages))
-    for is_frame in feed(timed, raw, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+    for is_frame in feed(timed, raw, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         if is_frame:
             said.append(raw.frame())
         if heard is not None:

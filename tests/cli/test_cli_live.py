@@ -1,4 +1,4 @@
-"""The live view: a picture that fits every terminal, in characters that it can show."""
+"""The live view: a picture that fits every terminal, in characters that it can display."""
 
 import io
 import math
@@ -49,7 +49,7 @@ def view(series=("car", "cue"), **changes):
 
 
 def lines_of(picture, width, height, glyphs):
-    """Return what a console of that size would print."""
+    """Return the output of a console of that size."""
     console = Console(
         file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None, highlight=False,
         legacy_windows=False,
@@ -300,7 +300,7 @@ def test_a_rate_is_counted_over_the_last_two_seconds():
     assert rate.add(0.0, 0) == 0.0
     found = [rate.add(k / 15, 60 * k // 15) for k in range(1, 150)]
     assert found[-1] == pytest.approx(60.0)
-    assert rate.add(20.0, 60 * 149 // 15) == 0.0  # nothing came since
+    assert rate.add(20.0, 60 * 149 // 15) == 0.0  # no count for more than two seconds
 
 
 @pytest.mark.parametrize(

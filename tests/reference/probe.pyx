@@ -67,6 +67,39 @@ def bins(const int64_t[::1] values not None):
     return [bin_of(values[i]) for i in range(values.shape[0])]
 
 
+cdef extern from "motioncue/kernels/keep.h" nogil:
+    enum:
+        ACTUATORS "MC_MOST_ACTUATORS"
+    ctypedef struct Bounds "mc_Bounds":
+        double low
+        double high
+        double speed
+        double acceleration
+    ctypedef struct Held "mc_Held":
+        double position
+        double speed
+        double target
+    bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
+
+
+def kept(const double[:, ::1] bounds not None, const double[::1] start not None, double[:, ::1] targets not None):
+    """Keep actuators that rest at `start` within `bounds` (low, high, speed, acceleration), one row of targets a tick.
+
+    Fills `targets` with the positions; returns in which ticks they had to be changed, and how often each held back.
+    """
+    cdef Bounds b[ACTUATORS]
+    cdef Held held[ACTUATORS]
+    cdef int64_t acted[ACTUATORS]
+    cdef int n = <int>start.shape[0]
+    assert n <= ACTUATORS and bounds.shape[0] == n and bounds.shape[1] == 4 and targets.shape[1] == n
+    for i in range(n):
+        b[i] = Bounds(bounds[i, 0], bounds[i, 1], bounds[i, 2], bounds[i, 3])
+        held[i] = Held(start[i], 0.0, start[i])
+        acted[i] = 0
+    changed = [keep(b, held, n, &targets[tick, 0], acted) for tick in range(targets.shape[0])]
+    return changed, [acted[i] for i in range(n)]
+
+
 cdef extern from *:
     """
     #include "motioncue/kernels/slot.h"
@@ -129,7 +162,8 @@ cdef class Handover:
             mc_store_release(&self.done, 1)
 
     def read_many(self):
-        """Read without the GIL until the writer is done; return reads, torn ones, steps back, and the last value."""
+        """Read without the GIL until the writer is done; return counts of reads, torn and backward ones, and the last
+        value."""
         cdef Words found
         cdef int64_t reads = 0, torn = 0, back = 0, last = 0
         cdef bint done
@@ -184,7 +218,7 @@ cdef class Queue:
             mc_store_release(&self.done, 1)
 
     def read_many(self):
-        """Read without the GIL until the writer is done; return reads, broken events, and steps back."""
+        """Read without the GIL until the writer is done; return counts of reads, broken events, and backward steps."""
         cdef Event event
         cdef int64_t reads = 0, broken = 0, back = 0, last = -1
         cdef bint done
@@ -201,7 +235,9 @@ cdef class Queue:
         return reads, broken, back
 
 
-cdef void legs_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void legs_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     for i in range(6):
         actuation.actuators[i] = (<const double*>coeffs)[i] * actuation.cue.heave_displacement
 

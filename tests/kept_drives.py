@@ -29,6 +29,13 @@ class Making(NamedTuple):
     """What is changed while it runs."""
 
 
+LEGS = ", ".join(
+    f'{{ offset = {4 * leg}, type = "f4", channel = "leg_{leg + 1}", measure = "stroke" }}' for leg in range(6)
+)
+HEXAPOD = (
+    "platform.preset=hexapod-simona",
+    f'output={{ motion = "udp://127.0.0.1:4445", packet = {{ size = 24, fields = [{LEGS}] }} }}',
+)
 COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # much happens in few seconds and a small file
 MAKINGS = {
     "city-car-driving": Making(
@@ -42,7 +49,7 @@ MAKINGS = {
     ),
     "morai": Making(("morai-dk", "source.options.imu=true"), 16.0, {"limits.surge.value_m_s2": 2.0}),
     "vehicle-physics-pro": Making(
-        ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias"),
+        ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias", *HEXAPOD),
         14.5,
         {"cueing.tilt.rate_limit_deg_s": 2.0, "supervisor.hold_s": 0.2},
     ),

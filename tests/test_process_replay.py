@@ -53,6 +53,12 @@ def test_much_happens_in_a_kept_drive(system):
         assert np.abs(drive.ticks["cue"][channel]).max() > least
 
 
+def test_one_of_the_drives_moves_actuators():
+    """A hexapod of SIMONA's size, whose legs move by more than a hand."""
+    legs = read(path_of("vehicle-physics-pro")).ticks["actuators"][:, :6]
+    assert (np.ptp(legs, axis=0) > 0.2).all()
+
+
 def altered(drive, key, value):
     """Return a drive as it is replayed by an engine that takes `key` of its settings for another value."""
     rows = []

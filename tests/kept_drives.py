@@ -58,7 +58,7 @@ MAKINGS = {
 
 
 # From and to [s] of the source, since the drive begins; when its first package comes [s].
-DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.9, 2.65), (10.0, 10.9, 3.35), (12.0, 12.5, 4.4))
+DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.6, 2.65), (10.0, 11.2, 3.05), (12.0, 12.5, 4.4))
 PAUSE = (2.2, 2.65)  # the last package comes again and again
 BROKEN_S = 1.0  # a package without its last byte; in a stream, which would wait for it, one that is not a number
 RETUNE_S, PARK_S, ENGAGE_S, CONNECT_S, END_S = 1.75, 4.0, 4.3, 4.39, 4.9

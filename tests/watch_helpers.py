@@ -67,10 +67,9 @@ def real_states():
     states["time"] = np.arange(len(REAL)) / 60.0
     for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
         states[name] = REAL[name].astype(np.float64) @ city_car_driving.WORLD_FROM_NED
-    world = npq.from_rotation_matrix(city_car_driving.WORLD_FROM_NED)
-    body = npq.from_rotation_matrix(city_car_driving.CAR_FROM_BODY.T)
+    world, car = npq.quaternion(*city_car_driving.WORLD_TURN), npq.quaternion(*city_car_driving.CAR_TURN)
     q = npq.as_quat_array(np.roll(REAL["orientation"].astype(np.float64), 1, axis=1))
-    states["orientation"] = npq.as_float_array(world.conj() * q * body.conj())
+    states["orientation"] = npq.as_float_array(world.conj() * q * car.conj())
     return states
 
 

@@ -37,9 +37,9 @@ cdef inline double longest(const Arrival* a, double gap) noexcept nogil:
 
 
 cdef inline double likely(const Arrival* a, double gap, double said) noexcept nogil:
-    """Return the time that has passed [s]: what the simulator says, as far as it can be, or as usual if that is NaN.
+    """Return the time that has passed [s]: what the simulator reports, up to the longest possible; its average if NaN.
 
-    A frame that overtakes another comes earlier than any before it: by a usual interval, beyond what the gap allows.
+    A frame that overtakes another comes earlier than any before it, by a usual interval beyond what the gap allows.
     """
     cdef double usual = a.seconds / a.frames if a.frames > 0.0 else gap
     cdef double most = longest(a, gap)
@@ -49,8 +49,7 @@ cdef inline double likely(const Arrival* a, double gap, double said) noexcept no
 
 
 cdef inline void arrive(Arrival* a, double gap, double said, double tolerance) noexcept nogil:
-    """Account for a frame that arrives `gap` [s] after the one before and reports that `said` [s] have passed, or
-    NaN."""
+    """Account for a frame `gap` [s] after the one before that reports that `said` [s] have passed, or NaN."""
     cdef double kept = a.behind * 0.3 / (0.3 + gap)     # leaks with a time constant of 0.3 s
     cdef double most = tolerance if tolerance > gap else gap
     cdef double passed = likely(a, gap, said)

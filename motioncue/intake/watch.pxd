@@ -53,7 +53,7 @@ ctypedef struct Watch:
     double rates_lag            # delay of rates that are derived from the attitude [s]; 0 if the source claims them
 
     bint armed                  # there is a frame to compare with
-    Seen seen                   # that frame
+    Seen seen                   # the frame to compare with
     double change[3]            # change of the velocity from the last different frame [m/s]
     double turn[3]              # turn of the attitude from the last different frame [rad]
     double gap                  # between their arrivals [s]

@@ -21,6 +21,7 @@ PRESETS = sorted(platform_presets())
 WORDS = {"hexapod-cranks": "crank", "hexapod-dim": "leg", "hexapod-simona": "leg"}
 PERIOD = 3_000_030
 DT = PERIOD * 1e-9
+TURN = "turn={min_deg=-9, max_deg=9, speed_deg_s=9, acceleration_deg_s2=9}"
 
 
 def profile_for(preset, *overrides, measure="position"):
@@ -233,6 +234,9 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
         ("posts-4", "platform.kind=hexapode", "platform.kind"),
         ("posts-4", "platform.gives_way=['yaw','yaw','travel','tilt']", "gives_way"),
         ("posts-4", "platform.preset=posts-5", "platform.preset: found 'posts-5', allowed are .*posts-4"),
+        ("posts-4", f"platform.axes=[{{name='heave', channel='yaw', {TURN}}}]", "none of a channel of the cue"),
+        ("posts-4", f"platform.axes=[{{name='post_1', channel='yaw', {TURN}}}]", "allowed are different ones"),
+        ("posts-4", "platform.axes=[{name='table', channel='yaw'}]", "table: allowed is one of travel and turn"),
         ("posts-4", "cueing={algorithm='direct'}", "cueing.algorithm: found 'direct', whose cue is no pose"),
     ],
 )

@@ -12,6 +12,7 @@ import numpy as np
 from motioncue.errors import ConfigError
 from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
 from motioncue.kernels.platform import Kinematics
+from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated
 from motioncue.settings.platform import (
     Axis,
@@ -30,7 +31,9 @@ __all__ = ["CHANNELS", "Built", "build", "channels_of", "platform_named", "range
 CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
 """Components of a pose, in order [m, rad]."""
 
-FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # where the end of a range is searched for [m, rad]
+OTHERS = tuple(channel.name for channel in ACTUATION)
+
+FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
 SINGULAR = 0.02
 """Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, with turns weighted by
@@ -74,8 +77,11 @@ def build(platform: Platform) -> Built:
         names.append(axis.name)
     if not held:
         raise ConfigError("platform.axes: missing, and nothing else moves this platform")
-    if len(set(names)) < len(names):
-        raise ConfigError(f"platform.axes: found the names {', '.join(names)}, allowed are different ones")
+    if len({*names, *OTHERS}) < len(names) + len(OTHERS):
+        raise ConfigError(
+            f"platform.axes: found the names {', '.join(names)}, allowed are different ones, "
+            "and none of a channel of the cue"
+        )
     try:
         kinematics = Kinematics(held)
     except ValueError as error:
@@ -192,8 +198,8 @@ def _word(platform: Platform) -> str:
 
 def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
     """Return the actuators that carry the frame, and their bounds."""
-    forward, right, up = platform.reference_m
     if isinstance(platform, Hexapod | CrankHexapod):
+        forward, right, up = platform.reference_m
         top = [(x - forward, y - right, up) for x, y in ring(platform.platform, (60, 180, 300))]
         # From the right front clockwise: the pair at 60 degrees belongs to the base pairs at 0 and 120, and so on.
         corners = ring(platform.base, (0, 120, 240))

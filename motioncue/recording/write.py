@@ -115,12 +115,12 @@ class RecordingWriter:
         self.counts[topic.name] += 1
 
     def about(self, about: Mapping[str, str]) -> None:
-        """Add to what tells how the recording was made.
+        """Add facts about the making of the recording.
 
         Parameters
         ----------
         about : mapping of str to str
-            Replaces values of the same names.
+            Replaces values with the same names.
         """
         self._about |= about
         self._writer.add_metadata("motioncue", self._about)

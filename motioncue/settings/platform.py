@@ -87,8 +87,6 @@ class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
     description: str = ""
     source: str = ""
     """Source of the numbers."""
-    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
-    """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
     gives_way: tuple[Part, Part, Part, Part] = ("yaw", "heave", "travel", "tilt")
     """Order in which parts of a pose out of reach give way.  Yaw is felt least; a tilt stands for sustained
     acceleration."""
@@ -110,6 +108,8 @@ class Hexapod(PlatformTable, frozen=True, kw_only=True, tag="hexapod"):
     height_m: Positive
     """Height of the platform's joints above the base's, at neutral [m]."""
     leg: Travel
+    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
+    """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
 class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"):
@@ -124,6 +124,8 @@ class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"
     azimuths_deg: tuple[Angle, Angle, Angle, Angle, Angle, Angle]
     """Direction of each crank when horizontal, in its vertical plane: from forward towards right [deg]."""
     crank: Turning
+    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
+    """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
 class Posts(PlatformTable, frozen=True, kw_only=True, tag="posts"):

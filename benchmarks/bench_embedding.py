@@ -18,7 +18,7 @@ from motioncue.protocols.dk import MOTION
 from motioncue.recording.read import read_packages, sample_recording
 
 PROFILE = "ccd-dk-washout"
-FRAME_NS = 16_666_667  # of the real drive
+FRAME_NS = 16_666_667  # frame interval of the real drive
 
 
 @pytest.fixture

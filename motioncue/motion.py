@@ -105,8 +105,8 @@ TICK_DTYPE = np.dtype(
         ("settings", "i8"),  # number of the newest settings taken: 0 at the beginning, then that of the newest change
         ("weight", "f8"),  # weight of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # motion interpolated from the frames so far; times are the newest frame's
-        ("cue", CUE_DTYPE),  # what the tick sent
-        ("actuators", "f8", ACTUATORS),  # what the first output with a platform sent [m or rad]; else 0
+        ("cue", CUE_DTYPE),  # cue sent by the tick
+        ("actuators", "f8", ACTUATORS),  # positions sent to the first output with a platform [m or rad]; else 0
     ]
 )
 """One tick of the emitter, in traces, recordings and the live view."""

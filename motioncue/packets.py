@@ -19,10 +19,11 @@ class PacketField(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     type: Number
     """IEEE float, signed or unsigned integer, with its size [bytes]."""
     channel: str
-    """A channel of the cue, in SI units; up_east, up_north, up_up, the body's up axis in the world; or an actuator of
-    the platform, such as leg_1."""
+    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes; or an actuator
+    of the platform, such as leg_1."""
     measure: Literal["position", "stroke", "share"] = "position"
-    """Of an actuator: its length, height or angle [m or rad]; that from neutral; or the share of its range, 0 to 1."""
+    """For an actuator: its length, height or angle [m or rad]; the same from neutral; or the share of its range, 0 to
+    1."""
     scale: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 1.0
     bias: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
     absent: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
@@ -69,10 +70,10 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
 
 
 class Actuated(NamedTuple):
-    """An actuator that a packet's field can follow."""
+    """An actuator that a packet's field can carry."""
 
     channel: str
-    """Of `motioncue.motion.ACTUATION`."""
+    """Name of its channel in `motioncue.motion.ACTUATION`."""
     neutral: float
     """Position at neutral [m or rad]."""
     low: float

@@ -276,7 +276,7 @@ class Profile(Table, frozen=True, kw_only=True):
     limits: Limits | Free = Limits()
     """Bounds on what is sent; `"none"` bounds nothing."""
     platform: Platform | None = None
-    """What moves: its actuators are channels of an `[output.packet]`."""
+    """The platform; its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
     description: str = ""
     name: str = ""
@@ -551,7 +551,7 @@ def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return how the settings of an algorithm or a platform are completed, if that is what is wrong."""
+    """Return a hint on how to complete an algorithm's or a platform's settings, if they are incomplete."""
     for key in ("cueing", "platform"):
         presets = _presets(tables, key)
         lacks = "missing required" in str(error) and f"`$.{key}" in str(error)

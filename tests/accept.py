@@ -1,4 +1,4 @@
-"""Accept what the engine does now with the drives in data/drives, after a change that is meant to change it.
+"""Accept what the engine now does with the drives in data/drives, after an intended change.
 
 python tests/accept.py                  # replay each, show what has changed, keep it
 python tests/accept.py beamng morai     # only these
@@ -15,14 +15,14 @@ from motioncue.runtime.replay import repeat
 
 
 def differences(system, folder=FOLDER):
-    """Return what the engine does otherwise than when the drive was accepted, as a table; nothing if it does not."""
+    """Return the differences from the accepted drive as a table; empty if there are none."""
     drive = read(path_of(system, folder))
     lines = changes(drive, repeat(drive)).lines()
     return [f"{system}:", *(f"  {line}" for line in lines)] if lines else []
 
 
 def accept(system, folder=FOLDER):
-    """Show what has changed in a drive, and keep it; say whether anything has."""
+    """Show the changes of a drive, and store it; return whether there were any."""
     lines = differences(system, folder)
     if lines:
         print("\n".join(lines))
@@ -31,7 +31,7 @@ def accept(system, folder=FOLDER):
 
 
 def main(arguments, folder=FOLDER):
-    """Do what the command line says."""
+    """Run the command line."""
     anew = "--anew" in arguments
     names = [argument for argument in arguments if argument != "--anew"] or list(MAKINGS)
     if not set(names) <= set(MAKINGS):

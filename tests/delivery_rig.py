@@ -1,4 +1,4 @@
-"""What the tests of delivery share: honest drives, ways to deliver their frames, and a pipeline in simulated time."""
+"""Helpers of the delivery tests: honest drives, ways to deliver their frames, and a pipeline in simulated time."""
 
 from typing import NamedTuple
 
@@ -13,11 +13,11 @@ from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, 
 from motioncue.virtual.car import STATE_DTYPE
 
 START = 1_000_000_000
-PERIOD = 3_000_030  # of a tick [ns]
+PERIOD = 3_000_030  # [ns] length of a tick
 LINEAR = ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed")
 RATES = ("roll_rate", "pitch_rate", "yaw_rate")
 ANGLES = ("roll", "pitch", "yaw")
-FADE = 15 / 8 * PERIOD * 1e-9  # largest step of a fade of 1 s, of what it takes away
+FADE = 15 / 8 * PERIOD * 1e-9  # largest step of a fade of 1 s, as a share of its height
 
 
 class Source(NamedTuple):
@@ -25,10 +25,10 @@ class Source(NamedTuple):
 
     profile: str
     rate_hz: float
-    packets: object  # states and the number of each frame to a list of bytes, one a frame
-    stream: bool = False  # in lock-step: a frame is taken late rather than lost, and comes once
-    numbered: bool = False  # a datagram that is overtaken is told from a newer one
-    delay_s: float = 0.0  # of rates that are derived from the attitude, over times that nobody says
+    packets: object  # takes states and frame numbers; returns a list of bytes, one per frame
+    stream: bool = False  # in lock-step: a frame is late rather than lost, and comes once
+    numbered: bool = False  # whether an overtaken datagram can be recognized
+    delay_s: float = 0.0  # delay of rates derived from the attitude without known intervals
 
 
 def _beamng_packets(states, numbers):
@@ -58,10 +58,10 @@ def _city_car_packets(states, numbers):
 
 SOURCES = {
     "vehicle-physics-pro": Source("vehicle-physics-pro-dk", 50.0, _unity_packets, numbered=True),  # stamps each frame
-    "beamng": Source("beamng-dk", 100.0, _beamng_packets),  # says nothing of time
+    "beamng": Source("beamng-dk", 100.0, _beamng_packets),  # carries no time
     "beamng-simulink": Source("beamng-simulink-dk", 200.0, _simulink_packets, numbered=True),  # counts its frames
-    "morai": Source("morai-dk", 50.0, _morai_packets, delay_s=0.08),  # its stamps are not of what it says
-    "city-car-driving": Source("ccd-dk", 60.0, _city_car_packets, stream=True),  # says how long each frame was
+    "morai": Source("morai-dk", 50.0, _morai_packets, delay_s=0.08),  # its stamps are not those of the physics
+    "city-car-driving": Source("ccd-dk", 60.0, _city_car_packets, stream=True),  # carries the duration of each frame
 }
 
 
@@ -119,7 +119,7 @@ class Drive:
 
 
 class Run(NamedTuple):
-    """What came out, and what the drive itself was at those times."""
+    """The output, and the drive's own motion at the same times."""
 
     trace: np.ndarray
     truth: dict
@@ -133,7 +133,7 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     Parameters
     ----------
     operate : sequence of (time [s], name)
-        What the operator does.
+        The operator's actions.
 
     Returns
     -------
@@ -164,18 +164,18 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
 
 
 def stalls(taken, delay_s, at, apart_s=0.0003):
-    """Return when frames arrive whose sender stalls: from each time `at` on for so long [s], then the missed ones.
+    """Return arrivals of frames whose sender stalls: from each time `at` for a duration [s]; the missed ones follow.
 
     Parameters
     ----------
     taken : ndarray of shape (n,)
         In order [s].
     delay_s : float
-        What every frame takes [s].
+        Delay of every frame [s].
     at : sequence of (time, duration)
-        Of the stalls [s].
+        The stalls [s].
     apart_s : float
-        Between the frames that had been missed [s].
+        Interval between the missed frames [s].
     """
     arrivals = taken + delay_s
     for begin, duration in at:
@@ -186,21 +186,21 @@ def stalls(taken, delay_s, at, apart_s=0.0003):
 
 
 class Link(NamedTuple):
-    """How frames travel from a simulator that takes them evenly."""
+    """How evenly taken frames travel from the simulator."""
 
-    delay_s: float  # of every frame
-    backlog: float  # between frames that had to wait for one another, in intervals
-    jitter: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s]: frames take up to so much longer [s]
-    stalls: tuple[tuple[float, float], ...] = ()  # at, for so long [s]: nothing gets through
-    losses: tuple[tuple[float, int], ...] = ()  # at [s], so many frames
-    lossy: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s]: this share of the frames is lost
+    delay_s: float  # delay of every frame
+    backlog: float  # spacing of frames that had to wait for one another, in intervals
+    jitter: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s], and the largest additional delay [s]
+    stalls: tuple[tuple[float, float], ...] = ()  # start and duration [s] of times in which nothing gets through
+    losses: tuple[tuple[float, int], ...] = ()  # time [s] and number of lost frames
+    lossy: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s], and the share of frames lost
     twice: float = 0.0  # share of the frames that come twice
     swapped: float = 0.0  # share of the frames that come after the next one
 
     def frames(self, source, length_s, seed):
-        """Return when the frames that arrive were taken, and when they arrive, in that order [s].
+        """Return when the arriving frames were taken, and when they arrive, in that order [s].
 
-        On a stream none comes twice, and none overtakes another; nor does one where nobody could tell.
+        On a stream none comes twice or overtakes another; neither does one whose order cannot be recognized.
         """
         interval_s = 1.0 / SOURCES[source].rate_hz
         rng = np.random.default_rng(seed)
@@ -229,26 +229,26 @@ class Link(NamedTuple):
 
 
 def steps(values, name):
-    """Return the steps of a channel from tick to tick; angles the short way."""
+    """Return the steps of a channel from tick to tick; angles the short way round."""
     moved = np.abs(np.diff(values))
     return np.minimum(moved, 2 * np.pi - moved) if name in ANGLES else moved
 
 
 class Found(NamedTuple):
-    """The worst of a run, over the bounds of `bound`, and in intervals of the drive's own largest slope."""
+    """The worst of a run: relative to `bound`, and in intervals of the drive's own largest slope."""
 
     step: float
     turn: float  # change of the step from one tick to the next
-    beyond: float  # how far a value is outside what the drive had [intervals]
-    channel: str  # of the largest step
+    beyond: float  # how far a value is beyond the drive's range [intervals]
+    channel: str  # the channel of the largest step
 
 
 def bound(run, name, source, bridge):
-    """Return 1.2 of the drive's own largest step and the largest of a fade of 1 s; and that own step.
+    """Return 1.2 times the drive's own largest step plus the largest of a fade of 1 s; and that own step.
 
-    Attitude is one quantity: its angles are held to the fastest turn.  `hold` moves once a frame, so its measure is
-    what the drive moves between two frames.  A rate that is derived over a time between frames which nobody says can
-    be off by as much as it is: of that, the filter takes the share of an interval.
+    Attitude is one quantity: its angles are held to the fastest turn.  `hold` moves once per frame, so its measure is
+    the drive's motion between two frames.  A rate derived over an unknown interval may be wrong by its own size, of
+    which the filter passes the share of an interval.
     """
     names = ANGLES if name in ANGLES else (name,)
     interval_s = 1.0 / SOURCES[source].rate_hz
@@ -263,7 +263,7 @@ def bound(run, name, source, bridge):
 
 
 def worst(run, source, bridge):
-    """Return the worst of every channel that moves."""
+    """Return the worst of all channels that move."""
     found = []
     interval_s = 1.0 / SOURCES[source].rate_hz
     for name in (*LINEAR, *ANGLES):
@@ -272,7 +272,7 @@ def worst(run, source, bridge):
         turn = beyond = 0.0
         if name not in ANGLES:
             turn = np.abs(np.diff(cue, 2)).max() / limit
-        # Fades take what there is to zero and back; derived rates can be off.
+        # Fades take the present value to zero and back; derived rates may be wrong.
         if name not in (*ANGLES, "speed", *(RATES if SOURCES[source].delay_s > 0.0 else ())):
             outside = max(cue.max() - max(truth.max(), 0.0), min(truth.min(), 0.0) - cue.min())
             beyond = outside / own * PERIOD * 1e-9 / interval_s

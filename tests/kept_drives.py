@@ -1,4 +1,4 @@
-"""The short drives in data/drives: how each was recorded, and where it is kept."""
+"""The short drives in data/drives: how each was recorded, and where it is stored."""
 
 import tempfile
 from pathlib import Path
@@ -19,17 +19,17 @@ FOLDER = Path(__file__).parent / "data" / "drives"
 
 
 class Making(NamedTuple):
-    """How a drive is made."""
+    """How a drive is recorded."""
 
     profile: tuple[str, ...]
-    """As `motioncue.load_profile` takes it."""
+    """Argument of `motioncue.load_profile`."""
     begins: float
-    """Where in the tour of the virtual car, or in the real sample, the drive begins [s]."""
+    """Start of the drive in the virtual car's tour, or in the real sample [s]."""
     retune: dict
-    """What is changed while it runs."""
+    """The setting changed while running."""
 
 
-COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # much happens in few seconds and a small file
+COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # so that much happens in a few seconds and a small file
 MAKINGS = {
     "city-car-driving": Making(
         ("ccd-dk-washout",), 30.0, {"cueing.surge.gain": 0.3, "source.head_m": [0.4, -0.3, 0.6]}
@@ -47,23 +47,23 @@ MAKINGS = {
         {"cueing.tilt.rate_limit_deg_s": 2.0, "supervisor.hold_s": 0.2},
     ),
 }
-"""Every source system by name."""
+"""The drives by source system."""
 
 
 # From and to [s] of the source, since the drive begins; when its first package comes [s].
 DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.9, 2.65), (10.0, 10.9, 3.35), (12.0, 12.5, 4.4))
-PAUSE = (2.2, 2.65)  # the last package comes again and again
-BROKEN_S = 1.0  # a package without its last byte; in a stream, which would wait for it, one that is not a number
+PAUSE = (2.2, 2.65)  # the last package is repeated
+BROKEN_S = 1.0  # a package without its last byte; on a stream, which would wait for the byte, one with a NaN
 RETUNE_S, PARK_S, ENGAGE_S, CONNECT_S, END_S = 1.75, 4.0, 4.3, 4.39, 4.9
 
 
 def path_of(system, folder=FOLDER):
-    """Return where a system's drive is kept."""
+    """Return the file of a system's drive."""
     return folder / f"{system}.mcap"
 
 
 def arrivals(system, begins):
-    """Return when each package comes [s], and its bytes, in order of time."""
+    """Return the arrival [s] and the bytes of each package, in order of time."""
     if system == "city-car-driving":
         packages, first = recorded_packages(system, "sample"), 1
     else:
@@ -83,14 +83,14 @@ def arrivals(system, begins):
 
 
 def broken(package):
-    """Return a frame of City Car Driving with an acceleration that is not a number."""
+    """Return a City Car Driving frame whose acceleration is NaN."""
     row = np.frombuffer(package, FRAME.dtype).copy()
     row["acceleration"] = np.nan
     return row.tobytes()
 
 
 def record(system, folder=FOLDER):
-    """Record a system's drive afresh, through the engine's own loops and recorder; return the file."""
+    """Record a system's drive anew, through the engine's own loops and recorder; return the file."""
     making = MAKINGS[system]
     pipeline = Pipeline(motioncue.load_profile(*making.profile, *COMMON), FakeClock(START_NS))
     rng = np.random.default_rng(7)
@@ -124,7 +124,7 @@ def record(system, folder=FOLDER):
 
 
 def keep_drive(system, drive, folder=FOLDER):
-    """Write a drive as it is kept: nothing of the machine and the minute in which it was made."""
+    """Write a drive for storage, without traces of the machine and the time of its recording."""
     taken = {event.detail: event.time for event in drive.events if event.what == "retuned"}
     settings = [row._replace(time=taken.get(row.number, START_NS)) for row in drive.settings]
     drive = drive._replace(settings=settings, about={})

@@ -167,7 +167,7 @@ def test_a_channel_that_no_stage_of_the_output_fills_is_refused():
         motioncue.load_profile("ccd-dk", f"output={{ motion = 'udp://127.0.0.1:9', packet = {packet} }}")
 
 
-def test_only_what_a_packet_reads_is_computed():
+def test_only_stages_that_a_packet_reads_are_in_the_chain():
     profile = parse_profile(TWO)
     assert [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages] == [UpVector]
     assert [type(stage) for stage in chain_of(profile, profile.outputs[1]).stages] == [OutputLimits, UpVector]
@@ -185,7 +185,7 @@ def test_a_chain_forgets_when_it_is_reset():
     assert chain.process(cues).tobytes() == first.tobytes()
 
 
-def test_what_is_no_chain_is_refused():
+def test_an_argument_that_is_not_a_chain_is_refused():
     with pytest.raises(ValueError, match="found 5, allowed are 4"):
         OutputChain([UpVector() for _ in range(5)])
     with pytest.raises(TypeError, match="found 3, allowed are objects of Stage"):
@@ -234,7 +234,7 @@ def test_bind_fills_the_actuation_and_forgets_it_when_reset():
     assert motioncue.bind(profile).actuation is None
 
 
-def test_bind_refuses_what_is_no_actuation():
+def test_bind_refuses_an_array_that_is_not_an_actuation():
     with pytest.raises(ConfigError, match="actuation: found"):
         motioncue.bind("ccd-dk", actuation=np.zeros(1, CUE_DTYPE))
     memory = np.zeros(1, ACTUATION_DTYPE)

@@ -205,7 +205,7 @@ def test_datagrams_laid_one_after_the_other_are_split_at_their_marks(names):
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(60), sample("truncated"), sample("excess"), sample("bad_magic")])
-def test_what_has_no_mark_or_no_end_is_one_datagram(data):
+def test_data_without_mark_or_end_is_one_datagram(data):
     assert b"".join(framed(data)) == data
     assert len(list(framed(data))) == (1 if data else 0)
 
@@ -227,7 +227,7 @@ def fed(intake, *datagrams, now=0):
 
 
 @pytest.mark.parametrize(("rates", "name"), [("angles", "braking"), ("car", "bng2"), ("derived", "braking")])
-def test_a_braking_car_is_one_whatever_its_packet(rates, name):
+def test_a_braking_car_brakes_in_every_form_of_packet(rates, name):
     row = fed(new_intake(rates=rates), sample(name))
     wire = struct.unpack("<21f", sample("braking")[4:])
     assert row["surge"] == pytest.approx(-10.91, abs=0.01)
@@ -292,7 +292,7 @@ def turning(values, size, *, marked=True, **settings):
 
 
 @pytest.mark.parametrize(("size", "marked"), [(60, True), (60, False), (76, False), (88, False)])
-def test_what_says_no_rates_gets_them_from_its_attitude(size, marked):
+def test_missing_rates_are_derived_from_the_attitude(size, marked):
     row = turning({"roll_rate": 9.0, "velocity_x": 30.0}, size, marked=marked)
     assert row["roll_rate"] == pytest.approx(0.1, rel=1e-6)
     assert (row["pitch_rate"], row["yaw_rate"]) == pytest.approx((0, 0), abs=1e-9)
@@ -336,7 +336,7 @@ def test_a_used_field_that_cannot_be_refuses_the_packet(field, value, reason):
     assert counted(MOTION.encode({field: value})) == (0, 0, {reason: 1})
 
 
-def test_what_is_not_used_may_be_anything():
+def test_unused_fields_may_hold_anything():
     values = dict.fromkeys(list(MOTION_2.fields)[27:], math.nan) | {"up_x": math.inf, "engine_speed": math.nan}
     assert counted(MOTION_2.encode(values)) == (1, 0, {})
 

@@ -146,7 +146,7 @@ def test_every_other_size_is_refused_and_not_answered():
 
 
 @pytest.mark.parametrize("number", [-1.0, 0.5, math.nan, math.inf, 2.0**53 + 2])
-def test_what_does_not_begin_with_an_id_is_neither(number):
+def test_a_message_without_a_valid_id_is_refused(number):
     for data in (struct.pack("<d", number) + bytes(880), struct.pack("<d", number) + bytes(504)):
         with pytest.raises(PacketError, match=r"found id .* allowed are whole numbers"):
             identify(data)
@@ -201,7 +201,7 @@ def test_a_message_that_is_refused_is_answered_all_the_same(field, value, reason
     assert (intake.accepted, intake.rejected) == (0, {reason: 1})
 
 
-def test_what_is_not_used_may_be_anything():
+def test_unused_fields_may_hold_anything():
     """Bank H is the user's, and missing wheels leave holes."""
     unused = dict.fromkeys([*BANKS[1].split(), *BANKS[37].split(), "rpm", "altitude", "gear"], math.nan)
     intake = new_intake()

@@ -125,7 +125,7 @@ def test_linear_turns_about_one_axis_at_one_rate_from_frame_to_frame():
 
 
 @pytest.mark.parametrize("rate_hz", [30.0, 60.0, 144.0])
-def test_what_changes_at_a_constant_rate_is_predicted_exactly(rate_hz):
+def test_a_constant_rate_is_predicted_exactly(rate_hz):
     frames = frames_of(
         1 / rate_hz, 60, speed=lambda t: 3.0 + 4.0 * t, surge=lambda t: -2.0 * t, sway=lambda t: 0 * t + 1
     )

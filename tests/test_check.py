@@ -310,7 +310,7 @@ def test_an_attitude_that_is_turned_about_is_no_reversing(where):
     assert found["attitude and course"] == "wrong"
 
 
-def test_what_is_derived_by_an_attitude_that_is_turned_about_does_not_settle_it():
+def test_quantities_derived_from_a_reversed_attitude_do_not_settle_it():
     turned = turned_about(drive(), 0, felt=True)._replace(acceleration_is_independent=False)
     assert answers(turned)["attitude and course"] == "unknown"
 

@@ -124,7 +124,7 @@ def test_a_fake_clock_takes_no_time_whatever_the_profile_says_about_spinning():
         ("output.lock_memory=yes", "output.lock_memory: found 'yes'"),
     ],
 )
-def test_what_cannot_be_granted_anywhere_is_refused(override, said):
+def test_requests_that_no_system_grants_are_refused(override, said):
     with pytest.raises(ConfigError) as error:
         load_profile("ccd-dk", override)
     assert said in str(error.value)

@@ -261,7 +261,7 @@ def test_every_light_of_the_document_can_be_set():
         ("beamng-simulink", "state", PacketError, "found command 'state', allowed is control"),
     ],
 )
-def test_what_takes_no_commands_gets_none(system, message, error, text):
+def test_a_system_without_commands_gets_none(system, message, error, text):
     assert issubclass(error, MotioncueError)
     with pytest.raises(error, match=text):
         compose(system, message, {})

@@ -107,7 +107,7 @@ def test_an_optional_value_that_cannot_be_is_absent_and_refuses_nothing(rpm):
     assert str(intake.newest()["engine_speed"][0]) == "nan"
 
 
-def test_what_a_refused_datagram_says_before_it_breaks_is_not_heard():
+def test_a_refused_datagram_changes_nothing():
     short = Packet("short", 16, [Field("magic", 0, "S4"), Field("turn", 4, "3<f4", "rad/s", 10.0)], {"magic": b"TURN"})
     turn = Message(short, "part", vector("angular_velocity", "turn"))
     pointing = [Take("orientation", 0, "length", scale=1 / 40), *vector("velocity", "velocity")]
@@ -119,7 +119,7 @@ def test_what_a_refused_datagram_says_before_it_breaks_is_not_heard():
     assert (row["roll_rate"], row["pitch_rate"], intake.rejected) == (0.25, -0.5, {"not_finite": 1})
 
 
-def test_what_only_another_form_of_the_motion_says_does_not_stay():
+def test_values_of_another_form_of_the_motion_do_not_stay():
     form = Packet("form", 8, [Field("magic", 0, "S4"), Field("surge", 4, "<f4", "m/s^2")], {"magic": b"FORM"})
     stages = TelemetryStages(attitude="angles", acceleration_axes="car")
     surge = Message(form, "motion", [Take("acceleration", 0, "surge")])
@@ -254,7 +254,7 @@ def test_only_hosts_that_are_allowed_are_heard_or_passed_on(hearing):
 
 
 @pytest.mark.rt
-def test_an_endpoint_that_others_can_reach_hears_nobody_unless_told_whom(hearing):
+def test_an_endpoint_that_other_machines_can_reach_hears_only_allowed_hosts(hearing):
     intake, port = new_intake(), free_port(socket.SOCK_DGRAM)
     reception = hearing(intake, f"udp://0.0.0.0:{port}")
     assert reception.deaf

@@ -1,4 +1,4 @@
-"""An honest drive never jolts, however its frames are delivered: stalls, then what was missed in a bunch."""
+"""An honest drive never jolts, however its frames are delivered: stalls, then the missed frames in a bunch."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_a_sender_that_stalls_and_then_sends_what_it_missed_makes_no_jolt(bridge
     found = worst(run, source, bridge)
     assert found.step <= 1.0, found
     assert found.beyond <= 1.0, found
-    # It comes back: at the end the cue is again where the drive is.
+    # Afterwards the cue is where the drive is.
     whole = (run.trace["weight"] == 1.0) & (run.trace["deadline"] > run.trace["deadline"][0] + 11_000_000_000)
     whole &= run.trace["deadline"] < run.trace["deadline"][0] + 11_900_000_000
     assert whole.any()

@@ -1,12 +1,11 @@
-"""The property: whatever honest drive, however delivered, through real packets, what is sent stays near the drive.
+"""The property: for any honest drive and any delivery, through real packets, the output stays near the drive.
 
-Steps stay within 1.2 of the drive's own largest and the slope of a fade, and so does the change of the step from one
-tick to the next: the output never turns round at once.  Values stay within what the drive had, but for where a frame
-of its largest slope leads.  The watch sees every frame, and never trips.
+Steps stay within 1.2 times the drive's own largest plus the slope of a fade, and so does the change of the step from
+one tick to the next: the output never reverses at once.  Values stay within the drive's range, except as far as a
+frame's largest slope leads.  The watch sees every frame, and never trips.
 
-Times between frames that a source does not say are guesses: where frames are lost among others that are late, one may
-count for two.  A datagram that overtakes another brings what two intervals have changed, within one.  There the
-factors are 2.
+Intervals that a source does not report are guesses: where frames are lost among late ones, one may count for two.  A
+datagram that overtakes another brings the change of two intervals within one.  In these cases the factors are 2.
 """
 
 import numpy as np
@@ -18,12 +17,12 @@ from hypothesis import strategies as st
 from motioncue.kernels.bridge import KINDS
 
 UNSURE = ("beamng", "morai", "beamng-simulink")
-BEYOND = 1.5  # intervals: what a line leads to after its frame, less what a car's curve takes back
+BEYOND = 1.5  # intervals: how far a line leads beyond its frame, less what a car's curve takes back
 LENGTH_S = 12.0
 
 
 def waves(largest, fastest=None):
-    """Return sums of up to three sines of 0.05 to 3 Hz; a limit on the rate is for the three together."""
+    """Return sums of up to three sines of 0.05 to 3 Hz; a bound on the rate applies to their sum."""
     omega = st.floats(0.3, 19.0)
     wave = st.tuples(st.floats(0.05, 1.0), omega, st.floats(0.0, 6.28))
     scaled = wave.map(lambda w: (w[0] * (largest if fastest is None else min(largest, fastest / w[1])) / 3, *w[1:]))
@@ -50,7 +49,7 @@ links = st.builds(
 
 
 def check(found, events, source, bridge):
-    """Show that a run keeps the bounds."""
+    """Assert that a run keeps the bounds."""
     most = 2.0 if source in UNSURE else 1.0
     assert events == {}
     assert found.step <= most, found
@@ -84,7 +83,7 @@ def any_drive(rng):
 
 
 def any_link(rng, length_s):
-    """Return a link on which something happens about every second."""
+    """Return a link with an incident about every second."""
 
     def times(n):
         return np.sort(rng.uniform(1.0, length_s - 2.0, n))
@@ -106,7 +105,7 @@ def any_link(rng, length_s):
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
 def test_an_hour_of_honest_drives_never_jolts(source, bridge):
-    """Two hundred drives of 18 s, each over a link of its own; `pytest -s` prints the worst of them."""
+    """Two hundred drives of 18 s, each over its own link; `pytest -s` prints the worst of them."""
     rows, events = [], {}
     for seed in range(200):
         rng = np.random.default_rng(seed)

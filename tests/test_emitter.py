@@ -210,7 +210,7 @@ def test_held_means_unchanged():
             assert cue[name] == whole[name]
 
 
-def test_what_fades_is_the_held_cue_times_the_weight():
+def test_the_fading_cue_is_the_held_cue_times_the_weight():
     rig = Rig().frames_for(2).silence_for(1.5)
     trace = rig.trace
     for name in ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed"):

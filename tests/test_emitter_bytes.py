@@ -145,7 +145,7 @@ def test_a_source_without_speed_and_engine_speed_sends_1_m_s_and_0_rpm_at_every_
 
 
 @pytest.mark.rt
-def test_nobody_listening_is_no_error():
+def test_an_output_without_a_listener_is_not_an_error():
     rig = Rig()
     for name in ("motion", "gauges"):
         add_output(rig.emitter, f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", dk.STREAMS[name])

@@ -129,7 +129,7 @@ def test_a_hold_that_ends_beyond_half_a_turn_is_joined_the_short_way(channel, li
 
 
 @pytest.mark.parametrize("channel", ["roll", "yaw"])
-def test_what_goes_round_is_sent_within_half_a_turn(channel):
+def test_an_unbounded_angle_is_sent_within_half_a_turn(channel):
     limits = CueLimits()
     limits.add(channel, math.pi, rate=5.0, acceleration=100.0, dt=0.003)
     cues = np.zeros(4000, CUE_DTYPE)

@@ -97,7 +97,7 @@ def test_velocity_along_the_car_or_the_map(velocity):
     speeds = ((36.0, 0.0, 0.0), (36.72, 0.0, 0.0))
     packets = [status(heading=90.0, velocity=speeds[min(k, 1)], position=(0.0, 0.0, 0.01 * k)) for k in range(2)]
     row, _ = motion_of(*packets, options=Options(velocity=velocity), derivation=Derivation("from_velocity", 0.04))
-    expected = 10.0 * (1.0 - math.exp(-0.5))  # of a lag of 40 ms after 20 ms
+    expected = 10.0 * (1.0 - math.exp(-0.5))  # response of a lag of 40 ms after 20 ms
     assert [row["surge"], row["sway"]] == pytest.approx(
         [expected, 0.0] if velocity == "car" else [0.0, expected], abs=1e-4
     )
@@ -111,7 +111,7 @@ def test_velocity_of_the_car_to_its_left_is_left_on_the_map():
 
 @pytest.mark.parametrize("field", ["position", "velocity", "acceleration", "angular_velocity"])
 @pytest.mark.parametrize(("value", "reason"), [(math.nan, "not_finite"), (1e30, "implausible")])
-def test_what_is_no_motion_is_refused_and_counted(field, value, reason):
+def test_an_invalid_motion_is_refused_and_counted(field, value, reason):
     row, intake = motion_of(status(**{field: (0.0, value, 0.0)}), options=Options(rates="native"))
     assert row is None
     assert intake.rejected == {reason: 1}

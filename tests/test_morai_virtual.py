@@ -109,7 +109,7 @@ def test_what_else_is_published_comes_along_to_endpoints_of_its_own():
     assert sum(frame.duration for frame in alone) == pytest.approx(sum(frame.duration for frame in frames))
 
 
-def test_the_rate_is_what_is_asked_for_or_morais_own():
+def test_the_rate_is_the_requested_one_or_morais_own():
     assert sum(frame.motion for frame in drive_packages("morai", "brake", None, 2.0)) == 100
     assert sum(frame.motion for frame in drive_packages("morai", "brake", 120.0, 2.0)) == 240
     with pytest.raises(ConfigError, match="drive"):

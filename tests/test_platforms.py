@@ -1,4 +1,4 @@
-"""Platforms: the cue reaches the actuators, inside what every one of them can do, for any cue whatsoever."""
+"""Platforms: for any cue, the actuators follow within the bounds of every one of them."""
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ PRESETS = sorted(platform_presets())
 WORDS = {"hexapod-cranks": "crank", "hexapod-dim": "leg", "hexapod-simona": "leg"}
 PERIOD = 3_000_030
 DT = PERIOD * 1e-9
+TURN = "turn={min_deg=-9, max_deg=9, speed_deg_s=9, acceleration_deg_s2=9}"
 
 
 def profile_for(preset, *overrides, measure="position"):
@@ -56,13 +57,13 @@ def cues_of(poses):
 
 
 def positions_of(profile, poses):
-    """Return what the actuators are sent for poses, one a tick."""
+    """Return the actuator positions sent for poses, one per tick."""
     built = platforms.build(profile.platform)
     return motioncue.actuate(profile, cues_of(poses))["actuators"][:, : len(built.names)]
 
 
 def assert_within(positions, built):
-    """Show that no actuator is beyond its range, its speed or its acceleration."""
+    """Assert that no actuator exceeds its range, its speed or its acceleration."""
     for (low, high, speed, acceleration), own in zip(built.bounds, positions.T, strict=True):
         assert low <= own.min()
         assert own.max() <= high
@@ -70,7 +71,7 @@ def assert_within(positions, built):
         assert np.abs(np.diff(own, 2)).max() <= acceleration * DT**2 * (1 + 1e-6) + 1e-13
 
 
-# Alone along one channel, the others at neutral: numbers of a program that shares nothing with this project.
+# Along one channel, the others at neutral: numbers of an independent program.
 ALONE = {
     "hexapod-dim": {
         "surge_displacement": (-0.2599, 0.2575),
@@ -94,7 +95,7 @@ ALONE = {
 @pytest.mark.parametrize("channel", POSE)
 @pytest.mark.parametrize("preset", ALONE)
 def test_a_platform_goes_as_far_as_another_program_says(preset, channel):
-    """A slow ramp far beyond: the pose that is reached at its end is the range."""
+    """A slow ramp far beyond the range ends at the end of the range."""
     profile = profile_for(preset)
     built = platforms.build(profile.platform)
     for sign, expected in zip((-1, 1), ALONE[preset][channel], strict=True):
@@ -123,7 +124,7 @@ def test_a_cue_that_keeps_the_bounds_passes_bit_for_bit(preset):
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
 def test_no_cue_takes_an_actuator_beyond_its_bounds(preset, data):
-    """Jumps, sines and walks of up to ten times the range, on any channel; not a number leaves it where it was."""
+    """Jumps, sines and walks of up to ten times the range, on any channel; NaN keeps the actuators where they were."""
     profile = profile_for(preset)
     built = platforms.build(profile.platform)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
@@ -144,7 +145,7 @@ def test_no_cue_takes_an_actuator_beyond_its_bounds(preset, data):
 
 
 def test_four_posts_never_rack_the_frame():
-    """Their heights stay those of a plane, also where they are limited: h1 - h2 + h3 - h4 of the corners is zero."""
+    """Post heights stay those of a plane, even when limited: h1 - h2 + h3 - h4 of the corners is zero."""
     profile = profile_for("posts-4")
     rng = np.random.default_rng(5)
     poses = np.zeros((4000, 6))
@@ -156,7 +157,7 @@ def test_four_posts_never_rack_the_frame():
 
 @pytest.mark.parametrize("preset", ["hexapod-dim", "hexapod-cranks"])
 def test_parts_of_a_pose_give_way_in_the_order_asked_for(preset):
-    """A tilt and a yaw that are too much together: the first in the order goes, the others are whole."""
+    """A tilt and a yaw that are too large together: the first in the order gives way, the others are kept."""
     poses = np.zeros((6000, 6))
     reach = np.radians({"hexapod-dim": 12.0, "hexapod-cranks": 8.0}[preset])
     ramp = np.minimum(np.arange(6000) / 4000, 1.0)
@@ -210,7 +211,7 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
     assert states[-1] == "OFFLINE"
 
 
-# ---- what is refused -------------------------------------------------------------------------------------------------
+# ---- refusals --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -233,10 +234,13 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
         ("posts-4", "platform.kind=hexapode", "platform.kind"),
         ("posts-4", "platform.gives_way=['yaw','yaw','travel','tilt']", "gives_way"),
         ("posts-4", "platform.preset=posts-5", "platform.preset: found 'posts-5', allowed are .*posts-4"),
+        ("posts-4", f"platform.axes=[{{name='heave', channel='yaw', {TURN}}}]", "none of a channel of the cue"),
+        ("posts-4", f"platform.axes=[{{name='post_1', channel='yaw', {TURN}}}]", "allowed are different ones"),
+        ("posts-4", "platform.axes=[{name='table', channel='yaw'}]", "table: allowed is one of travel and turn"),
         ("posts-4", "cueing={algorithm='direct'}", "cueing.algorithm: found 'direct', whose cue is no pose"),
     ],
 )
-def test_what_is_no_platform_is_refused_with_what_is_wrong(preset, override, message):
+def test_an_invalid_platform_is_refused_with_the_reason(preset, override, message):
     with pytest.raises(ConfigError, match=message):
         profile_for(preset, override)
 

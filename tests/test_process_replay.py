@@ -1,4 +1,4 @@
-"""A kept drive of every source system, through the whole engine: it does what it did when that was last accepted."""
+"""A kept drive of every source system, through the whole engine, gives the ticks that were last accepted."""
 
 import json
 import re
@@ -20,7 +20,7 @@ HOW = "if that is meant: python tests/accept.py"
 
 
 @pytest.mark.parametrize("system", MAKINGS)
-def test_the_engine_does_what_it_did(system):
+def test_the_engine_repeats_its_ticks(system):
     found = accept.differences(system)
     assert not found, "\n".join([*found, HOW])
 
@@ -54,7 +54,7 @@ def test_much_happens_in_a_kept_drive(system):
 
 
 def altered(drive, key, value):
-    """Return a drive as it is replayed by an engine that takes `key` of its settings for another value."""
+    """Return a drive as replayed by an engine that uses another value for `key`."""
     rows = []
     for row in drive.settings:
         table = tables = json.loads(json.dumps(row.profile))
@@ -85,7 +85,7 @@ def kept(tmp_path):
 
 
 def test_a_change_is_shown_and_accepted_by_the_command_alone(kept, monkeypatch, capsys):
-    """An engine that holds for 0.15 s instead of 0.1 s parks later: the tables name channels and transitions."""
+    """An engine that holds for 0.15 s instead of 0.1 s parks later: the table names channels and transitions."""
     before = {system: path_of(system, kept).read_bytes() for system in MAKINGS}
 
     def holds_longer(drive):
@@ -99,7 +99,7 @@ def test_a_change_is_shown_and_accepted_by_the_command_alone(kept, monkeypatch, 
     parks = r"^ +1\.\d{3} s %6s: HOLDING to PARKING, input lost \(0\.1%s\d+, allowed 0\.1%s\)$"
     assert re.search(parks % ("before", "0", ""), table, re.M)
     assert re.search(parks % ("now", "[56]", "5"), table, re.M)
-    assert {system: path_of(system, kept).read_bytes() for system in MAKINGS} == before  # looking accepts nothing
+    assert {system: path_of(system, kept).read_bytes() for system in MAKINGS} == before  # showing accepts nothing
 
     assert accept.main(["beamng"], kept) == 0
     assert capsys.readouterr().out == f"{table}\naccepted: beamng\n"
@@ -150,13 +150,13 @@ def test_the_table_says_where_when_and_how_much():
 def test_values_may_be_apart_by_the_tolerance_of_the_channels_scale(apart, found):
     old = drive_of([0.0, 50.0, 1.0])
     assert changes(old, drive_of([0.0, 50.0, 1.0 + 50.0 * TOLERANCE * apart])).found is found
-    # A channel that rests is held to a thousandth of its unit.
+    # A channel at rest is compared with a thousandth of its unit.
     assert changes(drive_of([0.0]), drive_of([1e-3 * TOLERANCE * apart])).found is found
     events = [[Event(1, "transition", "input", value=40.0 * (1.0 + e), limit=3.0)] for e in (0.0, TOLERANCE * apart)]
     assert changes(drive_of([0.0], events[0]), drive_of([0.0], events[1])).found is found
 
 
-def test_what_is_absent_has_to_stay_absent():
+def test_an_absent_channel_must_stay_absent():
     nothing = drive_of([1.0, np.nan])
     assert not changes(nothing, nothing).found
     (row,) = changes(nothing, drive_of([1.0, 2.0])).channels

@@ -130,7 +130,7 @@ def test_writes_that_end_anywhere_are_joined(url, session):
 
 
 @pytest.mark.parametrize("url", [scheme for scheme in SCHEMES if scheme != "pipe"], indirect=True)  # no half-close
-def test_what_was_sent_before_leaving_is_taken(url, session):
+def test_packages_sent_before_leaving_are_taken(url, session):
     with serving(url, session):
         client = simulator(url)
         client.sendall(b"".join(PACKAGES[:101]))
@@ -245,7 +245,7 @@ def test_nothing_a_second_simulator_sends_is_taken(url, session):
 # `serving` stops the receiver, and fails unless that ends it.
 
 
-def test_stop_ends_a_receiver_that_has_nobody(url, session):
+def test_stop_ends_a_receiver_without_a_simulator(url, session):
     with serving(url, session):
         pass
     assert session.sessions == 0

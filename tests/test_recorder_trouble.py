@@ -1,4 +1,4 @@
-"""What has been recorded stays, whatever befalls the disk or the file; the loops go on, and what is lost is counted."""
+"""Recorded data survive disk and file errors; the loops go on, and losses are counted."""
 
 import errno
 import io
@@ -33,7 +33,7 @@ def hurried(monkeypatch):
 
 
 class Loop:
-    """A loop that ticks: what an emitter puts into its ring."""
+    """A loop that ticks: fills a ring as an emitter does."""
 
     def __init__(self, rate_hz=1000.0):
         self.ring = RecordRing(tick_ring_bytes(rate_hz))
@@ -50,7 +50,7 @@ class Loop:
         return self
 
     def until(self, condition):
-        """Tick until something holds."""
+        """Tick until a condition holds."""
         eventually(lambda: self.tick(20) and condition())
 
 
@@ -59,7 +59,7 @@ def indices(path):
 
 
 def library_indices(path, reader=NonSeekingReader):
-    """Return the indices of the ticks that the library of MCAP's makers reads."""
+    """Return the indices of the ticks that the reference MCAP library reads."""
     place = 4 + TICK_DTYPE.fields["index"][1]
     found = []
     with path.open("rb") as file:
@@ -81,7 +81,7 @@ def errors(caplog):
 
 
 class Disk(io.FileIO):
-    """A file on a disk with room for so many bytes: the write that passes it puts down what there is room for."""
+    """A file on a disk with limited room: the write that exceeds it writes only what fits."""
 
     room = 200_000
 
@@ -180,7 +180,7 @@ def test_a_folder_that_does_not_exist_is_refused_before_anything_runs(tmp_path, 
 @pytest.mark.parametrize("last_s", [None, 5.0])
 def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_path, last_s, monkeypatch):
     tmp_path.chmod(0o555)
-    if os.geteuid() == 0:  # nothing is forbidden to root: what the system would say
+    if os.geteuid() == 0:  # root may do anything, so fake the refusal
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         monkeypatch.setattr(write.Path, "open", lambda *_: (_ for _ in ()).throw(denied))
         monkeypatch.setattr(recording.os, "access", lambda *_: False)
@@ -194,7 +194,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused_before_anything_runs(tmp_
 
 @pytest.mark.parametrize("rate_hz", [333.33, 1000.0])
 def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch, rate_hz):
-    """While a flush hangs the rings take ten seconds of ticks, and of packages of 2 kB at 400 Hz."""
+    """While a flush hangs, the rings take ten seconds of ticks, and of packages of 2 kB at 400 Hz."""
     asked, goes_on = threading.Event(), threading.Event()
     flush = write.RecordingWriter.flush
 
@@ -216,7 +216,7 @@ def test_a_disk_that_stalls_for_ten_seconds_loses_nothing(tmp_path, monkeypatch,
     assert indices(recorder.paths[0]) == list(range(loop.made))
 
 
-def test_what_finds_no_room_in_a_ring_is_counted_and_said_once(tmp_path, caplog):
+def test_records_that_do_not_fit_into_a_ring_are_counted_and_logged_once(tmp_path, caplog):
     small = RecordRing(4096)
     with Recorder(tmp_path / "drive.mcap", [small], SETTINGS) as recorder:
         wrote = sum(small.write(KINDS["package"], 1, bytes(900)) for _ in range(100))
@@ -271,7 +271,7 @@ class Time(SimpleNamespace):
 
 @pytest.fixture
 def flight(tmp_path, monkeypatch):
-    """Return a recorder of the last ten seconds, its loop, and a function that lets time go by; no thread runs."""
+    """Return a recorder of the last ten seconds, its loop, and a function that lets time pass; no thread runs."""
     clock = Time(now=100.0)
     monkeypatch.setattr(recording, "time", clock)
     loop = Loop()

@@ -5,8 +5,6 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
@@ -106,7 +104,7 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
     path, ticks, _, _, _ = written
     data = path.read_bytes()
     whole = [0]  # ticks readable when the file ends at each chunk's end
-    ends, bounds = [], set()  # of chunks, and of all records
+    ends, bounds = [], set()  # ends of chunks, and of all records
     place = len(MAGIC)
     while place < len(data) - len(MAGIC):
         opcode, length = struct.unpack_from("<BQ", data, place)
@@ -114,7 +112,7 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
         bounds.add(place)
         if opcode == 6:
             ends.append(place)
-        elif opcode == 15:  # what follows is an index
+        elif opcode == 15:  # an index follows
             data_end = place
     cut = tmp_path / "cut.mcap"
     for size in sorted({*ends, *(end - 1 for end in ends), *range(ends[-1], len(data), 997)}):
@@ -130,41 +128,6 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
         assert bool(drive.unreadable) == (size not in bounds and size < data_end)
         whole.append(n)
     assert whole[-1] == len(ticks)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_damage_anywhere_is_refused_or_reported_and_never_crashes(written, tmp_path_factory, data):
-    path = written[0]
-    content = bytearray(path.read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(content) - 9))
-        change = data.draw(st.sampled_from(["flip", "length", "zero", "cut"]))
-        if change == "flip":
-            content[place] ^= data.draw(st.integers(1, 255))
-        elif change == "length":
-            content[place : place + 8] = struct.pack("<Q", data.draw(st.integers(0, 2**64 - 1)))
-        elif change == "zero":
-            content[place : place + 64] = bytes(len(content[place : place + 64]))
-        else:
-            del content[place:]
-            break
-    broken = tmp_path_factory.getbasetemp() / "broken.mcap"
-    broken.write_bytes(content)
-    try:
-        drive = read(broken)
-    except PacketError:
-        return  # refused; any other exception fails the test
-    assert drive.ticks.dtype == TICK_DTYPE
-
-
-def test_a_huge_sparse_file_is_read_in_no_time(written, tmp_path):
-    huge = tmp_path / "huge.mcap"
-    huge.write_bytes(written[0].read_bytes()[:-8])
-    with huge.open("r+b") as file:
-        file.truncate(10 << 30)
-    drive = read(huge)
-    assert len(drive.ticks) == 333 * SECONDS
 
 
 def chunk(size, name, packed):

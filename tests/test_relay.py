@@ -153,7 +153,7 @@ def test_anything_that_lends_its_bytes_is_a_package_and_gets_them_back(relay, fo
 
 
 @pytest.mark.parametrize("package", [107, "text", None, [1, 2]])
-def test_what_has_no_bytes_is_refused(relay, package):
+def test_an_argument_without_bytes_is_refused(relay, package):
     with pytest.raises(TypeError, match="bytes-like object is required"):
         relay.step(package)
 

@@ -1,4 +1,4 @@
-"""Recorded runs: a replay gives the same ticks to the bit and says where two runs differ."""
+"""Recorded runs: a replay gives the same ticks bit for bit, and reports where two runs differ."""
 
 import json
 import time
@@ -91,13 +91,13 @@ def test_an_answer_is_kept_as_a_recording_beside_the_first_that_replays_to_the_b
     assert kept.about["epoch_ns"] == drive.about["epoch_ns"]  # viewers show both at the same times
     assert kept.packages == drive.packages
     assert bits(kept.ticks["deadline"]) == bits(drive.ticks["deadline"])
-    assert bits(kept.motion) != bits(drive.motion)  # of another head
+    assert bits(kept.motion) != bits(drive.motion)  # felt at another head position
     assert kept.profile["source"]["head_m"] == [0.5, 0.0, 1.0]
     assert first_difference(kept.ticks, repeat(kept).ticks) is None
 
 
 def test_other_settings_read_in_each_tick_the_packages_that_it_had(tmp_path):
-    """Options that refuse packages do not make ticks read what had not come yet."""
+    """Options that refuse packages do not make ticks read later ones."""
     drive = scripted(tmp_path / "run.mcap", "morai-dk")
     answer = repeat(drive, motioncue.load_profile("morai-dk", "source.options.imu=true"))
     assert 0 < answer.ticks["frames"][-1] < drive.ticks["frames"][-1]
@@ -121,6 +121,14 @@ def test_a_recording_without_ticks_is_refused(tmp_path):
         pass
     with pytest.raises(PacketError, match="no ticks"):
         repeat(read(tmp_path / "empty.mcap"))
+
+
+def test_a_recording_that_does_not_begin_with_the_run_is_refused(tmp_path):
+    drive = scripted(tmp_path / "run.mcap", "beamng-dk")
+    last = drive._replace(ticks=drive.ticks[700:])
+    for profile in (None, motioncue.load_profile("beamng-dk")):
+        with pytest.raises(PacketError, match="begins at tick 700, allowed is one from tick 0 on"):
+            repeat(last, profile)
 
 
 def test_a_profile_for_another_simulator_is_refused(tmp_path):
@@ -171,6 +179,7 @@ def test_a_live_run_is_recorded_whole_and_replayed_to_the_bit(tmp_path):
             engine.engage()
         stats = engine.stats()
     drive = read(engine.recordings[0])
+    assert json.loads(drive.about["granted"]) == stats["granted"]
     assert stats["recorded"]["lost"] == 0
     assert len(drive.ticks) == stats["recorded"]["ticks"] == stats["packets_sent"]
     assert len(drive.packages) == 180

@@ -141,7 +141,7 @@ def test_an_engine_that_was_stopped_itself_hears_the_one_that_waits_for_it_first
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another loopback address to come from")
-def test_a_host_that_may_not_drive_takes_nobodys_place(session):
+def test_a_host_that_may_not_drive_takes_no_place(session):
     port = free_port()
     url, clock = f"tcp://127.0.0.1:{port}", FakeClock()
     with serving(url, session, clock, packed_hosts(["127.0.0.1"])):

@@ -140,7 +140,7 @@ def test_the_slot_and_the_event_queue_have_no_race(tmp_path, sanitizer):
 
 @LINUX_PROGRAMS
 @pytest.mark.rt
-def test_a_slot_whose_exchange_orders_nothing_is_found_out(tmp_path, sanitizer):
+def test_the_sanitizer_detects_a_relaxed_exchange(tmp_path, sanitizer):
     done = sanitized(compiled(tmp_path, "slot", "-DWEAK", *sanitizer), "20000")
     assert done.returncode != 0
     assert "data race" in done.stderr

@@ -107,7 +107,7 @@ def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, acceleratio
 
 @pytest.mark.parametrize("delay_s", [0.005, 0.04, 0.2])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
+def test_derived_quantities_are_a_first_order_lag_of_the_truth(delay_s, seed):
     """A steady ramp from rest gives a (1 - exp(-t / d)), however unevenly frames come."""
     intake = new_intake(rates="derived", acceleration="from_velocity", delay_s=delay_s)
     intake.watch(UNWATCHED)
@@ -146,7 +146,7 @@ def test_a_step_in_speed_is_a_discontinuity_and_no_acceleration():
     assert abs(row["surge"]) < 1e-9
 
 
-def test_repeats_do_not_enter_what_is_derived():
+def test_repeats_do_not_affect_derivatives():
     plain, repeating = (new_intake(acceleration="from_velocity") for _ in range(2))
     for n in range(40):
         state = {"velocity": (20.0 + n * 0.06, 0, 0), "position": (0.4 * n, 0, 0)}

@@ -281,7 +281,7 @@ def test_no_rule_hides_behind_another():
     assert {id(rule) for rule in TABLE} <= used
 
 
-def test_whoever_parks_or_ends_is_never_kept_moving():
+def test_park_and_end_always_stop_the_motion():
     for state, conditions in itertools.product(MOVING, combinations()):
         if conditions & {"ended", "parked"}:
             assert after(state, conditions) in ("PARKING", "FAULT")

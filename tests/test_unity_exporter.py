@@ -272,7 +272,7 @@ def test_an_unknown_sdk_disables_the_exporter_with_a_reason(tmp_path):
         assert "numbers its data bus in an unknown way" in exporter.errors()
 
 
-def test_what_is_not_a_number_goes_through_as_it_is(build):
+def test_nan_passes_unchanged(build):
     sdk, program = build
     with Exporter(program) as exporter:
         exporter.open()

@@ -242,7 +242,7 @@ def test_a_broken_sample_is_refused(case, reason):
 @pytest.mark.parametrize(
     ("value", "reason"), [(math.nan, "not_finite"), (math.inf, "not_finite"), (1e9, "implausible")]
 )
-def test_what_is_not_a_number_or_too_large_is_refused(field, value, reason):
+def test_nan_and_too_large_values_are_refused(field, value, reason):
     taking = intake()
     for index in range(3):
         rows = vpp.blank("newer")

@@ -112,7 +112,7 @@ def test_not_a_number_is_written_as_the_document_says():
 
 
 @pytest.mark.parametrize("bad", [2147483.647, -2147483.647, math.inf, -math.inf])
-def test_what_does_not_fit_or_would_mean_nan_is_refused(bad):
+def test_a_value_that_does_not_fit_or_would_mean_nan_is_refused(bad):
     with pytest.raises(ConfigError, match=r"Vehicle\.Speed: found .*allowed is up to 2147483\.646"):
         Bus().set("Vehicle", "Speed", bad)
     with pytest.raises(ConfigError, match="32 bits"):

@@ -25,7 +25,7 @@ pytestmark = [
 ]
 programs = pytest.mark.skipif("MOTIONCUE_PROGRAMS" not in os.environ, reason="built by .ci/windows, which says where")
 
-SURGE = 2.0  # of the C simulator, along the body's axes [m/s^2]
+SURGE = 2.0  # the C simulator's, along the body's axes [m/s^2]
 PERIOD_NS = round(1e9 / 333.33)
 
 
@@ -148,7 +148,7 @@ def test_the_engine_may_be_restarted_under_a_simulator(url):
     assert out.count("lost after frame") == 2
 
 
-def test_what_was_asked_for_to_be_on_time_is_reported(url):
+def test_requests_for_punctuality_are_reported(url):
     with Sink() as sink, Engine(profile(url, sink)) as engine:
         eventually(lambda: engine.stats()["granted"])
         granted = engine.stats()["granted"]

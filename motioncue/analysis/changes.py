@@ -1,4 +1,4 @@
-"""What differs between two recordings of the same ticks: channels, from when on, how far; events."""
+"""Differences between two recordings of the same ticks: channels, first tick, size; and events."""
 
 from typing import Any, NamedTuple
 
@@ -19,38 +19,38 @@ filter of a profile has a pole that is 1e-3 away from 1: it makes a thousand tim
 (1e-13), and one with two such poles a million times as much of an error of its coefficients (1e-10).
 """
 
-LEAST_SCALE = 1e-3  # in a channel's own unit: a channel that rests is not held to the rounding of nothing
+LEAST_SCALE = 1e-3  # in a channel's own unit, so that rounding does not count as a change of a channel at rest
 
 
 class Change(NamedTuple):
     """A channel that differs."""
 
     channel: str
-    """Such as ``cue_surge``."""
+    """Name such as ``cue_surge``."""
     unit: str
     tick: int
     """Index of the first tick that differs."""
     time: float
-    """Of that tick, since the first [s]."""
+    """Time of that tick since the first [s]."""
     largest: float
-    """Difference [unit of the channel]; infinity where only one of the two is a number."""
+    """Largest difference [unit of the channel]; infinity if only one of the values is finite."""
     before: float
-    """Value where the difference is largest, in the first recording."""
+    """Value at the largest difference in the first recording."""
     after: float
-    """Likewise in the second."""
+    """The same in the second recording."""
 
 
 class Changes(NamedTuple):
-    """What differs between two recordings."""
+    """The differences between two recordings."""
 
     counts: list[tuple[str, int, int]]
-    """Ticks and frames, where there are more or fewer: what, before, after."""
+    """Numbers of ticks and frames, if they differ: what, before, after."""
     channels: list[Change]
-    """The earliest first."""
+    """The changed channels, the earliest first."""
     gone: list[Event]
-    """Events of the first recording alone."""
+    """Events in the first recording only."""
     new: list[Event]
-    """Events of the second recording alone."""
+    """Events in the second recording only."""
     began: int
     """Deadline of the first tick [ns]."""
 
@@ -60,7 +60,7 @@ class Changes(NamedTuple):
         return bool(self.counts or self.channels or self.gone or self.new)
 
     def lines(self) -> list[str]:
-        """Return a table for people; nothing if nothing differs."""
+        """Return a table as lines of text; empty if nothing differs."""
         out = [f"{what}: {before} before, {after} now" for what, before, after in self.counts]
         if self.channels:
             out.append(f"{'channel':24} {'first tick':>10} {'at':>9} {'differs by':>14} {'before':>13} {'now':>13}")
@@ -87,15 +87,15 @@ def _words(event: Event) -> str:
 
 
 def changes(before: Drive, after: Drive, tolerance: float = TOLERANCE) -> Changes:
-    """Return what differs between two recordings of the same ticks: a run, and what `repeat` makes of it.
+    """Return the differences between two recordings of the same ticks: a run, and the result of `repeat`.
 
     Parameters
     ----------
     before, after : Drive
-        Compared tick by tick, as far as both have ticks; lateness is left out.
+        Compared tick by tick, as far as both have ticks; lateness is ignored.
     tolerance : float
-        How far values may be apart, as a share of the channel's scale: its largest magnitude in `before`, at least a
-        thousandth of its unit.  Whole numbers (states, times, counts) have to be the same.
+        Allowed difference, as a share of the channel's scale: its largest magnitude in `before`, at least a
+        thousandth of its unit.  Whole numbers (states, times, counts) must be equal.
 
     Returns
     -------
@@ -123,7 +123,7 @@ def changes(before: Drive, after: Drive, tolerance: float = TOLERANCE) -> Change
 
 
 def _apart(old: npt.NDArray[Any], new: npt.NDArray[Any], tolerance: float) -> npt.NDArray[np.float64]:
-    """Return the differences of a channel, 0 where it is the same within the tolerance."""
+    """Return the differences of a channel, 0 within the tolerance."""
     if old.dtype.kind == "i":
         return np.asarray(np.abs(old - new), np.float64)
     finite = np.isfinite(old)
@@ -137,7 +137,7 @@ def _apart(old: npt.NDArray[Any], new: npt.NDArray[Any], tolerance: float) -> np
 
 
 def _unmatched(before: list[Event], after: list[Event], tolerance: float) -> tuple[list[Event], list[Event]]:
-    """Return the events of either recording alone; what was measured may differ by the tolerance."""
+    """Return the events in one recording only; measured values may differ by the tolerance."""
     waiting: dict[Event, list[Event]] = {}
     for event in after:
         waiting.setdefault(_key(event), []).append(event)

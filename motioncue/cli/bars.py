@@ -26,8 +26,8 @@ class Glyphs:
     name: str
     center: str
     dot: str
-    rising: str  # of a trace above zero, lowest to highest
-    hanging: str  # of a trace above zero, lowest to highest
+    rising: str  # characters of a trace above zero, lowest to highest
+    hanging: str  # characters of a trace below zero, shortest to longest
     plain: Mapping[int, str]  # replacements for text
 
     def text(self, text: str) -> str:

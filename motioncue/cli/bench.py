@@ -33,18 +33,18 @@ class Stopped(Exception):
 
 @click.command()
 @click.option(
-    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Whose tick to measure."
+    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile whose tick to measure."
 )
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
-@click.option("--quick", is_flag=True, help="Some ten seconds: does it run at all?")
+@click.option("--quick", is_flag=True, help="Take about ten seconds, to see that it runs.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Keep the result: .html, or .png.")
 @json_option
 def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path | None, as_json: bool) -> None:
     """Measure how punctual this machine is, idle and under a load of its own.
 
-    The emitter runs at 333.33 and 1000 Hz beside a bare loop that only sleeps and sends, in turn, so that what is the
-    machine's and what is motioncue's can be told apart.  Takes two minutes; leave the machine to it, or use it as when
-    driving.  A signal that ends it leaves no result: exit status 128 and its number, 130 for Ctrl-C.
+    The emitter runs at 333.33 and 1000 Hz, in turn with a bare loop that only sleeps and sends, which separates the
+    machine's share of the lateness from motioncue's.  Takes two minutes; leave the machine alone, or use it as when
+    driving.  A signal that ends it leaves no result: exit status 128 plus its number, 130 for Ctrl-C.
 
     \b
     Example:  motioncue bench --set output.keep_awake=true --report machine.html

@@ -16,7 +16,7 @@ from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
-from motioncue.recording.read import parse_recording, quoted, read_bytes
+from motioncue.recording.read import SAID, parse_recording, quoted, read_bytes
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
@@ -55,7 +55,7 @@ class Heard(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
-@click.option("--system", metavar="SYSTEM", help="Whose packets they are; told by their content if not given.")
+@click.option("--system", metavar="SYSTEM", help="System of the packets; found by content if not given.")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
     "--set",
@@ -64,7 +64,7 @@ class Heard(NamedTuple):
     multiple=True,
     help="Change a key of the profile, or an option of the source; repeatable.",
 )
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames a second of a file without times.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times.")
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option
 def command(
@@ -88,15 +88,18 @@ def command(
 
     heard = _heard(target, system, endpoints, overrides, rate, duration)
     source = heard.profile.source
-    report = check(
-        heard.system,
-        heard.packages,
-        heard.times,
-        source.options,
-        acceleration=source.acceleration,
-        watch=heard.profile.watch,
-        rate_hz=rate,
-    )
+    try:
+        report = check(
+            heard.system,
+            heard.packages,
+            heard.times,
+            source.options,
+            acceleration=source.acceleration,
+            watch=heard.profile.watch,
+            rate_hz=rate,
+        )
+    except PacketError as error:
+        raise PacketError(f"{quoted(heard.what)}: {error}") from error
     rejected = Counter(report.timing.rejected) + Counter(heard.rejected)
     report = report._replace(timing=report.timing._replace(rejected=dict(rejected)))
     _print(heard, report)
@@ -179,7 +182,9 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
         protocols.source(system, "--system")
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
-    packages, times, _, rejected = parse_recording(data, quoted(file), name)
+    packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name)
+    for line in unreadable[:SAID]:
+        click.echo(f"{quoted(file)}: {line}", err=True)
     return Heard(name, packages, times, _settings(name, overrides), file, rejected)
 
 

@@ -105,7 +105,7 @@ def record_source_options(text: str) -> Callable[[Decorated], Decorated]:
 
 
 def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpoints: Sequence[str]) -> "Recorder":
-    """Return what records the packages of a source that are put into a ring."""
+    """Return a recorder of a source's packages in a ring."""
     from motioncue.recording.recorder import Recorder  # loads MCAP
 
     settings = {"source": {"system": system, "endpoint": list(endpoints)}}

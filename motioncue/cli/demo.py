@@ -35,8 +35,8 @@ def title_of(installation: Installation) -> str:
 
 @click.command()
 @duration_option("How long it takes, fade included; the drive's length if not given.")
-@click.option("--drive", metavar="NAME", default="tour", show_default=True, help="What the car does.")
-@click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="How to cue.")
+@click.option("--drive", metavar="NAME", default="tour", show_default=True, help="Course that the car drives.")
+@click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile to use.")
 @record_options
 @json_option
 def command(

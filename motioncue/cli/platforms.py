@@ -1,4 +1,4 @@
-"""``motioncue platforms``: what motion platforms can do."""
+"""``motioncue platforms``: lists platforms and shows what they can do."""
 
 import math
 from typing import Any
@@ -34,9 +34,9 @@ def command(ctx: click.Context) -> None:
 @click.argument("name", metavar="NAME|FILE")
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Say what a platform can do: a built-in one, or that of a profile.
+    """Show what a platform can do: a built-in one, or that of a profile.
 
-    Ranges are those along one channel while the others are at neutral.
+    Ranges are along one channel while the others are at neutral.
     """
     platform = _platform(name)
     built = build(platform)

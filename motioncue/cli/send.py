@@ -31,8 +31,8 @@ __all__ = ["command"]
     multiple=True,
     help="Where the simulator listens; repeatable.",
 )
-@click.option("--id", "number", type=int, metavar="N", help="Number of the first, where commands are numbered.")
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Again so often a second; once if not given.")
+@click.option("--id", "number", type=int, metavar="N", help="Number of the first command, if commands are numbered.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Commands per second; once if not given.")
 @duration_option("How long, with --rate; until a signal if not given.")
 @json_option
 def command(
@@ -48,7 +48,7 @@ def command(
     """Send a command to a simulator: it may move the car, so nothing else here does.
 
     SYSTEM is <systems>; without a MESSAGE the messages are listed, without --to its fields.
-    FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
+    FIELD may be slots[2].field; VALUE is JSON, or a text.  A field that is not given is zero, or stays unchanged.
 
     \b
     Example:  motioncue send morai turn_signal_lamp --to udp://:9097 turn_signal=1

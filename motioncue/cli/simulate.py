@@ -40,14 +40,14 @@ WAIT_S = 60.0  # longest wait for an engine if a duration is requested
 @click.option(
     "--to", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where the engine listens; repeatable."
 )
-@click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
+@click.option("--recording", metavar="FILE", help="Recording to play; `sample` is the drive in the package.")
 @click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
 @click.option(
     "--rate",
     type=float,
     callback=positive,
     metavar="HZ",
-    help="Frames a second; the simulator's, or the recording's, if not given.",
+    help="Frames per second; by default the simulator's or the recording's.",
 )
 @duration_option(f"How long to play; all of it if not given.  With it, an engine is awaited for {WAIT_S:g} s at most.")
 @record_source_options("Record what is sent, with its times, as MCAP: for check, decode, simulate --recording.")
@@ -124,7 +124,7 @@ naming_systems(command, "intake")
 
 
 def writer_of(ring: RecordRing) -> Callable[[bytes, int], bool]:
-    """Return what puts a package into a ring, with the time at which it was sent and the number of its endpoint."""
+    """Return a function that writes a sent package into a ring, with the present time and its endpoint's number."""
     return lambda package, to: ring.write(package_kind(to), now_ns(), package)
 
 

@@ -2,7 +2,7 @@
 
 A frame that is delayed on its way arrives late.  So between two frames the simulator's time advances by the gap between
 their arrivals, plus the delay of the first, less the delay of the second: at most by the gap plus the first one's
-delay. That delay is estimated by an account that grows by each gap, shrinks by the time that each frame stands for,
+delay.  That delay is estimated by an account that grows by each gap, shrinks by the time that each frame stands for,
 never goes below zero, and leaks, because a constant delay is common to all frames and does not matter.  Any frame may
 have had the largest delay of about the last second.
 
@@ -37,9 +37,9 @@ cdef inline double longest(const Arrival* a, double gap) noexcept nogil:
 
 
 cdef inline double likely(const Arrival* a, double gap, double said) noexcept nogil:
-    """Return the time that has passed [s]: what the simulator says, as far as it can be, or as usual if that is NaN.
+    """Return the time that has passed [s]: what the simulator reports, up to the longest possible; its average if NaN.
 
-    A frame that overtakes another comes earlier than any before it: by a usual interval, beyond what the gap allows.
+    A frame that overtakes another comes earlier than any before it, by a usual interval beyond what the gap allows.
     """
     cdef double usual = a.seconds / a.frames if a.frames > 0.0 else gap
     cdef double most = longest(a, gap)
@@ -49,8 +49,7 @@ cdef inline double likely(const Arrival* a, double gap, double said) noexcept no
 
 
 cdef inline void arrive(Arrival* a, double gap, double said, double tolerance) noexcept nogil:
-    """Account for a frame that arrives `gap` [s] after the one before and reports that `said` [s] have passed, or
-    NaN."""
+    """Account for a frame `gap` [s] after the one before that reports that `said` [s] have passed, or NaN."""
     cdef double kept = a.behind * 0.3 / (0.3 + gap)     # leaks with a time constant of 0.3 s
     cdef double most = tolerance if tolerance > gap else gap
     cdef double passed = likely(a, gap, said)

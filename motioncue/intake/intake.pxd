@@ -63,7 +63,7 @@ ctypedef struct IntakeState:
     int64_t head_since      # start of the move [ns]
     bint head_moves
     Stages stages
-    bint initialised
+    bint initialized
     int64_t began           # arrival of the session's first frame [ns]
     double frame_time       # sum of the frames' durations [s]
     Telemetry nothing       # telemetry before any package has come: NaN where a source may have none
@@ -73,9 +73,9 @@ ctypedef struct IntakeState:
     Telemetry telemetry     # input of the body stage
     Motion motion
     int fallen              # frames in a row whose stamps rise, but are older than the newest
-    double fallen_stamp     # of the last of those [s]
+    double fallen_stamp     # stamp of the last of those [s]
     int64_t fallen_since    # when the first of those came [ns]
-    double aside_stamp      # of the frame that is set aside [s]
+    double aside_stamp      # stamp of the frame that the watch has set aside [s]
     Timeline timeline       # when was a frame taken?
     Watch watch             # does it continue the drive?
     bint held               # a claim of the newest frame was not followed

@@ -17,10 +17,10 @@ ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
 
 ctypedef struct StageCalls:
     stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL;
-                            # `parked` while nothing moves the platform
-    stage_reset reset       # forget the past: the next step starts from rest at neutral; NULL if there is no state
-    stage_at_rest at_rest   # whether what it filled last rests at neutral; NULL if that is so whenever its input does
-    const void* coeffs      # both are owned by the subclass
+                            # `parked` while the platform is to rest
+    stage_reset reset       # return to rest at neutral; NULL if the stage has no state
+    stage_at_rest at_rest   # whether the channels it fills rest at neutral; NULL if they do whenever the cue does
+    const void* coeffs      # coefficients and state are owned by the subclass
     void* state
 
 
@@ -35,7 +35,7 @@ ctypedef struct Chain:
 
 
 cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude, bint parked=False) noexcept nogil:
-    """Do one tick: fill the actuation from the cue; `parked` while nothing moves the platform."""
+    """Do one tick: fill the actuation from the cue; `parked` while the platform is to rest."""
     cdef StageCalls* stage
     cdef int i
     c.actuation.cue = cue[0]

@@ -124,7 +124,7 @@ cdef class OutputChain:
 
     @property
     def fills(self):
-        """The channels that are not the cue's and that its stages fill."""
+        """The channels that its stages add to those of the cue."""
         return tuple(name for stage in self.stages for name in stage.fills)
 
     def reset(self):

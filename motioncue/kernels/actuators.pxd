@@ -1,4 +1,4 @@
-"""From the cue to the actuators of a platform, inside what every one of them can do."""
+"""From the cue to the actuators of a platform, within the bounds of every one of them."""
 
 from libc.stdint cimport int64_t
 
@@ -11,14 +11,14 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
         PARTS "MC_PARTS"
         MOST "MC_MOST_ACTUATORS"
     ctypedef struct Bounds "mc_Bounds":
-        double low              # of the position
+        double low              # lowest position
         double high
-        double speed            # a tick
-        double acceleration     # a tick^2
+        double speed            # [unit per tick]
+        double acceleration     # [unit per tick^2]
     ctypedef struct Held "mc_Held":
-        double position         # as sent
+        double position         # as sent at the tick before
         double speed
-        double target           # what was wanted at the tick before
+        double target           # wanted position of the tick before
     bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
     bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
     bint reach "mc_reach"(
@@ -30,20 +30,20 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
 ctypedef struct Drives:         # the coefficients
     Geometry geometry
     Bounds bounds[12]
-    int order[4]                # the parts of a pose, which gives way first
+    int order[4]                # parts of a pose, in the order in which they give way
     double neutral[12]          # positions at neutral
-    double parked[12]           # positions where the platform rests
-    double pace                 # of the way up or down, a tick
+    double parked[12]           # positions where the platform is parked
+    double pace                 # share of the way up or down in a tick
 
 
 ctypedef struct Driven:         # the state
-    bint begun                  # there has been a tick
-    bint parked                 # the newest tick was to rest
-    double raised               # how far up: 0 parked, 1 at the cue
+    bint begun                  # whether there has been a tick
+    bint parked                 # whether the newest tick was to rest
+    double raised               # share of the way up: 0 parked, 1 at the cue
     Held held[12]
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach
-    int64_t acted[12]           # ticks in which an actuator held the others back
+    int64_t acted[12]           # ticks in which each actuator held the others back
 
 
 cdef class Actuators(Stage):

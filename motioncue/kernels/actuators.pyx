@@ -10,7 +10,7 @@ from motioncue.kernels.rotation cimport Turn
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 
 PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
-"""What can give way where a platform cannot reach a pose: yaw; heave; surge and sway; roll and pitch."""
+"""Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
 
 
 cdef void actuators_step(
@@ -51,7 +51,7 @@ cdef void actuators_reset(void* state) noexcept nogil:
 
 
 cdef bint actuators_at_rest(const void* state) noexcept nogil:
-    """Say whether the platform rests: where it is parked if it is to be there, else at the cue."""
+    """Say whether the platform rests: where it is parked if it is to be parked, else at the cue."""
     cdef const Driven* s = <const Driven*>state
     cdef int i
     if not s.begun:
@@ -65,22 +65,22 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
 
 
 cdef class Actuators(Stage):
-    """From the pose that the cue asks for to what each actuator is sent.
+    """Converts the pose that the cue requests into the position of each actuator.
 
     Parameters
     ----------
     kinematics : Kinematics
         The platform.
     names : sequence of str
-        Of its actuators.
+        Names of its actuators.
     bounds : sequence of tuple of float
-        For each: lowest and highest position, speed [per s], acceleration [per s^2], in its own unit, m or rad.
+        For each: lowest and highest position, speed [per s], acceleration [per s^2], in m or rad.
     parked : sequence of float
-        Where each rests while nothing moves the platform.
+        Position of each actuator while the platform is parked.
     rise_s : float
-        How long the way from there to neutral takes, and the way back [s].
+        Duration of the way from there to neutral, and of the way back [s].
     gives_way : sequence of str
-        `PARTS_OF_A_POSE` in the order in which they give way where a pose is out of reach.
+        `PARTS_OF_A_POSE` in the order in which they give way if a pose is out of reach.
     dt : float
         Length of a tick [s].
 
@@ -91,8 +91,8 @@ cdef class Actuators(Stage):
 
     Notes
     -----
-    Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit.  A pose out of reach is
-    given as far as the platform can, part by part.  No latency of its own.
+    Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit.  Of a pose out of reach,
+    the platform shows as much as it can, part by part.  No latency of its own.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 

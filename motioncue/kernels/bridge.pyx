@@ -60,10 +60,10 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
 
 
 cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
-    """Take the attitude of a frame, `dt` [s] after the last, and return the trust in its prediction; `lines` are set
-    already.
+    """Take the attitude of a frame, `dt` [s] after the last, and return the trust in its prediction.
 
-    The turn is predicted from the body rates and from the turns between frames, each weighted by its accuracy so far.
+    The `lines` are set already.  The turn is predicted from the body rates and from the turns between frames, each
+    weighted by its accuracy so far.
     """
     cdef Turning* a = &b.turning
     cdef Forecast* f
@@ -134,7 +134,8 @@ cdef void slow_down(double* slope, double* curve, double fastest, double interva
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
     """Set every line anew, without an offset; the next frame is due in `span` [s].
 
-    A `late` frame leads nowhere; one that `joins`, or comes while the output joins, no faster than the drive was.
+    The lines of a `late` frame are level; those of one that `joins`, or comes while the output joins, are no faster
+    than the drive was.
     """
     cdef const Motion* frame = &newest.motion
     cdef Turning* a = &b.turning

@@ -152,4 +152,4 @@ cdef inline void encode(const Row* rows, int n, const double* values, uint8_t* p
 cdef class Table:
     cdef Row* rows
     cdef readonly int n
-    cdef readonly int size      # of the packet [bytes]
+    cdef readonly int size      # packet size [bytes]

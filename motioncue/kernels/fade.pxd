@@ -6,7 +6,7 @@ from libc.math cimport fabs
 
 ctypedef struct Fade:
     double position     # progress of the fade, 0 to 1
-    double velocity     # of the position [1/tick]
+    double velocity     # rate of the position [1/tick]
     double turn         # newest change of the velocity [1/tick^2]
     double pace         # velocity of an undisturbed fade [1/tick]
 

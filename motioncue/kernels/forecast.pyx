@@ -5,9 +5,9 @@ from libc.string cimport memset
 
 __all__: list[str] = []
 
-cdef double DOUBT = 1e-3                # share of the moments that speaks for a straight line
-cdef double ONE_MISS = 0.25             # largest square of a miss, over those of all changes: a single frame says little
-cdef double FARTHEST = 3.0              # slope expected, over the larger one of the last two: no sine needs more
+cdef double DOUBT = 1e-3                # ridge, as a share of the moments; it favors a straight line
+cdef double ONE_MISS = 0.25  # largest squared error that counts, relative to all changes: a single frame says little
+cdef double FARTHEST = 3.0  # largest expected slope, relative to the larger of the last two: no sine needs more
 
 
 cdef double weighed(const double* w, const double* seen) noexcept nogil:
@@ -69,7 +69,7 @@ cdef void learn(Forecast* f, double x, double dt, double interval, bint known) n
     cdef int i, j
     curves[0] = curves[1] = 0.0
     if known:
-        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those of the middle between two frames
+        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those at the middle between two frames
         moved = (x - f.x) * (x - f.x)
         f.moved = KEEP * f.moved + moved
         most = moved if moved > ONE_MISS * f.moved else ONE_MISS * f.moved

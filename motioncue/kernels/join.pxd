@@ -14,7 +14,7 @@ cdef enum:
 
 
 ctypedef struct Join:           # one output, on up to three axes
-    double offset[AXES]     # of the output from its line [unit]
+    double offset[AXES]     # output less its line [unit]
     double velocity[AXES]   # derivative of the offset [unit/s]
     double speed[AXES]      # velocity of the output itself [unit/s]
     double largest          # largest offset since the join began [unit]

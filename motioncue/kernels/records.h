@@ -51,7 +51,7 @@ typedef struct { /* when a frame's motion was, on the local clock */
     int64_t sure;    /* whether the last interval between frames is known, not guessed */
 } Placement;
 
-typedef struct { /* what the receiver passes to the emitter */
+typedef struct { /* passed from the receiver to the emitter */
     Motion motion;
     Placement place;     /* the motion's place in time */
     int64_t epoch;       /* changes when the motion does not continue what came before */
@@ -72,10 +72,10 @@ typedef struct {
     double weight;    /* weight of the fade, 0 to 1 */
     Motion motion;
     Cue cue;
-    double actuators[MOTIONCUE_ACTUATORS]; /* of the first output that has any */
+    double actuators[MOTIONCUE_ACTUATORS]; /* positions sent to the first output with a platform, else 0 */
 } Tick;
 
-typedef struct { /* what a simulator reports, in SI units but in its own axes */
+typedef struct { /* a simulator's report, in SI units but in its own axes */
     double orientation[4];          /* w, x, y, z: car axes to world axes */
     double angles[3];               /* [rad] roll, pitch, yaw, for sources without a quaternion */
     double position[3];             /* [m] world axes */

@@ -21,15 +21,15 @@ ctypedef struct Timeline:
     int64_t late            # its delay relative to the earliest arrivals [ns]
     int64_t least           # smallest `late` in this block, among frames that came at their own pace [ns]
     int block               # number of those frames
-    double told             # simulator's time between frames, older ones counting less [s]
-    double came             # time between their arrivals, likewise [s]
+    double told             # decaying sum of the simulator's intervals between frames [s]
+    double came             # decaying sum of the intervals between arrivals [s]
     int64_t debt            # time that frames have been missing and may still come in a burst [ns]
-    int paced               # frames in a row at the interval
-    int odd                 # frames in a row that were much further apart than the interval; negative: much closer
-    double nearest          # time between those that is nearest to the interval [s]
-    double usual            # mean time between arrivals of about the last 64 frames, gaps counting as four intervals at most [s]
-    int settled             # frames since the last that was not where the frame before led, up to SETTLED
-    Placement place         # of the newest frame
+    int paced               # successive frames that were one interval apart
+    int odd                 # successive frames much further apart than the interval; negative: much closer
+    double nearest          # the interval among those that is nearest to the nominal one [s]
+    double usual  # mean of about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
+    int settled             # frames since the last one that did not continue the motion, up to SETTLED
+    Placement place         # placement of the newest frame
 
 
 cdef void timeline_restart(Timeline* t) noexcept nogil

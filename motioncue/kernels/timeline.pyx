@@ -49,7 +49,7 @@ cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
 
 
 cdef void follow_arrivals(Timeline* t, double dt) noexcept nogil:
-    """Keep the interval from following the gaps within bunches: on average it is what passes between arrivals."""
+    """Keep the interval from following the short intervals within bunches: its mean is that between arrivals."""
     cdef double most = 4.0 * t.place.interval
     t.usual += ((dt if dt < most else most) - t.usual) * (1.0 - KEEP)
     if t.place.interval < 0.75 * t.usual:
@@ -123,7 +123,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         follow_interval(t, 1e-9 * told)
     else:                   # no time of its own, or one that runs at another speed
         waited = in_debt(t, arrival)
-        if not waited or 2 * arrival > interval:    # early ones of a jitter make up for those that were late
+        if not waited or 2 * arrival > interval:    # early frames of a jitter compensate late ones
             follow_interval(t, 1e-9 * arrival)
         follow_arrivals(t, 1e-9 * arrival)
         told = interval if waited or 2 * arrival < interval else arrival
@@ -141,7 +141,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
-    # Two frames at once make no slope; where only arrivals say how far apart they are, an early one makes none much larger.
+    # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.
     if 2 * told < interval or (not stamped and 4 * told < 3 * interval):
         told = interval // 2 if stamped else 3 * interval // 4
     p.spent += told if told > SHORTEST_NS else SHORTEST_NS

@@ -32,7 +32,7 @@ ctypedef struct Design:         # settings in the form that ticks use
 ctypedef struct CueingState:
     Design now              # in force
     Design next             # taken, and running beside `now`
-    int overlap             # which tick of the overlap this is, from 1; 0 outside an overlap
+    int overlap             # index of the tick in the overlap, from 1; 0 outside an overlap
     int compared            # successive overlap ticks in which both algorithms ran
     double apart[OVERLAP][CHANNELS]   # cue of `now` less cue of `next`
     Cue sent[OVERLAP]       # cues sent in these ticks, oldest first

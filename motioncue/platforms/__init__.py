@@ -1,6 +1,6 @@
-"""Platforms: what a profile's table makes of the kernels.
+"""Platforms: from a profile's table to the kernels.
 
-The built-in ones are in ``settings/platforms``.
+The built-in tables are in ``settings/platforms``.
 """
 
 import math
@@ -12,6 +12,7 @@ import numpy as np
 from motioncue.errors import ConfigError
 from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
 from motioncue.kernels.platform import Kinematics
+from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated
 from motioncue.settings.platform import (
     Axis,
@@ -28,31 +29,33 @@ from motioncue.settings.platform import (
 __all__ = ["CHANNELS", "Built", "build", "channels_of", "platform_named", "ranges", "stage_of"]
 
 CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
-"""What a pose is made of, in order [m, rad]."""
+"""Components of a pose, in order [m, rad]."""
 
-FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # where a range is looked for [m, rad]
+OTHERS = tuple(channel.name for channel in ACTUATION)
+
+FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
 SINGULAR = 0.02
-"""Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, where turns are weighed
-by the size of the frame.  The hexapods of laboratories have 0.3 to 0.6.  Below a fiftieth, a millimeter of play in an
-actuator moves the frame by five centimeters."""
+"""Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, with turns weighted by
+the size of the frame.  Hexapods of laboratories have 0.3 to 0.6.  Below a fiftieth, a millimeter of play in an actuator
+moves the frame by five centimeters."""
 
 
 class Built(NamedTuple):
-    """A platform as the kernels take it."""
+    """A platform in the form that the kernels take."""
 
     kinematics: Kinematics
     names: tuple[str, ...]
     bounds: tuple[tuple[float, float, float, float], ...]
-    """Of each actuator: lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
+    """For each actuator: lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
     neutral: tuple[float, ...]
     """Positions at neutral [m or rad]."""
     size: float
-    """Of the frame, from its center to where it is held [m]; 1 if nothing holds it."""
+    """Size of the frame, from its center to its joints [m]; 1 if it has none."""
 
 
 def build(platform: Platform) -> Built:
-    """Return a platform as the kernels take it.
+    """Return a platform in the form that the kernels take.
 
     Parameters
     ----------
@@ -62,7 +65,7 @@ def build(platform: Platform) -> Built:
     Raises
     ------
     ConfigError
-        If neutral is out of reach, or singular: names the actuator, its position there, and what it reaches.
+        If neutral is out of reach, or singular; names the actuator, its position there, and its range.
     """
     held, bounds = _frame(platform)
     names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
@@ -74,8 +77,11 @@ def build(platform: Platform) -> Built:
         names.append(axis.name)
     if not held:
         raise ConfigError("platform.axes: missing, and nothing else moves this platform")
-    if len(set(names)) < len(names):
-        raise ConfigError(f"platform.axes: found the names {', '.join(names)}, allowed are different ones")
+    if len({*names, *OTHERS}) < len(names) + len(OTHERS):
+        raise ConfigError(
+            f"platform.axes: found the names {', '.join(names)}, allowed are different ones, "
+            "and none of a channel of the cue"
+        )
     try:
         kinematics = Kinematics(held)
     except ValueError as error:
@@ -136,7 +142,7 @@ def platform_named(name: str) -> Platform:
     Parameters
     ----------
     name : str
-        One of `motioncue.settings.platform.platform_presets`.
+        A key of `motioncue.settings.platform.platform_presets`.
     """
     platform: Platform = msgspec.convert(platform_presets()[name], Platform)
     return platform
@@ -145,7 +151,7 @@ def platform_named(name: str) -> Platform:
 def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
     """Return how far a platform goes along each channel while the others are at neutral.
 
-    In m or rad; None where no end was found.
+    In m or rad; None if no end was found.
 
     Parameters
     ----------
@@ -167,7 +173,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
 
 
 def channels_of(platform: Platform) -> dict[str, Actuated]:
-    """Return the actuators that a packet's fields can follow, by name.
+    """Return the actuators that a packet's fields can carry, by name.
 
     Parameters
     ----------
@@ -184,7 +190,7 @@ def channels_of(platform: Platform) -> dict[str, Actuated]:
 
 
 def _word(platform: Platform) -> str:
-    """Return what an actuator that carries the frame is called."""
+    """Return the name of an actuator that carries the frame."""
     if isinstance(platform, Hexapod):
         return "leg"
     return "crank" if isinstance(platform, CrankHexapod) else "post"
@@ -192,8 +198,8 @@ def _word(platform: Platform) -> str:
 
 def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
     """Return the actuators that carry the frame, and their bounds."""
-    forward, right, up = platform.reference_m
     if isinstance(platform, Hexapod | CrankHexapod):
+        forward, right, up = platform.reference_m
         top = [(x - forward, y - right, up) for x, y in ring(platform.platform, (60, 180, 300))]
         # From the right front clockwise: the pair at 60 degrees belongs to the base pairs at 0 and 120, and so on.
         corners = ring(platform.base, (0, 120, 240))
@@ -220,14 +226,14 @@ def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, 
 
 
 def ring(joints: Joints, centers_deg: tuple[float, float, float]) -> list[tuple[float, float]]:
-    """Return where six joints are: forward, right of the center [m].
+    """Return the positions of six joints: forward and right of the center [m].
 
     Parameters
     ----------
     joints : Joints
-        Their circle.
+        The circle and its pairs.
     centers_deg : tuple of float
-        Of the pairs, from forward towards right [deg].
+        Directions of the pairs, from forward towards right [deg].
     """
     if joints.pair_m >= 2 * joints.radius_m:
         raise ConfigError(f"platform: found joints {joints.pair_m} m apart on a circle of radius {joints.radius_m} m")
@@ -254,12 +260,12 @@ def _said(position: float, turns: bool) -> str:
 
 
 def _refuse_singular(platform: Platform, kinematics: Kinematics, size: float) -> None:
-    """Refuse a frame that its actuators do not hold: legs all parallel, joints mirrored, posts on a line."""
+    """Refuse a frame that its actuators do not hold: all legs parallel, joints mirrored, posts on a line."""
     count = kinematics.count - len(platform.axes)
     rows = kinematics.jacobian(np.zeros((1, 6)))[0][:count] / [1, 1, 1, size, size, size]
     if not count:
         return
-    ways = min(count, 3 if isinstance(platform, Posts) else 6)  # posts leave surge, sway and yaw to the frame
+    ways = min(count, 3 if isinstance(platform, Posts) else 6)  # posts do not hold surge, sway and yaw
     values = np.linalg.svd(rows, compute_uv=False)[:ways]
     if not values[-1] >= SINGULAR * values[0]:
         raise ConfigError(

@@ -23,7 +23,7 @@ CUT, FRAGMENTS_MISSING = "cut_in_capture", "fragments_missing"
 class Datagram(NamedTuple):
     """A captured UDP datagram."""
 
-    time: float  # of its last fragment, since the epoch [s]
+    time: float  # time of its last fragment, since the epoch [s]
     port: int  # destination port
     payload: bytes
 
@@ -147,17 +147,38 @@ def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> bytes | None
             packet = network(frame).data
         else:
             packet = (dpkt.ip6.IP6 if frame[:1] and frame[0] >> 4 == 6 else dpkt.ip.IP)(frame)
-        if isinstance(packet, dpkt.ip.IP) and packet.p == dpkt.ip.IP_PROTO_UDP:
-            return parts.join(packet) if packet.mf or packet.offset else bytes(packet.data)
-        if isinstance(packet, dpkt.ip6.IP6) and isinstance(packet.data, dpkt.udp.UDP):
-            return bytes(packet.data)
+        if not isinstance(packet, dpkt.ip.IP | dpkt.ip6.IP6) or packet.p != dpkt.ip.IP_PROTO_UDP:
+            return None
+        fragment = _fragment(dpkt, packet)
+        return bytes(packet.data) if fragment is None else parts.join(fragment)
     except (dpkt.dpkt.Error, IndexError):  # a frame cut by the capture, or something else
         pass
     return None
 
 
+class _Fragment(NamedTuple):
+    """A fragment of an IP packet."""
+
+    key: tuple[bytes, bytes, int]  # sender, receiver and number of the packet
+    offset: int  # [bytes]
+    more: bool  # whether further fragments follow
+    data: bytes
+
+
+def _fragment(dpkt: Any, packet: Any) -> _Fragment | None:
+    """Return the fragment that an IP packet holds; None if the packet is whole."""
+    if isinstance(packet, dpkt.ip.IP):
+        whole = not (packet.mf or packet.offset)
+        number, offset, more = packet.id, packet.offset, packet.mf
+    else:
+        head = packet.extension_hdrs.get(dpkt.ip.IP_PROTO_FRAGMENT)
+        whole = head is None
+        number, offset, more = (0, 0, 0) if head is None else (head.id, head.frag_off, head.m_flag)
+    return None if whole else _Fragment((packet.src, packet.dst, number), 8 * offset, bool(more), bytes(packet.data))
+
+
 class _Packet:
-    """An IPv4 packet of which fragments have been captured."""
+    """An IP packet of which fragments have been captured."""
 
     def __init__(self) -> None:
         self.parts: dict[int, bytes] = {}  # by offset
@@ -175,20 +196,19 @@ class _Packet:
 
 
 class _Parts:
-    """Joins the fragments of IPv4 packets."""
+    """Joins the fragments of IP packets."""
 
     def __init__(self) -> None:
         self._packets: dict[Any, _Packet] = {}
         self.missing: list[Incomplete] = []
 
-    def join(self, fragment: Any) -> bytes | None:
+    def join(self, fragment: _Fragment) -> bytes | None:
         """Take a fragment; return the packet's payload if that completes it."""
-        key = fragment.src, fragment.dst, fragment.id, fragment.p
+        key, offset, part = fragment.key, fragment.offset, fragment.data
         packet = self._packets.setdefault(key, _Packet())
-        offset, part = 8 * fragment.offset, bytes(fragment.data)
         packet.have += len(part) - len(packet.parts.get(offset, b""))
         packet.parts[offset] = part
-        if not fragment.mf:
+        if not fragment.more:
             packet.size = offset + len(part)
         if len(self._packets) > FRAGMENTS:
             self._give_up(next(iter(self._packets)))

@@ -28,9 +28,10 @@ from motioncue.recording.walk import McapFile
 
 __all__ = ["Drive", "packages_in", "read"]
 
-MOST = 8_000_000  # messages of a kind without a fixed size: seven hours of 300 a second
+LATEST_NS = 2**62  # [ns, monotonic clock] a century and a half, so that differences of times fit into 64 bits
+MOST = 8_000_000  # most messages of a kind with variable size: seven hours of 300 a second
 
-Decoded = TypeVar("Decoded")
+Decoded = TypeVar("Decoded", Package, Event, "Settings")
 
 
 class Settings(NamedTuple):
@@ -42,22 +43,22 @@ class Settings(NamedTuple):
 
 
 class Drive(NamedTuple):
-    """What a recording holds."""
+    """The contents of a recording."""
 
     motion: npt.NDArray[np.void]
     """The motion of each frame: MOTION_DTYPE."""
     ticks: npt.NDArray[np.void]
-    """Every tick: TICK_DTYPE."""
+    """The ticks: TICK_DTYPE."""
     packages: list[Package]
-    """What the simulator sent, as it came."""
+    """The simulator's packages, as they arrived."""
     events: list[Event]
-    """What happened, in order of time."""
+    """The events, in order of time."""
     settings: list[Settings]
     """The profile in force at the beginning, then after each change."""
     about: dict[str, str]
     """How the recording was made: versions, host, what the system granted."""
     unreadable: tuple[str, ...]
-    """What could not be read, and where; empty for a whole file."""
+    """What could not be read, and where; empty for an undamaged file."""
 
     @property
     def profile(self) -> dict[str, Any] | None:
@@ -66,7 +67,7 @@ class Drive(NamedTuple):
 
 
 def read(path: str | Path) -> Drive:
-    """Return what is in a recording, as arrays.
+    """Return the contents of a recording as arrays.
 
     Parameters
     ----------
@@ -77,12 +78,12 @@ def read(path: str | Path) -> Drive:
     -------
     Drive
         With `motion` (MOTION_DTYPE), `ticks` (TICK_DTYPE), `packages`, `events`, `settings`, `about`, and in
-        `unreadable` what a damaged or unfinished file has lost.
+        `unreadable` what is missing from a damaged or unfinished file.
 
     Raises
     ------
     PacketError
-        If the file cannot be opened, is no MCAP file, or there is no motion in it that can be read.
+        If the file cannot be opened, is not an MCAP file, or contains no readable motion.
 
     Examples
     --------
@@ -93,17 +94,13 @@ def read(path: str | Path) -> Drive:
     names = {name for name, _, _ in file.topics.values()}
     if not names & set(TOPICS):
         return _foreign(file, path, names)
-    motion, ticks = file.rows(FRAME), file.rows(TICK)
+    motion, ticks = (
+        _in_time(file, topic, file.rows(topic), key) for topic, key in ((FRAME, "time"), (TICK, "deadline"))
+    )
     packages = packages_in(file)
+    _count_back(file, PACKAGE, np.array([package.time for package in packages], np.int64))
     events = sorted(_decoded(file, EVENT, decode_event))
     settings = _decoded(file, SETTINGS, _settings)
-    for topic, times in (
-        (FRAME, motion["time"]),
-        (TICK, ticks["deadline"]),
-        (PACKAGE, np.array([package.time for package in packages], np.int64)),
-    ):
-        if back := np.count_nonzero(times[1:] < times[:-1]):
-            file.damage.add(f"{topic.name}: times go back {back} times")
     about = file.metadata.get("motioncue", {})
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):
         raise PacketError(f"recording {str(path)!r}: found nothing that can be read: {file.damage.texts()[0]}")
@@ -111,7 +108,7 @@ def read(path: str | Path) -> Drive:
 
 
 def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:
-    """Return the motion in a recording of somebody else's."""
+    """Return the motion in a recording made by other software."""
     from motioncue.recording.ros2 import ros2_motion
 
     try:
@@ -125,19 +122,35 @@ def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:
     return Drive(motion, np.zeros(0, TICK_DTYPE), [], [], [], {}, file.damage.texts())
 
 
+def _in_time(file: McapFile, topic: Topic, rows: npt.NDArray[np.void], key: str) -> npt.NDArray[np.void]:
+    """Return the rows with times that a clock can show; count the others as damage."""
+    possible = (rows[key] >= 0) & (rows[key] < LATEST_NS)
+    if wrong := np.count_nonzero(~possible):
+        file.damage.add(f"{topic.name}: {wrong} messages have no possible time")
+        rows = rows[possible]
+    _count_back(file, topic, rows[key])
+    return rows
+
+
+def _count_back(file: McapFile, topic: Topic, times: npt.NDArray[np.int64]) -> None:
+    """Count decreasing times as damage."""
+    if back := np.count_nonzero(times[1:] < times[:-1]):
+        file.damage.add(f"{topic.name}: times go back {back} times")
+
+
 def packages_in(file: McapFile) -> list[Package]:
-    """Return the packages of a simulator, as they came.
+    """Return the packages of a simulator, as they arrived.
 
     Parameters
     ----------
     file : McapFile
-        What cannot be read of them is added to its damage.
+        The file; unreadable packages are added to its damage.
     """
     return _decoded(file, PACKAGE, decode_package)
 
 
 def _settings(payload: bytes) -> Settings:
-    """Return the settings in a payload; PacketError if there are none."""
+    """Return the settings in a payload; raise PacketError if it is not valid."""
     time, number, text = decode_settings(payload)
     try:
         profile = json.loads(text)
@@ -156,7 +169,12 @@ def _decoded(file: McapFile, topic: Topic, decode: Callable[[bytes], Decoded]) -
             file.damage.add(f"{topic.name}: found more than {MOST} messages, the rest was not read")
             break
         try:
-            found.append(decode(payload))
+            message = decode(payload)
         except PacketError as error:
             file.damage.add(str(error))
+            continue
+        if 0 <= message.time < LATEST_NS:
+            found.append(message)
+        else:
+            file.damage.add(f"{topic.name}: a message of the time {message.time} ns")
     return found

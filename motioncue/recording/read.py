@@ -1,5 +1,7 @@
 """Recordings: the bytes that a simulator wrote."""
 
+import logging
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -23,6 +25,8 @@ from motioncue.recording.walk import McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
+log = logging.getLogger("motioncue")
+
 
 def quoted(path: str | Path) -> str:
     """Return a path in quotes for a message: unprintable characters are escaped, a backslash is kept."""
@@ -30,6 +34,10 @@ def quoted(path: str | Path) -> str:
 
 
 UNREADABLE = "unreadable"
+SAID = 3  # lines of the log about damage
+
+LONGEST_S = 4e9
+"""Longest time between packages of a recording: less than the 2^62 ns by which times may differ."""
 
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
@@ -47,10 +55,11 @@ def read_bytes(path: str | Path, name: str) -> bytes:
     """Return the contents of a file; raise PacketError, beginning with `name`, if it is unreadable or endless."""
     try:
         with Path(path).open("rb") as file:
-            data = file.read(LARGEST + 1)
+            huge = os.fstat(file.fileno()).st_size > LARGEST
+            data = b"" if huge else file.read(LARGEST + 1)  # a pipe or a device has no size
     except OSError as error:
         raise PacketError(f"{name}: {error.strerror}") from error
-    if len(data) > LARGEST:
+    if huge or len(data) > LARGEST:
         raise PacketError(f"{name}: found more than {LARGEST >> 20} MiB, allowed is up to that")
     return data
 
@@ -62,13 +71,17 @@ class Recording(NamedTuple):
     times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
-    """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
-    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
-    what of an MCAP file is damaged."""
+    """Datagrams of a capture that went to the same ports but are not packages: their number by the reason that an
+    engine would count; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts damage
+    of an MCAP file."""
+    unreadable: tuple[str, ...] = ()
+    """The damage in words."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
-    """Return a recording: concatenated packages of a simulator, or a network capture.
+    """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
+
+    Damage of an MCAP file is logged.
 
     Parameters
     ----------
@@ -84,7 +97,11 @@ def read_recording(path: str | Path, system: str) -> Recording:
     ConfigError
         If the system does not exist.
     """
-    return parse_recording(read_bytes(path, f"recording {quoted(path)}"), f"recording {quoted(path)}", system)
+    name = f"recording {quoted(path)}"
+    recording = parse_recording(read_bytes(path, name), name, system)
+    for line in recording.unreadable[:SAID]:
+        log.warning("%s: %s", name, line)
+    return recording
 
 
 def parse_recording(data: bytes, name: str, system: str) -> Recording:
@@ -106,7 +123,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
 
 
 def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+    """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
@@ -117,8 +134,8 @@ def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
         raise PacketError(f"found {'; '.join(found)}; allowed is at least one package of {system}")
     rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
     rejected += Counter({UNREADABLE: file.damage.count})
-    times = [(package.time - own[0].time) * 1e-9 for package in own]
-    return Recording([package.data for package in own], times, 0, rejected)
+    times = [1e-9 * package.time for package in own]
+    return Recording([package.data for package in own], _from_first(times), 0, rejected, file.damage.texts())
 
 
 def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
@@ -136,8 +153,16 @@ def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording
         raise PacketError(f"found {what}, allowed is at least one package of {system}")
     refused = [datagram.payload for datagram in others if datagram.port in ports]
     rejected = Counter(incomplete) + _rejected(module, refused)
-    times = [datagram.time - own[0].time for datagram in own]
+    times = _from_first([datagram.time for datagram in own])
     return Recording([datagram.payload for datagram in own], times, len(others) - len(refused), rejected)
+
+
+def _from_first(times: list[float]) -> list[float]:
+    """Return times counted from the first [s]; raise PacketError if they are too far apart for nanoseconds."""
+    furthest = max((abs(time - times[0]) for time in times), default=0.0)
+    if not furthest < LONGEST_S:
+        raise PacketError(f"found packages that came {furthest:.4g} s apart, allowed are {LONGEST_S:g} s")
+    return [time - times[0] for time in times]
 
 
 def _counted(reasons: Iterable[str]) -> list[str]:
@@ -222,7 +247,7 @@ def read_frames(
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
-    times: list[float] = []  # of each frame [s]
+    times: list[float] = []  # time of each frame [s]
     began = 0.0  # start of the session on the recording's clock [s]
     others = 0  # packages that do not affect the clock
     for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):

@@ -1,4 +1,4 @@
-"""The recorder: takes what the loops have put into their rings, and writes it in a thread of its own."""
+"""The recorder: empties the loops' rings and writes their records in a thread of its own."""
 
 import logging
 import os
@@ -25,11 +25,11 @@ __all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tic
 log = logging.getLogger("motioncue")
 
 RING_BYTES = 8 << 20
-"""For what a source says: more than ten seconds of the largest packages at 400 Hz."""
+"""Size of the ring for a source: more than ten seconds of the largest packages at 400 Hz."""
 
-TAKE_S = 0.05  # how often the rings are emptied
-PATIENCE_S = 10.0  # for a disk that does not answer at the end
-FLUSH_S = 1.0  # how much a crash can lose
+TAKE_S = 0.05  # interval at which the rings are emptied
+PATIENCE_S = 10.0  # longest wait for a disk that does not respond at the end
+FLUSH_S = 1.0  # most that a crash can lose
 KEPT_BYTES_S = 2 << 20
 """Most that `last_s` keeps in memory for each of its seconds: twice what 1000 ticks and 400 of the largest packages
 need [bytes/s]."""
@@ -49,7 +49,7 @@ EVENT_DTYPE = np.dtype(
 
 
 _WHAT = {number: name for name, number in KINDS.items()}
-_ENDPOINT_BITS = 8  # what the number of an endpoint is shifted by: RECORD_ENDPOINT of ``kernels/ring.h``
+_ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT of ``kernels/ring.h``
 
 
 def package_kind(endpoint: int) -> int:
@@ -64,18 +64,18 @@ def package_kind(endpoint: int) -> int:
 
 
 def tick_ring_bytes(rate_hz: float) -> int:
-    """Return the room that ticks need while a disk stalls for ten seconds [bytes].
+    """Return the size of a ring that holds the ticks while a disk stalls for ten seconds [bytes].
 
     Parameters
     ----------
     rate_hz : float
-        Ticks a second [Hz].
+        Ticks per second [Hz].
     """
     return round(10.0 * rate_hz) * (HEAD_DTYPE.itemsize + TICK_DTYPE.itemsize) + (64 << 10)
 
 
 class Batch(NamedTuple):
-    """Records of some time, by what they are."""
+    """Records of a time span, by kind."""
 
     ticks: Any
     frames: Any
@@ -83,20 +83,20 @@ class Batch(NamedTuple):
     events: list[Event]
 
     def sizes(self) -> dict[str, int]:
-        """Return how many records there are of each kind."""
+        """Return the number of records of each kind."""
         return {name: len(rows) for name, rows in self._asdict().items()}
 
 
 class Kept(NamedTuple):
-    """What a ring gave at one time, for a recording that is in memory."""
+    """A ring's output at one time, for a recording in memory."""
 
     since: int
-    """When the rings had been emptied before: no record is older [ns]."""
+    """When the rings were emptied the time before: no record is older [ns]."""
     data: bytes
 
 
 def sorted_out(data: bytes) -> Batch:
-    """Return the records in what a ring gave.
+    """Return the records in a ring's output.
 
     Parameters
     ----------
@@ -138,23 +138,23 @@ class Recorder:
     Parameters
     ----------
     record : Record or str or Path
-        What is to be kept, and where; or only where.
+        What to record and where, or only where.
     rings : sequence of RecordRing
-        What the loops fill.
+        The rings that the loops fill.
     settings : mapping
         The profile in force at the beginning, as tables.
     about : mapping of str to str
-        Kept in the file.
+        Stored in the file.
 
     Raises
     ------
     ConfigError
-        When entered, if the file cannot be made.
+        On entering, if the file cannot be made.
 
     Notes
     -----
-    Whatever happens to the disk, the loops do not wait: rings drop what finds no room, and `counts` says how much.
-    Rolled files share one epoch: their times follow one another even if the wall clock is set meanwhile.
+    The loops never wait, whatever happens to the disk: records that do not fit into a ring are dropped and counted.
+    Rolled files share one epoch: their times are consecutive even if the wall clock is set meanwhile.
     """
 
     def __init__(
@@ -170,19 +170,20 @@ class Recorder:
         self._last_s, self._roll_s = record.last_s, record.roll_s
         self._roll_bytes = None if record.roll_mb is None else round(1e6 * record.roll_mb)
         self._about = dict(about or {})
+        self._about_noted = True  # whether the file contains all of `about`
         self._epoch = time.time_ns() - time.monotonic_ns()
         self._writer: RecordingWriter | None = None
         self._written: list[Path] = []
-        self._totals = Counter(packages=0, ticks=0, frames=0, events=0)  # flushed
-        self._pending = Counter[str]()  # written since the last flush
-        self._lost = 0  # records that were taken from the rings and could not be written
-        self._short = False  # whether rings have been found too small
+        self._totals = Counter(packages=0, ticks=0, frames=0, events=0)  # records flushed
+        self._pending = Counter[str]()  # records written since the last flush
+        self._lost = 0  # records taken from the rings that could not be written
+        self._short = False  # whether a ring has been found too small
         self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
         self._kept_bytes = 0
-        self._taken = time.monotonic_ns()  # when the rings were emptied last
-        self._in_force = [(self._taken, 0, settings)]  # settings since some time, with their numbers
+        self._taken = time.monotonic_ns()  # when the rings were last emptied
+        self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
         self._noted = -1  # number of the newest settings in the file
-        self._wanted = threading.Event()  # write what is kept
+        self._wanted = threading.Event()  # set to write the recording in memory
         self._stopping = threading.Event()
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="motioncue recorder", daemon=True)
@@ -197,37 +198,48 @@ class Recorder:
         return {**self._totals, "lost": self._lost + self._unrecorded()}
 
     def _unrecorded(self) -> int:
-        """Return how many records found no room in the rings."""
+        """Return the number of records that did not fit into the rings."""
         return sum(ring.lost for ring in self._rings)
 
     def summary(self) -> str:
-        """Return in words what has been recorded, and where."""
+        """Return a text of what has been recorded, and where."""
         counts = self.counts()
         what = f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages"
         lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
         return f"{what} in {', '.join(str(path) for path in self._written) or 'no file'}{lost}"
 
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
-        """Note that another profile is in force.
+        """Record that another profile is in force.
 
         Parameters
         ----------
         when : int
             Monotonic clock [ns].
         number : int
-            How many changes there have been.
+            Number of changes so far.
         profile : mapping
-            Its tables.
+            The profile's tables.
         """
         with self._lock:
             self._in_force.append((when, number, profile))
 
+    def tell(self, about: Mapping[str, str]) -> None:
+        """Add facts about the making of the recording; may be called from any thread.
+
+        Parameters
+        ----------
+        about : mapping of str to str
+            Replaces values with the same names.
+        """
+        with self._lock:
+            self._about, self._about_noted = {**self._about, **about}, False
+
     def keep(self) -> None:
-        """Write what is kept in memory, in a file of its own; nothing to do without `last_s`."""
+        """Write the recording in memory to a file of its own; has no effect without `last_s`."""
         self._wanted.set()
 
     def __enter__(self) -> "Recorder":
-        """Make the file and begin."""
+        """Make the file and start to record."""
         if self._last_s is not None:
             self._refuse_place()
         else:
@@ -239,7 +251,7 @@ class Recorder:
         return self
 
     def _refuse_place(self) -> None:
-        """Refuse a path to which nothing can be written later."""
+        """Refuse a path to which nothing could be written later."""
         folder = self._path.parent
         if self._path.is_dir():
             raise ConfigError(f"recording {str(self._path)!r}: found a folder, allowed is a file")
@@ -248,7 +260,7 @@ class Recorder:
             raise ConfigError(f"recording {str(self._path)!r}: its folder {wrong}")
 
     def __exit__(self, *_: object) -> None:
-        """Write what is left and close the file; a disk that does not answer is not waited for."""
+        """Write the rest and close the file, without waiting for a disk that does not respond."""
         self._stopping.set()
         self._thread.join(PATIENCE_S)
         if self._thread.is_alive():
@@ -279,7 +291,7 @@ class Recorder:
         return too_old or (self._roll_bytes is not None and self._writer.size >= self._roll_bytes)
 
     def _take(self) -> None:
-        """Empty the rings: into the file, or into memory."""
+        """Empty the rings into the file, or into memory."""
         since, self._taken = self._taken, time.monotonic_ns()
         batch = Kept(since, b"".join(ring.take() for ring in self._rings))
         if self._last_s is None:
@@ -293,7 +305,7 @@ class Recorder:
             log.warning("recording: the disk is too slow; what finds no room in memory is lost, and counted")
 
     def _keep(self, batch: Kept, last_s: float) -> None:
-        """Add to what is in memory, and forget what is too old; what is too much is lost."""
+        """Add records to those in memory, and drop what is too old; what exceeds the memory is lost."""
         self._kept.append(batch)
         self._kept_bytes += len(batch.data)
         while self._kept[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
@@ -305,7 +317,7 @@ class Recorder:
                 break
 
     def _forget(self, since: int) -> None:
-        """Forget the settings that other ones had replaced by a time."""
+        """Drop settings that others had replaced by a time."""
         with self._lock:
             while len(self._in_force) > 1 and self._in_force[1][0] <= since:
                 del self._in_force[0]
@@ -320,10 +332,13 @@ class Recorder:
         self._writer.flush()
 
     def _note(self) -> None:
-        """Write the settings that have come into force since the last time; into a new file, all that are known."""
+        """Write the settings that have come into force since the last call; into a new file, all that are known."""
         assert self._writer is not None
         with self._lock:
-            known = list(self._in_force)
+            known, about = list(self._in_force), {} if self._about_noted else self._about
+            self._about_noted = True
+        if about:
+            self._writer.about(about)
         for when, number, profile in known:
             if number > self._noted:
                 self._noted = number
@@ -358,12 +373,12 @@ class Recorder:
             self._count()
 
     def _count(self) -> None:
-        """Count what has been written as recorded: it is in the file, whatever happens next."""
+        """Count what has been written as recorded, because it is safely in the file."""
         self._totals.update(self._pending)
         self._pending.clear()
 
     def _dump(self) -> None:
-        """Write what is kept in memory to a file of its own, and go on emptying the rings meanwhile."""
+        """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile."""
         self._guarded(self._open)
         for batch in list(self._kept):
             self._guarded(self._write, batch)
@@ -372,7 +387,7 @@ class Recorder:
         self._guarded(self._close)
 
     def _guarded(self, action: Callable[..., None], *arguments: Any) -> None:
-        """Do something with the file; whatever goes wrong is said, and costs the recording but not the run."""
+        """Do something with the file; an error is logged, and ends the recording but not the run."""
         try:
             action(*arguments)
         except Exception as error:
@@ -385,7 +400,7 @@ class Recorder:
             log.error("recording: %s; the run goes on and %s", self._told(error), goes_on)
 
     def _told(self, error: Exception) -> str:
-        """Return an error in words, with the file that it is about."""
+        """Return the text of an error, with the file concerned."""
         if isinstance(error, OSError) and error.strerror:
             return f"{error.filename or self._written[-1]}: {error.strerror}"
         return str(error)

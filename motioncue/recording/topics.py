@@ -57,7 +57,7 @@ FRAME = _record("/motioncue/frame", "motioncue/msg/Motion", MOTION_DTYPE)
 """The motion of each frame of the simulator."""
 
 TICK = _record("/motioncue/tick", "motioncue/msg/Tick", TICK_DTYPE, motion="motioncue/Motion", cue="motioncue/Cue")
-"""Every tick of the emitter: motion used, cue and actuators sent, state, weight, lateness."""
+"""Each tick of the emitter: motion used, cue and actuators sent, state, weight, lateness."""
 
 PACKAGE = Topic("/motioncue/package", "motioncue/msg/Package", "int64 time\nuint32 endpoint\nuint8[] data")
 """A package of the simulator: arrival [ns, monotonic], index among the profile's endpoints, bytes."""

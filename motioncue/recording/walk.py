@@ -1,8 +1,8 @@
-"""The walk through an MCAP file, which survives every kind of damage and needs no more memory than it may.
+"""The walk through an MCAP file, past every kind of damage and in bounded memory.
 
-The records of MCAP are parsed here and not by its library, for two reasons: a file whose end is missing is an ordinary
-case, and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP
-specification, "Records".
+The records of MCAP are parsed here and not by its library, for two reasons: a file without its end is an ordinary case,
+and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP specification,
+"Records".
 """
 
 import io
@@ -23,27 +23,19 @@ from motioncue.recording.topics import Topic
 __all__ = ["Damage", "McapFile", "is_mcap"]
 
 MAGIC = b"\x89MCAP0\r\n"
-LARGEST_CHUNK = 64 << 20  # bytes, unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
-LARGEST_RECORD = 64 << 20  # bytes
-LARGEST_FILE = 4 << 30  # bytes, unpacked: nine hours at 333.33 Hz, three at 1000 Hz
-PACKED = 256  # times smaller than its content a file may be; drives are packed to about a third
-SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
-SAID = 100  # kinds of damage that are told one by one
-ROWS = 4096  # copied at a time
+LARGEST_CHUNK = 64 << 20  # [bytes] unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
+LARGEST_RECORD = 64 << 20  # [bytes]
+LARGEST_FILE = 4 << 30  # [bytes] unpacked: nine hours at 333.33 Hz, three at 1000 Hz
+PACKED = 64  # largest ratio of unpacked content to file size; a platform at rest is packed nine times
+SEARCHED = 4 << 20  # [bytes] after damage that are searched for the next chunk
+SAID = 100  # damages that are described one by one
+ROWS = 4096  # rows copied at a time
 
-FOOTER, SCHEMA, CHANNEL, MESSAGE, CHUNK, MESSAGE_INDEX, METADATA, DATA_END = (
-    0x02,
-    0x03,
-    0x04,
-    0x05,
-    0x06,
-    0x07,
-    0x0C,
-    0x0F,
-)
+FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
+CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
 MESSAGE_HEAD = 9 + 22  # opcode, length; channel, sequence, two times
 PACKINGS = b"\4\0\0\0zstd", b"\3\0\0\0lz4"
-PACKING_PLACE = 9 + 28  # of a packing's name in a chunk's record
+PACKING_PLACE = 9 + 28  # offset of the packing's name in a chunk's record
 
 
 def is_mcap(data: bytes) -> bool:
@@ -52,18 +44,18 @@ def is_mcap(data: bytes) -> bool:
     Parameters
     ----------
     data : bytes
-        Its first bytes, eight at least.
+        At least the first eight bytes.
     """
     return data.startswith(MAGIC)
 
 
 class Damage:
-    """What of a file could not be read: the first hundred findings in words, the others counted.
+    """The unreadable parts of a file: the first hundred findings as text, the others counted.
 
     Attributes
     ----------
     count : int
-        How many findings there are.
+        Number of findings.
     """
 
     def __init__(self) -> None:
@@ -83,13 +75,13 @@ class Damage:
             self._said.append(text)
 
     def texts(self) -> tuple[str, ...]:
-        """Return the findings in words."""
+        """Return the findings as texts."""
         more = self.count - len(self._said)
         return (*self._said, *([f"and {more} more"] if more else []))
 
 
 def _records(file: IO[bytes], size: int, damage: Damage) -> Iterator[tuple[int, bytes, int]]:
-    """Yield opcode, content and place of each record; behind the data only schemas and channels, which it repeats."""
+    """Yield opcode, content and place of each record; after the data, only the repeated schemas and channels."""
     place, ended, searches = len(MAGIC), False, 0
     while place < size:
         file.seek(place)
@@ -118,7 +110,7 @@ def _records(file: IO[bytes], size: int, damage: Damage) -> Iterator[tuple[int, 
 
 
 def _head(head: bytes, left: int) -> tuple[str, int, int]:
-    """Return what is wrong with the head of a record, if anything, its opcode, and the length of its content."""
+    """Return what is wrong with a record's head, if anything, its opcode, and the length of its content."""
     if len(head) < 9:
         return "the file ends within a record", 0, 0
     opcode, length = struct.unpack("<BQ", head)
@@ -130,7 +122,7 @@ def _head(head: bytes, left: int) -> tuple[str, int, int]:
 
 
 def _next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
-    """Return where the next packed chunk begins, near `start`; None if there is none."""
+    """Return the place of the next packed chunk near `start`; None if there is none."""
     file.seek(start)
     data = file.read(SEARCHED)
     places = sorted(place for packing in PACKINGS for place in _all(data, packing))
@@ -149,7 +141,7 @@ def _all(data: bytes, part: bytes) -> Iterator[int]:
 
 
 def _unpacked(content: bytes) -> bytes:
-    """Return the records in a chunk; ValueError if its content is not what it says."""
+    """Return the records in a chunk; raise ValueError if its content does not match its head."""
     _, _, size, crc, name_size = struct.unpack_from("<QQQII", content)
     name = content[32 : 32 + name_size].decode("ascii", "replace")
     (packed_size,) = struct.unpack_from("<Q", content, 32 + name_size)
@@ -179,27 +171,29 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one does not fit."""
+    """Yield opcode, start and end of each record in a chunk; raise ValueError at an impossible one."""
     place = 0
     while place < len(data):
         if place + 9 > len(data):
-            raise ValueError("a chunk ends within a record")
+            raise ValueError("an end within a record")
         opcode, length = struct.unpack_from("<BQ", data, place)
+        if opcode not in (SCHEMA, CHANNEL, MESSAGE):
+            raise ValueError(f"a record of opcode {opcode}, allowed in a chunk are {SCHEMA}, {CHANNEL} and {MESSAGE}")
         if place + 9 + length > len(data):
-            raise ValueError("a record is longer than its chunk")
+            raise ValueError("a record that is longer than itself")
         yield opcode, place + 9, place + 9 + length
         place += 9 + length
 
 
 class McapFile:
-    """The messages of an MCAP file by topic, with whatever of it can be read.
+    """The readable messages of an MCAP file by topic.
 
     Parameters
     ----------
     path : str or Path
-        The file; what is added to it while it is read is left out.
+        The file; data added while it is read is ignored.
     data : bytes, optional
-        What is in it, if somebody has read it already.
+        The file's contents, if they have been read already.
 
     Attributes
     ----------
@@ -209,21 +203,21 @@ class McapFile:
     Raises
     ------
     PacketError
-        If it cannot be opened or is no MCAP file.
+        If it cannot be opened or is not an MCAP file.
 
     Notes
     -----
-    Content is held unpacked, up to 4 GiB and up to 256 times the size of the file beside one chunk of 64 MiB; what is
-    beyond that is not read, and counted.
+    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is
+    not read, and counted as damage.
     """
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
         self.damage = Damage()
         self.metadata: dict[str, dict[str, str]] = {}
         self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
-        self.topics: dict[int, tuple[str, str, int]] = {}  # of each channel: topic, encoding, schema
-        self._chunks: list[tuple[bytes, dict[int, npt.NDArray[np.int64]]]] = []  # unpacked; places by channel
-        self._room = 0  # bytes that may still be unpacked
+        self.topics: dict[int, tuple[str, str, int]] = {}  # topic, encoding and schema of each channel
+        self._chunks: list[tuple[bytes, dict[int, npt.NDArray[np.int64]]]] = []  # unpacked records; places by channel
+        self._room = 0  # [bytes] that may still be unpacked
         try:
             if data is None and Path(path).exists() and not Path(path).is_file():
                 raise PacketError(f"recording {str(path)!r}: found no file but a folder or a device")
@@ -240,7 +234,7 @@ class McapFile:
 
     def _read(self, file: IO[bytes], size: int) -> None:
         loose = bytearray()  # messages outside chunks
-        chunk = b""  # the newest
+        chunk = b""  # the newest chunk
         index: dict[int, npt.NDArray[np.int64]] = {}  # places of its messages, by channel
         for opcode, content, place in _records(file, size, self.damage):
             try:
@@ -265,7 +259,7 @@ class McapFile:
         self._take(bytes(loose), {})
 
     def _admit(self, size: int) -> None:
-        """Take room for bytes that are kept; ValueError if there is none left."""
+        """Reserve room for bytes that are kept; raise ValueError if there is none left."""
         if size > self._room:
             raise ValueError(
                 f"{size} bytes were not unpacked, the file has had its room: allowed are {LARGEST_FILE >> 30} GiB, and "
@@ -279,7 +273,7 @@ class McapFile:
         self.metadata[name] = _map(content, end)
 
     def _declare(self, opcode: int, content: bytes) -> None:
-        """Keep a schema or a channel."""
+        """Store a schema or a channel."""
         if opcode == SCHEMA:
             self._admit(len(content))
             (number,) = struct.unpack_from("<H", content)
@@ -295,7 +289,7 @@ class McapFile:
             self.topics[number] = (topic, encoding, schema)
 
     def _take(self, data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> None:
-        """Keep a chunk: by its index if that accounts for every byte, else by a walk through its records."""
+        """Store a chunk: by its index if that accounts for every byte, else by a walk through its records."""
         if not data:
             return
         if not _complete(data, index):
@@ -307,27 +301,29 @@ class McapFile:
                     elif opcode in (SCHEMA, CHANNEL):
                         self._declare(opcode, data[start:end])
             except (ValueError, struct.error) as error:
-                self.damage.add(f"in a chunk: {error}")
+                self.damage.add(f"a chunk of {len(data)} bytes has {error}")
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         self._chunks.append((data, index))
 
     def payloads(self, topic: str) -> Iterator[bytes]:
-        """Yield the payload of each message of a topic, in order of the file.
+        """Yield the payload of each message of a topic, in the order of the file.
 
         Parameters
         ----------
         topic : str
-            Its name.
+            Name of the topic.
         """
         yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
 
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
-        """Yield the payload of each message of a topic of motioncue; those of another version are counted as damage.
+        """Yield the payload of each message of one of motioncue's topics, as written by this version.
+
+        Messages of another version are counted as damage.
 
         Parameters
         ----------
         topic : Topic
-            Its row.
+            The topic.
         """
         yield from self._payloads(self._own(topic))
 
@@ -339,12 +335,12 @@ class McapFile:
                     yield data[place + MESSAGE_HEAD : place + 9 + length]
 
     def rows(self, topic: Topic) -> npt.NDArray[np.void]:
-        """Return the messages of a topic of motioncue as one array; others than its own are counted as damage.
+        """Return the messages of one of motioncue's topics as an array; count others as damage.
 
         Parameters
         ----------
         topic : Topic
-            One whose messages all have the same size.
+            A topic whose messages all have the same size.
         """
         assert topic.dtype is not None
         size, start = MESSAGE_HEAD + 4 + topic.dtype.itemsize, MESSAGE_HEAD + 4
@@ -367,7 +363,7 @@ class McapFile:
         return out
 
     def _own(self, topic: Topic) -> list[int]:
-        """Return the channels of a topic that have motioncue's schema; count the messages of the others as damage."""
+        """Return the channels of a topic with motioncue's schema; count the messages of other channels as damage."""
         own = []
         for number, (name, encoding, schema) in self.topics.items():
             if name != topic.name:
@@ -384,7 +380,7 @@ _NONE = np.zeros(0, np.int64)
 
 
 def _differing(definition: bytes, allowed: str) -> str:
-    """Return in words how a schema differs from the one allowed."""
+    """Return a text on how a schema differs from the allowed one."""
     found, own = (dict.fromkeys(text.splitlines()) for text in (definition.decode("utf-8", "replace"), allowed))
     more, less = ([line for line in one if line not in other] for one, other in ((found, own), (own, found)))
     if not definition:
@@ -395,7 +391,7 @@ def _differing(definition: bytes, allowed: str) -> str:
 
 
 def _lengths(memory: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return how many bytes each record at these places has, its own 9 included."""
+    """Return the number of bytes of the records at these places, with 9 bytes of head each."""
     lengths: npt.NDArray[np.int64] = 9 + memory[places[:, None] + np.arange(1, 9)].reshape(-1).view("<i8")
     return lengths
 
@@ -403,7 +399,7 @@ def _lengths(memory: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> np
 def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
     """Say whether an index names messages that fill the whole chunk, each once."""
     memory = np.frombuffer(data, np.uint8)
-    found = [np.zeros((0, 2), np.int64)]  # beginning and end of each message
+    found = [np.zeros((0, 2), np.int64)]  # start and end of each message
     for channel, places in index.items():
         if not len(places) or places.min() < 0 or places.max() + MESSAGE_HEAD > len(data):
             return False
@@ -421,7 +417,7 @@ def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
 
 
 def _add_index(index: dict[int, npt.NDArray[np.int64]], content: bytes, most: int) -> None:
-    """Add the places of a channel's messages; not what is damaged or too much, without which the chunk is walked."""
+    """Add the places of a channel's messages, unless damaged or too many: then the chunk is walked instead."""
     if len(content) < 6:
         return
     channel, size = struct.unpack_from("<HI", content)

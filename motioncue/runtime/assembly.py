@@ -97,7 +97,7 @@ def options_of(profile: Profile) -> Any:
 
 
 def streams_of(output: Output, platform: Platform | None = None) -> dict[str, tuple[str, Encoding]]:
-    """Return the endpoint of each stream that a platform is sent, and how its packet is filled."""
+    """Return the endpoint of each of a platform's streams, and how its packet is encoded."""
     if output.packet is not None and output.system != "custom":
         raise ConfigError(f"output.system: found {output.system!r}, allowed is 'custom' if there is [output.packet]")
     if output.packet is not None:

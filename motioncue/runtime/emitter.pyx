@@ -146,7 +146,7 @@ cdef class Emitter:
     cdef Cue _joined            # cue of the last tick, before fade and limits
     cdef Tick _tick
     cdef tuple _chains          # an OutputChain for each output
-    cdef Chain* _driven         # of the first that moves actuators, or NULL
+    cdef Chain* _driven         # the first one that moves actuators, or NULL
     cdef Chain* _outputs[OUTPUTS]
     cdef int _output_count
     cdef TickSlot _newest       # slot from the emitter to whoever watches
@@ -363,7 +363,7 @@ cdef class Emitter:
         return at_neutral(self._cued.now.limits)
 
     cdef bint parked(self) noexcept nogil:
-        """Say whether nothing is to move the platform, so that its actuators may rest where they are parked."""
+        """Say whether the platform is to rest, so that its actuators may go to where they are parked."""
         cdef const Supervisor* s = &self._supervisor
         return s.state == OFFLINE or (s.state == FAULT and s.fade.position == 0.0)
 

@@ -1,5 +1,6 @@
 """The engine: a receiver and an emitter that share one slot, and their threads."""
 
+import json
 import logging
 import threading
 import time
@@ -148,7 +149,7 @@ class Pipeline:
         }
 
     def _output_shares(self) -> dict[str, float]:
-        """Return the share of ticks in which each bound of an output's own, or of an actuator, acted."""
+        """Return the share of ticks in which each bound on a single output or an actuator acted."""
         return {
             f"output[{index}].{name}": share
             for index, chain in enumerate(self._chains)
@@ -266,8 +267,14 @@ class Engine:
             log.warning("limits: %s: not bounded", ", ".join(free))
 
     def _receive(self) -> None:
-        self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
+        self._grant({f"receiver_{name}": granted for name, granted in prepare_receiver().items()})
         self._receiver.run()
+
+    def _grant(self, granted: dict[str, bool]) -> None:
+        """Note what the system has granted, also in the recording."""
+        self._granted |= granted
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.tell({"granted": json.dumps(self._granted)})
 
     def _emit(self) -> None:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
@@ -276,7 +283,7 @@ class Engine:
             granted |= held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
-            self._granted |= granted
+            self._grant(granted)
             emitter.run()
 
     def _drain(self) -> None:
@@ -334,7 +341,7 @@ class Engine:
         mailbox without waiting.  `profile` is the new one once its settings are in force.
 
         Filters keep their states if the structure is the same (each axis keeps its order); otherwise they start from
-        rest. In either case the cue continues from where it was, and the difference vanishes within
+        rest.  In either case the cue continues from where it was, and the difference vanishes within
         ``supervisor.fade_s``.  Bounds that the output does not keep yet are approached likewise; until then each of
         value, rate, acceleration and jerk keeps the wider of the old and the new bound.
 
@@ -492,7 +499,7 @@ MESSAGES = {
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
     ),
-    "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
+    "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
     "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (

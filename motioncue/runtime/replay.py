@@ -108,7 +108,7 @@ def profile_of(tables: Mapping[str, Any]) -> Profile:
 
 
 def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
-    """Return what the engine makes of a recording: another recording, tick by tick beside the first.
+    """Return what the engine makes of a recording: another recording with the same ticks.
 
     Parameters
     ----------
@@ -120,23 +120,28 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     Returns
     -------
     Drive
-        The same packages; frames, ticks and events as this engine gives them.  With the recording's own settings and
-        the same build, its ticks are bit for bit the recorded ones but for their lateness, which is 0.
+        The same packages, with this engine's frames, ticks and events.  With the recorded settings and the same build,
+        its ticks are the recorded ones bit for bit, except their lateness, which is 0.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, or is for another system or rate than the recording.
+        If the profile is refused, or its system or rate differs from the recording's.
     PacketError
-        If the recording has no ticks or no settings.
+        If the recording has no ticks or no settings, or does not begin with the run: what a simulator announced and
+        the state of the filters are then missing, as in the last seconds of a run or a rolled file.
 
     Notes
     -----
-    Each tick reads what it read then: as many packages are fed before it as it says, at the times at which they came.
-    Changes of settings and what the operator did are repeated at their ticks.
+    Each tick reads the frame that it read then: as many packages are fed before it as it says, with their recorded
+    arrival times.  Retunes and the operator's requests are repeated at their ticks.
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
+    if drive.ticks["index"][0] != 0:
+        raise PacketError(
+            f"found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
+        )
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile
@@ -144,13 +149,13 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
         raise ConfigError(
             f"source.system: found {chosen.source.system!r}, allowed is that of the recording, {own.source.system!r}"
         )
-    if chosen.rate_hz != own.rate_hz:  # there is no tick but the recorded ones
+    if chosen.rate_hz != own.rate_hz:  # only the recorded ticks are repeated
         raise ConfigError(
             f"output.rate_hz: found {chosen.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
         )
     pipeline = Pipeline(chosen, FakeClock(START_NS))
     heard = Heard(pipeline)
-    # Other settings may take other packages for frames: the recording's own say which packages each tick had.
+    # Other settings may accept other packages, so the recorded frames say which packages each tick had.
     counting = pipeline.intake if profile is None else intake_of(own)
     source = _events(drive, changes)
     settings = pipeline.emitter.settings
@@ -181,7 +186,7 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
         feed_next()
         upcoming = next(source, None)
     answer = heard.all()
-    # Numbers count what was posted, also what no tick has taken.
+    # settings are numbered when posted, even if no tick took them
     answer.ticks["settings"] = drive.ticks["settings"] if profile is None else 0
     in_force = drive.settings
     if profile is not None:
@@ -202,18 +207,18 @@ FROM_OUTSIDE = frozenset(
         *("big_endian", "framing", "stalled", "reply_lost"),
     )
 )
-"""Events of sockets and pipes: a replay, which has none, keeps the recorded ones."""
+"""Events of sockets and pipes, which a replay does not have: it keeps the recorded ones."""
 
-ACTIONS = 64  # of ticks and packages, until the rings are emptied: the largest packages of all fit
+ACTIONS = 64  # ticks and packages between two times at which the rings are emptied; even the largest packages fit
 
 
 class Heard:
-    """What a pipeline says, as a recorder would keep it, where no thread runs.
+    """The records of a pipeline, collected as by a recorder, but without a thread.
 
     Parameters
     ----------
     pipeline : Pipeline
-        That has not begun yet.
+        A pipeline that has not begun.
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
@@ -224,7 +229,7 @@ class Heard:
         self._batches: list[Batch] = []
 
     def listen(self) -> None:
-        """Count an action of the pipeline, a few seconds of ticks at most, and empty its rings now and then."""
+        """Count an action of the pipeline, at most a few seconds of ticks, and empty its rings now and then."""
         self._waiting += 1
         if self._waiting == ACTIONS:
             self._take()
@@ -234,7 +239,7 @@ class Heard:
         self._batches.append(sorted_out(b"".join(ring.take() for ring in self._rings)))
 
     def all(self) -> Batch:
-        """Return everything that was said: ticks, frames, packages and events."""
+        """Return all records: ticks, frames, packages and events."""
         self._take()
         return Batch(
             np.concatenate([batch.ticks for batch in self._batches]),
@@ -245,11 +250,11 @@ class Heard:
 
 
 Action = Callable[[Intake, bool], Any]
-"""Happens to an intake; true if the intake has the recording's own settings."""
+"""Something that happens to an intake; True is passed if the intake has the recorded settings."""
 
 
 def _events(drive: Drive, changes: Mapping[int, Profile]) -> Iterator[Action]:
-    """Yield what happened to the source, in order."""
+    """Yield the events of the source, in order."""
     rows: list[tuple[int, int, Action]] = []
     for event in drive.events:
         if event.what == "connected":
@@ -277,18 +282,18 @@ def _feed(package: Package) -> Action:
 
 
 def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping[str, str] | None = None) -> Path:
-    """Write a recording that is in memory, such as the answer of `repeat`; return the file's path.
+    """Write a recording in memory, such as the result of `repeat`, to a file; return its path.
 
     Parameters
     ----------
     answer : Drive
-        Shown by viewers at the same times as the recording that it was made from.
+        The recording; viewers show it at the same times as the one that it was made from.
     path : str or Path
         The file; a number is added to its name if it exists.
     force : bool
-        Replace a file that exists.
+        Replace an existing file.
     about : mapping of str to str
-        Kept in the file.
+        Stored in the file.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Settings of a platform: its geometry, and what its actuators can do.
+"""Settings of a platform: its geometry, and the bounds of its actuators.
 
-A platform is a frame that actuators of one kind carry, and any single-axis actuators beside them.
+A platform is a frame carried by actuators of one kind, and any number of single-axis actuators beside them.
 """
 
 import sys
@@ -40,18 +40,18 @@ Part = Literal["yaw", "heave", "travel", "tilt"]
 
 
 class Travel(Table, frozen=True, kw_only=True):
-    """What an actuator that moves along a line can do."""
+    """Bounds of an actuator that moves along a line."""
 
     min_m: Length
-    """Shortest length of a leg, or lowest position from neutral of any other [m]."""
+    """Shortest length of a leg, or lowest position of another actuator, from neutral [m]."""
     max_m: Length
-    """Longest, or highest [m]."""
+    """Longest length or highest position [m]."""
     speed_m_s: Positive
     acceleration_m_s2: Positive
 
 
 class Turning(Table, frozen=True, kw_only=True):
-    """What an actuator that turns can do; a crank's angle is that above the horizontal."""
+    """Bounds of an actuator that turns; a crank's angle is measured from the horizontal, upwards."""
 
     min_deg: Angle
     max_deg: Angle
@@ -64,7 +64,7 @@ class Joints(Table, frozen=True, kw_only=True):
 
     radius_m: Positive
     pair_m: Positive
-    """Distance of the joints of a pair from each other [m]."""
+    """Distance between the joints of a pair [m]."""
 
 
 class Axis(Table, frozen=True, kw_only=True):
@@ -73,28 +73,27 @@ class Axis(Table, frozen=True, kw_only=True):
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]{0,31}$")]
     channel: Literal["surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw"]
     scale: Annotated[float, msgspec.Meta(ge=-100, le=100)] = 1.0
-    """Its position for one unit of the channel [m/m, m/rad, rad/m, rad/rad]."""
+    """Position for one unit of the channel [m/m, m/rad, rad/m, rad/rad]."""
     travel: Travel | None = None
-    """What it can do if it moves along a line; else `turn` says it."""
+    """Bounds if it moves along a line; otherwise `turn` has them."""
     turn: Turning | None = None
 
 
 class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
-    """What every platform has; its tag is its kind."""
+    """Keys of every platform; its tag is its kind."""
 
     preset: str | None = None
-    """A built-in platform, which fills what is left out."""
+    """A built-in platform, which supplies the keys that are left out."""
     description: str = ""
     source: str = ""
-    """Where the numbers are from."""
-    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
-    """The point that the cue moves, from the center of the frame's joints: forward, right, up [m]."""
+    """Source of the numbers."""
     gives_way: tuple[Part, Part, Part, Part] = ("yaw", "heave", "travel", "tilt")
-    """What goes first where a pose is out of reach.  Yaw is felt least; a tilt stands for acceleration that lasts."""
+    """Order in which parts of a pose out of reach give way.  Yaw is felt least; a tilt stands for sustained
+    acceleration."""
     park: Literal["down", "neutral"] = "down"
-    """Where the actuators rest while nothing moves the platform: at their lowest, or as at neutral."""
+    """Where the actuators rest while the platform is parked: at their lowest, or as at neutral."""
     rise_s: Annotated[float, msgspec.Meta(ge=0.5, le=60)] = 4.0
-    """How long the way from there to neutral takes, and the way back [s]."""
+    """Duration of the way from there to neutral, and of the way back [s]."""
     axes: tuple[Axis, ...] = ()
     """Single-axis actuators beside those of the frame: a sled, a yaw table."""
 
@@ -107,8 +106,10 @@ class Hexapod(PlatformTable, frozen=True, kw_only=True, tag="hexapod"):
     base: Joints
     """Pairs at 0, 120 and 240 degrees; each leg goes to the nearer joint of the neighboring pair."""
     height_m: Positive
-    """Of the platform's joints above the base's, at neutral [m]."""
+    """Height of the platform's joints above the base's, at neutral [m]."""
     leg: Travel
+    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
+    """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
 class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"):
@@ -117,28 +118,30 @@ class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"
     platform: Joints
     base: Joints
     height_m: Positive
-    """Of the platform's joints above the cranks' shafts, at neutral [m]."""
+    """Height of the platform's joints above the cranks' shafts, at neutral [m]."""
     crank_m: Positive
     rod_m: Positive
     azimuths_deg: tuple[Angle, Angle, Angle, Angle, Angle, Angle]
-    """Of each crank's vertical plane, the way that it points when horizontal: from forward towards right [deg]."""
+    """Direction of each crank when horizontal, in its vertical plane: from forward towards right [deg]."""
     crank: Turning
+    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
+    """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
 class Posts(PlatformTable, frozen=True, kw_only=True, tag="posts"):
-    """Two to four posts that hold a frame up: `post_1` and so on."""
+    """Two to four posts that carry a frame: `post_1` and so on."""
 
     at_m: Annotated[tuple[tuple[Length, Length], ...], msgspec.Meta(min_length=2, max_length=4)]
-    """Where each holds it, from the motion reference point: forward, right [m]."""
+    """Position of each post, from the motion reference point: forward, right [m]."""
     post: Travel
 
 
 class Axes(PlatformTable, frozen=True, kw_only=True, tag="axes"):
-    """Nothing but single-axis actuators."""
+    """Only single-axis actuators."""
 
 
 Platform: TypeAlias = Hexapod | CrankHexapod | Posts | Axes
-"""What the ``platform`` table of a profile can be."""
+"""The ``platform`` table of a profile: one type per kind."""
 
 
 _FOLDER = resources.files("motioncue.settings.platforms")
@@ -146,7 +149,7 @@ _FOLDER = resources.files("motioncue.settings.platforms")
 
 @cache
 def platform_presets() -> Mapping[str, Mapping[str, Any]]:
-    """Return the tables of the built-in platforms, by name."""
+    """Return the tables of the built-in platforms by name."""
     names = sorted(Path(entry.name).stem for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
     return {name: tomllib.loads(platform_text(name)) for name in names}
 
@@ -157,6 +160,6 @@ def platform_text(name: str) -> str:
     Parameters
     ----------
     name : str
-        One of `platform_presets`.
+        A key of `platform_presets`.
     """
     return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

@@ -18,6 +18,6 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """A cueing algorithm's settings; its tag is the algorithm's name."""
 
     poses: ClassVar[bool] = True
-    """Whether displacements, roll, pitch and yaw of its cue are a pose that a platform can take."""
+    """Whether displacements, roll, pitch and yaw of its cue are a pose for a platform."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Values by `preset` that the profile leaves out; an algorithm with presets has the key `preset`."""

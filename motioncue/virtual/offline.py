@@ -41,7 +41,7 @@ def ride(
     tail_s: float = 2.0,
     record: str | Path | None = None,
 ) -> Ride:
-    """Return what the engine makes of a virtual drive.
+    """Return what the engine makes from a virtual drive.
 
     Parameters
     ----------
@@ -52,14 +52,14 @@ def ride(
     rate_hz : float, optional
         Frames per second [Hz].
     tail_s : float, optional
-        How long to go on after the last frame [s].
+        Time to continue after the last frame [s].
     record : str or Path, optional
-        Keep the drive in this file, as ``motioncue run --record`` does; a file that exists is replaced.
+        Record the drive to this file, as ``motioncue run --record`` does; an existing file is replaced.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, there is no such drive, nobody can play its simulator, or the recording cannot be
+        If the profile is refused, the course does not exist, its simulator cannot be played, or the recording cannot be
         made.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)

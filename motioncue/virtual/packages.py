@@ -22,14 +22,14 @@ class Paced(NamedTuple):
 
 
 def untold(package: bytes, to: int) -> None:
-    """Tell nobody of a package that was sent; what `on_sent` of a simulator does until it is set.
+    """Do nothing with a package that was sent: the default of a simulator's `on_sent`.
 
     Parameters
     ----------
     package : bytes
-        As it was sent.
+        The package.
     to : int
-        Which of the endpoints it went to.
+        Index of its endpoint.
     """
 
 

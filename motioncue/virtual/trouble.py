@@ -34,7 +34,7 @@ class Incident(NamedTuple):
     moved: tuple[float, float] = (0.0, 0.0)  # jump of the position north, east [m]
     turned: float = 0.0  # jump of the course to the right [rad]
     slewed: float = 0.0  # jump of the body's heading alone, until the next jump of its place [rad]
-    spoiled: Mapping[str, float] = MappingProxyType({})  # of one frame: value [SI] of a field's first component
+    spoiled: Mapping[str, float] = MappingProxyType({})  # in one frame: value [SI] of a field's first component
     event: str | None = None  # name under which the engine counts it
     after: float = 0.0  # delay of the event after `time` [s]
     refused: str | None = None  # reason why the frame is refused

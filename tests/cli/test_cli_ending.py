@@ -197,7 +197,7 @@ def read_all(descriptor, until):
     return data.decode()
 
 
-def test_texts_arrive_whole_in_order_and_the_stream_stays_open(pipe):
+def test_texts_arrive_complete_in_order_and_the_stream_stays_open(pipe):
     stream, read = pipe
     output = Unblocked(stream)
     for number in range(500):
@@ -210,7 +210,7 @@ def test_texts_arrive_whole_in_order_and_the_stream_stays_open(pipe):
     assert not output.pending
 
 
-def test_what_finds_no_room_is_counted_and_said(full_pipe):
+def test_records_that_do_not_fit_are_counted_and_logged(full_pipe):
     write, read = full_pipe
     with open(write, "w", encoding="utf-8", closefd=False) as stream:
         output = Unblocked(stream)

@@ -150,7 +150,7 @@ def test_a_picture_of_trouble_fits_the_terminal(width, height, glyphs):
     assert glyphs is not ASCII or "".join(lines).isascii()
 
 
-def test_what_was_caught_is_named_counted_and_told_at_80_by_24():
+def test_events_are_named_counted_and_shown_at_80_by_24():
     lines = lines_of(view(**TROUBLED), 80, 24, SMOOTH)
     text = "\n".join(lines)
     for name in ("teleport 2", "impossible acceleration 1", "frame time jump 2", "paused 1", "not finite 3"):
@@ -174,7 +174,7 @@ def test_what_was_caught_is_named_counted_and_told_at_80_by_24():
         (15, ["yaw rate"]),
     ],
 )
-def test_what_matters_least_goes_first_when_it_gets_low(height, seen):
+def test_the_least_important_lines_go_first_in_a_low_terminal(height, seen):
     text = "\n".join(lines_of(view(**TROUBLED), 80, height, SMOOTH))
     for word in seen:
         assert word in text

@@ -130,7 +130,7 @@ def test_every_key_and_every_way_to_ask_is_in_the_help():
     assert "<operation>" not in text
 
 
-def test_each_system_is_told_of_what_it_has_and_of_nothing_else():
+def test_each_systems_help_names_its_own_operations_only():
     posix, windows = operation("linux"), operation("win32")
     assert operation("darwin") == posix
     for name in (*REQUESTS, *ENDINGS):

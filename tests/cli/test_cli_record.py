@@ -1,4 +1,4 @@
-"""Commands that record: what was flushed outlives the process, a full disk ends no run, no file is written over."""
+"""Commands that record: flushed data outlive the process, a full disk ends no run, no file is overwritten."""
 
 import contextlib
 import os
@@ -28,7 +28,7 @@ POSIX = pytest.mark.skipif(os.name == "nt", reason="signals and limits of POSIX"
 
 
 def ticks_of(path):
-    """Return how many ticks of a file can be read now; 0 before there is one."""
+    """Return the number of readable ticks in a file; 0 before it exists."""
     try:
         return len(read(path).ticks)
     except PacketError:
@@ -36,7 +36,7 @@ def ticks_of(path):
 
 
 def by_the_library(path):
-    """Return the payloads of ticks that the library of MCAP's makers reads, up to where a file is cut."""
+    """Return the payloads of ticks that the reference MCAP library reads, up to where a file is cut."""
     found = []
     with path.open("rb") as file:
         try:
@@ -197,7 +197,7 @@ def test_a_time_that_cannot_be_kept_is_refused(tmp_path, last_s):
     assert list(tmp_path.iterdir()) == []
 
 
-# What a virtual simulator sent.
+# Recordings of a virtual simulator.
 
 PLAYED = {
     "beamng": (2, ["--drive", "turns", "--duration", "1"]),
@@ -211,7 +211,7 @@ PLAYED = {
 @pytest.mark.rt
 @pytest.mark.parametrize("system", PLAYED)
 def test_what_a_simulator_sent_is_recorded_with_its_times_and_every_command_takes_it(system, tmp_path):
-    """The engine's side is a listener that records as well: both files hold the same bytes."""
+    """The engine's side is a listener that records too: both files hold the same bytes."""
     count, played = PLAYED[system]
     stream = system == "city-car-driving"
     urls = [
@@ -231,7 +231,7 @@ def test_what_a_simulator_sent_is_recorded_with_its_times_and_every_command_take
     assert stats["recorded"]["lost"] == 0
     own = {(package.endpoint, package.data) for package in mine.packages}
     assert {(package.endpoint, package.data) for package in theirs.packages} <= own
-    if stream:  # nothing is lost on the way
+    if stream:  # a stream loses nothing
         assert [package.data for package in mine.packages] == [package.data for package in theirs.packages]
     times = np.array([package.time for package in mine.packages])
     assert (np.diff(times) >= 0).all()

@@ -34,7 +34,7 @@ def curve(x):
 
 def assert_fades(surge):
     """Assert that a run at full weight goes to zero along the fade's curve, one tick per packet, without a step."""
-    pace = round(1e9 / 333.33) * 1e-9 / FADE_S  # of the fade per tick
+    pace = round(1e9 / 333.33) * 1e-9 / FADE_S  # share of the fade per tick
     tail = surge[np.flatnonzero(surge == SURGE)[-1] :]
     assert np.abs(np.diff(tail)).max() <= SURGE * 15 / 8 * pace * (1 + 1e-6)
     half = int(np.flatnonzero(tail < SURGE / 2)[0])

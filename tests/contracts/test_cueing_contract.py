@@ -124,7 +124,7 @@ def test_rigs_give_the_bits_of_each_alone(rng, profile, n):
         assert np.ascontiguousarray(together[:, i]).tobytes() == alone.tobytes()
 
 
-def test_latency_is_what_is_measured(rng, algorithm):
+def test_declared_latency_equals_the_measured_one(rng, algorithm):
     motion = drive(rng, 400)
     plain = algorithm.process(motion)
     algorithm.reset()
@@ -136,7 +136,7 @@ def test_latency_is_what_is_measured(rng, algorithm):
 
 
 @pytest.mark.parametrize("omega", [0.4, 2.0])
-def test_theory_is_what_is_measured(case, profile, omega):
+def test_theory_equals_measurement(case, profile, omega):
     try:
         cueing.theory(profile.cueing, "surge", np.array([1j]))
     except ConfigError:

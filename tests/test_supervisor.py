@@ -12,6 +12,7 @@ from motioncue.cueing import design
 from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.supervisor import TABLE, State
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Watch
@@ -55,7 +56,7 @@ SLOW = [
 class Rig:
     """An emitter on a fake clock, fed by a simulator without limits."""
 
-    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S):
+    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S, limits=None):
         settings = motioncue.load_profile(profile, *overrides)
         takes = [
             Take("frame_duration", 0, "frame_time"),
@@ -74,7 +75,8 @@ class Rig:
             )
         )
         self.clock = FakeClock(START)
-        designed = Settings(design(settings.cueing, 1e9 / PERIOD), period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
+        algorithm = design(settings.cueing, 1e9 / PERIOD)
+        designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
         self.emitter = Emitter(self.session, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
@@ -140,8 +142,8 @@ def engaging(**options):
     return Rig(**options).drive(0.5)
 
 
-def running(**options):
-    return Rig(**options).drive(1.5)
+def running(*, seconds=1.5, **options):
+    return Rig(**options).drive(seconds)
 
 
 def holding(**options):
@@ -157,8 +159,8 @@ def slow(seconds):
     return Rig(*SLOW, profile="ccd-dk-washout", fade_s=0.3).drive(seconds, LATE_LARGE)
 
 
-def faulted():
-    return running().feed(acceleration=TOO_LARGE).ticks(3)
+def faulted(**options):
+    return running(**options).feed(acceleration=TOO_LARGE).ticks(3)
 
 
 # How each rule is reached, by its state and conditions, and the reason it gives.
@@ -408,6 +410,23 @@ def test_stop_ends_at_neutral_from_anywhere_whatever_the_operator_does_then(begi
     ticks = rig.emitter.counts()["ticks"] - before
     assert ticks * PERIOD * 1e-9 <= 1.2 * FADE_S + PERIOD * 1e-9
     assert not any(rig.emitter.newest()["cue"][name][0] for name in MOVERS)
+
+
+@pytest.mark.parametrize("begin", [running, faulted])
+def test_a_stop_ends_only_when_the_bounds_have_let_go_too(begin):
+    # 1 m/s^2 at 0.25 m/s^3 takes four seconds, of which the fade is one.
+    limits = CueLimits()
+    limits.add("surge", 2.0, rate=0.25, dt=PERIOD * 1e-9)
+    rig = begin(limits=limits, seconds=6.0)
+    rig.operate("stop")
+    before = rig.emitter.counts()["ticks"]
+    rig.emitter.run(ticks=10_000)
+    assert 3.0 <= (rig.emitter.counts()["ticks"] - before) * PERIOD * 1e-9 <= 4.5
+    surge = rig.emitter.trace["cue"]["surge"]
+    assert surge.max() == pytest.approx(1.0, abs=0.01)
+    assert surge[-1] == 0.0
+    assert np.abs(np.diff(surge)).max() <= 0.25 * PERIOD * 1e-9 * (1 + 1e-9)
+    assert (rig.emitter.state, rig.emitter.newest()["weight"][0]) == ("FAULT" if begin is faulted else "OFFLINE", 0.0)
 
 
 @pytest.mark.parametrize("begin", [engaging, running, holding])

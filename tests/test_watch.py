@@ -379,6 +379,24 @@ def test_a_car_parked_for_minutes_is_not_frozen():
     assert bench.state == "RUNNING"
 
 
+@pytest.mark.parametrize(("speed", "found"), [(0.5, {}), (1.0, {}), (1.0625, {"frozen": 1})])
+def test_a_car_is_parked_up_to_one_metre_a_second(speed, found):
+    frames = np.concatenate([cruise(60, speed), np.repeat(cruise(60, speed)[-1:], 120)])
+    assert steady(frames).discontinuities == found
+
+
+@pytest.mark.parametrize(("changes", "found"), [(0, {}), (1, {}), (9, {}), (10, {"frozen": 1}), (11, {"frozen": 1})])
+def test_a_source_has_to_change_ten_times_to_be_able_to_freeze(changes, found):
+    frames = np.concatenate([cruise(changes + 1), np.repeat(cruise(changes + 1)[-1:], 120)])
+    assert steady(frames).discontinuities == found
+
+
+def test_a_new_session_has_to_show_again_that_it_is_alive():
+    bench = Bench().connect().play(cruise(60), np.arange(60) * DT)
+    bench.connect().play(np.repeat(cruise(1), 120), np.arange(120) * DT)
+    assert "frozen" not in bench.session.discontinuities
+
+
 def test_a_source_that_never_moved_is_not_frozen():
     # A test sender that repeats one frame with a speed in it.
     assert steady(np.repeat(cruise(1), 60 * 120)).discontinuities == {}

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 
+from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import Watch
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.city_car_driving import FRAME
@@ -414,3 +416,17 @@ def test_the_hard_drive_is_what_it_says_and_agrees_with_itself():
         mean = 0.5 * (states[high][1:] + states[high][:-1]) * step
         assert np.abs(np.diff(states[low], axis=0) - mean).max() < tolerance
     assert np.isfinite(REAL["position"]).all()
+
+
+def test_the_turn_between_two_attitudes_is_that_of_the_rotations(probe, rng):
+    attitudes = rng.uniform([-np.pi, -1.5, -np.pi], [np.pi, 1.5, np.pi], (300, 3))
+    rows = np.zeros(2, MOTION_DTYPE)
+    for before, turn in zip(attitudes, rng.normal(0.0, 0.7, (300, 3)), strict=True):
+        one = Rotation.from_euler("ZYX", before[::-1])
+        two = one * Rotation.from_rotvec(turn)
+        for row, attitude in zip(rows, (one, two), strict=True):
+            row["yaw"], row["pitch"], row["roll"] = attitude.as_euler("ZYX")
+        angle, vector = probe.turn_between(rows)
+        expected = (one.inv() * two).as_rotvec()
+        assert angle == pytest.approx(np.linalg.norm(expected), abs=1e-12)
+        assert vector == pytest.approx(expected, abs=1e-7)

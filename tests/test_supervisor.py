@@ -56,7 +56,7 @@ SLOW = [
 class Rig:
     """An emitter on a fake clock, fed by a simulator without limits."""
 
-    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S, limits=None):
+    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S, hold_s=HOLD_S, limits=None):
         settings = motioncue.load_profile(profile, *overrides)
         takes = [
             Take("frame_duration", 0, "frame_time"),
@@ -76,7 +76,7 @@ class Rig:
         )
         self.clock = FakeClock(START)
         algorithm = design(settings.cueing, 1e9 / PERIOD)
-        designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
+        designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=hold_s, fade_s=fade_s)
         self.emitter = Emitter(self.session, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
@@ -88,6 +88,7 @@ class Rig:
         """Let a frame of a car at 20 m/s arrive now."""
         place = self.place if place is None else place
         fields = {"frame_time": FRAME_S, "orientation": (0.0, 0.05, 0.0, 0.99875), "velocity": (0.0, 0.0, 20.0)}
+        self.fed = self.now
         self.session.feed(
             LOOSE.encode({**fields, "position": (0.0, 0.0, place), "acceleration": acceleration}), self.now
         )
@@ -449,6 +450,15 @@ def test_a_hold_keeps_the_motion_of_its_moment_and_survives_the_input():
     late = trace["cue"][trace["state"] == State.HOLDING]
     assert (late["surge"] == held["surge"]).all()
     assert (late["pitch"] == held["pitch"]).all()
+
+
+@pytest.mark.parametrize("hold_s", [HOLD_S, 0.4])
+def test_input_is_overdue_after_three_quarters_of_the_hold_and_lost_after_all_of_it(hold_s):
+    rig = running(hold_s=hold_s)
+    assert rig.run(0.73 * hold_s).state == "RUNNING"
+    assert rig.run(0.02 * hold_s).ticks().state == "HOLDING"
+    assert rig.run(0.97 * hold_s - (rig.now - rig.fed) * 1e-9).state == "HOLDING"
+    assert rig.run(0.03 * hold_s).ticks().state == "PARKING"
 
 
 def test_coming_back_from_a_hold_makes_no_step():

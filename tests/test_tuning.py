@@ -411,6 +411,15 @@ def test_what_cannot_be_is_refused_with_its_key_and_changes_nothing(drive, chang
     assert out.tobytes() == motioncue.cue("ccd-dk-washout", drive[:300]).tobytes()
 
 
+@pytest.mark.parametrize("change", ["limits.pitch.value_deg=1", {"limits": {"pitch": {"value_deg": 1}}}])
+def test_a_channel_that_was_not_bounded_is_given_bounds(change):
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout", "limits.pitch=none"))
+    stepper.retune(change)
+    for _ in range(4):
+        stepper.step()
+    assert stepper.profile.bounds()["pitch"][0] == pytest.approx(np.radians(1))
+
+
 def test_a_stepper_of_the_callers_rate_takes_profiles_of_any_rate(tmp_path):
     stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
     file = tmp_path / "rig.toml"

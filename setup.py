@@ -12,8 +12,8 @@ from setuptools.command.build_ext import build_ext
 DEBUG = os.environ.get("MOTIONCUE_CYTHON_DEBUG") == "1"
 JOBS = os.cpu_count() or 1
 
-# Contraction off: a replay gives the same bits in every build.  No vectors made of neighboring statements: a filter's
-# states would be packed only to be taken apart at the next tick.
+# No contraction, so that a replay gives the same bits in every build.  No superword vectorization, because it packs a
+# filter's states only to unpack them at the next tick.
 if sys.platform == "win32" and "gcc" not in os.environ.get("CC", ""):
     COMPILE = ["/O2", "/fp:precise"]
     COLD = COMPILE
@@ -27,12 +27,12 @@ else:
         "-Wall",
         "-Wno-unused-function",
     ]
-    COLD = [*COMPILE, "-O1"]  # sooner built; nothing of a tick
+    COLD = [*COMPILE, "-O1"]  # for modules that no tick runs: builds faster
     if DEBUG:
         COMPILE = COLD
 LIBRARIES = ["ws2_32", "advapi32"] if sysconfig.get_platform().startswith("win") else ["m"]  # also in a cross build
 
-# Cython's own code for memoryviews, functions and classes.  In every module again, it would be half of what is built.
+# Cython's utility code for memoryviews, functions and classes, shared because copies would be half of every module.
 SHARED = "motioncue._cython"
 
 DIRECTIVES = {
@@ -48,10 +48,10 @@ DIRECTIVES = {
 
 
 class Build(build_ext):
-    """Translate when something is built, and only then; all processors at once."""
+    """Run Cython only when something is built, on all processors."""
 
     def run(self) -> None:
-        """Translate what has changed, then compile it."""
+        """Translate changed modules, then compile them."""
         variant = "cython-debug" if DEBUG else "cython"
         translated = cythonize(
             self.extensions,
@@ -60,7 +60,7 @@ class Build(build_ext):
             nthreads=JOBS if JOBS > 1 else 0,
             shared_utility_qualified_name=SHARED,
         )
-        # To change between the debug build and the other compiles everything, to build the same again only changes.
+        # A change between debug and normal build compiles everything again; the same build compiles only changes.
         stamp = Path("build/variant")
         if not stamp.exists() or stamp.read_text() != variant:
             stamp.write_text(variant)
@@ -85,8 +85,8 @@ def extensions() -> list[Extension]:
         for path in sorted(Path("motioncue").rglob("*.pyx"))
     ]
     shared = Extension(SHARED, [f"{SHARED.replace('.', '/')}.c"], extra_compile_args=COLD)
-    return [shared, *kernels]  # the one that takes longest comes first
+    return [shared, *kernels]  # the slowest one starts first
 
 
-if __name__ == "__main__":  # the processes that translate may import this file again
+if __name__ == "__main__":  # Cython's worker processes may import this file again
     setup(ext_modules=extensions(), cmdclass={"build_ext": Build}, options={"build_ext": {"parallel": JOBS}})

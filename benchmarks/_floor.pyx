@@ -1,4 +1,4 @@
-"""The floor for Python: arrays in, arrays out; nothing but a call of C in between."""
+"""The floor for Python: arrays in, arrays out, with nothing but a C call in between."""
 
 from libc.math cimport INFINITY, M_PI
 from libc.stdint cimport int64_t, uint8_t
@@ -55,7 +55,7 @@ _sizes()
 
 
 cdef uint8_t* bytes_of(array, Py_ssize_t row):
-    """Return where a contiguous array begins, once its rows have the size that C expects."""
+    """Return the address of a contiguous array, after checking that its rows have the size that C expects."""
     if not array.flags.c_contiguous or array.nbytes != len(array) * row:
         raise ValueError(f"floor: found {array.dtype} of shape {array.shape}, allowed are contiguous rows of {row} bytes")
     return <uint8_t*><size_t>array.ctypes.data
@@ -130,8 +130,8 @@ cdef class Floor:
 
 
 def pace(int64_t period_ns, int64_t ticks, int fd, int port):
-    """Run the bare loop; return how late each packet went [ns].  Releases the GIL."""
-    late = np.full(ticks, 0, np.int64)      # its pages are there
+    """Run the bare loop; return the lateness of each packet [ns].  Releases the GIL."""
+    late = np.full(ticks, 0, np.int64)      # full, not zeros, touches its pages
     cdef int64_t[::1] view = late
     with nogil:
         floor_pace(period_ns, fd, port, &view[0], ticks)
@@ -139,7 +139,7 @@ def pace(int64_t period_ns, int64_t ticks, int fd, int port):
 
 
 def receive(clock, sock, int64_t room):
-    """Run the loop that only receives, on the clock that everybody reads; return when each datagram was there [ns]."""
+    """Run the loop that only receives, on the shared clock; return when each datagram was received [ns]."""
     received = np.full(room, 0, np.int64)
     cdef int64_t[::1] view = received
     cdef int fd = sock.fileno()

@@ -1,4 +1,4 @@
-"""The package's kernels in loops without Python, put together as the emitter and the receiver put them together."""
+"""The package's kernels in loops without Python, connected as in the emitter and the receiver."""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint8_t, uint64_t
@@ -31,7 +31,7 @@ def pack(OutputChain chain not None, Table table not None, const Cue[::1] cues, 
 
 def step(BodyStage stage not None, Algorithm algorithm not None, OutputChain chain not None, Table table not None,
          const Telemetry[::1] telemetry, uint8_t[:, ::1] packets):
-    """Take telemetry to packets, one whole step after the other."""
+    """Convert telemetry to packets, one whole step after the other."""
     cdef Py_ssize_t i
     cdef Motion motion
     cdef Cue cue
@@ -68,7 +68,7 @@ cdef extern from "motioncue/motioncue.h" nogil:
 
 
 cdef class Embedded:
-    """A stepper made and stepped through the functions of motioncue/motioncue.h."""
+    """A stepper created and stepped through the functions of motioncue/motioncue.h."""
 
     cdef const motioncue_api* api
     cdef motioncue_stepper* stepper

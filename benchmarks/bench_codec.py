@@ -1,4 +1,4 @@
-"""What a packet costs: table-driven decoding and encoding against C, struct and NumPy."""
+"""Cost of a packet: table-driven decoding and encoding against C, struct and NumPy."""
 
 import math
 import struct
@@ -23,7 +23,7 @@ def with_struct(frames):
 
 
 def with_numpy(frames, telemetry):
-    """Decode all packages at once."""
+    """Decode all packages in one NumPy call."""
     packets = frames.view(FRAME.dtype).reshape(-1)
     telemetry["frame_duration"] = packets["frame_time"]
     telemetry["orientation"] = packets["orientation"][:, [3, 0, 1, 2]]
@@ -134,15 +134,15 @@ def test_encode_against_numpy(versus, rig, loops):
 @pytest.mark.benchmark(group="session")
 def test_package_fed_from_python_against_c(versus, rig):
     module = protocols.source("city-car-driving")
-    session = module.session(module.Options(), HEAD_M)
-    session.begin(0)
+    intake = module.intake(module.Options(), HEAD_M)
+    intake.begin(0)
     init, *packages = read_packages(sample_recording())[: rig.n + 1]
-    session.feed(init, 0)
+    intake.feed(init, 0)
     telemetry = np.zeros(len(packages), TELEMETRY_DTYPE)
 
     def feed():
         for package in packages:
-            session.feed(package, 0)
+            intake.feed(package, 0)
 
     def floor():
         rig.floor.unpack(rig.frames, telemetry)
@@ -155,5 +155,5 @@ def test_package_fed_from_python_against_c(versus, rig):
         floor,
         items=len(packages),
     )
-    assert session.accepted >= len(packages)
-    assert not session.rejected
+    assert intake.accepted >= len(packages)
+    assert not intake.rejected

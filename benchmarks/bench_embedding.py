@@ -1,4 +1,4 @@
-"""What a controller pays for a step from its own loop: in Python with its buffers bound, in C through the table."""
+"""Cost of a step from a controller's own loop: in Python with bound arrays, in C through the function table."""
 
 from itertools import repeat
 
@@ -9,6 +9,7 @@ from conftest import HEAD_M, RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
+from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
@@ -17,6 +18,7 @@ from motioncue.protocols.dk import MOTION
 from motioncue.recording.read import read_packages, sample_recording
 
 PROFILE = "ccd-dk-washout"
+FRAME_NS = 16_666_667  # frame interval of the real drive
 
 
 @pytest.fixture
@@ -26,7 +28,7 @@ def bound(rig):
 
 
 def calls(stepper, n):
-    """Return a function that steps `n` times, in the loop that the standard library's timeit uses."""
+    """Return a function that steps `n` times, in the loop that timeit uses."""
     step = stepper.step
 
     def run():
@@ -101,7 +103,7 @@ def test_step_from_python_against_pure_python(versus, rig, bound):
 
 @pytest.mark.benchmark(group="step from Python")
 def test_step_from_python_against_scipy_a_sample(versus, rig, bound):
-    # SciPy would also have to carry the filters' state from call to call: this is without.
+    # SciPy would also have to carry the filters' states from call to call, which this leaves out.
     n, motion, cue = 10, rig.motion[:1].copy(), np.zeros(1, CUE_DTYPE)
     versus(
         "`step` from Python, arrays bound",
@@ -131,12 +133,12 @@ def test_step_through_the_table_against_c(versus, rig, loops):
 # --- bytes in, bytes out --------------------------------------------------------------------------------------------
 
 
-def made(*overrides):
+def made(*overrides, clock=None):
     """Return the same from a simulator's package to a platform's packet; its simulator has begun."""
     profile = motioncue.load_profile(PROFILE, f"source.head_m={list(HEAD_M)}", *overrides)
     assert isinstance(profile.output, Output)
     alone = msgspec.structs.replace(profile.output, gauges=None)  # the floor makes one packet too
-    relay = motioncue.relay(msgspec.structs.replace(profile, output=alone))
+    relay = motioncue.relay(msgspec.structs.replace(profile, output=alone), clock=clock)
     relay.step(read_packages(sample_recording())[0])
     assert relay.reply
     return relay
@@ -144,13 +146,13 @@ def made(*overrides):
 
 @pytest.fixture
 def relay():
-    """One with the profile's limits."""
+    """A relay with the profile's limits."""
     return made()
 
 
 @pytest.fixture
 def floor(rig):
-    """Return a function that takes frames to packets in C."""
+    """Return a function that converts frames to packets in C."""
     telemetry = np.zeros(rig.n, TELEMETRY_DTYPE)
 
     def run():
@@ -161,10 +163,12 @@ def floor(rig):
 
 
 def test_relay_gives_the_floors_packets(rig, floor):
-    relay = made("limits=none")  # as the floor
+    clock = FakeClock(1_000_000_000)
+    relay = made("limits=none", clock=clock)  # as the floor
     floor()
     found = np.zeros_like(rig.packets)
     for i, frame in enumerate(rig.frames):
+        clock.advance(FRAME_NS)  # a watch follows frames that come when the simulator says
         assert relay.step(frame)
         found[i] = relay.packets["motion"].view(MOTION.dtype)[0]
     assert_same(found, rig.packets, 1e-6)

@@ -1,4 +1,4 @@
-"""What a step costs: against plain C, against SciPy over the same arrays, against pure Python."""
+"""Cost of a step: against plain C, against SciPy over the same arrays, against pure Python."""
 
 import msgspec
 import numpy as np
@@ -19,7 +19,7 @@ def samples(telemetry, n):
     return [[row[name].tolist() for name in VECTORS] for row in telemetry[:n]]
 
 
-# --- the same numbers first: a ratio of two different things says nothing -------------------------------------------
+# --- both sides must give the same numbers, or their ratio means nothing --------------------------------------------
 
 
 def test_floor_gives_the_kernels_numbers(rig, loops):
@@ -138,7 +138,7 @@ def test_body_frame_batch_against_scipy(versus, rig):
 
 @pytest.fixture
 def long(rig, smoke):
-    """The drive again and again, a million ticks: more than any cache holds."""
+    """The drive repeated to a million ticks, more than any cache holds."""
     motion = np.resize(rig.motion, rig.n if smoke else 1_000_000)
     return motion, np.zeros(len(motion), CUE_DTYPE)
 

@@ -1,4 +1,4 @@
-"""What a whole tick costs, and how fast a recording goes through the engine."""
+"""Cost of a whole tick, and the speed of a recording through the engine."""
 
 import socket
 import time
@@ -12,33 +12,39 @@ from references import empty_packets
 from motioncue import cueing, load_profile, protocols
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE
+from motioncue.motion import CUE_DTYPE, TICK_DTYPE
 from motioncue.protocols.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.replay import replay
 
 
-@pytest.fixture
-def emitter(rig):
-    """An emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
+def made(rig):
+    """Return an emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
     clock = FakeClock()
     module = protocols.source("city-car-driving")
-    session = module.session(module.Options())
-    session.begin(clock.now_ns())
+    intake = module.intake(module.Options())
+    intake.begin(clock.now_ns())
     for package in read_packages(sample_recording()):
-        session.feed(package, clock.now_ns())
+        intake.feed(package, clock.now_ns())
     settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
-    emitter = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
+    emitter = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter
 
 
 @pytest.fixture
+def emitter(rig):
+    """An emitter without outputs."""
+    return made(rig)
+
+
+@pytest.fixture
 def sink():
-    """A port that receives."""
+    """A bound socket that receives packets."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
         sock.bind(("127.0.0.1", 0))
         sock.setblocking(False)
@@ -46,7 +52,7 @@ def sink():
 
 
 def drained(sock):
-    """Take everything that has arrived; return how many packets that were."""
+    """Receive all waiting packets; return their number."""
     count = 0
     while True:
         try:
@@ -67,6 +73,21 @@ def test_tick_without_outputs_against_c(versus, rig, emitter):
         items=n,
     )
     assert emitter.counts()["skipped"] == 0
+
+
+@pytest.mark.benchmark(group="tick")
+def test_recorded_tick_against_one_that_is_not(versus, rig, emitter):
+    n, recorded, ring = rig.n, made(rig), RecordRing(2 * rig.n * TICK_DTYPE.itemsize)
+    recorded.record(ring)
+    versus(
+        "tick without outputs, recorded",
+        "not recorded",
+        lambda: recorded.run(ticks=n),
+        lambda: emitter.run(ticks=n),
+        items=n,
+        between=lambda: ring.take() and None,
+    )
+    assert ring.lost == 0
 
 
 @pytest.mark.benchmark(group="tick")

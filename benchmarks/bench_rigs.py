@@ -1,4 +1,4 @@
-"""What many rigs in one call cost, each: against one rig in plain C, and against fewer of them."""
+"""Cost of a rig in a call for many: against one rig in plain C, and against fewer rigs."""
 
 import numpy as np
 import pytest
@@ -9,12 +9,12 @@ from motioncue import cueing
 from motioncue.kernels.rigs import Batch
 from motioncue.motion import CUE_DTYPE
 
-CALLS = 32_000  # of all rigs together, in a measurement
+CALLS = 32_000  # steps in a measurement, summed over all rigs
 
 
 @pytest.fixture
 def rigs(rig):
-    """Return a function that makes as many rigs, with the arrays that they are stepped with."""
+    """Return a function that makes the rigs and the arrays for their steps."""
 
     def make(n):
         washouts = Batch([cueing.design(rig.cueing, RATE_HZ) for _ in range(n)])
@@ -24,7 +24,7 @@ def rigs(rig):
 
 
 def steps(made, smoke):
-    """Return a function that steps all rigs once in a call, many times, and how many steps of a rig that is."""
+    """Return a function that steps all rigs many times, and the number of rig steps in a call of it."""
     (washouts, motion, cue), step = made, made[0].step
     n = 1 if smoke else CALLS // len(washouts)
 

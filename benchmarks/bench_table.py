@@ -1,4 +1,4 @@
-"""The table says what was measured: nothing is timed here."""
+"""The benchmark table reports what was measured; nothing is timed here."""
 
 import pytest
 import table

@@ -1,4 +1,4 @@
-"""Compile what the benchmarks compare with, by the compiler and with the flags that the package is compiled with."""
+"""Compilation of what the benchmarks compare with, with the package's compiler and flags."""
 
 import ast
 import importlib
@@ -30,7 +30,7 @@ def package_flags() -> list[str]:
 
 @cache
 def build() -> tuple[ModuleType, ModuleType]:
-    """Return the modules `_floor` and `_loops`, compiled if they are not, or no longer, up to date."""
+    """Return the modules `_floor` and `_loops`, compiled first if necessary."""
     package = PACKAGE / "motioncue"
     headers = [SETUP, HERE / "floor.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
     extensions = [

@@ -1,4 +1,4 @@
-"""What the benchmarks share: the floor, compiled here and now; one real drive; candidate and floor in pairs."""
+"""Fixtures of the benchmarks: the compiled floor, one real drive, and candidate and floor in pairs."""
 
 from types import ModuleType, SimpleNamespace
 
@@ -29,7 +29,7 @@ VECTORS = ("position", "velocity", "acceleration", "angular_velocity", "angular_
 
 @pytest.fixture(scope="session")
 def smoke(request: pytest.FixtureRequest) -> bool:
-    """Whether everything is to run once and nothing to be timed (--benchmark-disable)."""
+    """Whether everything runs once and nothing is timed (--benchmark-disable)."""
     return bool(request.config.getoption("benchmark_disable"))
 
 
@@ -54,7 +54,7 @@ def bytes_of_drive() -> np.ndarray:
 
 @pytest.fixture
 def rig(modules: tuple[ModuleType, ModuleType], bytes_of_drive: np.ndarray, smoke: bool) -> SimpleNamespace:
-    """One rig in every form, and a stretch of the real drive at every stage of the way."""
+    """One rig in every form, and a part of the real drive at every stage."""
     profile = load_profile("ccd-dk-washout")
     frames = bytes_of_drive[:100] if smoke else bytes_of_drive
     n = len(frames)
@@ -90,7 +90,7 @@ def raw(packets: np.ndarray) -> np.ndarray:
 
 
 def assert_same(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-12) -> None:
-    """Fail unless two structured arrays hold the same numbers."""
+    """Fail unless two structured arrays hold the same values."""
     assert found.dtype == expected.dtype
     for name in found.dtype.names:
         if found.dtype[name].kind == "f":
@@ -99,10 +99,10 @@ def assert_same(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-1
 
 @pytest.fixture
 def versus(benchmark, smoke):
-    """Run a candidate beside its floor: a row of the table goes into the benchmark's extra_info.
+    """Run a candidate and its floor; add a row of the table to the benchmark's extra_info.
 
-    Without timing (--benchmark-disable) both run once.  Costs are per item: `items` of the candidate's in a call,
-    `floor_items` of the floor's.
+    Without timing (--benchmark-disable) both run once.  Costs are per item: a call of the candidate handles `items`,
+    one of the floor `floor_items`.
     """
 
     def run(figure, against, candidate, floor, *, items, floor_items=None, between=None, target=None, faster=False):

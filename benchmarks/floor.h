@@ -1,8 +1,8 @@
-/* The floor: one rig's whole step in plain C, as one would write it for one rig and nothing else.
+/* The floor: one rig's whole step in plain C, written for one rig and nothing else.
  *
  * It computes the same numbers as the package's kernels (the benchmarks assert that first) and is compiled by the same
- * compiler with the same flags.  It has no tables, no options, no other algorithm: whatever the package costs above it
- * is the price of those.  Keep it minimal: if it grows slower, the ratios mean nothing.
+ * compiler with the same flags.  It has no tables, no options and no other algorithm: the package's additional cost is
+ * the price of those.  Keep it minimal: if it becomes slower, the ratios mean nothing.
  */
 #ifndef FLOOR_H
 #define FLOOR_H
@@ -21,13 +21,13 @@ typedef struct { /* the car's motion in body axes: surge, sway, heave; roll, pit
     double frame_time;
 } motion_t;
 
-typedef struct { /* what the platform is asked to do, in the same order */
+typedef struct { /* the cue, in the same order */
     double a[3], angle[3], rate[3], speed, engine_speed, travel[3];
     int64_t time;
 } cue_t;
 
 typedef struct { /* a high-pass filter of first to third order and its integrals, trapezoidal rule */
-    double gain, limit;   /* of the input */
+    double gain, limit;   /* limit of the scaled input */
     double g, g2, d1;     /* s / (s + w_b): g = tan(w_b dt / 2), twice that, 1 / (1 + g) */
     double c0, b, k, d2;  /* s^2 / (s^2 + c1 s + c0): k = tan(w dt / 2) / w, b = c1 + c0 k, 1 / (1 + b k) */
     double s1, sv, sx;    /* states */
@@ -38,7 +38,7 @@ typedef struct {
     double world[3][3], car[3][3], head[3]; /* rows north, east, down; rows forward, right, down; [m] */
     filter_t translation[3], rotation[3], lean[2];
     double lean_angle[2], lean_step;        /* [rad]; [rad/tick] */
-    double sine[3], cosine[3];              /* of the platform's roll, pitch, yaw */
+    double sine[3], cosine[3];              /* sine and cosine of the platform's roll, pitch, yaw */
     double rate_hz;
     int primed;
 } rig_t;

@@ -1,4 +1,4 @@
-"""How late the emitter's packets go, beside a bare C loop on the same machine in the same minute.
+"""Lateness of the emitter's packets, compared with a bare C loop on the same machine in the same minute.
 
     python benchmarks/jitter.py                     # everything, about five minutes
     python benchmarks/jitter.py --only loaded spin  # some of it
@@ -11,16 +11,20 @@ belong to the machine's other tenants: they are shown beside the bare loop's and
 """
 
 import argparse
+import io
 import os
 import resource
 import socket
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 from building import build
@@ -33,13 +37,16 @@ from motioncue.bench.latency import bare_receiver, engine, port_of, running
 from motioncue.bench.load import burning
 from motioncue.bench.pacing import Loop, emitter, figures, run_block
 from motioncue.kernels.clock import MonotonicClock, prepare_thread, processors_awake
+from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
+from motioncue.profile import Record
+from motioncue.recording.recorder import Recorder, tick_ring_bytes
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.tuning import Tuner
 
 PROFILE = load_profile("ccd-dk-washout")
 SPINNING = load_profile("ccd-dk-washout", "output.spin_us=200")
-QUIET = 0.1  # a pair counts as quiet if everybody else took less than this of one core
+QUIET = 0.1  # a pair is quiet if other processes took less than this of one core
 Condition = Callable[[], AbstractContextManager[Any]]
 
 
@@ -51,7 +58,7 @@ class Side(NamedTuple):
 
 
 class Sizes(NamedTuple):
-    """How much to measure."""
+    """Extent of a measurement."""
 
     pairs: int = 6
     block_s: float = 2.0
@@ -68,7 +75,7 @@ def bare_loop(period_ns: int, ticks: int, out: socket.socket, port: int) -> tupl
 
 
 def granted() -> bool:
-    """Say whether the system lets a thread of this process into SCHED_FIFO."""
+    """Say whether the system allows a thread of this process SCHED_FIFO."""
     found: list[bool] = []
     thread = threading.Thread(target=lambda: found.append(prepare_thread()["fifo"]))
     thread.start()
@@ -85,7 +92,7 @@ def cores_used() -> tuple[float, float]:
 
 
 def measured(side: Side, period_ns: int, ticks: int) -> tuple[dict[str, float], float]:
-    """Run one block of a loop; return its figures [us, ppm], and how much of a core everybody else took."""
+    """Run one block of a loop; return its figures [us, ppm], and the share of a core that other processes took."""
     with side.condition():
         began, used = time.monotonic(), cores_used()
         block = run_block(side.loop, PROFILE.outputs[0], period_ns, ticks)
@@ -114,15 +121,15 @@ def compare(
 ) -> tuple[list[dict[str, Any]], dict[str, tuple[float, float]]]:
     """Run blocks of both loops in turn.
 
-    If `quiet` is asked for, pairs in which everybody else took more than a tenth of a core are repeated, up to as many
-    as were asked for; if that is not enough, they count after all, and the rows say so.
+    If `quiet`, pairs in which other processes took more than a tenth of a core are repeated, at most as many as were
+    requested; if that is not enough, they count after all, and the rows say so.
 
     Returns
     -------
     rows : list of dict
         For the table: ratios of our figures to theirs, for each that has a target.
     shown : dict of str to (float, float)
-        Medians over the blocks of every figure: ours, theirs.
+        Medians over the blocks of every figure of both loops: ours, theirs.
     """
     period_ns = round(1e9 / rate_hz)
     ticks = max(int(sizes.block_s * rate_hz), 20)
@@ -160,6 +167,8 @@ def compare(
 
 UNLOADED = {"lateness p50": 1.1, "lateness p99": 1.25, "interval error p99": 1.5}
 LOADED = {"lateness p50": 1.1, "lateness p99": 1.5}
+RECORDED = {"lateness p50": 1.05, "lateness p99": 1.05}
+STALL_S = 2.0
 CONDITIONS: Mapping[str, tuple[str, Condition, Mapping[str, float]]] = {
     "idle": ("main thread idle", nullcontext, UNLOADED),
     "busy": ("a thread busy in Python", partial(burning, 0), UNLOADED),
@@ -173,7 +182,7 @@ def beside_bare_loop(condition: str, rate_hz: float, sizes: Sizes) -> Found:
     words, load, targets = CONDITIONS[condition]
     fifo = granted()
     kind = "SCHED_FIFO" if fifo else "SCHED_OTHER"
-    quiet = condition != "loaded" and not fifo  # under SCHED_FIFO neighbours weigh little
+    quiet = condition != "loaded" and not fifo  # under SCHED_FIFO neighbors weigh little
     with load():
         return compare(
             f"emitter, {rate_hz:g} Hz, {words}",
@@ -216,7 +225,7 @@ def kept_awake(sizes: Sizes) -> Found:
 
 @contextmanager
 def retuning(loop: Emitter, done: list[float] | None = None) -> Iterator[None]:
-    """Change a gain of a running emitter a thousand times a second, through the door that everybody takes."""
+    """Change a gain of a running emitter a thousand times a second, through the public `retune`."""
     tuner, ended, period_ns = Tuner(PROFILE), threading.Event(), round(1e9 / PROFILE.rate_hz)
 
     def post(settings: Settings) -> None:
@@ -236,7 +245,7 @@ def retuning(loop: Emitter, done: list[float] | None = None) -> Iterator[None]:
 
 
 def while_retuned(sizes: Sizes) -> Found:
-    """Compare the emitter while its settings change a thousand times a second with one whose do not."""
+    """Compare an emitter whose settings change a thousand times a second with one whose settings do not."""
     done: list[float] = []
     rows, shown = compare(
         *(
@@ -251,6 +260,55 @@ def while_retuned(sizes: Sizes) -> Found:
     )
     shown["changes a second"] = float(np.median(done)), 0.0
     return rows, shown
+
+
+class Disk(io.FileIO):
+    """A file whose writes do not return before a time of the monotonic clock [s], as on a disk that stalls."""
+
+    stalls_until = 0.0
+
+    def write(self, data: Any) -> int:
+        """Wait, without the GIL as the system does, then write."""
+        time.sleep(max(0.0, self.stalls_until - time.monotonic()))
+        return super().write(data)
+
+
+@contextmanager
+def recording(loop: Emitter, rate_hz: float, lost: list[int]) -> Iterator[None]:
+    """Record a running emitter as the engine does, to a disk that stalls at once; add how many records were lost."""
+    ring = RecordRing(tick_ring_bytes(rate_hz))
+    loop.record(ring)
+    with tempfile.TemporaryDirectory() as folder:
+        disk = Disk(str(Path(folder) / "disk.mcap"), "wb")
+        recorder = Recorder(Record(file=disk.name, force=True), [ring], {})
+        with ExitStack() as running:
+            with patch.object(Path, "open", lambda *_: io.BufferedWriter(disk)):
+                running.enter_context(recorder)
+            disk.stalls_until = time.monotonic() + STALL_S
+            yield
+        counts = recorder.counts()
+        assert counts["ticks"]
+        lost.append(counts["lost"])
+
+
+def while_recorded(rate_hz: float, sizes: Sizes) -> Found:
+    """Compare the emitter while it is recorded to a disk that stalls with one that nobody records."""
+    lost: list[int] = []
+    with burning(0):
+        rows, shown = compare(
+            *(
+                f"emitter recorded to a disk that stalls for {STALL_S:g} s, {rate_hz:g} Hz, a thread busy in Python",
+                "the emitter, not recorded",
+            ),
+            Side(emitter(PROFILE, partial(recording, rate_hz=rate_hz, lost=lost))),
+            Side(emitter(PROFILE)),
+            RECORDED,
+            rate_hz=rate_hz,
+            sizes=sizes._replace(block_s=2.0 * sizes.block_s),  # the stall, then what has to be caught up with
+            quiet=not granted(),
+        )
+    figure = f"emitter recorded to a disk that stalls for {STALL_S:g} s, {rate_hz:g} Hz: records lost"
+    return [*rows, fact(figure, "those of a run", float(max(lost)), "", 0.0)], shown
 
 
 def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
@@ -275,7 +333,7 @@ def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
         hear = partial(receive, MonotonicClock(), sink, 2 * ticks)
         with running(lambda: received.append(hear()), lambda: ends.sendto(b".", sink.getsockname())):
             block = run_block(counted, PROFILE.outputs[0], period_ns, ticks)
-    first = block.index[0]  # ticks before it are sent, too
+    first = block.index[0]  # ticks before it were sent but not kept
     sent = len(block.index) + first
     slots = (block.index * period_ns + block.late) // period_ns
     what = f"emitter, 333.33 Hz, over {ticks / 333.33:.3g} s"
@@ -288,7 +346,7 @@ def in_the_long_run(sizes: Sizes) -> list[dict[str, Any]]:
 
 
 def arrival(condition: str, sizes: Sizes) -> list[dict[str, Any]]:
-    """Compare how soon the engine and a C loop have a datagram, from the system's own stamp of its arrival."""
+    """Compare how soon the engine and a C loop receive a datagram, from the system's stamp of its arrival."""
     words, load, _ = CONDITIONS[condition]
     package_ns = costs_ns(PROFILE)["package"]  # from the receiver's stamp to the motion published
     ours, theirs = [], []
@@ -315,21 +373,22 @@ RUNS: Mapping[str, Callable[[Sizes], Sequence[dict[str, Any]] | Found]] = {
     "spin": with_spin,
     "awake": kept_awake,
     "retuned": while_retuned,
+    **{f"recorded-{rate_hz:g}": partial(while_recorded, rate_hz) for rate_hz in (333.33, 1000.0)},
     "long": in_the_long_run,
     "arrival-idle": partial(arrival, "idle"),
     "arrival-busy": partial(arrival, "busy"),
 }
-"""Everything that is measured here: rows of the table, and what else is worth showing."""
+"""Run all measurements: rows of the table, and further figures."""
 
 
 def run(name: str, sizes: Sizes) -> Found:
-    """Do one of `RUNS`."""
+    """Run one of `RUNS`."""
     found = RUNS[name](sizes)
     return found if isinstance(found, tuple) else (list(found), {})
 
 
 def main() -> int:
-    """Do what the command line says."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description="Lateness of the emitter beside a bare C loop.")
     parser.add_argument("--only", nargs="+", metavar="NAME", help=f"names, or beginnings of names: {', '.join(RUNS)}")
     parser.add_argument("--seconds", type=float, default=Sizes().block_s, help="length of a block [s]")

@@ -1,4 +1,4 @@
-"""Candidate and floor side by side: the same machine, the same minute, one after the other."""
+"""Candidate and floor measured in turn, on the same machine in the same minute."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ PAIRS = 24
 
 
 def cpu_ns(call: Callable[[], object]) -> int:
-    """Return what a call costs [ns]: CPU time of this thread, so that whoever else is running weighs little."""
+    """Return the cost of a call [ns]: CPU time of this thread, so that other processes matter little."""
     began = time.thread_time_ns()
     call()
     return time.thread_time_ns() - began
@@ -31,7 +31,7 @@ def interleaved(
 
 
 def fact(figure: str, against: str, value: float, unit: str, target: float) -> dict[str, Any]:
-    """Return a row of the table whose figure is no ratio: `value` [unit] is to be `target` at most."""
+    """Return a row of the table for a figure that is not a ratio: `value` [unit] should be at most `target`."""
     met = bool(value <= target)
     return {"figure": figure, "against": against, "value": value, "unit": unit, "target": target, "met": met}
 
@@ -51,7 +51,7 @@ def row(
     Parameters
     ----------
     figure, against : str
-        What was measured, and against what.
+        The measured figure, and what it is compared with.
     ours, floors : list of float
         Costs in pairs, per item, in `unit`.
     target : float, optional
@@ -59,7 +59,7 @@ def row(
     faster : bool
         Whether the ratio says how many times faster ours is.
     unit : str
-        Of the costs.
+        Unit of the costs.
     """
     ratios = [b / a if faster else a / b for a, b in zip(ours, floors, strict=True)]
     low, middle, high = quantiles(ratios, n=4)

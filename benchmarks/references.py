@@ -1,6 +1,7 @@
-"""The same step as one would write it in pure Python, and as one would put it together from SciPy.
+"""The same step written in pure Python, and composed from SciPy.
 
-Both give the kernels' numbers (the benchmarks assert it), the SciPy one as far as it goes: see `ScipyPipeline`.
+Both give the kernels' numbers (the benchmarks assert it), the SciPy version with the omissions named in
+`ScipyPipeline`.
 """
 
 import math
@@ -148,7 +149,7 @@ class PythonStep:
         return force, (roll, pitch, yaw), rates, (surge.x, sway.x, -heave.x)
 
     def step(self, packet: bytearray, *telemetry: Any) -> tuple[Any, ...]:
-        """Take one sample all the way into `packet`; return what `washout` does."""
+        """Process one sample up to `packet`; return the result of `washout`."""
         a, attitude, rates, _ = self.body(*telemetry)
         cue = force, (roll, pitch, yaw), rates, _ = self.washout(a, attitude, rates)
         sr, cr, sp, cp, sy, cy = self.platform
@@ -177,9 +178,9 @@ def bilinear(zeros: Any, poles: Any, gain: float, omega: float, dt: float) -> An
 class ScipyPipeline:
     """Rotation, sosfilt and NumPy over whole arrays: the batch that one would write without this package.
 
-    It leaves out what is not a linear filter over a whole array: the limit on the tilt rate, the limits on the inputs,
-    and the platform's own attitude in the Euler rates (it is taken as zero there).  It leaves out displacements too.
-    Without those, and starting from a first sample of zero, it gives the kernels' numbers.
+    It omits what is not a linear filter over a whole array: the limit on the tilt rate, the limits on the inputs, and
+    the platform's own attitude in the Euler rates (taken as zero).  It also omits displacements.  Without those, and
+    with a first sample of zero, it gives the kernels' numbers.
     """
 
     def __init__(self, cueing: Classical, rate_hz: float, world: Any, car: Any) -> None:

@@ -42,15 +42,15 @@ __all__ = [
 
 
 def get_include() -> str:
-    """Return the include directory of programs in C and of extensions that cimport the kernels.
+    """Return the include directory for C programs, and for extensions that cimport the kernels.
 
-    From there, ``motioncue/motioncue.h`` is the interface for C and C++, and the kernels' headers are
+    It contains ``motioncue/motioncue.h``, the interface for C and C++, and the kernels' headers
     ``motioncue/kernels/….h``.
     """
     return str(Path(__file__).parent.parent)
 
 
-# Imported when first used, so that the command line answers at once.
+# Imported on first use, so that the command line starts quickly.
 _LATER = {
     "ACTUATION_DTYPE": "motioncue.motion",
     "CUE_DTYPE": "motioncue.motion",
@@ -59,7 +59,7 @@ _LATER = {
     "Engine": "motioncue.runtime.engine",
     "Profile": "motioncue.profile",
     "Rigs": "motioncue.runtime.rigs",
-    "_capi": "motioncue.runtime.capi",  # the capsule that motioncue/motioncue.h looks for
+    "_capi": "motioncue.runtime.capi",  # the capsule for motioncue/motioncue.h
     "actuate": "motioncue.runtime.assembly",
     "bind": "motioncue.runtime.embedding",
     "body_motion": "motioncue.kernels.body",

@@ -1,4 +1,4 @@
-"""The few ways motioncue refuses something, and how it names one of many; nothing else."""
+"""The errors that motioncue raises on purpose, and texts that name a likely intended word."""
 
 import difflib
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ class PacketError(MotioncueError, ValueError):
 
 
 def not_among(found: object, allowed: Iterable[str], what: str = "") -> str:
-    """Say that `found` is none of the names that are allowed, and which one may have been meant."""
+    """Return a text that `found` is not among the allowed names, and which one may have been meant."""
     names = list(allowed)
     return f"found {what}{found!r}, allowed {'are' if names[1:] else 'is'} {', '.join(names)}{meant(found, names)}"
 
 
 def meant(found: object, allowed: Iterable[str]) -> str:
-    """Return a remark on the name that looks most like `found`; nothing if none does."""
+    """Return a remark on the allowed name most similar to `found`; empty if none is."""
     close = difflib.get_close_matches(found.lower(), list(allowed), n=1) if isinstance(found, str) else []
     return f" (did you mean {close[0]!r}?)" if close else ""

@@ -1,4 +1,4 @@
-"""What a value that does not fit its type means, in the words of whoever wrote the profile."""
+"""Validation errors in the words of a profile's author."""
 
 from collections.abc import Iterable, Mapping
 from types import NoneType
@@ -14,16 +14,16 @@ WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or
 
 
 def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: type) -> str:
-    """Return what a validation error means: the key's path, what was found, what is allowed.
+    """Return a validation error in plain words: the key's path, what was found, what is allowed.
 
     Parameters
     ----------
     error : ValidationError
-        Of the conversion of `tables` to `root`.
+        Raised by the conversion of `tables` to `root`.
     tables : mapping
-        What was converted.
+        The converted tables.
     root : type
-        A `msgspec.Struct`.
+        The target, a `msgspec.Struct`.
     """
     message, _, where = str(error).partition(" - at `$.")
     path = where.rstrip("`") if where else ""
@@ -43,10 +43,10 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
 
 
 def _shown(value: Any) -> str:
-    """Return `value` as it is written, cut if it is long."""
+    """Return `value` as a profile would contain it, cut if it is long."""
     try:
         text = str(value).lower() if isinstance(value, bool) else repr(value)
-    except ValueError:  # more digits than Python writes
+    except ValueError:  # more digits than Python converts
         return "a number of very many digits"
     return text if len(text) <= 200 else f"{text[:200]}…"
 
@@ -61,7 +61,7 @@ def _lookup(tables: Any, path: str) -> Any:
 
 
 def _type_at(root: Any, path: str, tables: Any) -> Any:
-    """Return the type of what is at `path`; None if the types do not say."""
+    """Return the type of the value at `path`; None if it has no declared type."""
     kind, value = root, tables
     for step in path.split(".") if path else ():
         name, bracket, index = step.partition("[")
@@ -78,14 +78,14 @@ def _type_at(root: Any, path: str, tables: Any) -> Any:
 
 
 def _tables(kind: Any) -> list[Any]:
-    """Return the tables that a key can hold, be they optional, one of several or in a list."""
+    """Return the tables that a key can hold, whether optional, alternatives or in a list."""
     if hasattr(kind, "__struct_fields__"):
         return [kind]
     return [table for part in get_args(kind) for table in _tables(part)]
 
 
 def _table(kind: Any, value: Any) -> Any:
-    """Return the table that a key holds: the one whose tag `value` has, else the first; None if it holds none."""
+    """Return the table type of a key: the one with the tag of `value`, else the first; None if it has none."""
     tables = _tables(kind)
     for table in tables:
         config = table.__struct_config__
@@ -95,7 +95,7 @@ def _table(kind: Any, value: Any) -> Any:
 
 
 def _item(kind: Any, index: int) -> Any:
-    """Return the type of an item of a list; None if `kind` is no list."""
+    """Return the type of an item of a list; None if `kind` is not a list."""
     parts = get_args(kind)
     if get_origin(kind) is tuple:
         return parts[0] if parts[-1] is Ellipsis else parts[min(index, len(parts) - 1)]
@@ -103,14 +103,14 @@ def _item(kind: Any, index: int) -> Any:
 
 
 def _keys(table: Any) -> set[str]:
-    """Return the keys that a table may have."""
+    """Return the keys that a table allows."""
     names = {field.encode_name for field in msgspec.structs.fields(table)}
     tag = table.__struct_config__.tag_field
     return names | ({tag} if tag else set())
 
 
 def _allowed(kind: Any) -> str:
-    """Say what a key of this type takes, with its verb."""
+    """Return a text of what a key of this type allows, with its verb."""
     if get_origin(kind) is Literal:
         return f"are {_choices(get_args(kind))}"
     return f"is {_words(kind)}"
@@ -121,7 +121,7 @@ def _choices(values: Iterable[Any]) -> str:
 
 
 def _words(kind: Any) -> str:
-    """Say in plain words what a type takes."""
+    """Return a text of what a type allows."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
         return _words(parts[0]) + _bounds(parts[1])
@@ -133,13 +133,13 @@ def _words(kind: Any) -> str:
         return f"a list in brackets{size}, each {_words(parts[0])}{quoted}"
     if kind in WORDS:
         return WORDS[kind]
-    if parts and origin is not dict:  # one of several
+    if parts and origin is not dict:  # alternatives
         return " or ".join(dict.fromkeys(_words(part) for part in parts if part is not NoneType))
     return "a table"
 
 
 def _bounds(meta: msgspec.Meta) -> str:
-    """Say between which numbers a number has to be; nothing for what is no number."""
+    """Return a text of the range of a number; empty for other types."""
     if meta.ge is not None and meta.le is not None:
         return f" from {meta.ge:g} to {meta.le:g}"
     least = f" above {meta.gt:g}" if meta.gt is not None else f" of at least {meta.ge:g}" if meta.ge is not None else ""

@@ -1,11 +1,11 @@
-"""The records that flow through motioncue, and the one table that says what each channel means.
+"""The records that flow through motioncue, and the table of the meaning of each channel.
 
 `Motion` is what the vehicle does, `Cue` is what the platform is asked to do.  Both are flat C structs
 (``kernels/records.pxd``) and NumPy structured dtypes of the same layout, so a stream of them is an array.
 
 Axes inside kernels are x forward, y right, z down; surge, sway and heave are (x, y, -z).  Angles are aerospace
-roll, pitch, yaw (z-y-x).  A channel that the source does not have is NaN in `Motion`, and only `speed` and
-`engine_speed` may be.
+roll, pitch, yaw (z-y-x).  A channel that the source lacks is NaN in `Motion`; that is allowed for `speed` and
+`engine_speed` only.
 """
 
 from typing import NamedTuple
@@ -67,14 +67,14 @@ CUE = (
     Channel("heave_displacement", "m", "above the neutral pose"),
     Channel("time", "ns", "deadline of the tick, monotonic clock", "i8"),
 )
-"""Channels of `Cue`.  After a washout surge, sway and heave are the deviation of the specific force in the platform
-frame from rest, the angles are the platform's attitude, the rates its body rates."""
+"""Channels of `Cue`.  After a washout, surge, sway and heave are the specific force in the platform frame less its
+value at rest, the angles are the platform's attitude, and the rates its body rates."""
 
 MOTION_DTYPE = np.dtype([(channel.name, channel.format) for channel in MOTION])
 CUE_DTYPE = np.dtype([(channel.name, channel.format) for channel in CUE])
 
 ACTUATORS = 12
-"""How many actuators a platform can have."""
+"""Largest number of a platform's actuators."""
 
 _UP = (
     Channel("up_east", "1", "the body's up axis leans east"),
@@ -87,7 +87,7 @@ ACTUATION = (
     *_UP,
     *(Channel(f"actuator_{number}", "m or rad", "as the platform says") for number in range(1, ACTUATORS + 1)),
 )
-"""Channels that a packet can be filled from: the cue's, then those that the stages of its output fill."""
+"""Channels from which a packet can be encoded: the cue's, then those that an output's stages add."""
 
 ACTUATION_DTYPE = np.dtype(
     [*((channel.name, channel.format) for channel in (*CUE, *_UP)), ("actuators", "f8", ACTUATORS)]
@@ -96,24 +96,25 @@ ACTUATION_DTYPE = np.dtype(
 
 TICK_DTYPE = np.dtype(
     [
-        ("index", "i8"),  # place on the time grid; a gap is a skipped tick
+        ("index", "i8"),  # index on the time grid; a gap is a skipped tick
         ("deadline", "i8"),  # [ns], monotonic clock
-        ("lateness", "i8"),  # [ns] from the deadline to just before the packet is sent
-        ("state", "i8"),  # of the supervisor (motioncue.kernels.supervisor.State)
-        ("frames", "i8"),  # that the source had given when the tick read the newest: what a replay feeds before it
-        ("operation", "i8"),  # what the operator wants: 0 engage, 1 hold, 2 park, 3 the end; 8 more if engaged just now
-        ("settings", "i8"),  # number of the newest ones taken: 0 at the beginning, then that of a change
-        ("weight", "f8"),  # of the fade: 0 neutral, 1 the whole cue
-        ("motion", MOTION_DTYPE),  # what the tick made of the frames until then; times are those of the newest
-        ("cue", CUE_DTYPE),  # what the tick sent
+        ("lateness", "i8"),  # [ns] from the deadline to just before sending
+        ("state", "i8"),  # state of the supervisor (motioncue.kernels.supervisor.State)
+        ("frames", "i8"),  # number of frames published when the tick read its motion; a replay feeds as many before it
+        ("operation", "i8"),  # request: 0 engage, 1 hold, 2 park, 3 end; plus 8 if engaged since the last tick
+        ("settings", "i8"),  # number of the newest settings taken: 0 at the beginning, then that of the newest change
+        ("weight", "f8"),  # weight of the fade: 0 neutral, 1 the whole cue
+        ("motion", MOTION_DTYPE),  # motion interpolated from the frames so far; times are the newest frame's
+        ("cue", CUE_DTYPE),  # cue sent by the tick
+        ("actuators", "f8", ACTUATORS),  # positions sent to the first output with a platform [m or rad]; else 0
     ]
 )
-"""One tick of the emitter, as traces and the live view see it."""
+"""One tick of the emitter, in traces, recordings and the live view."""
 
 TELEMETRY_DTYPE = np.dtype(
     [
         ("orientation", "f8", 4),  # quaternion w, x, y, z: rotates the car's axes into the world's
-        ("angles", "f8", 3),  # [rad], roll, pitch, yaw (z-y-x), where a source says those instead
+        ("angles", "f8", 3),  # [rad], roll, pitch, yaw (z-y-x), for sources without a quaternion
         ("position", "f8", 3),  # [m], world axes
         ("velocity", "f8", 3),  # [m/s], world axes
         ("acceleration", "f8", 3),  # [m/s^2], world axes, gravity excluded
@@ -122,9 +123,9 @@ TELEMETRY_DTYPE = np.dtype(
         ("forward", "f8", 3),  # the car's forward axis in its own coordinates
         ("up", "f8", 3),  # the car's up axis in its own coordinates
         ("engine_speed", "f8"),  # [rpm]
-        ("speed", "f8"),  # [m/s], where there is no velocity; NaN if unknown
+        ("speed", "f8"),  # [m/s], for sources without a velocity; NaN if unknown
         ("frame_duration", "f8"),  # [s]; NaN if unknown
-        ("stamp", "f8"),  # [s], the simulator's own time; NaN if it says none
+        ("stamp", "f8"),  # [s], the simulator's own time; NaN if it gives none
     ]
 )
-"""What a simulator says, in SI units and fixed order but still in its own axes; the body-frame stage reads it."""
+"""What a simulator reports, in SI units and fixed order but in its own axes; input of the body stage."""

@@ -1,8 +1,8 @@
 /* motioncue in C and C++: a profile's cueing as a table of functions, for a controller with a loop of its own.
  *
- * Found through motioncue.get_include().  Python makes and unmakes steppers; `step` and `reset` never touch it: they
+ * Found through motioncue.get_include().  Python creates and frees steppers; `step` and `reset` do not use Python: they
  * may be called from any thread, without the GIL, one thread at a time for each stepper, and they neither allocate,
- * lock, make a system call nor fail.  The whole program: examples/embed_c.
+ * lock, make a system call nor fail.  A whole program: examples/embed_c.
  *
  * Signs: surge forward, sway right, heave up; roll right side down, pitch nose up, yaw nose right.
  */
@@ -16,8 +16,8 @@
 extern "C" {
 #endif
 
-/* Of the table and the structs below.  Functions are only ever added at the table's end; whatever else changes, changes
- * this number. */
+/* Version of the table and the structs below.  Functions are only ever added at the table's end; any other change
+ * increases this number. */
 #define MOTIONCUE_ABI 1u
 
 /* What the vehicle does; the layout of motioncue.MOTION_DTYPE. */
@@ -27,8 +27,8 @@ typedef struct motioncue_motion {
     double roll_rate, pitch_rate, yaw_rate;  /* [rad/s] */
     double speed;                            /* [m/s], NaN if there is none */
     double engine_speed;                     /* [rpm], NaN if there is none */
-    int64_t time;                            /* [ns] on any clock: the cue is given the same */
-    double frame_time;                       /* [s] the simulator's own; not read by a step */
+    int64_t time;                            /* [ns] of any clock; copied to the cue */
+    double frame_time;                       /* [s] the simulator's own; steps do not read it */
 } motioncue_motion;
 
 /* What the platform is asked to do; the layout of motioncue.CUE_DTYPE. */
@@ -47,11 +47,11 @@ enum { MOTIONCUE_ACTUATORS = 12 };
 /* What one output of the profile is sent; the layout of motioncue.ACTUATION_DTYPE. */
 typedef struct motioncue_actuation {
     motioncue_cue cue;                       /* within the output's own limits */
-    double up_east, up_north, up_up;         /* the body's up axis in world axes, where the packet has it, else 0 */
-    double actuators[MOTIONCUE_ACTUATORS];   /* of the platform, in its units; 0 where it has no more */
+    double up_east, up_north, up_up;         /* the body's up axis in world axes if the packet contains it, else 0 */
+    double actuators[MOTIONCUE_ACTUATORS];   /* positions of the platform's actuators, in their units; unused ones 0 */
 } motioncue_actuation;
 
-/* Made of 8-byte numbers without gaps, so that the size fixes every offset. */
+/* All members have 8 bytes without gaps, so the size determines every offset. */
 typedef char motioncue_motion_is_104_bytes[sizeof(motioncue_motion) == 104 ? 1 : -1];
 typedef char motioncue_cue_is_120_bytes[sizeof(motioncue_cue) == 120 ? 1 : -1];
 typedef char motioncue_actuation_is_240_bytes[sizeof(motioncue_actuation) == 240 ? 1 : -1];
@@ -60,39 +60,42 @@ typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limi
 
 typedef struct motioncue_api {
     uint32_t abi;  /* MOTIONCUE_ABI of the installed package */
-    uint32_t size; /* of the installed package's table [bytes] */
+    uint32_t size; /* size of the installed package's table [bytes] */
 
-    /* Return a stepper for a built-in profile or a TOML file (UTF-8), to be stepped `rate_hz` times a second; 0 for the
-     * profile's own rate.  NULL if it is refused: then `error` (if size > 0) holds the reason, UTF-8, cut to fit.
-     * Runs Python: from any thread, which need not hold the GIL but may. */
+    /* Return a stepper for a built-in profile or a TOML file (UTF-8) that is stepped `rate_hz` times a second; 0: the
+     * profile's own rate.  If the profile is refused, return NULL and write the reason to `error` (if size > 0): UTF-8,
+     * cut to fit.  Runs Python; may be called from any thread, with or without the GIL. */
     motioncue_stepper *(*create)(const char *profile, double rate_hz, char *error, size_t size);
 
     /* Return the time from one step to the next [ns]. */
     int64_t (*period_ns)(const motioncue_stepper *stepper);
 
-    /* Do one tick: 1, or 0 if the motion is refused because an acceleration, an angle or a rate is not finite or beyond a
-     * million of its unit; then nothing has changed, and `cue` is left alone.  Speeds go through unlooked at. */
+    /* Do one tick and return 1.  Return 0 if the motion is refused because an acceleration, an angle or a rate is not
+       finite
+     * or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
-    /* Forget the past: the next step starts from rest at neutral, so only call it while the platform is there. */
+    /* Start from rest at neutral at the next step; call it only while the platform is at neutral. */
     void (*reset)(motioncue_stepper *stepper);
 
     /* Free a stepper, or do nothing for NULL.  Runs Python, as `create` does. */
     void (*destroy)(motioncue_stepper *stepper);
 
-    /* Change settings: `change` is KEY=VALUE with a dotted key ("cueing.surge.gain=0.4"), or the name or path of a profile
-     * (UTF-8).  1, or 0 if it is refused: then nothing changes, and `error` (if size > 0) holds the reason as `create` says it.
-     * Runs Python, from any thread, also while another one steps: the next step takes the settings without waiting, and
-     * what it asks for has no step. */
+    /* Change settings: `change` is KEY=VALUE with a dotted key ("cueing.surge.gain=0.4"), or the name or path of a
+       profile
+     * (UTF-8).  Return 1; or, if it is refused, change nothing, write the reason to `error` as `create` does, and
+     * return 0. Runs Python, from any thread, even while another one steps: the next step takes the settings without
+     * waiting, and its cue has no step. */
     int (*retune)(motioncue_stepper *stepper, const char *change, char *error, size_t size);
 
-    /* Fill what the profile's first output is sent for the cue of the newest step.  Its stages have memory: call it once
-     * after each step or never. */
+    /* Fill what the profile's first output is sent for the cue of the newest step.  Its stages have states, so call it
+       once
+     * after every step or never. */
     void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);
 } motioncue_api;
 
-/* Include Python.h first for this: return the table, or NULL with a Python exception set.  Needs the GIL; the table
- * stays valid until Python ends. */
+/* Available if Python.h is included first: return the table, or NULL with a Python exception set.  Needs the GIL; the
+ * table stays valid until Python ends. */
 #ifdef Py_PYTHON_H
 static inline const motioncue_api *motioncue_import(void) {
     const motioncue_api *api = (const motioncue_api *)PyCapsule_Import("motioncue._capi", 0);

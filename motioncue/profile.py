@@ -1,4 +1,4 @@
-"""Profiles: what to read, how to cue, what to send.  TOML in, typed settings out, or a clear refusal."""
+"""Profiles: what to read, how to cue, what to send.  They are TOML files that become checked settings."""
 
 import math
 import sys
@@ -14,6 +14,7 @@ from motioncue.errors import ConfigError, meant, not_among
 from motioncue.explain import explain
 from motioncue.packets import PacketTable
 from motioncue.settings import ALGORITHMS, Cueing
+from motioncue.settings.platform import Platform, platform_presets
 from motioncue.settings.table import Positive, Table
 
 if sys.version_info >= (3, 11):
@@ -46,73 +47,73 @@ class Source(Table, frozen=True, kw_only=True):
 
     system: str
     endpoint: str | tuple[str, ...]
-    """Where it connects or sends to; several for a source that sends to several ports."""
+    """Where the simulator connects or sends to; several for a source that sends to several ports."""
     allow: tuple[str, ...] = ()
-    """The hosts that are heard at an endpoint that other machines can reach; no others are."""
+    """The only hosts that are heard at an endpoint that other machines can reach."""
     forward: tuple[str, ...] = ()
-    """Where every datagram that comes is passed on to, unchanged."""
+    """Endpoints to which every received datagram is forwarded unchanged."""
     acceleration: Literal["native", "from_velocity"] = "native"
-    """As the simulator says it, or derived from the velocity."""
+    """Acceleration as the simulator reports it, or derived from the velocity."""
     derivative_delay_s: Annotated[float, msgspec.Meta(ge=0.005, le=0.5)] = 0.04
-    """Delay of what is derived from velocity or attitude [s]."""
+    """Delay of quantities derived from velocity or attitude [s]."""
     bridge: Literal["hold", "linear", "predict"] = "predict"
-    """What a tick makes of the frames before it: the newest, a line one frame late, or what they lead to by now."""
+    """Motion between frames: the newest frame, straight lines one frame late, or a prediction."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
-    """What the system's own document leaves open; see `motioncue profiles`."""
+    """Readings that the system's document leaves open; see `motioncue profiles`."""
 
     @property
     def endpoints(self) -> tuple[str, ...]:
-        """Every endpoint."""
+        """All endpoints."""
         return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
 
 
 class Supervisor(Table, frozen=True, kw_only=True):
-    """How the platform is held and faded when the motion ends."""
+    """How the platform is held and faded when motion stops coming."""
 
     hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
-    """How long the last motion is held when no frame comes [s]."""
+    """How long the last motion is held if no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
-    """How long the way to neutral takes after that, and the way back [s]."""
+    """Duration of the fade to neutral after that, and of the fade back [s]."""
 
 
 class Record(Table, frozen=True, kw_only=True):
-    """What is kept of a run."""
+    """What is recorded of a run."""
 
     file: str
-    """Where: an MCAP file; a number is added to the name of one that exists."""
+    """The MCAP file; a number is added to its name if it exists."""
     force: bool = False
-    """Replace a file that exists."""
+    """Replace an existing file."""
     last_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] | None = None
-    """Keep only so much, in memory [s]; it is written at a fault, when the operator asks, and at the end."""
+    """Keep only the last seconds, in memory [s]; written at a fault, on the operator's request, and at the end."""
     roll_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
-    """Begin another file after so long [s]."""
+    """Begin another file after this time [s]."""
     roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
-    """Begin another file when one has grown so large [MB]."""
+    """Begin another file at this size [MB]."""
 
 
 class Watch(Table, frozen=True, kw_only=True):
     """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
     max_acceleration_m_s2: Positive = 80.0
-    """Largest believable acceleration [m/s^2]."""
+    """Largest plausible acceleration [m/s^2]."""
     max_rate_deg_s: Positive = 600.0
-    """Largest believable angular rate [deg/s]."""
+    """Largest plausible angular rate [deg/s]."""
     frozen_s: Positive = 1.0
     """How long a moving car may repeat the same state [s]."""
     jitter_s: Positive = 0.1
-    """How unevenly frames may arrive [s]."""
+    """Largest deviation of frames from even arrivals [s]."""
     frame_jump_s: Positive = 2.0
     """Largest change of the simulator's frame time [s]."""
     max_acceleration_step_m_s2: Positive = 15.0
-    """Largest change of acceleration between frames that is followed before the velocity shows it [m/s^2]."""
+    """Largest change of acceleration between frames that is followed before the velocity confirms it [m/s^2]."""
     max_rate_step_deg_s: Positive = 172.0
-    """Largest change of angular rate between frames that is followed before the attitude shows it [deg/s]."""
+    """Largest change of angular rate between frames that is followed before the attitude confirms it [deg/s]."""
     velocity_error_m_s: Positive = 1.0
-    """How far acceleration and the change of velocity may be apart over a second, beside 35 % of them [m/s]."""
+    """Allowed contradiction between acceleration and change of velocity over a second, plus 35 % of them [m/s]."""
     attitude_error_deg: Positive = 5.7
-    """How far angular rates and the turning of the attitude may be apart over a second, beside 35 % of them [deg]."""
+    """Allowed contradiction between angular rates and turns of the attitude over a second, plus 35 % of them [deg]."""
 
 
 UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
@@ -124,74 +125,74 @@ Free = Literal["none"]
 
 
 class AccelerationBounds(Table, frozen=True, kw_only=True):
-    """Bounds of surge or sway, and of their derivatives as sent; docs/safety.md has the reasons and measurements."""
+    """Bounds on surge or sway as sent, and on their derivatives; docs/safety.md has the reasons and measurements."""
 
     value_m_s2: Positive = 25.0
-    """2.5 g: a tenth more than the hardest braking and cornering of a recorded rally stage."""
+    """2.5 g: a tenth above the hardest braking and cornering of a recorded rally stage."""
     rate_m_s3: Bound = 2500.0
-    """7.5 m/s^2 from packet to packet: the least that lets a rough road pass at 60 frames a second with `hold`."""
+    """7.5 m/s^2 from packet to packet: the smallest that lets a rough road pass at 60 frames a second with `hold`."""
     acceleration_m_s4: Bound = 600_000.0
-    """A step begins with 5.4 m/s^2 in the first packet and ends as gently; found as the rate was."""
+    """A step begins with 5.4 m/s^2 in the first packet and ends as gently; chosen like the rate."""
     jerk_m_s5: Bound = None
 
 
 class HeaveBounds(AccelerationBounds, frozen=True, kw_only=True):
-    """Bounds of heave, and of its derivatives as sent."""
+    """Bounds on heave as sent, and on its derivatives."""
 
     value_m_s2: Positive = 30.0
-    """A hard kerb; whatever the waveform, a spine is loaded with half of what STANAG 4569 allows."""
+    """A hard curb; for any waveform the load on the spine is half of what STANAG 4569 allows."""
 
 
 class AngleBounds(Table, frozen=True, kw_only=True):
-    """Bounds of roll or pitch, and of their derivatives as sent."""
+    """Bounds on roll or pitch as sent, and on their derivatives."""
 
     value_deg: Positive = 60.0
-    """Steeper than roads and than what a washout asks for on a rally stage; far from half a turn, where angles jump."""
+    """Steeper than roads and than a washout's tilt on a rally stage, and far from half a turn, where angles jump."""
     rate_deg_s: Bound = 300.0
-    """0.9 degrees from packet to packet: the least that lets attitudes pass at 30 frames a second with `hold`."""
+    """0.9 degrees from packet to packet: the smallest that lets attitudes pass at 30 frames a second with `hold`."""
     acceleration_deg_s2: Bound = 100_000.0
-    """A turn begins with 0.9 degrees in the first packet; found as the rate was."""
+    """A turn begins with 0.9 degrees in the first packet; chosen like the rate."""
     jerk_deg_s3: Bound = None
 
 
 class HeadingBounds(AngleBounds, frozen=True, kw_only=True):
-    """Bounds of yaw, and of its derivatives as sent."""
+    """Bounds on yaw as sent, and on its derivatives."""
 
     value_deg: Positive = 180.0
-    """A heading may go all the way round."""
+    """A heading may turn all the way round."""
     rate_deg_s: Bound = 900.0
-    """Faster than any spin: only a heading that turns over at once, as when the nose passes the vertical, is slowed."""
+    """Faster than any spin: it slows only a heading that reverses at once, as when the nose passes the vertical."""
     acceleration_deg_s2: Bound = 240_000.0
-    """Found as for roll and pitch."""
+    """Chosen as for roll and pitch."""
 
 
 class RateBounds(Table, frozen=True, kw_only=True):
-    """Bounds of an angular rate, and of its derivatives as sent."""
+    """Bounds on an angular rate as sent, and on its derivatives."""
 
     value_deg_s: Positive = 300.0
-    """As fast as roll and pitch may change."""
+    """The bound on the rate of roll and pitch."""
     rate_deg_s2: Bound = 30_000.0
-    """90 deg/s from packet to packet: the least that lets a rally stage pass at 66 frames a second with `hold`."""
+    """90 deg/s from packet to packet: the smallest that lets a rally stage pass at 66 frames a second with `hold`."""
     acceleration_deg_s3: Bound = None
     jerk_deg_s4: Bound = None
 
 
 class DisplacementBounds(Table, frozen=True, kw_only=True):
-    """Bounds of a displacement, and of its derivatives as sent."""
+    """Bounds on a displacement as sent, and on its derivatives."""
 
     value_m: Positive = 10.0
-    """More than the presets ask for; the stroke of the platform is a better one."""
+    """More than the presets need; set the platform's stroke instead."""
     rate_m_s: Bound = 10.0
-    """More than the presets ask for; the speed of the platform is a better one."""
+    """More than the presets need; set the platform's speed instead."""
     acceleration_m_s2: Bound = 30.0
-    """What the seat itself does if the platform follows exactly: as heave."""
+    """The bound on heave, because this is the seat's acceleration if the platform follows exactly."""
     jerk_m_s3: Bound = None
 
 
 class Limits(Table, frozen=True, kw_only=True):
-    """Bounds that what is sent keeps, whatever comes in.
+    """Bounds on what is sent, for any input.
 
-    What is left out has its default; `"none"` in place of a channel's table frees that channel.
+    Missing keys have their defaults; `"none"` in place of a channel's table removes that channel's bounds.
     """
 
     surge: AccelerationBounds | Free = AccelerationBounds()
@@ -209,7 +210,7 @@ class Limits(Table, frozen=True, kw_only=True):
 
 
 class OutputLimits(Table, frozen=True, kw_only=True):
-    """Bounds of an output's own; a channel that is left out has only the profile's."""
+    """Bounds for one output; a channel that is left out keeps only the profile's."""
 
     surge: AccelerationBounds | None = None
     sway: AccelerationBounds | None = None
@@ -225,12 +226,12 @@ class OutputLimits(Table, frozen=True, kw_only=True):
     heave_displacement: DisplacementBounds | None = None
 
     def bounds(self) -> dict[str, list[float | None]]:
-        """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None is no bound."""
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None: unbounded."""
         return _in_si(self)
 
 
 def _in_si(limits: Limits | OutputLimits) -> dict[str, list[float | None]]:
-    """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None is no bound."""
+    """Return value, rate, acceleration and jerk bound of each bounded channel [SI]; None: unbounded."""
     return {
         name: [
             math.radians(value) if value is not None and "_deg" in key else value
@@ -242,30 +243,30 @@ def _in_si(limits: Limits | OutputLimits) -> dict[str, list[float | None]]:
 
 
 class Output(Table, frozen=True, kw_only=True):
-    """The platform."""
+    """A platform."""
 
     system: str = "custom"
-    """One of the systems; custom if `packet` describes it."""
+    """Name of a system; "custom" if `packet` describes it."""
     motion: str
     gauges: str | None = None
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
     packet: PacketTable | None = None
-    """What is sent to `motion`, for a platform that is not among the systems."""
+    """The packet sent to `motion`, for a platform without built-in support."""
     limits: OutputLimits = OutputLimits()
-    """Bounds that this output keeps on top of the profile's."""
+    """Bounds for this output in addition to the profile's."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
-    """How long before each tick to watch the clock instead of sleeping [us]; more than a few needs a
-    real-time class to help."""
+    """Busy-waiting before each tick instead of sleeping [us]; more than a few helps only with a real-time
+    class."""
     keep_awake: bool = False
-    """Keep the processors out of their deeper sleep: wakes sooner, costs power."""
+    """Keep the processors out of deep sleep: threads wake sooner, at a cost in power."""
     core: Annotated[int, msgspec.Meta(ge=0, le=1023)] | None = None
-    """The processor that sends, if it is to be one that other programs leave alone."""
+    """Processor for the sending thread, one that other programs do not use."""
     lock_memory: bool = False
-    """Keep the process in memory: no tick waits for a page."""
+    """Keep the process in memory, so that no tick waits for a page."""
 
 
 class Profile(Table, frozen=True, kw_only=True):
-    """Everything a run needs."""
+    """All settings of a run."""
 
     source: Source
     cueing: Cueing
@@ -273,25 +274,27 @@ class Profile(Table, frozen=True, kw_only=True):
     watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
     limits: Limits | Free = Limits()
-    """Bounds of what is sent; `"none"` bounds nothing."""
+    """Bounds on what is sent; `"none"` bounds nothing."""
+    platform: Platform | None = None
+    """The platform; its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
     description: str = ""
     name: str = ""
 
     @property
     def outputs(self) -> tuple[Output, ...]:
-        """Every platform."""
+        """All outputs."""
         return self.output if isinstance(self.output, tuple) else (self.output,)
 
     @property
     def rate_hz(self) -> float:
-        """Ticks a second; every platform is sent to at each."""
+        """Ticks per second; every output is sent its packets at each tick."""
         return self.outputs[0].rate_hz
 
     def bounds(self) -> dict[str, list[float | None]]:
         """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
 
-        None is no bound.
+        None means unbounded.
         """
         return {} if self.limits == "none" else _in_si(self.limits)
 
@@ -302,13 +305,13 @@ class Profile(Table, frozen=True, kw_only=True):
         return [name for name in Limits.__struct_fields__ if name not in bounds]
 
 
-LARGEST = 1_000_000  # characters of a profile
-DOTS = 32  # in a line of one
+LARGEST = 1_000_000  # [characters] of a profile
+DOTS = 32  # in a line of a profile
 
 MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
     f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
 }
-"""Keys that had another place in earlier profiles, and their place now."""
+"""Keys of earlier profiles that have moved, and their present names."""
 
 _PACKAGE = resources.files("motioncue.profiles")
 
@@ -324,14 +327,14 @@ def profile_text(name: str) -> str:
     Raises
     ------
     ConfigError
-        If `name` is neither.
+        If it does not exist.
     """
     if name in builtin_profiles():
         return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
     try:
-        with Path(name).open(encoding="utf-8-sig") as file:  # some editors on Windows begin with a mark
+        with Path(name).open(encoding="utf-8-sig") as file:  # skips a byte-order mark
             text = file.read(LARGEST + 1)
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name that no file can have
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or not a valid file name
         missing = isinstance(error, FileNotFoundError)
         why = getattr(error, "strerror", None) or error
         what = "is neither a built-in profile nor a file" if missing else f"cannot be read as text ({why})"
@@ -345,27 +348,27 @@ def profile_text(name: str) -> str:
 
 
 def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] = ()) -> Profile:
-    """Return the profile that `text` describes.
+    """Return the profile in a TOML text.
 
     Parameters
     ----------
     text : str
         TOML.
     name : str
-        Named in errors, and kept.
+        Name of the profile, also used in errors.
     overrides : iterable of str
-        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or text if it is not.
+        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.
 
     Raises
     ------
     ConfigError
-        If a key is unknown, missing or has a value that is not allowed: names its path, what was found, what is
-        allowed.  Whether systems and endpoints exist is checked when the profile is put to use.
+        If a key is unknown or missing, or its value is not allowed; names its path, what was found and what is allowed.
+        Whether systems and endpoints exist is checked later, when the profile is used.
     """
     _refuse_long_keys(text, name)
     try:
         tables = tomllib.loads(text)
-    except ValueError as error:  # a number of too many digits is one too
+    except ValueError as error:  # also raised for numbers with too many digits
         raise ConfigError(f"{name}: not TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
@@ -376,14 +379,14 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
 
 
 def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
-    """Return a profile with some of its values changed; a preset fills what it has filled before.
+    """Return a profile with some values changed; a preset fills the same keys as before.
 
     Parameters
     ----------
     profile : Profile
-        What is changed.
+        The profile to change.
     overrides : mapping, or iterable of str
-        Values by dotted key, also in tables within tables; or ``KEY=VALUE`` as `parse_profile` takes it.
+        Values by dotted key or in nested tables; or ``KEY=VALUE`` as for `parse_profile`.
 
     Raises
     ------
@@ -398,12 +401,12 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
-    """Return the keys in which two profiles differ, each with both values; None for a missing one.
+    """Return the keys in which two profiles differ, with both values; None for a missing one.
 
     Parameters
     ----------
     old, new : Profile
-        Any two.
+        The profiles to compare.
     """
     before, after = (dict(_flat(msgspec.to_builtins(profile))) for profile in (old, new))
     return {
@@ -414,7 +417,7 @@ def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
 
 
 def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
-    """Yield every value of tables within tables with its dotted key; `lists` of tables are taken apart too, or not."""
+    """Yield every value of nested tables with its dotted key; with `lists`, those in lists of tables too."""
     for key, value in tables.items():
         here = f"{path}.{key}" if path else str(key)
         if isinstance(value, Mapping):
@@ -427,34 +430,42 @@ def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> I
 
 
 def _tables(profile: Profile) -> dict[str, Any]:
-    """Return the tables that a profile can be made of again, without what its preset fills in."""
+    """Return tables that give the profile again, without what its preset fills in."""
     tables: dict[str, Any] = msgspec.to_builtins(profile)
-    filled = profile.cueing.presets.get(getattr(profile.cueing, "preset", None) or "", {})
-    tables["cueing"] = _stripped(profile.cueing, filled)
+    for key in ("cueing", "platform"):
+        table = getattr(profile, key)
+        if table is not None:
+            filled = _presets({key: tables[key]}, key).get(getattr(table, "preset", None) or "", {})
+            tables[key] = _stripped(table, filled)
     return tables
 
 
 def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a table says beyond what a preset fills in, and beyond its defaults where the preset is silent."""
+    """Return a table's values that differ from its preset, or from its defaults for keys without a preset."""
     tag = table.__struct_config__.tag_field
     out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
     for name, default in _defaults(type(table)).items():
         value = getattr(table, name)
         if isinstance(value, msgspec.Struct):
             out[name] = _stripped(value, filled.get(name, {}))
-        elif value != filled.get(name, default):
+        elif _as_tuples(value) != _as_tuples(filled.get(name, default)):
             out[name] = value
     return out
 
 
+def _as_tuples(value: Any) -> Any:
+    """Return lists as tuples, so that a preset's values equal those of a table."""
+    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
 @cache
 def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the default of each of a table's keys."""
+    """Return the defaults of a table's keys."""
     return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
 def _profile(tables: dict[str, Any], name: str) -> Profile:
-    """Return the profile that tables make; ConfigError if they make none."""
+    """Return the profile in tables; raise ConfigError if they are not valid."""
     try:
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
@@ -472,7 +483,7 @@ def _profile(tables: dict[str, Any], name: str) -> Profile:
 
 
 def _refuse_long_keys(text: str, name: str) -> None:
-    """Refuse keys of very many parts, on which the TOML reader spends the square of their number."""
+    """Refuse keys of very many parts, which take the TOML reader quadratic time."""
     for number, line in enumerate(text.split("\n"), 1):
         if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
             raise ConfigError(
@@ -497,7 +508,7 @@ def _parsed(override: str) -> tuple[str, Any]:
 
 
 def _put(tables: dict[str, Any], key: str, value: Any) -> None:
-    """Set the value of a dotted key; another algorithm comes without the settings of the one before."""
+    """Set the value of a dotted key; changing the algorithm removes the settings of the one before."""
     table, path = tables, key.split(".")
     cueing = tables.get("cueing")
     if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
@@ -520,30 +531,35 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fill_from_preset(tables: dict[str, Any]) -> None:
-    cueing = tables.get("cueing")
-    presets = _presets(tables)
-    if not isinstance(cueing, dict) or "preset" not in cueing or not presets:
-        return
-    preset = cueing["preset"]
-    if not isinstance(preset, str) or preset not in presets:
-        raise ConfigError(f"cueing.preset: {not_among(preset, presets)}")
-    tables["cueing"] = _merged(presets[preset], cueing)
+    for key in ("cueing", "platform"):
+        table, presets = tables.get(key), _presets(tables, key)
+        if not isinstance(table, dict) or "preset" not in table or not presets:
+            continue
+        preset = table["preset"]
+        if preset is None:
+            continue
+        if not isinstance(preset, str) or preset not in presets:
+            raise ConfigError(f"{key}.preset: {not_among(preset, presets)}")
+        tables[key] = _merged(presets[preset], table)
 
 
-def _presets(tables: dict[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """Return the presets of the algorithm that a profile names; none if it names none."""
+def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]]:
+    """Return the presets that a table can name: those of its algorithm, or the built-in platforms."""
+    if key == "platform":
+        return platform_presets()
     cueing = tables.get("cueing")
     name = cueing.get("algorithm") if isinstance(cueing, dict) else None
     return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return how the settings of an algorithm are completed, if that is what is wrong."""
-    presets = _presets(tables)
-    lacks = "missing required" in str(error) and "`$.cueing" in str(error)
-    if not lacks or not presets or "preset" in tables["cueing"]:
-        return ""
-    return f"; cueing.preset fills what is left out, allowed are {', '.join(presets)}"
+    """Return a hint on how to complete an algorithm's or a platform's settings, if they are incomplete."""
+    for key in ("cueing", "platform"):
+        presets = _presets(tables, key)
+        lacks = "missing required" in str(error) and f"`$.{key}" in str(error)
+        if lacks and presets and "preset" not in tables[key]:
+            return f"; {key}.preset fills what is left out, allowed are {', '.join(presets)}"
+    return ""
 
 
 def _refuse_not_finite(value: Any, path: str) -> None:

@@ -98,10 +98,11 @@ rows[0].set_title("lines: something goes wrong")
 figure.canvas.draw()
 
 # %% [markdown]
-# **See:** at each line but three the supervisor goes to neutral in a second and comes back as smoothly. The three:
-# the frame that is not a number is dropped, and nothing else happens; the gap of 0.3 s and the freeze are over before
-# neutral is reached, and the fade turns round. After a teleport at speed (22 s) the forces go on as before, so a
-# washout alone would not notice; nobody knows that beforehand, so the supervisor leaves.
+# **See:** at each line but five the supervisor goes to neutral in a second and comes back as smoothly. The five:
+# the frame that is not a number is dropped, and what comes once and contradicts the frames around it (the spike at
+# 27 s, the frame time at 37.5 s) is not followed, and nothing else happens; the gap of 0.3 s and the freeze are over
+# before neutral is reached, and the fade turns round. After a teleport at speed (22 s) the forces go on as before, so
+# a washout alone would not notice; nobody knows that beforehand, so the supervisor leaves.
 #
 # **Try this:** play it at another rate, `ride(PROFILE, "trouble", rate_hz=30.0)`. Then play `"tour"`: how often does
 # the state change?
@@ -139,22 +140,21 @@ print(
 
 # %% [markdown]
 # **See:** the red peaks are what throws people about: more than ten thousand m/s³ at the acceleration spike, hundreds
-# at the velocity jump, the attitude jump and the respawn. With the supervisor what is left is the drive's own, mostly
-# the humps and the edges of the simulator's frames.
+# at the velocity jump, the freeze, the attitude jump and the respawn. With the supervisor what is left is the drive's
+# own, mostly the humps and the edges of the simulator's frames.
 #
 # **Try this:** set `"supervisor.fade_s=0.3"`: how much does a quicker fade cost?
 
 # %% [markdown]
 # ## Leaving and coming back
 #
-# A look at the two ends of one case: an acceleration of 150 m/s² in a single frame.
+# A look at the two ends of one case: the car's attitude jumps by 50° in a bend, and its velocity does not.
 
 # %%
-shown = (time > 26.8) & (time < 29.4)
+shown = (time > 49.8) & (time < 52.4)
 figure, sides = plt.subplots(1, 2, figsize=(11, 2.8), layout="constrained")
 sides[0].plot(time[shown], bare["sway"][shown], color="C3", label="without")
 sides[0].plot(time[shown], cue["sway"][shown], color="C0", label="with supervisor")
-sides[0].set_ylim(-6, 6)
 sides[0].set_ylabel("sway [m/s²]")
 sides[0].legend(fontsize="small")
 sides[1].plot(time[shown], weight[shown], color="C2")
@@ -165,7 +165,7 @@ for side in sides:
 figure.canvas.draw()
 
 # %% [markdown]
-# **See:** the frame never reaches the platform: the last good motion is held while it fades out in a second. Then the
+# **See:** the jump never reaches the platform: the last good motion is held while it fades out in a second. Then the
 # washout begins again from rest, with no memory of what came before, and is warm when the fade lets it through.
 
 # %% [markdown]

@@ -1,4 +1,4 @@
-"""What the tests share: seeded randomness, and an outside extension that reaches the kernels' C interface."""
+"""Fixtures shared by the tests: seeded randomness, and an outside extension that uses the kernels' C interface."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ settings.register_profile(
 )
 settings.load_profile("motioncue")
 
-# A shell's background job and nohup ignore signals, and programs inherit that: those of the tests are to get theirs.
+# A shell's background jobs and nohup ignore signals, and programs inherit that; the tests' programs must get signals.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
@@ -37,7 +37,7 @@ def pytest_addoption(parser):
 
 
 def is_quick(config):
-    """Tell whether nothing was asked for but the tests by which an installation can be trusted."""
+    """Say whether a quick run was requested: only the tests needed to trust an installation."""
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     option = config.option
     return not (named or option.keyword or option.markexpr or option.all or option.thin)
@@ -89,7 +89,7 @@ setup(ext_modules=cythonize([extension], include_path=[{root!r}], compiler_direc
 
 @pytest.fixture
 def rng():
-    """Return a generator that gives every test the same numbers every time."""
+    """Return a generator with the same seed for every test."""
     return np.random.default_rng(20_160_523)
 
 
@@ -110,14 +110,14 @@ def loaded(library):
 @pytest.fixture(scope="session")
 def probe(tmp_path_factory):
     """Return an extension built outside the package from its headers: the C interface, seen from Python."""
-    if programs := os.environ.get("MOTIONCUE_PROGRAMS"):  # built elsewhere, for a system without a compiler
+    if programs := os.environ.get("MOTIONCUE_PROGRAMS"):  # built on another system, for one without a compiler
         return loaded(next(Path(programs).glob("motioncue_probe.*.pyd")))
     folder = tmp_path_factory.mktemp("probe")
     write_probe(folder, Path(motioncue.__file__).parents[1])
     environment = dict(os.environ)
     if sys.platform != "win32" and "CC" not in environment and shutil.which("gcc"):
         environment["CC"] = "gcc"
-    # Optimisation is not what is tested, and its absence halves the build.
+    # Without optimization the build takes half the time.
     environment["CFLAGS"] = environment.get("CFLAGS", "") + ("" if sys.platform == "win32" else " -O1")
     built = subprocess.run(
         [sys.executable, "setup.py", "-q", "build_ext", "--inplace"],

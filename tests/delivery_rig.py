@@ -1,4 +1,4 @@
-"""What the tests of delivery share: honest drives, ways to deliver their frames, and a pipeline in simulated time."""
+"""Helpers of the delivery tests: honest drives, ways to deliver their frames, and a pipeline in simulated time."""
 
 from typing import NamedTuple
 
@@ -9,13 +9,15 @@ from helpers import truth
 import motioncue
 from motioncue.kernels.clock import FakeClock
 from motioncue.runtime.engine import Pipeline
-from motioncue.virtual import beamng, vehicle_physics_pro
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 from motioncue.virtual.car import STATE_DTYPE
 
 START = 1_000_000_000
-PERIOD = 3_000_030  # of a tick [ns]
+PERIOD = 3_000_030  # [ns] length of a tick
 LINEAR = ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed")
+RATES = ("roll_rate", "pitch_rate", "yaw_rate")
 ANGLES = ("roll", "pitch", "yaw")
+FADE = 15 / 8 * PERIOD * 1e-9  # largest step of a fade of 1 s, as a share of its height
 
 
 class Source(NamedTuple):
@@ -23,21 +25,43 @@ class Source(NamedTuple):
 
     profile: str
     rate_hz: float
-    packets: object  # states to a list of bytes, one a frame
+    packets: object  # takes states and frame numbers; returns a list of bytes, one per frame
+    stream: bool = False  # in lock-step: a frame is late rather than lost, and comes once
+    numbered: bool = False  # whether an overtaken datagram can be recognized
+    delay_s: float = 0.0  # delay of rates derived from the attitude without known intervals
 
 
-def _beamng_packets(states):
+def _beamng_packets(states, numbers):
     motion, _ = beamng.encode_states(states)
     return [row.tobytes() for row in motion]
 
 
-def _unity_packets(states):
-    return [row.tobytes() for row in vehicle_physics_pro.encode_states(states)]
+def _unity_packets(states, numbers):
+    rows = vehicle_physics_pro.encode_states(states)
+    rows["counter"] = numbers
+    return [row.tobytes() for row in rows]
+
+
+def _simulink_packets(states, numbers):
+    rows = beamng_simulink.encode_states(states)
+    rows["id"] = numbers
+    return [row.tobytes() for row in rows]
+
+
+def _morai_packets(states, numbers):
+    return [row.tobytes() for row in morai.encode_states(states)]
+
+
+def _city_car_packets(states, numbers):
+    return [row.tobytes() for row in city_car_driving.encode_states(states)]
 
 
 SOURCES = {
-    "vehicle-physics-pro": Source("vehicle-physics-pro-dk", 50.0, _unity_packets),  # stamps each frame
-    "beamng": Source("beamng-dk", 100.0, _beamng_packets),  # says nothing of time
+    "vehicle-physics-pro": Source("vehicle-physics-pro-dk", 50.0, _unity_packets, numbered=True),  # stamps each frame
+    "beamng": Source("beamng-dk", 100.0, _beamng_packets),  # carries no time
+    "beamng-simulink": Source("beamng-simulink-dk", 200.0, _simulink_packets, numbered=True),  # counts its frames
+    "morai": Source("morai-dk", 50.0, _morai_packets, delay_s=0.08),  # its stamps are not those of the physics
+    "city-car-driving": Source("ccd-dk", 60.0, _city_car_packets, stream=True),  # carries the duration of each frame
 }
 
 
@@ -95,7 +119,7 @@ class Drive:
 
 
 class Run(NamedTuple):
-    """What came out, and what the drive itself was at those times."""
+    """The output, and the drive's own motion at the same times."""
 
     trace: np.ndarray
     truth: dict
@@ -109,7 +133,7 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     Parameters
     ----------
     operate : sequence of (time [s], name)
-        What the operator does.
+        The operator's actions.
 
     Returns
     -------
@@ -120,8 +144,11 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     length = max(float(np.max(arrivals)), *(time for time, _ in operate), 0.0) if operate else float(np.max(arrivals))
     end = START + round(1e9 * (length + after_s))
     pipeline = Pipeline(profile, FakeClock(START), (end - START) // PERIOD + 2)
-    pipeline.session.begin(START)
-    packets = source.packets(drive.states(np.asarray(taken)))
+    pipeline.intake.begin(START)
+    if source.stream:
+        pipeline.intake.feed(city_car_driving.INIT_PACKAGE, START)
+    numbers = np.round(np.asarray(taken) * source.rate_hz)
+    packets = source.packets(drive.states(np.asarray(taken)), numbers)
     queue = [(START + round(1e9 * float(at)), 0, packet) for at, packet in zip(arrivals, packets, strict=True)]
     queue += [(START + round(1e9 * at), 1, name) for at, name in operate]
     for at, kind, what in sorted(queue, key=lambda row: row[:2]):
@@ -129,26 +156,26 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
         if kind:
             getattr(pipeline.emitter, what)()
         else:
-            pipeline.session.feed(what, at)
+            pipeline.intake.feed(what, at)
     pipeline.emitter.run(until_ns=end)
     trace = pipeline.emitter.trace
     real = truth(drive.states((trace["deadline"] - START) * 1e-9))
-    return Run(trace, real, pipeline.session.discontinuities, pipeline.transitions()[0])
+    return Run(trace, real, pipeline.intake.discontinuities, pipeline.transitions()[0])
 
 
 def stalls(taken, delay_s, at, apart_s=0.0003):
-    """Return when frames arrive whose sender stalls: from each time `at` on for so long [s], then the missed ones.
+    """Return arrivals of frames whose sender stalls: from each time `at` for a duration [s]; the missed ones follow.
 
     Parameters
     ----------
     taken : ndarray of shape (n,)
         In order [s].
     delay_s : float
-        What every frame takes [s].
+        Delay of every frame [s].
     at : sequence of (time, duration)
-        Of the stalls [s].
+        The stalls [s].
     apart_s : float
-        Between the frames that had been missed [s].
+        Interval between the missed frames [s].
     """
     arrivals = taken + delay_s
     for begin, duration in at:
@@ -156,3 +183,98 @@ def stalls(taken, delay_s, at, apart_s=0.0003):
     for i in range(1, len(arrivals)):
         arrivals[i] = max(arrivals[i], arrivals[i - 1] + (apart_s if arrivals[i] - taken[i] > delay_s else 0.0))
     return arrivals
+
+
+class Link(NamedTuple):
+    """How evenly taken frames travel from the simulator."""
+
+    delay_s: float  # delay of every frame
+    backlog: float  # spacing of frames that had to wait for one another, in intervals
+    jitter: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s], and the largest additional delay [s]
+    stalls: tuple[tuple[float, float], ...] = ()  # start and duration [s] of times in which nothing gets through
+    losses: tuple[tuple[float, int], ...] = ()  # time [s] and number of lost frames
+    lossy: tuple[float, float, float] = (0.0, 0.0, 0.0)  # from, to [s], and the share of frames lost
+    twice: float = 0.0  # share of the frames that come twice
+    swapped: float = 0.0  # share of the frames that come after the next one
+
+    def frames(self, source, length_s, seed):
+        """Return when the arriving frames were taken, and when they arrive, in that order [s].
+
+        On a stream none comes twice or overtakes another; neither does one whose order cannot be recognized.
+        """
+        interval_s = 1.0 / SOURCES[source].rate_hz
+        rng = np.random.default_rng(seed)
+        taken = interval_s * np.arange(int(length_s / interval_s))
+        begin, end, most = self.jitter
+        ready = taken + self.delay_s + np.where((taken > begin) & (taken < end), rng.uniform(0, most, len(taken)), 0.0)
+        for at, duration in self.stalls:
+            ready = np.where((ready >= at) & (ready < at + duration), at + duration, ready)
+        arrivals = ready.copy()
+        for i in range(1, len(arrivals)):
+            if ready[i] <= arrivals[i - 1]:
+                arrivals[i] = arrivals[i - 1] + self.backlog * interval_s
+        begin, end, share = self.lossy
+        kept = ~((taken > begin) & (taken < end) & (rng.uniform(size=len(taken)) < share))
+        for at, count in self.losses:
+            first = int(at / interval_s)
+            kept[first : first + count] = False
+        often = np.where(rng.uniform(size=len(taken)) < self.twice, 2, 1) * kept
+        swapped = rng.uniform(size=len(taken)) < self.swapped
+        if SOURCES[source].stream:
+            often = 1 * kept
+        if SOURCES[source].numbered:
+            for i in np.flatnonzero(swapped[:-1]):
+                taken[i], taken[i + 1] = taken[i + 1], taken[i]
+        return np.repeat(taken, often), np.repeat(arrivals, often)
+
+
+def steps(values, name):
+    """Return the steps of a channel from tick to tick; angles the short way round."""
+    moved = np.abs(np.diff(values))
+    return np.minimum(moved, 2 * np.pi - moved) if name in ANGLES else moved
+
+
+class Found(NamedTuple):
+    """The worst of a run: relative to `bound`, and in intervals of the drive's own largest slope."""
+
+    step: float
+    turn: float  # change of the step from one tick to the next
+    beyond: float  # how far a value is beyond the drive's range [intervals]
+    channel: str  # the channel of the largest step
+
+
+def bound(run, name, source, bridge):
+    """Return 1.2 times the drive's own largest step plus the largest of a fade of 1 s; and that own step.
+
+    Attitude is one quantity: its angles are held to the fastest turn.  `hold` moves once per frame, so its measure is
+    the drive's motion between two frames.  A rate derived over an unknown interval may be wrong by its own size, of
+    which the filter passes the share of an interval.
+    """
+    names = ANGLES if name in ANGLES else (name,)
+    interval_s = 1.0 / SOURCES[source].rate_hz
+    own = max(steps(run.truth[other], other).max() for other in names)
+    largest = max(max(np.ptp(run.truth[other]), np.abs(run.truth[other]).max()) for other in names)
+    own = max(own, 1e-5 * largest + 1e-9)  # packets carry numbers of 4 bytes
+    stretch = max(interval_s / (PERIOD * 1e-9), 1.0) if bridge == "hold" else 1.0
+    error = 0.0
+    if name in RATES and SOURCES[source].delay_s > 0.0:
+        error = largest * (1.0 - np.exp(-interval_s / SOURCES[source].delay_s))
+    return stretch * (1.2 * own + FADE * largest) + error, own
+
+
+def worst(run, source, bridge):
+    """Return the worst of all channels that move."""
+    found = []
+    interval_s = 1.0 / SOURCES[source].rate_hz
+    for name in (*LINEAR, *ANGLES):
+        truth, cue = run.truth[name], run.trace["cue"][name]
+        limit, own = bound(run, name, source, bridge)
+        turn = beyond = 0.0
+        if name not in ANGLES:
+            turn = np.abs(np.diff(cue, 2)).max() / limit
+        # Fades take the present value to zero and back; derived rates may be wrong.
+        if name not in (*ANGLES, "speed", *(RATES if SOURCES[source].delay_s > 0.0 else ())):
+            outside = max(cue.max() - max(truth.max(), 0.0), min(truth.min(), 0.0) - cue.min())
+            beyond = outside / own * PERIOD * 1e-9 / interval_s
+        found.append(Found(steps(cue, name).max() / limit, turn, beyond, name))
+    return Found(*(float(max(column)) for column in list(zip(*found, strict=True))[:3]), max(found).channel)

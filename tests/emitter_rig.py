@@ -1,4 +1,4 @@
-"""What the tests of the emitter share: a pipeline on a clock that takes no time, and a simulator of its own."""
+"""Helpers of the emitter's tests: a pipeline on a clock that takes no time, and a simulator."""
 
 from helpers import frame, init
 
@@ -15,21 +15,21 @@ CHANNELS = [name for name in motioncue.CUE_DTYPE.names if name != "time"]
 PRESENT = [name for name in CHANNELS if name != "engine_speed"]  # City Car Driving does not send it
 
 
-# Without bounds: what is looked at is what comes before them.
+# Without bounds, to observe the cue before them.
 DIRECT = motioncue.load_profile("ccd-dk", "limits=none")
 WASHOUT = motioncue.load_profile("ccd-dk-washout", "limits=none")
 
 
 class Rig:
-    """A pipeline on a fake clock, and a simulator that sends the same frame again and again."""
+    """A pipeline on a fake clock, and a simulator that repeats one frame."""
 
     def __init__(self, settings=DIRECT, trace=20_000, clock=None, **fields):
         self.now = START
         self.pipeline = Pipeline(settings, clock or FakeClock(START), trace)
         self.emitter = self.pipeline.emitter
         self.package = frame(**(fields or MOVING))
-        self.pipeline.session.begin(START)
-        self.pipeline.session.feed(init(), START)
+        self.pipeline.intake.begin(START)
+        self.pipeline.intake.feed(init(), START)
         self.next_frame = START
 
     def frames_for(self, seconds):
@@ -38,7 +38,7 @@ class Rig:
         while self.next_frame < end:
             self.emitter.run(until_ns=self.next_frame)
             self.last_frame = self.next_frame
-            self.pipeline.session.feed(self.package, self.next_frame)
+            self.pipeline.intake.feed(self.package, self.next_frame)
             self.next_frame += FRAME_INTERVAL
         return self._run(end)
 

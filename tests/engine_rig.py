@@ -1,4 +1,4 @@
-"""What the tests of the engine share: a DK's two sockets, simulators, and what a whole ride must be."""
+"""Helpers of the engine's tests: a DK's sockets, simulators, and assertions on a whole run."""
 
 import socket
 import subprocess
@@ -37,10 +37,10 @@ class Rig:
         self.motion, self.gauges = Sink(), Sink()
 
     def engine(self, name="ccd-dk", trace=20_000, *, bridge="predict", hold_s=5.0, fade_s=0.1, record=None):
-        # A busy machine may pause a simulator: that is not what is tested, unless a test says so.
+        # A busy machine may pause a simulator, which most tests must tolerate.
         profile = motioncue.load_profile(
             name,
-            "limits=none",  # what is looked at is what comes before them
+            "limits=none",  # to observe the cue before the bounds
             f"source.endpoint={self.url}",
             f"source.bridge={bridge}",
             f"supervisor.hold_s={hold_s}",
@@ -79,7 +79,7 @@ def moving_until(event):
 
 
 class Background:
-    """A simulator in a thread, sending the same frame again and again until it is told to leave."""
+    """A simulator in a thread that repeats one frame until it is told to leave."""
 
     def __init__(self, url):
         self.leave = threading.Event()
@@ -112,18 +112,18 @@ def player(url, rate_hz):
 
 
 def whole(engine):
-    """Say whether the newest tick sent the whole cue."""
+    """Say whether the newest tick had full weight."""
     return engine.newest()["weight"][0] == 1.0
 
 
 def neutral(packet):
-    """Say whether a motion packet asks for nothing."""
+    """Say whether a motion packet is neutral."""
     fields = dk.MOTION.decode(packet)
     return fields.pop("magic") == "BNG1" and fields.pop("up_z") == 1.0 and not any(fields.values())
 
 
 def assert_grid(engine):
-    """Show that every point of the grid up to the last tick was sent or skipped, each once, in order."""
+    """Assert that every index of the grid up to the last tick was sent or skipped, once and in order."""
     trace, stats = engine.trace, engine.stats()
     assert stats["packets_sent"] == len(trace)
     assert (np.diff(trace["index"]) >= 1).all()
@@ -134,7 +134,7 @@ def assert_grid(engine):
 
 
 def assert_received(rig, engine):
-    """Show that DK received one packet of each stream for each tick, in order, with the cue's bytes."""
+    """Assert that DK received one packet of each stream for each tick, in order, with the cue's bytes."""
     cues = engine.trace["cue"]
     stats = engine.stats()
     assert (stats["datagrams_sent"], stats["send_errors"]) == (2 * len(cues), 0)
@@ -150,7 +150,7 @@ def assert_received(rig, engine):
 
 
 def assert_offline_gives_the_same(profile, trace):
-    """Show that every engaged stretch is the offline cue times the weight: bit for bit where that is 1."""
+    """Assert that every engaged stretch is the offline cue times the weight, bit for bit at weight 1."""
     assert (trace["weight"] == 1.0).any()
     for start, end in engaged(trace):
         stretch = trace[start:end]

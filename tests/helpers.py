@@ -1,4 +1,4 @@
-"""What several tests of the live path share: packages, a plain-Python reference of the server, sockets, waiting."""
+"""Helpers of the tests of the live path: packages, a plain-Python reference server, sockets, waiting."""
 
 import contextlib
 import ctypes
@@ -43,7 +43,7 @@ DEFAULT_AXES = ((0.0, 0.0, 1.0), (0.0, 1.0, 0.0))
 CHANNELS = [
     "surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed", "frame_time",
 ]  # fmt: skip
-"""What a session of City Car Driving fills of a motion."""
+"""Channels of a motion that City Car Driving fills."""
 
 AXES = {
     "default": DEFAULT_AXES,
@@ -70,7 +70,7 @@ algorithm = "direct"
 system = "dk"
 motion = "udp://127.0.0.1:4445"
 """
-"""A profile of nothing but what must be there."""
+"""A profile with only the required keys."""
 
 GOOD = {"frame_time": 1 / 60, "orientation": (0.0, 0.0, 0.0, 1.0)}
 """A frame of a car at rest, heading along +Z."""
@@ -82,13 +82,13 @@ def init(forward=DEFAULT_AXES[0], up=DEFAULT_AXES[1], **fields):
 
 
 def frame(**fields):
-    """Return a frame package; what is not given is a car at rest."""
+    """Return a frame package; by default of a car at rest."""
     return FRAME.encode({**GOOD, **fields})
 
 
 def new_session(**options):
     """Return a session of City Car Driving that has begun at time 0."""
-    session = city_car_driving.session(city_car_driving.Options(**options))
+    session = city_car_driving.intake(city_car_driving.Options(**options))
     session.begin(0)
     return session
 
@@ -102,12 +102,12 @@ def began(*packages, **options):
 
 
 def bits(array):
-    """Return the bytes of a record array, for comparisons in which NaN equals NaN and -0.0 is not 0.0."""
+    """Return the bytes of a record array, for comparisons in which NaN equals NaN and -0.0 differs from 0.0."""
     return np.ascontiguousarray(array).tobytes()
 
 
 def single(value):
-    """Return a 4-byte float, little-endian; what is too small for a normal one is zero, as denormals are flushed."""
+    """Return a 4-byte float, little-endian, with denormals flushed to zero."""
     return struct.pack("<f", value if abs(value) >= 2.0**-126 else math.copysign(0.0, value))
 
 
@@ -123,9 +123,9 @@ class Reference:
     Attributes
     ----------
     valid : list of bytes
-        Packages that count: good frames, and init packages (one with bad axes as the default axes it falls back to).
+        Accepted packages: good frames, and init packages (one with bad axes as the default axes used instead).
     refused : list of set of str
-        For each refused package every reason that applies.
+        Every applicable reason for each refused package.
     """
 
     UNSIGNED = struct.Struct("<H")
@@ -140,7 +140,7 @@ class Reference:
         self.frames = 0
 
     def feed(self, data):
-        """Take bytes; return the packages among them that count."""
+        """Take bytes; return the accepted packages among them."""
         before = len(self.valid)
         self.data += data if self.open else b""
         while self.open and len(self.data) >= 2:
@@ -201,7 +201,7 @@ class Reference:
             self.valid.append(package)
 
     def agrees(self, rejected):
-        """Say whether `rejected`, reason to count, counts each refused package once, under a reason that applies."""
+        """Say whether `rejected` counts each refused package once, under an applicable reason."""
         only, any_of = Counter(), Counter()
         for reasons in self.refused:
             any_of.update(reasons)
@@ -251,7 +251,7 @@ def truth(states):
 
 
 def eventually(condition):
-    """Wait until `condition()` holds; fail if it does not within a generous time."""
+    """Wait until `condition()` is true; fail after a generous time."""
     end = time.monotonic() + 60.0
     while not condition():
         assert time.monotonic() < end, "did not happen in time"
@@ -259,7 +259,7 @@ def eventually(condition):
 
 
 def free_port(kind=socket.SOCK_STREAM, host="127.0.0.1"):
-    """Return a port that nobody uses at the moment."""
+    """Return a port that is free at the moment."""
     with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind) as probe:
         probe.bind((host, 0))
         return probe.getsockname()[1]
@@ -284,7 +284,7 @@ def stream_url(scheme, folder):
 
 @contextlib.contextmanager
 def serving(url, session, clock=None, hosts=None):
-    """Run a receiver for `session` at `url`; yield it; stop it, and show that it ended."""
+    """Run a receiver for `session` at `url` during a block; then stop it and assert that it ended."""
     listener = Listener(url, hosts)
     receiver = StreamReceiver(session, listener.server, clock or MonotonicClock())
     thread = threading.Thread(target=receiver.run, name="receiver", daemon=True)
@@ -302,7 +302,7 @@ MORE = re.compile(r" \.\.\. (\d+) more in the last \d+ s$")
 
 
 def said_in(caplog, words):
-    """Return how often each line with these words was logged or counted, without what is in brackets."""
+    """Return how often lines with these words were logged or counted, ignoring text in brackets."""
     said = Counter()
     for record in caplog.records:
         line = record.getMessage()
@@ -327,7 +327,7 @@ def receive(client, size):
 
 
 def closed(client):
-    """Wait for the peer to close; say whether it did, whatever it sent before."""
+    """Wait for the peer to close; return whether it did, whatever it sent before."""
     client.settimeout(30)
     try:
         while client.recv(4096):
@@ -340,7 +340,7 @@ def closed(client):
 
 
 class Sink:
-    """A UDP socket on loopback, and a thread that keeps every datagram, in order."""
+    """A UDP socket on loopback, and a thread that keeps every datagram in order."""
 
     def __init__(self, host="127.0.0.1"):
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
@@ -386,7 +386,7 @@ LINUX_PROGRAMS = pytest.mark.skipif(
 
 
 def compiled(folder, name, *flags):
-    """Compile a program of tests/linux with the package's headers into `folder`; return it."""
+    """Compile a program of tests/linux with the package's headers into `folder`; return its path."""
     source, include = Path(__file__).parent / "linux" / f"{name}.c", Path(motioncue.__file__).parents[1]
     warnings = ["-Wall", "-Werror", "-Wno-unused-function"]
     command = ["gcc", "-std=gnu11", *warnings, f"-I{include}", *flags, source, "-o", folder / name, "-pthread", "-lm"]
@@ -395,7 +395,7 @@ def compiled(folder, name, *flags):
     return folder / name
 
 
-# The keys of a console reach all that is attached to it: a helper joins another process's console and presses one.
+# A console's keys reach every attached process, so a helper joins the other process's console and presses one.
 PRESS = """
 import ctypes, sys
 kernel = ctypes.windll.kernel32
@@ -408,6 +408,6 @@ assert kernel.GenerateConsoleCtrlEvent(int(sys.argv[2]), 0), kernel.GetLastError
 
 
 def press(pid, key):
-    """Press Ctrl-C or Ctrl-Break (an event of `signal`) in the console of a Windows process that has its own."""
+    """Press Ctrl-C or Ctrl-Break (an event of `signal`) in the own console of another Windows process."""
     helper = [sys.executable, "-c", PRESS, str(pid), str(int(key))]
     subprocess.run(helper, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60)  # the key may end it too

@@ -1,4 +1,4 @@
-"""What the tests of the default bounds share: drives of any simulator through the whole engine, in simulated time."""
+"""Helpers of the default bounds' tests: drives of any simulator through the whole engine, in simulated time."""
 
 import math
 from contextlib import contextmanager
@@ -30,7 +30,7 @@ WASHOUT = "cueing={ algorithm = 'classical', preset = 'simona' }"
 
 
 def played(profile, packages, tail_s=2.0):
-    """Return the pipeline after packages have arrived, each as long after the one before as it says."""
+    """Return a pipeline after packages have arrived at their relative times."""
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START), trace=int(seconds * profile.rate_hz) + 2)
     now, connected = START, False
@@ -38,8 +38,8 @@ def played(profile, packages, tail_s=2.0):
         now += round(duration * 1e9)
         pipeline.emitter.run(until_ns=now)
         if package and not connected:
-            pipeline.session.begin(now)
-        pipeline.session.feed(package, now)
+            pipeline.intake.begin(now)
+        pipeline.intake.feed(package, now)
         connected = bool(package)
     pipeline.emitter.run(until_ns=now + round(tail_s * 1e9))
     return pipeline
@@ -47,7 +47,7 @@ def played(profile, packages, tail_s=2.0):
 
 @cache
 def packages_of(system, drive, rate_hz=None):
-    """Return what a simulator sends on a virtual drive, or on the recorded one."""
+    """Return a simulator's packages of a virtual drive, or of the recorded one."""
     if drive == SAMPLE:
         return recorded_packages(system, SAMPLE)
     return drive_packages(system, drive, rate_hz)
@@ -65,14 +65,14 @@ def _instead_of_a_course(module, states):
 
 
 def packages_for(system, states):
-    """Return what a simulator sends whose car does `states`, ndarray of STATE_DTYPE."""
+    """Return a simulator's packages for `states`, ndarray of STATE_DTYPE."""
     module = SIMULATORS[system]
     with _instead_of_a_course(module, states):
         return list(module.driven("tour"))
 
 
 def tumbling(axis, rate, seconds=12.0, rate_hz=60.0, heading=0.5, lean=0.05):
-    """Return a car that drives straight on and turns about its forward or right axis, at most at `rate`.
+    """Return a car that drives straight and turns about its forward or right axis, at most at `rate`.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def tumbling(axis, rate, seconds=12.0, rate_hz=60.0, heading=0.5, lean=0.05):
     rate : float
         [rad/s], reached within half a second.
     heading, lean : float
-        At the beginning [rad]; a lean keeps an end over end from passing exactly through the vertical.
+        Initial angles [rad]; a lean keeps an end-over-end turn from passing exactly through the vertical.
 
     Returns
     -------
@@ -148,5 +148,5 @@ def profile_of(system, *overrides):
 
 
 def unwatched(name, *overrides):
-    """Return a profile that believes every frame: the bounds alone stand between what comes and the platform."""
+    """Return a profile whose watch accepts every frame, so that only the bounds protect the platform."""
     return msgspec.structs.replace(motioncue.load_profile(name, *overrides), watch=UNWATCHED)

@@ -1,4 +1,4 @@
-"""From the cue to what an output is sent: every output has stages of its own, and all who cue share them."""
+"""Actuation: every output has stages of its own, and the engine, relays and offline functions share them."""
 
 import contextlib
 import socket
@@ -44,7 +44,7 @@ limits = {{ pitch = {{ value_deg = {PITCH_DEG}, rate_deg_s = {RATE_DEG_S} }} }}
 
 @contextlib.contextmanager
 def sent(pipeline, profile):
-    """Give a function that runs a tick and returns the packet of every output, in order."""
+    """Yield a function that runs a tick and returns the packet of every output, in order."""
     with contextlib.ExitStack() as opened:
         platforms = []
         for index, output in enumerate(profile.outputs):
@@ -69,8 +69,8 @@ def driven(profile, ticks, tail=0):
     pipeline = Pipeline(profile, FakeClock(START), ticks + tail)
     packets = []
     with sent(pipeline, profile) as tick:
-        pipeline.session.begin(START)
-        pipeline.session.feed(init(), START)
+        pipeline.intake.begin(START)
+        pipeline.intake.feed(init(), START)
         for number in range(ticks + tail):
             if number < ticks:
                 tilted = (
@@ -79,7 +79,7 @@ def driven(profile, ticks, tail=0):
                     0.0,
                     np.cos(0.05),
                 )  # x, y, z, w about the car's left axis: 0.1 rad of pitch
-                pipeline.session.feed(frame(**MOVING, orientation=tilted), START + number * PERIOD)
+                pipeline.intake.feed(frame(**MOVING, orientation=tilted), START + number * PERIOD)
             if number == ticks:
                 pipeline.emitter.stop()
             packets.append(tick())
@@ -87,7 +87,7 @@ def driven(profile, ticks, tail=0):
 
 
 def channels(packet):
-    """Return the channels of the packet of one's own."""
+    """Return the channels of the custom packet."""
     return dict(zip(READ, struct.unpack(f"<{len(READ)}d", packet), strict=True))
 
 
@@ -133,7 +133,7 @@ def test_offline_gives_the_bits_of_the_engine():
 
 
 def test_a_run_ends_only_when_every_output_is_at_neutral():
-    """The cue is back after its fade of 1 s; the slow output takes 0.1 rad at 5 deg/s, and is waited for."""
+    """The cue is back after its fade of 1 s; the run waits for the slow output, which takes 0.1 rad at 5 deg/s."""
     profile = parse_profile(TWO.replace(f"value_deg = {PITCH_DEG}", "value_deg = 20"))
     ticks, tail = 1200, 1000
     packets, pipeline = driven(profile, ticks, tail)
@@ -167,7 +167,7 @@ def test_a_channel_that_no_stage_of_the_output_fills_is_refused():
         motioncue.load_profile("ccd-dk", f"output={{ motion = 'udp://127.0.0.1:9', packet = {packet} }}")
 
 
-def test_only_what_a_packet_reads_is_computed():
+def test_only_stages_that_a_packet_reads_are_in_the_chain():
     profile = parse_profile(TWO)
     assert [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages] == [UpVector]
     assert [type(stage) for stage in chain_of(profile, profile.outputs[1]).stages] == [OutputLimits, UpVector]
@@ -185,7 +185,7 @@ def test_a_chain_forgets_when_it_is_reset():
     assert chain.process(cues).tobytes() == first.tobytes()
 
 
-def test_what_is_no_chain_is_refused():
+def test_an_argument_that_is_not_a_chain_is_refused():
     with pytest.raises(ValueError, match="found 5, allowed are 4"):
         OutputChain([UpVector() for _ in range(5)])
     with pytest.raises(TypeError, match="found 3, allowed are objects of Stage"):
@@ -234,7 +234,7 @@ def test_bind_fills_the_actuation_and_forgets_it_when_reset():
     assert motioncue.bind(profile).actuation is None
 
 
-def test_bind_refuses_what_is_no_actuation():
+def test_bind_refuses_an_array_that_is_not_an_actuation():
     with pytest.raises(ConfigError, match="actuation: found"):
         motioncue.bind("ccd-dk", actuation=np.zeros(1, CUE_DTYPE))
     memory = np.zeros(1, ACTUATION_DTYPE)

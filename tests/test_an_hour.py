@@ -55,12 +55,12 @@ class Hour:
             bench.run(float(rng.uniform(0, 0.4)))
         elif kind == 2:  # another place
             self.place += int(rng.integers(0, 3000))
-        elif kind == 3:  # a frame that is no frame
+        elif kind == 3:  # a malformed frame
             data = bytearray(self.frames[self.place % len(self.frames)])
             offset = int(rng.integers(3, 99))
             data[offset : offset + 4] = rng.bytes(4)
             bench.feed(bytes(data))
-        elif kind == 4:  # not a number
+        elif kind == 4:  # a value that is not a number
             data = bytearray(self.frames[self.place % len(self.frames)])
             offset, dtype = FRAME.where("acceleration", int(rng.integers(3)))
             data[offset : offset + 4] = np.array(rng.choice([np.nan, np.inf, -np.inf]), dtype).tobytes()
@@ -77,14 +77,14 @@ class Hour:
             self.slept += slept
         elif kind == 8:
             getattr(bench.emitter, str(rng.choice(["engage", "hold", "park"])))()
-        else:  # cannot be
+        else:  # an implausible frame
             data = bytearray(self.frames[self.place % len(self.frames)])
             offset, dtype = FRAME.where("acceleration", 0)
             data[offset : offset + 4] = np.array(rng.uniform(81, 1900), dtype).tobytes()
             bench.feed(bytes(data))
 
     def go(self, seconds, each=None):
-        """Drive for so long, with the share of faults that belongs to it."""
+        """Drive for a time, with its share of the faults."""
         end = self.bench.now + round(seconds * 1e9)
         due = self.injected
         share = FAULTS / HOUR_S
@@ -99,12 +99,12 @@ class Hour:
                 each()
 
     def adds_up(self):
-        """Show that nothing was lost."""
+        """Assert that nothing was lost."""
         bench = self.bench
         counts = bench.emitter.counts()
-        assert bench.session.accepted + sum(bench.session.rejected.values()) == bench.fed
-        assert bench.session.sessions == self.sessions
-        assert bench.session.replies == bench.fed + self.sessions
+        assert bench.intake.accepted + sum(bench.intake.rejected.values()) == bench.fed
+        assert bench.intake.sessions == self.sessions
+        assert bench.intake.replies == bench.fed + self.sessions
         # The grid: every place is a tick or a counted skip.
         assert bench.emitter.newest()["index"][0] < counts["ticks"] + counts["skipped"]
         grid = (bench.clock.now_ns() - START) // 3_000_030
@@ -118,7 +118,7 @@ def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
     hour = Hour(Bench(*BOUNDED, profile="ccd-dk-washout", trace=0), 1)
 
     def forget():
-        hour.bench.session.events()
+        hour.bench.intake.events()
         hour.bench.transitions()
 
     hour.go(300, forget)
@@ -131,13 +131,13 @@ def test_an_hour_with_ten_thousand_faults_loses_nothing_and_keeps_memory_flat():
     tracemalloc.stop()
     assert hour.injected >= FAULTS
     hour.adds_up()
-    assert hour.bench.session.events_lost == 0
+    assert hour.bench.intake.events_lost == 0
     kept, count = hour.bench.pipeline.transitions()
     assert len(kept) == min(count, TRANSITIONS)
-    assert grown < len(kept) * 2000 + 100_000  # the transitions that are kept, and nothing else
+    assert grown < len(kept) * 2000 + 100_000  # only the transitions that are kept
     assert more < 32 << 20
-    # The table's own reasons have all been seen but a fault's.
-    assert set(hour.bench.session.discontinuities) >= {"teleport", "impossible_acceleration", "reconnect"}
+    # Every reason in the table has been seen, except a fault's.
+    assert set(hour.bench.intake.discontinuities) >= {"teleport", "impossible_acceleration", "reconnect"}
 
 
 @pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
@@ -147,7 +147,7 @@ def test_every_tick_of_minutes_of_faults_keeps_its_bounds(profile):
     for _ in range(8):
         hour.go(50)
         check()
-        bench.session.events()
+        bench.intake.events()
     hour.adds_up()
     trace = bench.trace
     assert trace["index"][-1] + 1 == len(trace) + (np.diff(trace["index"], prepend=-1) - 1).sum()

@@ -1,4 +1,4 @@
-"""Responses: what the kernel does, what the closed forms say, and what the equations of the papers give, all agree."""
+"""Responses: the kernel, its closed forms and the papers' equations agree."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_closed_form_is_that_of_the_equations(preset, channel):
 @pytest.mark.parametrize("preset", ["simona", "utias"])
 @pytest.mark.parametrize("channel_in", INPUTS)
 def test_closed_form_names_every_output_that_follows_an_input(preset, channel_in):
-    # 1e-4 absolute: what the small-angle forms leave out at an amplitude of 0.01.
+    # 1e-4 absolute for what the small-angle forms neglect at an amplitude of 0.01.
     profile = washout(preset)
     omega = np.array([0.3, 1.0, 7.0])
     half_a_tick = 0.5 / profile.output.rate_hz
@@ -103,7 +103,7 @@ def test_second_order_travel_ends_at_gain_over_stiffness_and_third_order_at_zero
 
 @pytest.mark.parametrize(("preset", "channel"), ONSET)
 def test_specific_force_sags_as_the_step_response_says(preset, channel):
-    # A small step: the sine of the tilt is then its angle, and no rate is limited.
+    # A small step: the sine of the tilt equals its angle, and no rate is limited.
     time, force = step_response(washout(preset), channel, channel, 6.0, amplitude=0.01)
     expected = 0.01 * signal.step(SPECIFIC_FORCE[preset, channel], T=time)[1]
     np.testing.assert_allclose(force, expected, rtol=0, atol=1e-3 * expected.max())
@@ -168,7 +168,7 @@ def test_algorithm_without_its_rate_is_refused():
 
 @pytest.fixture
 def plots():
-    """The module, drawing into memory."""
+    """The module, with a backend that draws into memory."""
     import matplotlib
 
     matplotlib.use("Agg")

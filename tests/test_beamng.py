@@ -1,4 +1,4 @@
-"""BeamNG: MotionSim and OutGauge in every form, told apart by content, and the motion that they give."""
+"""BeamNG: MotionSim and OutGauge in every form, identified by content, and the motion that they give."""
 
 import math
 import struct
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
 from motioncue.protocols import beamng, dk
-from motioncue.protocols.beamng import GAUGES, MOTION, MOTION_2, Options, framed, identify, session
+from motioncue.protocols.beamng import GAUGES, MOTION, MOTION_2, Options, framed, identify
 from motioncue.protocols.layout import Derivation
 from motioncue.virtual.beamng import encode_states
 from motioncue.virtual.car import DRIVES, drive
@@ -33,20 +33,20 @@ def sample(name):
 
 
 def new_intake(**settings):
-    intake = session(Options(**settings))
+    intake = beamng.intake(Options(**settings))
     intake.begin(0)
     return intake
 
 
 def counted(data):
-    """Return what a fresh intake counts for one datagram: accepted, others, rejected."""
+    """Return the counts of a fresh intake for one datagram: accepted, others, rejected."""
     intake = new_intake()
     assert intake.feed(data, 0) == (b"", True)  # no answer, whatever it is
     return intake.accepted, intake.others, intake.rejected
 
 
 def kind(data):
-    """Return what the rule calls a datagram: where there is a mark the size is exact, else the size decides."""
+    """Return the kind of a datagram by the rule: with a mark the size must be exact, else the size decides."""
     size, front, car = len(data), data[:4], data[4:8]
     if (front == b"BNG1" and size in (60, 88)) or (front == b"BNG2" and size == 176):
         return "motion"
@@ -60,7 +60,7 @@ def kind(data):
 
 
 def message(data):
-    """Return the name of what `identify` finds, BNG2's as motion's; None if it refuses."""
+    """Return the name of the packet that `identify` finds, BNG2's as motion's; None if it refuses."""
     try:
         packet = identify(data)
     except PacketError:
@@ -71,7 +71,7 @@ def message(data):
 
 
 def agreed(data):
-    """Check that rule, `identify` and intake say the same of a datagram; return what."""
+    """Assert that rule, `identify` and intake agree on a datagram; return the kind."""
     expected = kind(data)
     assert message(data) == expected
     accepted, others, rejected = counted(data)
@@ -135,7 +135,7 @@ def test_a_broken_sample_packet_is_refused_for_its_reason(name):
     assert (message(sample(name)) is None) == (name != "nonfinite")
 
 
-# Told apart by content.
+# Identification by content.
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if "without" not in name or name == "outgauge_without_id"])
@@ -151,7 +151,7 @@ def test_every_prefix_that_is_not_a_short_form_is_refused(name):
     data = sample(name)
     forms = {"motion": (60,), "gauges": (20, 92)}[agreed(data)]
     if "without" in name and name != "outgauge_without_id":
-        forms = range(20, 60)  # no mark says that it is none of these
+        forms = range(20, 60)  # without a mark any of these sizes is accepted
     refused = [size for size in range(len(data)) if agreed(data[:size]) is None]
     assert set(range(len(data))) - set(refused) <= set(forms)
 
@@ -205,7 +205,7 @@ def test_datagrams_laid_one_after_the_other_are_split_at_their_marks(names):
 
 
 @pytest.mark.parametrize("data", [b"", b"x", bytes(60), sample("truncated"), sample("excess"), sample("bad_magic")])
-def test_what_has_no_mark_or_no_end_is_one_datagram(data):
+def test_data_without_mark_or_end_is_one_datagram(data):
     assert b"".join(framed(data)) == data
     assert len(list(framed(data))) == (1 if data else 0)
 
@@ -227,7 +227,7 @@ def fed(intake, *datagrams, now=0):
 
 
 @pytest.mark.parametrize(("rates", "name"), [("angles", "braking"), ("car", "bng2"), ("derived", "braking")])
-def test_a_braking_car_is_one_whatever_its_packet(rates, name):
+def test_a_braking_car_brakes_in_every_form_of_packet(rates, name):
     row = fed(new_intake(rates=rates), sample(name))
     wire = struct.unpack("<21f", sample("braking")[4:])
     assert row["surge"] == pytest.approx(-10.91, abs=0.01)
@@ -252,7 +252,7 @@ def test_a_driven_car_arrives_as_the_motion_it_makes(name, rate_hz):
     for channel, expected in truth(states).items():
         error = rows[channel] - expected
         error = (error + np.pi) % (2 * np.pi) - np.pi if channel == "yaw" else error
-        # Every number of the wire is rounded to 24 bits; those here are sums of a few, none above 50.
+        # Every number on the wire is rounded to 24 bits; the compared values are sums of a few of them, none above 50.
         np.testing.assert_allclose(error, 0.0, rtol=0, atol=50 * 2.0**-22, err_msg=channel)
     np.testing.assert_allclose(rows["engine_speed"], states["engine_speed"], rtol=2.0**-23)
     np.testing.assert_allclose(rows["frame_time"], states["time"], rtol=0, atol=1e-8)
@@ -284,7 +284,7 @@ def test_rates_about_the_cars_axes_are_taken_as_they_are():
 
 def turning(values, size, *, marked=True, **settings):
     """Return the motion after two seconds at 100 Hz in which the car rolls by 0.1 rad/s, and what its packets say."""
-    intake = session(Options(**settings), derivation=Derivation(delay_s=0.05))
+    intake = beamng.intake(Options(**settings), derivation=Derivation(delay_s=0.05))
     for n in range(201):
         data = MOTION.encode({**values, "roll": 0.001 * n})[:size]
         row = fed(intake, data if marked else bytes(4) + data[4:], now=n * 10_000_000)
@@ -292,7 +292,7 @@ def turning(values, size, *, marked=True, **settings):
 
 
 @pytest.mark.parametrize(("size", "marked"), [(60, True), (60, False), (76, False), (88, False)])
-def test_what_says_no_rates_gets_them_from_its_attitude(size, marked):
+def test_missing_rates_are_derived_from_the_attitude(size, marked):
     row = turning({"roll_rate": 9.0, "velocity_x": 30.0}, size, marked=marked)
     assert row["roll_rate"] == pytest.approx(0.1, rel=1e-6)
     assert (row["pitch_rate"], row["yaw_rate"]) == pytest.approx((0, 0), abs=1e-9)
@@ -336,13 +336,13 @@ def test_a_used_field_that_cannot_be_refuses_the_packet(field, value, reason):
     assert counted(MOTION.encode({field: value})) == (0, 0, {reason: 1})
 
 
-def test_what_is_not_used_may_be_anything():
+def test_unused_fields_may_hold_anything():
     values = dict.fromkeys(list(MOTION_2.fields)[27:], math.nan) | {"up_x": math.inf, "engine_speed": math.nan}
     assert counted(MOTION_2.encode(values)) == (1, 0, {})
 
 
 def test_an_acceleration_from_velocity_needs_one():
-    intake = session(Options(), derivation=Derivation("from_velocity", 0.04))
+    intake = beamng.intake(Options(), derivation=Derivation("from_velocity", 0.04))
     intake.feed(sample("short"), 0)
     assert intake.rejected == {"not_finite": 1}
     for n in range(101):
@@ -352,9 +352,9 @@ def test_an_acceleration_from_velocity_needs_one():
 
 
 def test_the_head_feels_its_own_acceleration():
-    intake = session(beamng.Options(), (1.0, 0.0, 0.0))
+    intake = beamng.intake(beamng.Options(), (1.0, 0.0, 0.0))
     row = fed(intake, MOTION.encode({"yaw_rate": 2.0, "yaw_acceleration": 0.5}))
-    # A metre ahead of the reference point: omega^2 r back, alpha r to the right.
+    # A meter ahead of the reference point: omega^2 r back, alpha r to the right.
     assert (row["surge"], row["sway"], row["heave"]) == pytest.approx((-4.0, 0.5, 0.0), abs=1e-9)
 
 
@@ -370,7 +370,7 @@ def test_the_head_feels_its_own_acceleration():
 )
 def test_angular_acceleration_is_felt_away_from_the_reference_point(accelerations, head, felt):
     values = (*(0.0,) * 9, 0.0, 0.0, 1.0, *(0.0,) * 6, *accelerations)
-    intake = beamng.session(beamng.Options(), head)
+    intake = beamng.intake(beamng.Options(), head)
     intake.feed(struct.pack("<4s21f", b"BNG1", *values), 1)
     (row,) = intake.newest()
     assert [row["surge"], row["sway"], row["heave"]] == pytest.approx(felt, abs=1e-6)

@@ -1,4 +1,4 @@
-"""BeamNG as a program: what it sends on drives and of recordings, and an engine that it drives."""
+"""The virtual BeamNG: what it sends for drives and recordings, and an engine that it drives."""
 
 import socket
 import struct
@@ -47,7 +47,7 @@ def test_nothing_is_sent_while_the_car_is_paused():
 def test_published_rates_are_the_derivatives_of_the_published_angles():
     rate_hz = 2000.0
     angles, rates, accelerations = angles_and_rates(drive("tour", rate_hz))
-    # Central differences: wrong by a sixth of the third derivative times the square of the step.
+    # Central differences, whose error is a sixth of the third derivative times the square of the step.
     slopes = np.gradient(np.unwrap(angles, axis=1), 1 / rate_hz, axis=1)[:, 1:-1]
     np.testing.assert_allclose(slopes, rates[:, 1:-1], rtol=0, atol=1e-5)
     slopes = np.gradient(rates, 1 / rate_hz, axis=1)[:, 1:-1]
@@ -116,7 +116,8 @@ def test_what_is_no_recording_is_refused(tmp_path):
 
 @pytest.mark.parametrize("drive_name", ["tour", "trouble"])
 def test_the_engine_follows_a_drive(drive_name):
-    """Every frame is honest on the tour; the trouble shows as what it is, but for what BeamNG does not send."""
+    """Every frame of the tour is accepted; the trouble is reported as its table says, except what BeamNG does not
+    send."""
     ridden = ride("beamng-dk", drive_name, 100.0)
     stats = ridden.stats
     assert stats["others_received"] > 0

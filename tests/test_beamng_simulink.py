@@ -1,4 +1,4 @@
-"""BeamNG's coupling with Simulink: messages, answers that leave the car alone, and BeamNG's loop against our engine."""
+"""BeamNG's coupling with Simulink: messages, answers that control nothing, and BeamNG's loop against our engine."""
 
 import itertools
 import math
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
 from motioncue.protocols import beamng_simulink
-from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, framed, identify, session
+from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, framed, identify
 from motioncue.protocols.layout import Derivation
 from motioncue.virtual.beamng_simulink import Coupling, driven, encode_states
 from motioncue.virtual.car import DRIVES, drive
@@ -24,7 +24,7 @@ START = 1_000_000_000
 PACKETS = Path(__file__).parent / "data" / "packets" / "beamng-simulink"
 
 WHEEL = ("angular_velocity", "wheel_speed", "braking_torque", "propulsion_torque", "friction_torque", "down_force")
-# Bank by bank, as the document lists them; before them the id, after them what the user makes of it.
+# The document's banks, preceded by the id and followed by the user's bank.
 BANKS = {
     1: "throttle throttle_input brake brake_input clutch clutch_input parkingbrake parkingbrake_input steering "
     "steering_input",
@@ -40,18 +40,18 @@ CONTROLS = ["id", "engine_throttle", "brake_pedal", "steering", "reserved", *TOR
 
 
 def state(**fields):
-    """Return a message; what is not given is 0: at rest in free fall."""
+    """Return a message; fields not given are 0: at rest in free fall."""
     return STATE.encode(fields)
 
 
 def new_intake(**options):
-    intake = session(Options(**options))
+    intake = beamng_simulink.intake(Options(**options))
     intake.begin(0)
     return intake
 
 
 def no_control(number):
-    """Return the answer that echoes an id and says nothing else, as the document has it."""
+    """Return the document's answer that echoes an id and controls nothing."""
     return struct.pack("<d", number) + struct.pack("<d", math.nan) * 63
 
 
@@ -111,7 +111,7 @@ def test_a_broken_sample_is_refused_for_its_reason(name, reason):
 
 
 def test_every_corruption_of_the_id_is_another_id_or_refused():
-    """Nothing in a message but its size and its id is fixed; whatever comes is answered with the id it came with."""
+    """Only the size and the id of a message are fixed; whatever it holds, it is answered with its own id."""
     data = (PACKETS / "state.bin").read_bytes()
     for place in range(8):
         for value in set(range(256)) - {data[place]}:
@@ -141,12 +141,12 @@ def test_every_other_size_is_refused_and_not_answered():
         assert intake.feed(data, 0) == (b"", True)
         assert (intake.accepted, intake.rejected) == (0, {"type": 1})
     intake = new_intake()
-    assert intake.feed(CONTROL.encode({"id": 1}), 0) == (b"", True)  # what we send is not what we take
+    assert intake.feed(CONTROL.encode({"id": 1}), 0) == (b"", True)  # a control message is not accepted as a state
     assert intake.rejected == {"type": 1}
 
 
 @pytest.mark.parametrize("number", [-1.0, 0.5, math.nan, math.inf, 2.0**53 + 2])
-def test_what_does_not_begin_with_an_id_is_neither(number):
+def test_a_message_without_a_valid_id_is_refused(number):
     for data in (struct.pack("<d", number) + bytes(880), struct.pack("<d", number) + bytes(504)):
         with pytest.raises(PacketError, match=r"found id .* allowed are whole numbers"):
             identify(data)
@@ -158,7 +158,7 @@ def test_random_bytes_never_raise(data):
     answer, still_open = intake.feed(data, 0)
     assert still_open
     assert intake.accepted + sum(intake.rejected.values()) == 1
-    # Whatever it is: what has a state's size is answered with the id it has, and with nothing else.
+    # Every message of a state's size is answered with its id and nothing else.
     assert (len(answer) == 512) == (len(data) == 888)
     if answer:
         assert answer == data[:8] + CONTROL.encode({"id": 0})[8:]
@@ -201,8 +201,8 @@ def test_a_message_that_is_refused_is_answered_all_the_same(field, value, reason
     assert (intake.accepted, intake.rejected) == (0, {reason: 1})
 
 
-def test_what_is_not_used_may_be_anything():
-    """Bank H is the user's, and wheels that are not there leave holes."""
+def test_unused_fields_may_hold_anything():
+    """Bank H is the user's, and missing wheels leave holes."""
     unused = dict.fromkeys([*BANKS[1].split(), *BANKS[37].split(), "rpm", "altitude", "gear"], math.nan)
     intake = new_intake()
     intake.feed(state(id=1, custom=[math.inf] * 50, **unused), START)
@@ -257,7 +257,7 @@ def test_angles_turn_the_other_way():
 
 
 def test_an_acceleration_from_velocity_needs_no_sensor():
-    intake = session(Options(), derivation=Derivation("from_velocity", 0.04))
+    intake = beamng_simulink.intake(Options(), derivation=Derivation("from_velocity", 0.04))
     for number in range(201):
         intake.feed(state(id=number, vel_y=10.0 + 0.01 * number, acc_y=7.0), START + number * 5_000_000)
     row = intake.newest()[0]
@@ -279,7 +279,7 @@ def test_a_driven_car_arrives_as_the_motion_it_makes(name):
         error = (error + np.pi) % (2 * np.pi) - np.pi if channel == "yaw" else error
         np.testing.assert_allclose(error, 0.0, rtol=0, atol=1e-12, err_msg=channel)
     for channel in ("roll_rate", "pitch_rate", "yaw_rate"):
-        # Derived: the truth through a first-order lag of 40 ms, whose share a sample is that of 5 ms.
+        # Derived: the truth through a first-order lag of 40 ms, sampled every 5 ms.
         share, lagged = 1 - math.exp(-0.005 / 0.04), [0.0]
         for before, after in itertools.pairwise(expected[channel]):
             lagged.append(lagged[-1] + share * ((before + after) / 2 - lagged[-1]))
@@ -293,7 +293,7 @@ def test_the_simulators_time_is_the_id_times_the_step():
     for number, now in ((500, 0), (501, 1), (503, 3)):
         row = fed(intake, START + now * 10_000_000, id=number, pos_x=0.001 * (number - 500))
     assert row["frame_time"] == pytest.approx(0.03)
-    for number in range(13):  # its controller was loaded afresh: 0.1 s of smaller counts are no late datagrams
+    for number in range(13):  # the controller was reloaded: 0.1 s of smaller counts are not late datagrams
         intake.feed(state(id=number), START + (4 + number) * 10_000_000)
     assert intake.sessions == 2
     assert set(intake.rejected) == {"late"}
@@ -303,7 +303,7 @@ def test_the_simulators_time_is_the_id_times_the_step():
 
 
 class Link:
-    """A path to an engine and back on which an answer takes so many physics steps; no time passes but theirs."""
+    """A path to an engine and back on which an answer takes some physics steps, and no other time passes."""
 
     def __init__(self, answer, steps=1):
         self.answer, self.steps, self.now = answer, steps, 0
@@ -332,7 +332,7 @@ class Link:
 
 
 def engine(**options):
-    """Return an intake that has begun, and what answers a message."""
+    """Return an intake that has begun, and a function that answers a message."""
     intake = new_intake(**options)
     clock = itertools.count(START, 5_000_000)
     return intake, lambda message: intake.feed(message, next(clock))[0]
@@ -352,7 +352,7 @@ def test_a_prompt_engine_stalls_beamng_once_at_the_start_and_touches_nothing(ste
     assert coupling.ignored == 1  # the answer to message 0
     assert coupling.controls == {}
     assert intake.accepted == 1000
-    # Ten steps a message, and one in which nothing came.
+    # Ten steps per message, plus one without an answer.
     assert link.now == 10 * 1000 + 1
 
 
@@ -386,7 +386,7 @@ def test_an_engine_that_comes_back_is_heard_again():
     assert coupling.stalls == 1
     link.answer = lambda message: b""
     coupling = link.play(messages(5, 10), coupling)
-    # The first of them was sent at once, as all before had been answered; the others waited in vain.
+    # The first of them was sent at once, because all before had been answered; the others waited in vain.
     assert coupling.stalls == 1 + 4
     link.answer = answer
     coupling = link.play(messages(100, 15), coupling)

@@ -7,7 +7,8 @@ import pytest
 from helpers import eventually, free_port
 
 from motioncue.errors import EndpointError, PacketError
-from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, session
+from motioncue.protocols import beamng_simulink
+from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options
 from motioncue.recording.read import read_motion
 from motioncue.runtime.reception import Reception
 from motioncue.virtual.beamng_simulink import PHYSICS_STEPS, Simulator, driven, recorded
@@ -45,7 +46,7 @@ def test_what_is_no_recording_is_refused(tmp_path):
 
 
 class Time:
-    """A clock that moves only when somebody waits."""
+    """A clock that advances only when somebody waits."""
 
     def __init__(self):
         self.now, self.waits = 100.0, []
@@ -61,7 +62,7 @@ class Time:
 
 @pytest.mark.rt
 def test_it_paces_the_physics_steps_between_messages():
-    """Against a port at which nobody answers: ten steps a message, and one for each stall."""
+    """With no answers: ten steps per message, and one for each stall."""
     time = Time()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as nobody:
         nobody.bind(("127.0.0.1", 0))
@@ -83,7 +84,7 @@ def test_it_paces_the_physics_steps_between_messages():
 @pytest.mark.rt
 def test_our_engine_answers_everything_and_leaves_the_pedals_alone():
     port, reply_port = free_port(socket.SOCK_DGRAM), free_port(socket.SOCK_DGRAM)
-    intake = session(Options(reply_port=reply_port))
+    intake = beamng_simulink.intake(Options(reply_port=reply_port))
     reception = Reception(intake, [udp(port)])
     thread = threading.Thread(target=reception.run)
     thread.start()

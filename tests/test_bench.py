@@ -1,4 +1,4 @@
-"""What ``motioncue bench`` measures with, and what it makes of it: held to cases whose figures are known beforehand."""
+"""``motioncue bench``: its measurements and grades on cases whose figures are known in advance."""
 
 import contextlib
 import os
@@ -115,7 +115,7 @@ def test_the_share_that_is_later_falls_from_all_to_the_last():
 
 def test_a_frame_has_come_when_it_or_a_newer_one_is_there():
     arrived = START + np.arange(FIRST + 4) * INTERVAL_NS
-    received = np.delete(arrived + 7_000, FIRST + 1)  # one was lost
+    received = np.delete(arrived + 7_000, FIRST + 1)  # one frame was lost
     found = delays(arrived - 500, arrived, received, received + 1_000_000, lost=1)
     assert found.published.tolist() == [7_000, INTERVAL_NS + 7_000, 7_000, 7_000]
     assert found.shown.tolist() == [1_007_000, INTERVAL_NS + 1_007_000, 1_007_000, 1_007_000]
@@ -126,7 +126,7 @@ def test_a_frame_without_a_stamp_of_its_own_counts_from_its_sending():
     arrived = START + np.arange(FIRST + 3) * INTERVAL_NS
     sent, received = arrived - 500, arrived + 7_000
     asked = arrived.copy()
-    asked[FIRST + 1] = asked[FIRST]  # it had not been received yet: the stamp is that of the one before
+    asked[FIRST + 1] = asked[FIRST]  # not received yet, so the stamp is that of the one before
     assert delays(sent, asked, received, received, lost=0).published.tolist() == [7_000, 7_500, 7_000]
     found = delays(sent, np.zeros_like(arrived), received, received, lost=0)
     assert found.published.tolist() == [7_500] * 3
@@ -156,11 +156,11 @@ def test_frames_go_through_real_sockets_and_are_all_accounted_for(loop):
         assert (found.published > -1_000_000).all()  # after the system's stamp, within what two clocks may differ by
 
 
-# Load, and what others measure.
+# Load, and the other program's measurements.
 
 
 def children():
-    """Return the processes that this one has started."""
+    """Return the processes started by this one."""
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):  # ended meanwhile
@@ -291,4 +291,4 @@ def test_processors_that_sleep_deeply_are_noticed():
     slow["emitter"]["lateness_us"]["p50"] = 45.0
     assert "output.keep_awake = true" in advice({"fifo": True}, PLAIN, [slow])[0]
     assert advice({"fifo": True, "keep_awake": True}, {**PLAIN, "keep_awake": True}, [slow]) == []
-    assert advice({"high_resolution_timer": True, "mmcss": True}, PLAIN, [slow]) == []  # nothing of the kind there
+    assert advice({"high_resolution_timer": True, "mmcss": True}, PLAIN, [slow]) == []  # all granted: no advice

@@ -1,4 +1,4 @@
-"""The body frame: against two independent rotations, by hand-written physical cases, and whichever way one faces."""
+"""The body frame: against two independent rotations, against hand-written physical cases, and in any heading."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def telemetry_of(q, velocity, a, omega, alpha):
 
 
 def motion_of(arguments, axes):
-    """Return what the kernel makes of a state."""
+    """Return the kernel's motion for a state."""
     motion = np.zeros(len(arguments[0]), MOTION_DTYPE)
     assert not stage_of(axes).process(telemetry_of(*arguments), motion).any()
     return motion
@@ -171,7 +171,7 @@ def test_angles_are_the_ones_that_built_the_attitude(rng):
 #   forward Z, up Y (so X is left): half a turn about Y;
 #   forward -Z, up Y: the car's axes are the world's;
 #   forward X, up Z (so Y is left): X to -Z, Y to -X, Z to Y.
-# Everything else is said in world axes, so it is the same for all of them.
+# All other values are in world axes, so they are the same for every pair.
 
 NORTHBOUND = {
     ((0, 0, 1), (0, 1, 0)): (0, 0, 1, 0),
@@ -264,7 +264,7 @@ def test_a_car_that_gathers_speed_uphill_keeps_its_acceleration_in_surge(pair):
 @PAIRS
 def test_the_head_feels_the_turn_about_the_reference_point(pair):
     # Spinning right at 2 rad/s, and faster by 5 rad/s^2, on the spot; the head is 1 m ahead and 0.5 m to the left:
-    # towards the centre 4 m/s^2 per meter; along the turn 5 m/s^2 per meter, to the right ahead and ahead on the left.
+    # towards the center 4 m/s^2 per meter; along the turn 5 m/s^2 per meter, to the right ahead and ahead on the left.
     motion = body_motion(
         [NORTHBOUND[pair]], [STILL], [STILL], [-2 * UP], [-5 * UP],
         car_forward=pair[0], car_up=pair[1], head_m=(1.0, -0.5, 0.0),
@@ -338,7 +338,7 @@ def test_a_whole_drive_agrees_with_the_oracle(whole_drive, oracle):
 
 def test_the_session_gives_the_same_bits_as_the_function(whole_drive):
     q, *vectors = whole_drive
-    session = ccd.session(ccd.Options(), (0.3, -0.4, 0.9))
+    session = ccd.intake(ccd.Options(), (0.3, -0.4, 0.9))
     session.watch(UNWATCHED)  # rows of a drive that are far apart
     session.begin(0)
     session.feed(ccd.INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), 0)

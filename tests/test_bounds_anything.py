@@ -19,7 +19,7 @@ from motioncue.runtime.engine import Pipeline
 from motioncue.transports.udp import open_sender
 
 DT = PERIOD * 1e-9
-SENT = MOVERS[:9]  # what a packet of DK has room for
+SENT = MOVERS[:9]  # channels in a packet of DK
 SINGLE = 2.0**-23
 
 VALUES = st.one_of(
@@ -65,7 +65,7 @@ class Wire:
 
 
 class Simulator:
-    """One that drives, and to which things happen; `wire` is where its platform listens."""
+    """A pipeline under arbitrary events; `wire` is where its platform listens."""
 
     def __init__(self, system, profile, wire):
         self.packages = [package for _, package, *_ in packages_of(system, "tour", 60.0)]
@@ -86,7 +86,7 @@ class Simulator:
 
     def send(self, package):
         self.last = [*self.last[-4:], package]
-        self.pipeline.session.feed(package, self.now)
+        self.pipeline.intake.feed(package, self.now)
 
     def next(self):
         self.place = (self.place + 1) % len(self.packages) or 1
@@ -127,10 +127,10 @@ class Simulator:
     def repeat(self, n):
         for i in range(n):
             self.run(1 / 60)
-            self.pipeline.session.feed(self.last[i % len(self.last)], self.now)
+            self.pipeline.intake.feed(self.last[i % len(self.last)], self.now)
 
     def burst(self, n):
-        """The sender stalls, then sends what it owes in one go."""
+        """The sender stalls, then sends the delayed packages at once."""
         self.run(n / 60)
         for _ in range(n):
             self.run(3e-4)
@@ -144,7 +144,7 @@ class Simulator:
         self.clock.advance(ns)
 
     def reconnect(self, _):
-        self.pipeline.session.begin(self.now)
+        self.pipeline.intake.begin(self.now)
         self.send(self.packages[0])
 
     def operate(self, what):
@@ -152,7 +152,7 @@ class Simulator:
 
 
 def cues_of(packets):
-    """Return what packets say, an array with a field for each channel."""
+    """Return the contents of packets, an array with a field for each channel."""
     return np.frombuffer(b"".join(packets), dk.MOTION.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Between frames: exact where an equation says so, bounded and without a jolt whatever arrives."""
+"""Between frames: exact where an equation gives the value, bounded and smooth for any arrivals."""
 
 import math
 import warnings
@@ -55,7 +55,7 @@ def turns(kind, frames, ticks):
 
 
 @given(
-    gaps=st.lists(st.integers(13_000_000, 19_000_000), min_size=1, max_size=40),  # none is missing or in a burst
+    gaps=st.lists(st.integers(13_000_000, 19_000_000), min_size=1, max_size=40),  # no frame is missing or in a burst
     seed=st.integers(0, 999),
 )
 def test_hold_is_the_newest_frame_bit_for_bit(gaps, seed):
@@ -121,17 +121,17 @@ def test_linear_turns_about_one_axis_at_one_rate_from_frame_to_frame():
     assert (expected.inv() * attitude(motion)).magnitude().max() < 1e-5
 
 
-# Predict, where an equation says what comes.
+# Predict, where an equation gives the next value.
 
 
 @pytest.mark.parametrize("rate_hz", [30.0, 60.0, 144.0])
-def test_what_changes_at_a_constant_rate_is_predicted_exactly(rate_hz):
+def test_a_constant_rate_is_predicted_exactly(rate_hz):
     frames = frames_of(
         1 / rate_hz, 60, speed=lambda t: 3.0 + 4.0 * t, surge=lambda t: -2.0 * t, sway=lambda t: 0 * t + 1
     )
     ticks = ticks_over(frames)
     motion = Bridge("predict").process(frames, ticks)
-    # The second frame shows the slope; what had been missing until then goes within the next frame.
+    # The second frame shows the slope; the offset from before fades within the next frame.
     third = since_first(ticks) > 2.01 / rate_hz
     np.testing.assert_allclose(motion["speed"][third], (3.0 + 4.0 * since_first(ticks))[third], rtol=0, atol=2e-8)
     np.testing.assert_allclose(motion["surge"][third], (-2.0 * since_first(ticks))[third], rtol=0, atol=2e-8)
@@ -191,7 +191,7 @@ def test_a_sine_is_bridged_by_the_parabola_that_theory_says(part):
     expected = (1 - u) * x + u * z + 2 * math.sin(theta / 2) ** 2 * u * (1 - u) * 0.5 * (x + z)
     motion = Bridge("predict").process(frames, ticks_over(frames))["surge"][4000:]
     held = np.sin(theta * n)
-    # The ridge keeps a thousandth in doubt: a few per cent of what hold misses.
+    # The ridge keeps a thousandth in doubt: a few percent of hold's error.
     assert np.abs(motion - expected).max() < 0.04 * np.abs(held - np.sin(omega * since_first(ticks))).max()
 
 
@@ -226,7 +226,7 @@ def test_of_noise_without_memory_the_next_frame_is_expected_at_the_average():
     assert np.std(expected[200:]) < 0.4
 
 
-# No jolt, no invention.
+# Smooth, and nothing invented.
 
 
 @pytest.mark.parametrize("rate_hz", [30.0, 60.0, 144.0])
@@ -338,7 +338,7 @@ def test_near_the_vertical_the_body_turns_no_faster_than_it_does(kind, height):
     start = Rotation.from_euler("ZYX", [0.4, 0.5 * math.pi - 100 * 0.6 / 60, height])
     moving = start * Rotation.from_rotvec(np.outer(frames["frame_time"], [0.0, 0.6, 0.0]))
     frames["pitch_rate"] = 0.6
-    with warnings.catch_warnings():  # of the pole, where one of the angles may be any
+    with warnings.catch_warnings():  # gimbal lock, where one of the angles is arbitrary
         warnings.simplefilter("ignore")
         frames["yaw"], frames["pitch"], frames["roll"] = moving.as_euler("ZYX").T
     turned, motion = turns(kind, frames, ticks_over(frames))
@@ -381,10 +381,10 @@ def test_lost_frames_of_a_simulator_that_counts_durations_are_noticed():
     time = since_first(ticks)
     for lost in (100, 200, 300):
         settled = (time > (lost + 20) / 60) & (time < (lost + 95) / 60)
-        assert off[settled].max() < 0.1 * 5.0 / 60  # unnoticed, a whole frame
+        assert off[settled].max() < 0.1 * 5.0 / 60  # not detected as late: a whole frame
 
 
-# What it says of itself.
+# The bridge's own figures.
 
 
 @pytest.mark.parametrize(("kind", "frames_late"), [("hold", 0.5), ("linear", 1.0), ("predict", 0.0)])

@@ -1,4 +1,4 @@
-"""Between frames in the engine: what the supervisor decides about the motion in use holds for every bridge."""
+"""Between frames in the engine: the supervisor's decisions about the motion in use hold for every bridge."""
 
 import math
 
@@ -82,7 +82,8 @@ def test_a_hold_by_the_operator_keeps_the_motion_and_the_way_back_does_not_step(
 @pytest.mark.parametrize("kind", ["linear", "predict"])
 @pytest.mark.parametrize("late_s", [0.001, 0.012])
 def test_after_a_pause_of_the_operator_the_motion_goes_on_from_where_it_was(kind, late_s):
-    """Shorter than a motion is held, so nothing is joined: the bridge itself leads over, however old the frame is."""
+    """The gap is shorter than the hold time, so nothing is joined: the bridge itself bridges it, however old the
+    frame."""
     bench = swaying(bridged(kind, "supervisor.hold_s=3.0"), 2.0)
     bench.emitter.hold()
     swaying(bench, 0.8).run(late_s)
@@ -97,7 +98,7 @@ def test_after_a_pause_of_the_operator_the_motion_goes_on_from_where_it_was(kind
     assert roll[back] == pytest.approx(roll[back - 1], abs=0.1 * 0.3 * 3_000_030e-9)
     surge = trace["motion"]["surge"]
     assert surge[back] == pytest.approx(surge[back - 1], abs=0.1 * 5.0 * 3_000_030e-9)
-    # What is between them goes within half a frame at the fastest; beside it the car's own 0.3 rad/s.
+    # The offset between them fades within half a frame at the fastest; the car's own 0.3 rad/s is added.
     steps = np.abs(np.diff(roll[back - 1 :]))
     assert steps.max() <= 1.2 * abs(newest - roll[back - 1]) * 3_000_030e-9 * 120 + 2.0 * 0.3 * 3_000_030e-9
 

@@ -1,4 +1,4 @@
-"""What `docs/bridge.md` says a bridge is worth, measured against the truth; all of it computed, nothing timed."""
+"""The figures in `docs/bridge.md`, measured against the truth; all of it computed, nothing timed."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Captures made packet by packet, as their formats' documents say, give the datagrams that were put into them."""
+"""Captures built packet by packet from their formats' documents give the datagrams that were put into them."""
 
 import contextlib
 import json
@@ -35,6 +35,15 @@ def ip(data, offset=0, more=False, number=1, protocol=17):
 
 def ip6(data):
     return struct.pack(">IHBB16s16s", 0x60000000, len(data), 17, 64, bytes(15) + b"\1", bytes(15) + b"\1") + data
+
+
+def fragment6(data, offset=0, more=False, number=1):
+    head = struct.pack(">BBHI", 17, 0, offset | more, number)
+    return (
+        struct.pack(">IHBB16s16s", 0x60000000, len(head + data), 44, 64, bytes(15) + b"\1", bytes(15) + b"\1")
+        + head
+        + data
+    )
 
 
 def link(kind, packet):
@@ -85,9 +94,10 @@ def test_every_kind_of_capture_gives_its_datagrams(kind, layer, make):
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_fragments_are_joined_in_any_order(order):
+@pytest.mark.parametrize("cut", [ip, fragment6])
+def test_fragments_are_joined_in_any_order(cut, order):
     whole = udp(bytes(range(256)) * 8)
-    parts = [ip(whole[:1480], 0, more=True, number=9), ip(whole[1480:], 1480, number=9)]
+    parts = [cut(whole[:1480], 0, more=True, number=9), cut(whole[1480:], 1480, number=9)]
     other = ip(udp(b"between"))
     frames = [(1, parts[order[0]]), (2, other), (3, parts[order[1]])]
     assert [datagram.payload for datagram in captured(pcap(frames)).datagrams] == [b"between", whole[8:]]
@@ -125,7 +135,7 @@ def test_no_bytes_behind_a_header_do_more_than_be_refused(data, head):
         captured(head + data)
 
 
-def test_a_recording_is_what_of_a_capture_belongs_to_the_system(tmp_path):
+def test_a_recording_contains_the_systems_packets_of_a_capture(tmp_path):
     motion = b"BNG1" + bytes(84)
     sent = [(b"nothing", 53), (motion, 4444), (bytes(7), 4444), (motion, 4445)]
     frames = [(n * 10**9, ip(udp(payload, port))) for n, (payload, port) in enumerate(sent)]
@@ -140,7 +150,7 @@ def test_a_recording_is_what_of_a_capture_belongs_to_the_system(tmp_path):
         read_recording(path, "dk")
 
 
-# What is not whole, and what is none.
+# Incomplete captures, and files that are not captures.
 
 
 def fragments(payload, number, size=8):
@@ -166,7 +176,7 @@ def test_many_fragments_are_put_together_once(monkeypatch):
     found = captured(capture_of(*parts))
     assert [datagram.payload for datagram in found.datagrams] == payloads
     assert joined == [65008 // 8] * 3
-    # Those without an end are never put together, and are not kept for ever.
+    # Fragments without an end are never joined, and are not kept forever.
     endless = [ip(bytes(8), 8 * (number % 8000), more=True, number=number // 8000) for number in range(16000)]
     assert captured(capture_of(*endless)).datagrams == []
     assert len(joined) == 3
@@ -187,19 +197,44 @@ def test_fragments_that_overlap_or_are_missing_are_counted():
     assert captured(capture_of(second)).incomplete[0].port is None
 
 
+@pytest.mark.parametrize(
+    ("packet", "reason", "port"),
+    [
+        (ip(udp(bytes(20)))[:-4], "cut_in_capture", 4444),
+        (ip6(udp(bytes(20)))[:-4], "cut_in_capture", 4444),
+        (ip(udp(bytes(20)))[:24], "cut_in_capture", None),
+        (ip6(udp(bytes(20)))[:44], "cut_in_capture", None),
+        (ip(udp(bytes(40))[:24], 0, more=True), "fragments_missing", 4444),
+        (fragment6(udp(bytes(40))[:24], 0, more=True), "fragments_missing", 4444),
+        (fragment6(udp(bytes(40))[24:], 24), "fragments_missing", None),
+    ],
+)
+def test_a_datagram_of_either_version_of_ip_that_is_not_whole_is_counted(packet, reason, port):
+    found = captured(capture_of(packet, ip(udp(b"own"))))
+    assert [datagram.payload for datagram in found.datagrams] == [b"own"]
+    assert found.incomplete == [capture.Incomplete(reason, port)]
+
+
+def test_a_capture_whose_times_cannot_be_is_refused():
+    """A pcapng file counts up to 2^64 microseconds."""
+    frames = [(1, state()), (2**64 * 1000 - 1000, state())]
+    with pytest.raises(PacketError, match=r"it: found packages that came 1\.845e\+13 s apart, allowed are 4e\+09 s"):
+        parse_recording(pcapng(frames), "it", "beamng-simulink")
+
+
 def state(size=888, port=4444):
     """Return a message of BeamNG's Simulink coupling, or a part of it."""
     return ip(udp(struct.pack("<111d", *[0.0] * 111)[:size].ljust(size, b"\0"), port))
 
 
-def test_what_is_refused_of_a_capture_is_counted_as_an_engine_would():
+def test_refused_packets_of_a_capture_are_counted_as_by_an_engine():
     whole, short, cut = state(), state(600), state()[:-100]
     elsewhere = ip(udp(b"something", 53))
     lone = fragments(bytes(888), 7, 400)[0]
     packets = [whole] * 185 + [short] * 21 + [cut] * 2 + [elsewhere] * 4 + [lone, fragments(bytes(30), 8, 8)[1]]
     found = parse_recording(capture_of(*packets), "it", "beamng-simulink")
     assert len(found.packages) == 185
-    live = beamng_simulink.session(beamng_simulink.Options())
+    live = beamng_simulink.intake(beamng_simulink.Options())
     for _ in range(21):
         live.feed(bytes(600), 1)
     assert found.rejected == {**live.rejected, "cut_in_capture": 2, "fragments_missing": 1}
@@ -239,7 +274,7 @@ def test_a_capture_without_a_package_says_what_there_is_instead(packets, found):
         parse_recording(capture_of(*packets), "it", "beamng-simulink")
 
 
-# Files without measure.
+# Very large files.
 
 SMALLEST = {
     "city-car-driving": b"\3\0\1",

@@ -1,6 +1,6 @@
-"""`motioncue check` never calls a wrong reading right, and finds the one change that mends it.
+"""`motioncue check` never accepts a wrong reading, and finds the one change that corrects it.
 
-The virtual car is the truth; what a package says is then turned, as simulators do that have another convention.
+The virtual car is the truth; its packages are then changed, as by simulators with another convention.
 """
 
 import json
@@ -152,7 +152,7 @@ def test_an_acceleration_that_is_not_one_can_be_had_from_the_velocity():
     assert mended.verdict != "wrong"
 
 
-# The questions, on drives made of equations.
+# The questions, on drives defined by equations.
 
 
 def drive(seconds=30.0, rate_hz=50.0, lean=-0.03, **turned):
@@ -281,7 +281,7 @@ def test_a_slow_car_answers_nothing_about_its_course():
 
 
 def turned_about(made, where, *, felt):
-    """Turn the body about its up axis from `where` on: all that is felt too, or the attitude alone."""
+    """Turn the body about its up axis from index `where` on: all measured quantities too, or the attitude alone."""
     motion = made.motion.copy()
     for channel in ("pitch", "roll", *(("surge", "sway", "roll_rate", "pitch_rate") if felt else ())):
         motion[channel][where:] *= -1.0
@@ -310,7 +310,7 @@ def test_an_attitude_that_is_turned_about_is_no_reversing(where):
     assert found["attitude and course"] == "wrong"
 
 
-def test_what_is_derived_by_an_attitude_that_is_turned_about_does_not_settle_it():
+def test_quantities_derived_from_a_reversed_attitude_do_not_settle_it():
     turned = turned_about(drive(), 0, felt=True)._replace(acceleration_is_independent=False)
     assert answers(turned)["attitude and course"] == "unknown"
 
@@ -323,7 +323,7 @@ def test_in_banked_curves_heave_tells_the_sign_of_roll():
     assert derived["roll and leaning"] == "unknown"
 
 
-# What packages of other systems leave open.
+# Open readings of other systems' packages.
 
 
 def beamng(made, *, rates="angles", factors=(1, 1, 1), yaw=0.0):
@@ -372,7 +372,7 @@ def test_a_velocity_in_car_axes_is_no_evidence_for_the_attitude():
     assert found["attitude and course"] == found["pitch and climb"] == found["yaw and course"] == "unknown"
 
 
-# What cannot be examined.
+# Sources that cannot be examined.
 
 
 @pytest.mark.parametrize("system", ["beamng", "morai"])

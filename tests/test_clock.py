@@ -1,4 +1,4 @@
-"""Clocks, how they wait, and what is asked of the system to be on time."""
+"""Clocks, how they wait, and requests to the system for punctuality."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ def test_sleeps_spins_and_requests_are_those_that_were_meant(tmp_path):
     assert (done.returncode, done.stdout) == (0, "all as wanted\n")
 
 
-# What a profile may ask for.
+# Requests that a profile may make.
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def in_thread(function):
 def test_only_what_was_asked_for_is_reported():
     assert not {"core", "lock_memory"} & set(in_thread(prepare_thread))
     granted = in_thread(lambda: prepare_thread(core=1023))
-    assert granted["core"] is False  # nobody has that many
+    assert granted["core"] is False  # no machine has as many
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="asks the system for a thread's processors")
@@ -124,7 +124,7 @@ def test_a_fake_clock_takes_no_time_whatever_the_profile_says_about_spinning():
         ("output.lock_memory=yes", "output.lock_memory: found 'yes'"),
     ],
 )
-def test_what_cannot_be_granted_anywhere_is_refused(override, said):
+def test_requests_that_no_system_grants_are_refused(override, said):
     with pytest.raises(ConfigError) as error:
         load_profile("ccd-dk", override)
     assert said in str(error.value)

@@ -144,7 +144,7 @@ def test_a_distinct_value_in_every_field_decodes_from_the_documents_bytes(name):
 
 
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_what_is_not_given_is_zero_and_what_is_constant_is_filled_in(name):
+def test_fields_not_given_are_zero_and_constants_are_filled_in(name):
     packet, form, fields = LAYOUTS[name]
     blank = [
         CONSTANTS[name].get(f, b"" if code.endswith("s") else 0)

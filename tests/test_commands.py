@@ -1,4 +1,4 @@
-"""Commands: what is refused before it becomes bytes, and that what is not named stays as it is."""
+"""Commands: bad ones are refused before they are encoded, and fields that are not given are absent."""
 
 import math
 import struct
@@ -113,7 +113,7 @@ def test_any_values_are_composed_or_refused(values):
     assert all(abs(wheel["torque"]) <= 100 for wheel in ORDER.decode(data)["wheels"])
 
 
-# As the command line says them.
+# As on the command line.
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_any_assignments_are_read_or_refused(texts):
         return
 
 
-# What the systems take.
+# The systems' commands.
 
 COMMANDS = [(name, message) for name, module in SYSTEMS.items() for message in getattr(module, "COMMANDS", {})]
 
@@ -189,7 +189,7 @@ def fields(packet, path=""):
 
 
 def needed(packet, path=""):
-    """Return what has to be given: fields that cannot be zero."""
+    """Return the fields that must be given because they cannot be zero."""
     return {where: field.low for where, field in fields(packet, path) if not field.low <= 0 <= field.high}
 
 
@@ -261,7 +261,7 @@ def test_every_light_of_the_document_can_be_set():
         ("beamng-simulink", "state", PacketError, "found command 'state', allowed is control"),
     ],
 )
-def test_what_takes_no_commands_gets_none(system, message, error, text):
+def test_a_system_without_commands_gets_none(system, message, error, text):
     assert issubclass(error, MotioncueError)
     with pytest.raises(error, match=text):
         compose(system, message, {})

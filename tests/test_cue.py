@@ -1,4 +1,4 @@
-"""`motioncue.cue`: what the engine's kernels give offline, for every algorithm."""
+"""`motioncue.cue` gives the engine's cues offline, for every algorithm."""
 
 import numpy as np
 import pytest

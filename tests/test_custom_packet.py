@@ -1,4 +1,4 @@
-"""A platform of one's own: what a profile describes is what is sent, or is refused when it is loaded."""
+"""A custom platform: the packet is sent as the profile describes it, or refused when it is loaded."""
 
 import binascii
 import math
@@ -65,15 +65,15 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
             pipeline.emitter.add_output(
                 sender, (*platform.getsockname(), 0), encoding.table, encoding.packet, encoding.seal
             )
-            pipeline.session.begin(0)
-            pipeline.session.feed(init(), 0)
+            pipeline.intake.begin(0)
+            pipeline.intake.feed(init(), 0)
             packets = []
             now, period = 0, round(1e9 / profile.rate_hz)
             for _ in range(600):  # long enough to fade in, one frame a tick
                 now += period
                 # Car axes: X left, Y up, Z forward; level and unturned, so the world's are the car's.
                 moving = frame(position=(0, 0, now * 25e-9), velocity=(0, 0, 25), acceleration=(-2, 3, 1))
-                pipeline.session.feed(moving, now)
+                pipeline.intake.feed(moving, now)
                 pipeline.emitter.run(until_ns=now + 1)
                 packets.append(platform.recv(100))
     last = packets[-1]
@@ -84,7 +84,7 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
     assert struct.unpack_from(f"{mark}H", last, 10) == (35768,)
     assert struct.unpack_from(f"{mark}d", last, 12)[0] == pytest.approx(90.0, rel=1e-14)
     assert struct.unpack_from("b", last, 20) == (127,)  # 1000 does not fit
-    assert struct.unpack_from("B", last, 21) == (7,)  # City Car Driving says no engine speed
+    assert struct.unpack_from("B", last, 21) == (7,)  # City Car Driving reports no engine speed
     assert struct.unpack_from(f"{mark}i", last, 22) == (-(2**31),)
     assert struct.unpack_from(f"{mark}q", last, 26) == (30,)
     assert last[7] == 0

@@ -1,4 +1,4 @@
-"""Datagrams of a source: told apart, counted, answered, passed on; hosts that are not allowed are not heard."""
+"""Datagrams of a source: identified, counted, answered, forwarded; hosts that are not allowed are not heard."""
 
 import socket
 import struct
@@ -58,7 +58,7 @@ def state(**fields):
     return STATE.encode({"velocity": (10.0, 0.0, 0.0), **fields})
 
 
-# What a datagram is.
+# Identification of a datagram.
 
 
 def test_each_message_does_what_its_role_says():
@@ -107,7 +107,7 @@ def test_an_optional_value_that_cannot_be_is_absent_and_refuses_nothing(rpm):
     assert str(intake.newest()["engine_speed"][0]) == "nan"
 
 
-def test_what_a_refused_datagram_says_before_it_breaks_is_not_heard():
+def test_a_refused_datagram_changes_nothing():
     short = Packet("short", 16, [Field("magic", 0, "S4"), Field("turn", 4, "3<f4", "rad/s", 10.0)], {"magic": b"TURN"})
     turn = Message(short, "part", vector("angular_velocity", "turn"))
     pointing = [Take("orientation", 0, "length", scale=1 / 40), *vector("velocity", "velocity")]
@@ -119,7 +119,7 @@ def test_what_a_refused_datagram_says_before_it_breaks_is_not_heard():
     assert (row["roll_rate"], row["pitch_rate"], intake.rejected) == (0.25, -0.5, {"not_finite": 1})
 
 
-def test_what_only_another_form_of_the_motion_says_does_not_stay():
+def test_values_of_another_form_of_the_motion_do_not_stay():
     form = Packet("form", 8, [Field("magic", 0, "S4"), Field("surge", 4, "<f4", "m/s^2")], {"magic": b"FORM"})
     stages = TelemetryStages(attitude="angles", acceleration_axes="car")
     surge = Message(form, "motion", [Take("acceleration", 0, "surge")])
@@ -130,7 +130,7 @@ def test_what_only_another_form_of_the_motion_says_does_not_stay():
     intake.feed(form.encode({"surge": 1.5}), 0)
     row = intake.newest()[0]
     assert str(row["speed"]) == "nan"
-    assert (row["surge"], row["engine_speed"]) == (1.5, 2000.0)  # what a part may say stays until one does
+    assert (row["surge"], row["engine_speed"]) == (1.5, 2000.0)  # the optional part keeps its value until the next part
 
 
 def test_a_reply_echoes_a_part_of_the_datagram_also_of_a_refused_one():
@@ -167,7 +167,7 @@ def test_without_stamps_the_frame_time_is_that_of_arrival():
 
 @pytest.fixture
 def hearing():
-    """Return what opens a reception of an intake and runs it; all are closed in the end."""
+    """Yield a function that opens a reception of an intake and runs it; all are closed in the end."""
     opened = []
 
     def hear(intake, *urls, **settings):
@@ -254,7 +254,7 @@ def test_only_hosts_that_are_allowed_are_heard_or_passed_on(hearing):
 
 
 @pytest.mark.rt
-def test_an_endpoint_that_others_can_reach_hears_nobody_unless_told_whom(hearing):
+def test_an_endpoint_that_other_machines_can_reach_hears_only_allowed_hosts(hearing):
     intake, port = new_intake(), free_port(socket.SOCK_DGRAM)
     reception = hearing(intake, f"udp://0.0.0.0:{port}")
     assert reception.deaf
@@ -265,7 +265,7 @@ def test_an_endpoint_that_others_can_reach_hears_nobody_unless_told_whom(hearing
 
 @pytest.mark.rt
 def test_a_stream_is_refused_to_a_host_that_is_not_allowed(hearing):
-    session = city_car_driving.session(city_car_driving.Options())
+    session = city_car_driving.intake(city_car_driving.Options())
     assert isinstance(session, Session)
     port = free_port(socket.SOCK_STREAM)
     hearing(session, f"tcp://127.0.0.1:{port}", allow=["127.0.0.2"])
@@ -353,7 +353,7 @@ def test_the_platform_does_not_get_the_sources_own_datagrams_among_the_cues():
     )
     with pytest.raises(EndpointError, match="does not send to as well"):
         motioncue.Engine(profile).start()
-    Reception(new_intake(), [f"udp://127.0.0.1:{port}"]).close()  # nothing is left open
+    Reception(new_intake(), [f"udp://127.0.0.1:{port}"]).close()  # no socket is left open
 
 
 def test_a_stream_cannot_be_passed_on():

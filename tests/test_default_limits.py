@@ -100,13 +100,13 @@ def test_none_in_place_of_a_channels_table_frees_that_channel():
         ("limits.srge=none", "limits.srge: unknown key, allowed are heave"),
     ],
 )
-def test_what_is_neither_is_refused(override, message):
+def test_limits_that_are_neither_a_table_nor_none_are_refused(override, message):
     with pytest.raises(ConfigError, match=f"^profile: {message}"):
         parse_profile(BASE, overrides=[override])
 
 
 @pytest.mark.parametrize("bridge", ["hold", "linear", "predict"])
-def test_without_limits_what_the_bridge_makes_of_the_frames_is_sent_bit_for_bit(bridge):
+def test_without_limits_the_bridges_output_is_sent_bit_for_bit(bridge):
     profile = profile_of("city-car-driving", f"source.bridge={bridge}", "limits=none")
     pipeline = played(profile, packages_of("city-car-driving", "brake"))
     stats, trace = pipeline.stats(), pipeline.emitter.trace
@@ -214,7 +214,7 @@ PATTERNS = ["surge flips", "all flip at random", "pushes on and on", "turns with
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("load", [motioncue.load_profile, unwatched])
 @pytest.mark.parametrize(("system", "name"), profiles())
-def test_what_no_car_does_keeps_the_bounds_of_every_built_in_profile(system, name, load, pattern):
+def test_implausible_motion_keeps_the_bounds_of_every_built_in_profile(system, name, load, pattern):
     packages = packages_for(system, hostile(pattern))
     for bridge in ("hold", "predict"):
         profile = load(name, f"source.bridge={bridge}")
@@ -225,7 +225,7 @@ def test_what_no_car_does_keeps_the_bounds_of_every_built_in_profile(system, nam
 @pytest.mark.parametrize("name", PROFILES["city-car-driving"])
 def test_flips_of_79_m_s2_are_94_a_packet_without_bounds_and_no_more_than_the_rate_with_them(name):
     packages = packages_for("city-car-driving", hostile("surge flips"))
-    gain = 0.6 if name == "ccd-dk-washout" else 1.0  # of the preset
+    gain = 0.6 if name == "ccd-dk-washout" else 1.0  # the preset's
     bounded, free = (
         played(unwatched(name, "source.bridge=hold", *limits), packages).emitter.trace["cue"]["surge"]
         for limits in ((), ("limits=none",))

@@ -1,4 +1,4 @@
-"""Every public thing says what it is, what it takes and how it refuses, in numpydoc form."""
+"""Every public item has a numpydoc docstring with its summary, parameters and exceptions."""
 
 import ast
 import importlib
@@ -50,7 +50,7 @@ def documented(doc):
 
 
 def complaints(item, complete=True):
-    """Return what a docstring lacks."""
+    """Return what is wrong with a docstring."""
     lines = item.doc.splitlines()
     if not lines or not lines[0]:
         return [f"{item.name}: no docstring"]

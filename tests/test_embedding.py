@@ -1,4 +1,4 @@
-"""Controllers with loops of their own: the examples, and what the C header promises, built outside the tree and run."""
+"""Controllers with loops of their own: the examples, and the C header's promises, built outside the tree and run."""
 
 import json
 import os
@@ -184,7 +184,7 @@ def test_another_version_of_the_header_is_refused(tmp_path):
 
 @pytest.fixture(scope="module")
 def facts(tmp_path_factory):
-    """What tests/reference/embedding.c found."""
+    """The results of tests/reference/embedding.c."""
     folder = tmp_path_factory.mktemp("facts")
     (folder / "bounded.toml").write_text(BOUNDED, encoding="utf-8")
     return json.loads(run([str(embedded(HERE / "reference" / "embedding.c", folder, CC, *STRICT, "-pthread"))], folder))

@@ -56,7 +56,7 @@ def test_packets_that_are_made_early_leave_at_the_deadline_and_never_before(wake
     rig = Rig(clock=FakeClock(START, wake_ns, lead_ns=10_000), trace=100)
     rig.emitter.run(ticks=100)
     assert rig.trace["deadline"].tolist() == [START + PERIOD * (index + 1) for index in range(100)]
-    # Who wakes before the deadline waits once more, and is late once; who wakes after it sends at once.
+    # Waking before the deadline, the loop waits once more, and is late once; waking after it, it sends at once.
     assert (rig.trace["lateness"] == (wake_ns if wake_ns < 10_000 else wake_ns - 10_000)).all()
     assert rig.emitter.counts()["skipped"] == 0
 
@@ -120,7 +120,7 @@ def test_a_stall_is_never_followed_by_two_packets_for_one_period(stalls, wake_ns
     # Every point of the grid was sent or skipped; the last ticks had no stall.
     assert counts["ticks"] == len(trace)
     assert counts["ticks"] + counts["skipped"] == trace["index"][-1] + 1
-    # And none was skipped that could have been sent: the next is the first that was not due yet.
+    # No tick was skipped that could have been sent: the next one is the first that was not due yet.
     due = (sent[:-1] - START) // PERIOD
     assert (trace["index"][1:] == np.maximum(due, trace["index"][:-1] + 1)).all()
 
@@ -139,12 +139,12 @@ def test_the_trace_keeps_the_first_ticks_and_the_newest_is_always_there():
     assert rig.emitter.counts()["ticks"] == 25
 
 
-# What a tick reads.
+# The motion read by a tick.
 
 
 def test_a_tick_reads_the_newest_motion_that_came_before_its_deadline():
     rig = Rig(motioncue.load_profile("ccd-dk", "source.bridge=hold"), trace=1000)
-    session, emitter = rig.pipeline.session, rig.emitter
+    session, emitter = rig.pipeline.intake, rig.emitter
     for number in range(1, 40):
         now = START + number * 1_000_000
         emitter.run(until_ns=now)
@@ -189,7 +189,7 @@ def test_a_motion_is_held_then_fades_to_exactly_neutral_and_packets_keep_flowing
     steps_out = np.cumsum(~held)
     expected = np.where(held[first:], smooth(steps_in * pace), smooth(1 - steps_out[first:] * pace))
     np.testing.assert_allclose(trace["weight"][first:], expected, rtol=0, atol=1e-11)
-    # It is there, it is whole, it goes, it is gone: exactly.
+    # Each phase ends exactly: neutral, full weight, fading, neutral.
     assert (trace["weight"] == 1.0).any()
     assert trace["weight"][-1] == 0.0
     gone = trace["weight"] == 0
@@ -210,7 +210,7 @@ def test_held_means_unchanged():
             assert cue[name] == whole[name]
 
 
-def test_what_fades_is_the_held_cue_times_the_weight():
+def test_the_fading_cue_is_the_held_cue_times_the_weight():
     rig = Rig().frames_for(2).silence_for(1.5)
     trace = rig.trace
     for name in ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate", "speed"):
@@ -232,7 +232,7 @@ def test_a_return_fades_in_the_same_way_as_it_went(settings):
 
 
 def assert_blended(trace, cues):
-    """Show that what was sent is the offline cue times the weight, and where that is 1, bit for bit the cue."""
+    """Assert that the offline cue times the weight was sent, and at weight 1, bit for bit the cue."""
     whole = trace["weight"] == 1.0
     for name in CHANNELS:
         assert bits(trace["cue"][name][whole]) == bits(cues[name][whole]), name
@@ -307,7 +307,7 @@ def test_stop_fades_to_neutral_and_then_ends(moving):
     rig.emitter.stop()
     rig.emitter.run()
     trace = rig.trace
-    # Two more at neutral: the limits come to rest, and the supervisor says so.
+    # Two more at neutral: the limits come to rest, and the supervisor goes offline.
     ticks = round(1e9 / PERIOD) + 3 if moving else 1
     assert len(trace) == ticks + (np.flatnonzero(trace["weight"] == 1)[-1] + 1 if moving else 0)
     last = trace[-1]

@@ -1,4 +1,4 @@
-"""What the emitting loop sends, in bytes, at real sockets."""
+"""The bytes that the emitting loop sends, at real sockets."""
 
 import math
 import socket
@@ -41,7 +41,7 @@ class Captured:
         for _ in range(count):
             self.rig.now += PERIOD
             if frames and self.rig.next_frame <= self.rig.now:
-                self.rig.pipeline.session.feed(self.rig.package, self.rig.next_frame)
+                self.rig.pipeline.intake.feed(self.rig.package, self.rig.next_frame)
                 self.rig.next_frame += FRAME_INTERVAL
             self.rig.emitter.run(ticks=1)
             self.raw.append(tuple(receiver.recv(4096) for receiver in self.receivers))
@@ -101,12 +101,12 @@ def test_both_streams_hold_the_cue_in_single_precision_at_the_documented_offsets
         assert gauges[12:16] == single(cue["speed"])
         assert math.isnan(cue["engine_speed"])
         assert gauges[16:20] == single(0.0)
-        # What no channel fills is zero.
+        # Fields without a channel are zero.
         assert motion[4:28] == bytes(24)
         assert motion[76:88] == bytes(12)
         assert gauges[:4] == bytes(4)
         assert gauges[20:] == bytes(76)
-    # Every channel was tried with a value of its own.
+    # Every channel was tried with a distinct value.
     last = captured.raw[-1][0]
     values = {struct.unpack_from("<f", last, offset)[0] for offset in MOTION_OFFSETS}
     assert len(values - {0.0}) == len(MOTION_OFFSETS)
@@ -127,11 +127,11 @@ def test_a_source_without_speed_and_engine_speed_sends_1_m_s_and_0_rpm_at_every_
     axes = Message(INIT, "axes", [*vector("forward", "forward"), *vector("up", "up")])
     messages = [axes.compiled(), Message(FRAME, "motion", fields).compiled()]
     rig = Rig()
-    rig.pipeline.session = Session(messages, BodyStage())
+    rig.pipeline.intake = Session(messages, BodyStage())
     settings = Settings(design(DIRECT.cueing, 1e9 / PERIOD), period_ns=PERIOD)
-    rig.emitter = rig.pipeline.emitter = Emitter(rig.pipeline.session, settings, FakeClock(START), trace=5000)
-    rig.pipeline.session.begin(START)
-    rig.pipeline.session.feed(init(), START)
+    rig.emitter = rig.pipeline.emitter = Emitter(rig.pipeline.intake, settings, FakeClock(START), trace=5000)
+    rig.pipeline.intake.begin(START)
+    rig.pipeline.intake.feed(init(), START)
     captured = Captured(rig)
     rig.package = frame(acceleration=(0, 0, 2.0), velocity=(0, 0, 30.0))
     captured.ticks(400)
@@ -145,7 +145,7 @@ def test_a_source_without_speed_and_engine_speed_sends_1_m_s_and_0_rpm_at_every_
 
 
 @pytest.mark.rt
-def test_nobody_listening_is_no_error():
+def test_an_output_without_a_listener_is_not_an_error():
     rig = Rig()
     for name in ("motion", "gauges"):
         add_output(rig.emitter, f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}", dk.STREAMS[name])

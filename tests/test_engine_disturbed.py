@@ -1,4 +1,4 @@
-"""The engine beside a busy interpreter, simulators that die or send nonsense, and platforms that are not there."""
+"""The engine beside a busy interpreter, simulators that die or send garbage, and missing platforms."""
 
 import gc
 import logging
@@ -78,7 +78,7 @@ def test_a_busy_interpreter_loses_no_package(rig):
     assert engine.stats()["frames_received"] == len(FRAMES)
     assert engine.stats()["rejected"] == {}
     assert_grid(engine)
-    # DK's own receiving is Python here, and starves with the rest of it: what was sent is counted where it is sent.
+    # DK's receiving side is Python here and starves too, so packets are counted where they are sent.
     ticks = engine.stats()["packets_sent"]
     assert (engine.stats()["datagrams_sent"], engine.stats()["send_errors"]) == (2 * ticks, 0)
     assert_offline_gives_the_same(engine.profile, engine.trace)

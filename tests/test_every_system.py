@@ -1,7 +1,7 @@
-"""One manoeuvre through every simulator: whatever a system's axes, signs, units and form, the motion is the same.
+"""One maneuver through every simulator: whatever a system's axes, signs, units and form, the motion is the same.
 
-The virtual car is the truth.  What a system does not say is derived from what it says; then the truth is passed through
-the same first-order lag, and compared with what that leaves of the frames' spacing.
+The virtual car is the truth.  What a system does not report is derived; then the truth is passed through the same
+first-order lag, and compared within the error of the frames' spacing.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ RATE_HZ = 200.0
 
 @dataclasses.dataclass
 class System:
-    """What there is to know about a system before its motion can be compared."""
+    """How to compare a system's motion."""
 
     derives_rates: bool = False
     has_engine_speed: bool = True
@@ -68,7 +68,7 @@ def through(system, name, acceleration="native"):
     """Return the motion that a system's packages give, one row a frame, and which of them say something new."""
     module = protocols.source(system)
     options = module.Options(**SYSTEMS[system].options)
-    intake = module.session(options, derivation=Derivation(acceleration, DELAY_S))
+    intake = module.intake(options, derivation=Derivation(acceleration, DELAY_S))
     now, rows, new = 1_000_000_000, [], []
     intake.begin(now)
     for frame in drive_packages(system, name, RATE_HZ):
@@ -94,12 +94,12 @@ def test_every_system_is_compared():
 
 @pytest.mark.parametrize("name", ["tour", "turns"])
 @pytest.mark.parametrize("system", SYSTEMS)
-def test_the_same_manoeuvre_gives_the_same_motion(system, name):
+def test_the_same_maneuver_gives_the_same_motion(system, name):
     states, expected = truth(name)
     found, new = through(system, name)
     assert len(found) == len(states)
     assert new.sum() > 0.8 * len(new)
-    new[1:] &= new[:-1]  # after a repeat may come what should have come in its place
+    new[1:] &= new[:-1]  # the frame after a repeat may bring the motion of the repeated one
     derived = SYSTEMS[system].derives_rates
 
     def apart(channel, truth):

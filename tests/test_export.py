@@ -1,4 +1,4 @@
-"""Exports: what another program reads from the file is what was recorded, units included."""
+"""Exports: another program reads from the file what was recorded, units included."""
 
 import csv
 

@@ -42,7 +42,7 @@ def curve(x):
 def rig(*, fade_s=1.0, hold_s=FOREVER, period_ns=PERIOD, ticks=20_000):
     """Return a session that has begun and an emitter that reads it."""
     clock = FakeClock(START)
-    session = ccd.session(ccd.Options())
+    session = ccd.intake(ccd.Options())
     session.begin(START)
     session.feed(ccd.INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
     emitter = Emitter(
@@ -63,7 +63,7 @@ FRAME = ccd.FRAME.encode(
 
 
 def weights(runs, *, fade_s=1.0, period_ns=PERIOD):
-    """Return the weights of a fade that is told where to go: `runs` of (ticks, up)."""
+    """Return the weights of a fade with these directions: `runs` of (ticks, up)."""
     session, emitter = rig(fade_s=fade_s, period_ns=period_ns, ticks=sum(n for n, _ in runs))
     session.feed(FRAME, START)
     for n, up in runs:
@@ -73,7 +73,7 @@ def weights(runs, *, fade_s=1.0, period_ns=PERIOD):
 
 
 def from_neutral(found):
-    """Return the weights with the neutral ones that came before."""
+    """Return the weights with the neutral ones before."""
     return np.concatenate([np.zeros(3), found])
 
 
@@ -131,7 +131,7 @@ def test_a_whole_fade_rises_and_falls_without_turning_back():
     assert np.all(np.diff(found[403:]) <= 0)
 
 
-# ---- turned round half-way -------------------------------------------------------------------------------------------
+# ---- reversed half-way -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.grid
@@ -212,7 +212,7 @@ def test_a_fade_of_a_few_ticks_still_goes_from_end_to_end(fade_s):
     assert (found[n - 1], found[2 * n - 1], found[-1]) == (1.0, 0.0, 0.0)
 
 
-# ---- what fades ------------------------------------------------------------------------------------------------------
+# ---- the faded channels ----------------------------------------------------------------------------------------------
 
 
 def test_every_channel_is_the_motions_times_the_weight():

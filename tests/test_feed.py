@@ -9,7 +9,7 @@ INIT, FRAME = init(), frame(velocity=(0.0, 0.0, 1.0))
 
 
 def new_intake():
-    return city_car_driving.session(city_car_driving.Options())
+    return city_car_driving.intake(city_car_driving.Options())
 
 
 def test_a_simulator_connects_with_its_first_package_and_again_after_it_has_left():
@@ -23,7 +23,7 @@ def test_a_simulator_connects_with_its_first_package_and_again_after_it_has_left
     assert first.frame()["time"] == 60
 
 
-def test_what_runs_beside_is_told_each_time_before_the_package_is_fed():
+def test_the_callback_gets_each_time_before_the_package_is_fed():
     intake, told = new_intake(), []
     packages = [Timed(10, INIT), Timed(20, FRAME), Timed(30, FRAME)]
     for _ in feed(packages, intake, before=lambda time_ns: told.append((time_ns, intake.accepted))):

@@ -1,4 +1,4 @@
-"""High-pass filters: the discrete filter that scipy designs, exact where it is designed, and bounded for ever."""
+"""High-pass filters: equal to scipy's discrete design, exact at their design frequency, and bounded forever."""
 
 import numpy as np
 import pytest
@@ -103,7 +103,7 @@ def test_second_integral_is_that_of_scipys_filter_over_s_squared(rng, order, rat
 @every
 def test_everything_agrees_with_the_state_equations_from_rest_at_the_first_tick(rng, order, rate, design):
     kernel, omega, zeta, omega_b = make(order, rate, design)
-    u = rng.normal(size=1500) + 3.0  # there at once: the start matters
+    u = rng.normal(size=1500) + 3.0  # present at once, so that the start matters
     oracle = sections.HighPass(order, omega, zeta, omega_b, 1.0 / rate)
     expected = np.array([oracle.step(x) for x in u]).T
     for found, right in zip(run(kernel, u), expected, strict=True):

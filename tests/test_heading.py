@@ -1,4 +1,4 @@
-"""Half a turn one way is half a turn the other: heading and roll cross that line without a step."""
+"""Half a turn to either side is the same: heading and roll cross that line without a step."""
 
 import math
 
@@ -29,8 +29,8 @@ def ticks(channel, crossing_s, gaps):
     axis, sense, at_line = ((0.0, 1.0, 0.0), -1.0, 0.0) if channel == "yaw" else ((0.0, 0.0, 1.0), 1.0, math.pi)
     profile = load_profile("ccd-dk", "limits=none")  # bounds would hide a step
     pipeline = Pipeline(profile, FakeClock(START), trace=5000)
-    pipeline.session.begin(START)
-    pipeline.session.feed(INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
+    pipeline.intake.begin(START)
+    pipeline.intake.feed(INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
     for t in np.arange(0.0, 4.0, 1 / RATE_HZ):
         if any(start <= t < end for start, end in gaps):
             continue
@@ -41,7 +41,7 @@ def ticks(channel, crossing_s, gaps):
         }
         time = START + round(t * 1e9)
         pipeline.emitter.run(until_ns=time)
-        pipeline.session.feed(FRAME.encode(frame), time)
+        pipeline.intake.feed(FRAME.encode(frame), time)
     pipeline.emitter.run(until_ns=START + 6_000_000_000)
     return pipeline.emitter.trace
 
@@ -90,11 +90,11 @@ def test_a_bounded_angle_goes_the_short_way_round_and_keeps_its_bounds(channel):
 
 
 def held_while_turning(channel, *overrides):
-    """Return what is sent of a car that is held 0.3 rad before half a turn, and engaged 1.75 rad after that."""
+    """Return the cue of a car that is held 0.3 rad before half a turn, and engaged 1.75 rad after that."""
     axis, sense, at_line = ((0.0, 1.0, 0.0), -1.0, 0.0) if channel == "yaw" else ((0.0, 0.0, 1.0), 1.0, math.pi)
     pipeline = Pipeline(load_profile("ccd-dk", *overrides), FakeClock(START), trace=5000)
-    pipeline.session.begin(START)
-    pipeline.session.feed(INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
+    pipeline.intake.begin(START)
+    pipeline.intake.feed(INIT.encode({"forward": (0, 0, 1), "up": (0, 1, 0)}), START)
     held, engaged = 3.0, 3.0 + 1.75 / TURN
     for t in np.arange(0.0, 9.0, 1 / RATE_HZ):
         time = START + round(t * 1e9)
@@ -108,7 +108,7 @@ def held_while_turning(channel, *overrides):
             "orientation": turned(sense * (at_line + TURN * (t - held) - 0.3), axis),
             "angular_velocity": sense * TURN * np.array(axis),
         }
-        pipeline.session.feed(FRAME.encode(frame), time)
+        pipeline.intake.feed(FRAME.encode(frame), time)
     trace = pipeline.emitter.trace
     return trace["cue"][channel], (trace["deadline"] - START) * 1e-9, engaged
 
@@ -128,18 +128,18 @@ def test_a_hold_that_ends_beyond_half_a_turn_is_joined_the_short_way(channel, li
 
 
 @pytest.mark.parametrize("channel", ["roll", "yaw"])
-def test_what_goes_round_is_sent_within_half_a_turn(channel):
+def test_an_unbounded_angle_is_sent_within_half_a_turn(channel):
     limits = CueLimits()
     limits.add(channel, math.pi, rate=5.0, acceleration=100.0, dt=0.003)
     cues = np.zeros(4000, CUE_DTYPE)
-    cues[channel] = 2.0 * np.arange(4000) * 0.003 * np.linspace(0, 1, 4000)  # 3.8 turns that are counted on
+    cues[channel] = 2.0 * np.arange(4000) * 0.003 * np.linspace(0, 1, 4000)  # 3.8 turns, counted without wrapping
     wanted = cues[channel].copy()
     limits.process(cues)
     assert np.abs(cues[channel]).max() <= math.pi
     assert np.exp(1j * cues[channel]) == pytest.approx(np.exp(1j * wanted), abs=1e-12)
 
 
-# ---- a roll that may not go round ------------------------------------------------------------------------------------
+# ---- a roll with a bound ---------------------------------------------------------------------------------------------
 
 
 def leaning(values, bound=1.0, **bounds):

@@ -1,11 +1,11 @@
-"""Actuators within position, speed and acceleration, all together: no input breaks a bound, and they come to rest."""
+"""Actuators within position, speed and acceleration: no input breaks a bound, and they come to rest."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-ROUNDING = 1e-9  # of a bound
+ROUNDING = 1e-9  # allowed excess, as a share of a bound
 
 
 # Lowest and highest position [m], speed [m per tick], acceleration [m per tick^2].
@@ -13,28 +13,29 @@ ACTUATOR = st.tuples(st.floats(-2.0, -0.01), st.floats(0.01, 2.0), st.floats(1e-
 
 
 def between(bounds, where):
-    """Return positions, 0 to 1 of the way from the lowest to the highest."""
+    """Return positions, given as shares of the way from the lowest to the highest."""
     low, high = bounds[:, 0], bounds[:, 1]
     return np.clip(low + np.array(where) * (high - low), low, high)
 
 
 @st.composite
 def platforms(draw, most=6):
-    """Return bounds of some actuators, one row each, and where they rest."""
+    """Return bounds of some actuators, one row each, and their positions at rest."""
     bounds = np.array(draw(st.lists(ACTUATOR, min_size=1, max_size=most)))
     where = draw(st.lists(st.floats(0.0, 1.0), min_size=len(bounds), max_size=len(bounds)))
     return bounds, between(bounds, where)
 
 
 def keep(probe, bounds, start, targets):
-    """Return the positions of every tick, the start first, which ticks were changed, and who held back how often."""
+    """Return the positions of every tick, start first, which ticks were changed, and how often each held others
+    back."""
     positions = np.array(targets, np.float64, ndmin=2)
     changed, acted = probe.kept(np.ascontiguousarray(bounds), np.ascontiguousarray(start), positions)
     return np.vstack([start, positions]), np.array(changed, bool), acted
 
 
 def assert_kept(bounds, positions):
-    """Show that every position, speed and acceleration is within its bound, from rest on."""
+    """Assert that every position, speed and acceleration is within its bound, starting from rest."""
     low, high, speed, acceleration = bounds.T
     assert np.isfinite(positions).all()
     assert (positions >= low).all()
@@ -153,7 +154,7 @@ def test_a_target_beyond_an_end_stops_at_the_end_and_holds_the_others_back(probe
     positions, changed, acted = keep(probe, bounds, np.zeros(2), np.tile([0.2, 0.4], (2000, 1)))
     assert_kept(bounds, positions)
     assert positions[-1, 0] == pytest.approx(0.1, abs=1e-9)
-    assert 0.2 <= positions[-1, 1] < 0.4  # its target but for the other
+    assert 0.2 <= positions[-1, 1] < 0.4  # short of its target because of the other
     assert np.abs(np.diff(positions[-100:], axis=0)).max() < 1e-9
     assert changed.all()
     assert acted[0] > acted[1]

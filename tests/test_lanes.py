@@ -51,7 +51,7 @@ def stepped(algorithm, motion):
 
 
 def bits(cue):
-    """Return the bits of cues; which bits a NaN has no one promises."""
+    """Return the bits of cues, with all NaNs alike, because their bits are not defined."""
     cue = cue.copy()
     for name in CUE_DTYPE.names[:-1]:
         cue[name][np.isnan(cue[name])] = np.nan
@@ -99,7 +99,7 @@ def test_process_and_step_take_turns_and_start_again_after_reset(machine, rng):
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1.7e308, -1.7e308])
 @pytest.mark.parametrize("name", ["surge", "roll", "pitch", "yaw_rate"])
-def test_what_is_no_motion_spoils_the_same_cues(machine, rng, name, value):
+def test_an_invalid_motion_spoils_the_same_cues(machine, rng, name, value):
     cueing = load_profile("ccd-dk-washout").cueing
     motion = drive(rng, 200, **DRIVES["calm"])
     motion[name][77] = value

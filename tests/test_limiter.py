@@ -1,4 +1,4 @@
-"""The limiter: whatever comes in, value, rate, acceleration and jerk of what goes out stay within their bounds."""
+"""The limiter: for any input, value, rate, acceleration and jerk of the output stay within their bounds."""
 
 import math
 
@@ -23,7 +23,7 @@ def per_tick(bounds, dt):
 
 
 def effective(bounds, dt):
-    """Return the same with what is missing filled in: a difference of something within +-b is within +-2 b."""
+    """Return the bounds with missing ones filled in: a difference of values within +-b is within +-2 b."""
     filled = []
     for bound in per_tick(bounds, dt):
         filled.append(bound if not filled else min(bound or math.inf, 2 * filled[-1]))
@@ -83,7 +83,7 @@ magnitudes = st.floats(-3, 0.5).map(lambda power: 10.0**power)
 
 @st.composite
 def bounds_and_dt(draw):
-    """Draw bounds from very tight to very loose, each derivative's relative to what the one before allows."""
+    """Draw bounds from very tight to very loose, each derivative's relative to the one before."""
     dt = 1 / draw(st.floats(100, 2000))
     bounds = [10.0 ** draw(st.floats(-3, 3))]
     within = bounds[0]
@@ -151,7 +151,7 @@ def test_every_bound_holds_at_every_tick_for_any_input(limits, plan):
     assert np.isfinite(sent).all()
     assert broken(sent, bounds, dt) is None
     assert stoppable(sent, bounds, dt)
-    # Where it says that it did not act, the bits are the input's; where it acted, it had to send something else.
+    # Where it reports no action, the bits are the input's; where it acted, the output differs.
     assert sent[~acted].tobytes() == values[~acted].tobytes()
     assert np.isfinite(values[acted]).all()
 
@@ -171,7 +171,7 @@ def test_every_bound_holds_for_inputs_of_any_floats(limits, data):
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 @pytest.mark.parametrize("push", ["full", "bang", "brink"])
 def test_an_adversary_who_sees_what_was_sent_cannot_break_a_bound(push, sign):
-    # The input asks, from where the limiter is, for the largest jerk that may still pass.
+    # From the limiter's state, the input demands the largest jerk that may still pass.
     rng = np.random.default_rng(7)
     one = np.zeros(1)
     for _ in range(40):
@@ -296,7 +296,7 @@ def test_braking_before_the_bound_makes_no_corner():
 
 @pytest.mark.parametrize("value", [1.0, 50.0, 78.4])
 def test_a_bound_on_the_value_alone_touches_nothing_inside_it(value):
-    # A kerb is a step of acceleration: a bound that says nothing about its derivatives must let it through.
+    # A curb is a step of acceleration: a bound that says nothing about its derivatives must let it through.
     rng = np.random.default_rng(11)
     values = np.repeat(rng.choice([-0.99, 0.99, 0.4, 0.0], 300), 5) * value
     sent, acted = limited(values, (value, None, None, None))

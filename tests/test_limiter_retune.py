@@ -1,4 +1,4 @@
-"""Bounds that change: each order keeps the wider one until what is sent keeps the new ones, and nothing steps."""
+"""Changing bounds: each order keeps the wider bound until the output keeps the new ones, and nothing steps."""
 
 import math
 
@@ -18,7 +18,7 @@ optional = st.none() | st.floats(0.0, 1.0)
 
 
 def scaled(value, rate, acceleration, jerk):
-    """Return bounds of which each is between a trifle and what the one before leaves room for; None is none."""
+    """Return bounds, each between a small value and the largest that the one before allows; None: unbounded."""
     bounds = [value]
     for size, order in ((rate, 1), (acceleration, 2), (jerk, 3)):
         bounds.append(None if size is None else value / DT**order * 10.0 ** (-3.0 + 3.0 * size) / 2.0)
@@ -44,7 +44,7 @@ def wider(one, two):
 
 
 def assert_kept(path, allowed):
-    """Show that every difference of a path keeps the widest of the bounds allowed at the ticks that it spans."""
+    """Assert that every difference of a path keeps the widest of the bounds in play at its ticks."""
     path = np.concatenate([np.zeros(3), path]).astype(np.longdouble)
     allowed = [allowed[0]] * 3 + allowed
     for order in range(4):
@@ -61,7 +61,7 @@ def test_wider_bounds_hold_until_the_new_ones_do(changes):
     first = changes[0][0]
     limiter, now, path, allowed = Limiter(*first, dt=DT), first, [], []
     for bounds, values, early in changes:
-        # While it is easing, the bounds that are left are still in play.
+        # While it is easing, the old bounds are still in play.
         now = wider(now, bounds)
         limiter.retune(*bounds, dt=DT, fade_s=FADE_S)
         for value in values[:20] if early else values:
@@ -78,7 +78,7 @@ def test_easing_ends_in_bounded_time_within_the_new_bounds(old, new, values, res
     limiter = Limiter(*old, dt=DT)
     limiter.process(values)
     limiter.retune(*new, dt=DT, fade_s=FADE_S)
-    # A fade, and what a limiter with either bounds takes to its input: see test_limiter.way_back.
+    # A fade, plus the time in which a limiter with either bounds reaches its input: see test_limiter.way_back.
     ticks = math.ceil(FADE_S / DT) + 2 * (way_back(old) + way_back(new)) + 20
     path, _ = limiter.process(np.full(ticks, rest * new[0]))
     assert not limiter.easing
@@ -162,7 +162,7 @@ def test_a_way_out_is_braked_within_the_bounds_of_before():
 
 
 def test_changes_at_every_tick_still_come_to_rest(rng):
-    # A difference that is begun anew from where it is and how it moves vanishes: its poles are stable.
+    # A vanishing difference that is restarted from its value and slope still vanishes: its poles are stable.
     limiter = Limiter(10.0, 100.0, 2e3, 1e6, dt=DT)
     limiter.process(np.full(500, 9.0))
     path = []

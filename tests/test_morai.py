@@ -35,7 +35,7 @@ def imu(**fields):
 
 def motion_of(*packets, options=None, **session):
     """Return the motion after packets that come a step apart, and the intake."""
-    intake = morai.session(options or Options(), **session)
+    intake = morai.intake(options or Options(), **session)
     for number, packet in enumerate(packets, 1):
         intake.feed(packet, number * STEP_NS)
     row = intake.newest()
@@ -97,7 +97,7 @@ def test_velocity_along_the_car_or_the_map(velocity):
     speeds = ((36.0, 0.0, 0.0), (36.72, 0.0, 0.0))
     packets = [status(heading=90.0, velocity=speeds[min(k, 1)], position=(0.0, 0.0, 0.01 * k)) for k in range(2)]
     row, _ = motion_of(*packets, options=Options(velocity=velocity), derivation=Derivation("from_velocity", 0.04))
-    expected = 10.0 * (1.0 - math.exp(-0.5))  # of a lag of 40 ms after 20 ms
+    expected = 10.0 * (1.0 - math.exp(-0.5))  # response of a lag of 40 ms after 20 ms
     assert [row["surge"], row["sway"]] == pytest.approx(
         [expected, 0.0] if velocity == "car" else [0.0, expected], abs=1e-4
     )
@@ -111,7 +111,7 @@ def test_velocity_of_the_car_to_its_left_is_left_on_the_map():
 
 @pytest.mark.parametrize("field", ["position", "velocity", "acceleration", "angular_velocity"])
 @pytest.mark.parametrize(("value", "reason"), [(math.nan, "not_finite"), (1e30, "implausible")])
-def test_what_is_no_motion_is_refused_and_counted(field, value, reason):
+def test_an_invalid_motion_is_refused_and_counted(field, value, reason):
     row, intake = motion_of(status(**{field: (0.0, value, 0.0)}), options=Options(rates="native"))
     assert row is None
     assert intake.rejected == {reason: 1}
@@ -133,7 +133,7 @@ def truth(states):
 
 def through(packets, times_ns, options=None, **session):
     """Return the motion after each packet, and the intake; `packets` have one row a time."""
-    intake = morai.session(options or Options(), **session)
+    intake = morai.intake(options or Options(), **session)
     rows = []
     for now, *group in zip(times_ns.tolist(), *packets, strict=True):
         for packet in group:
@@ -288,7 +288,7 @@ def turning(state, packet):
 def test_the_same_physics_under_another_stamp_is_a_repeat_and_no_standstill():
     states = [k - (k % 20 == 19) for k in range(400)]  # each twentieth packet is put together too early
     packets = [turning(state, packet) for packet, state in enumerate(states)]
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for number, packet in enumerate(packets, 1):
         intake.feed(packet, number * STEP_NS)
         rate = intake.newest()["yaw_rate"][0]
@@ -345,7 +345,7 @@ def test_gravity_is_taken_off_in_any_attitude():
 
 
 def test_there_is_no_motion_before_the_first_imu_nor_long_after_the_last():
-    intake = morai.session(WITH_IMU)
+    intake = morai.intake(WITH_IMU)
     times = {"early": 10, "good": 20, "late": 130, "back": 150}  # [ms]; the IMU comes at 15 and at 140
     came = {}
     for moment, packet in sorted(
@@ -373,15 +373,15 @@ def test_a_platform_fades_out_and_in_when_the_imu_stops_and_returns():
 
     def trace(gap):
         pipeline = Pipeline(profile, FakeClock(0), trace=int(profile.rate_hz * 12))
-        pipeline.session.begin(1)
+        pipeline.intake.begin(1)
         for status_row, imu_row, time in zip(encode_states(states), encode_imu(states), states["time"], strict=True):
             if time > 10.0:
                 break
             now = int(time * 1e9) + STEP_NS
             pipeline.emitter.run(until_ns=now)
             if not (gap and stops <= time < returns):
-                pipeline.session.feed(imu_row.tobytes(), now)
-            pipeline.session.feed(status_row.tobytes(), now)
+                pipeline.intake.feed(imu_row.tobytes(), now)
+            pipeline.intake.feed(status_row.tobytes(), now)
         return pipeline.emitter.trace, pipeline.stats()
 
     whole, _ = trace(gap=False)

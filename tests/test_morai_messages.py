@@ -1,4 +1,4 @@
-"""MORAI's messages: sizes, offsets and captured packets, both ways; everything that is not one is refused."""
+"""MORAI's messages: sizes, offsets and captured packets, both ways; everything else is refused."""
 
 import contextlib
 import itertools
@@ -54,7 +54,7 @@ PACKETS = {packet.name: packet for packet in MESSAGES}
 
 
 def values_of(data):
-    """Return a value of its own for each number and text of a `struct` format; truth values take turns."""
+    """Return a distinct value for each number and text of a `struct` format; truth values alternate."""
     count = itertools.count(1)
     found = []
     for value in struct.unpack("<" + data, bytes(struct.calcsize("<" + data))):
@@ -65,7 +65,7 @@ def values_of(data):
             found.append(k % 2 == 0)
         else:
             found.append(k + 0.5 if isinstance(value, float) else k)
-    # What has 1 byte has no room for every number: there they begin again.
+    # One byte cannot hold a distinct value for every number, so they begin again.
     codes = [code for n, code in tokens(data) for _ in range(1 if code == "s" else n)]
     return [1 + value % 127 if code == "b" else value for value, code in zip(found, codes, strict=True)]
 
@@ -96,7 +96,7 @@ def flat(value):
 
 def test_every_message_is_in_the_table():
     assert list(PACKETS) == list(TABLE)
-    assert len(MESSAGES) + len(FEWER_OBJECTS) <= 128  # as many as an intake can tell apart
+    assert len(MESSAGES) + len(FEWER_OBJECTS) <= 128  # the most that an intake can distinguish
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -105,7 +105,7 @@ def test_size_and_length_are_those_of_the_table(name):
     assert struct.calcsize("<" + data) == length
     assert PACKETS[name].size == total == len(header) + 18 + length
     assert PACKETS[name].constants == {"header": header.encode(), "data_length": length, "tail": b"\r\n"}
-    assert next(iter(PACKETS[name].constants)) == "header"  # what identifies it
+    assert next(iter(PACKETS[name].constants)) == "header"  # the constant that identifies it
 
 
 @pytest.mark.parametrize("name", TABLE)
@@ -120,7 +120,7 @@ def test_a_value_of_its_own_in_every_field_comes_out_in_order_and_goes_back_byte
 
 @pytest.mark.parametrize("name", TABLE)
 def test_fields_of_one_byte_and_truth_values_are_where_the_table_has_them(name):
-    """Numbers of one byte repeat in a large packet, and truth values in any: each alone."""
+    """One-byte numbers repeat in a large packet, and truth values in any, so each is tested alone."""
     _, data, _, _ = TABLE[name]
     zeros = [b"" if code == "s" else 0 for n, code in tokens(data) for _ in range(1 if code == "s" else n)]
     codes = [code for n, code in tokens(data) for _ in range(1 if code == "s" else n)]
@@ -207,7 +207,7 @@ def test_the_captured_light_and_crossing():
     assert fields["time"] == pytest.approx(36.248, abs=5e-4)
 
 
-# What is refused.
+# Refusals.
 
 
 def refused(data):
@@ -220,7 +220,7 @@ def refused(data):
 @pytest.mark.parametrize("name", TABLE)
 def test_every_prefix_is_refused_and_counted(name):
     packet, header = packed(name), TABLE[name][0]
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for size in range(len(packet)):
         intake.feed(packet[:size], 1)
         assert refused(packet[:size])
@@ -238,7 +238,7 @@ def test_every_prefix_is_refused_and_counted(name):
 def test_every_corruption_of_a_byte_of_header_length_or_tail_is_refused_and_counted(name):
     packet, start = packed(name), len(TABLE[name][0])
     marks = [*range(start + 4), len(packet) - 2, len(packet) - 1]
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for place in marks:
         for change in range(1, 256):
             wrong = bytearray(packet)
@@ -272,7 +272,7 @@ def test_random_bytes_never_do_more_than_be_refused(data):
     for read in (identify, framed):
         with contextlib.suppress(PacketError):
             read(data)
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     intake.feed(data, 1)
     assert intake.accepted + intake.others + sum(intake.rejected.values()) == 1
 
@@ -284,7 +284,7 @@ def test_random_bytes_in_a_good_envelope_decode_or_are_refused(name, data):
     packet = header.encode() + struct.pack("<4i", length, 0, 0, 0) + payload + b"\r\n"
     assert identify(packet) is PACKETS[name]
     identify(packet).decode(packet)
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     intake.feed(packet, 1)
     assert intake.accepted + intake.others + sum(intake.rejected.values()) == 1
     assert set(intake.rejected) <= {"not_finite", "implausible"}
@@ -329,7 +329,7 @@ def test_every_command_is_composed_from_values_that_are_allowed():
 
 
 def allowed(packet):
-    """Yield what `packed` says of a command's fields, with values in the range of those that have one."""
+    """Yield the values in `packed` of a command's fields, moved into the range of those that have one."""
     ranged = {name: field for name, field in packet.fields.items() if math.isfinite(field.low + field.high)}
     for name, field in ranged.items():
         yield name, [field.high] * field.dtype.shape[0] if field.dtype.shape else field.high
@@ -417,7 +417,7 @@ def test_the_ranges_of_the_document_are_those_of_the_fields(name, field):
     assert (low, high) == RANGES[name, field]
 
 
-# What every packet with slots or text can do.
+# Features of every packet with slots or text.
 
 INNER = Packet("inner", 6, [Field("number", 0, "<i2"), Field("text", 2, "S4")])
 OUTER = Packet("outer", 21, [Field("one", 0, INNER), Field("many", 6, (INNER, 2)), Field("rest", 18, "|u1")])
@@ -467,7 +467,7 @@ def test_object_info_may_have_fewer_slots(count, form, stamp):
     assert [found["heading"] for found in fields["objects"]] == [slot[5] for slot in slots]
     assert layout.encode(fields) == packet
     assert ("sec" in fields) == bool(stamp)
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     intake.feed(packet, 1)
     assert (intake.others, intake.rejected) == (1, {})
     with pytest.raises(PacketError):

@@ -1,4 +1,4 @@
-"""The virtual MORAI: what it sends, how unevenly, what it takes; and the engine that hears it."""
+"""The virtual MORAI: what it sends, how unevenly, which commands it takes; and an engine that receives it."""
 
 import contextlib
 import itertools
@@ -85,7 +85,7 @@ def test_angles_are_sent_as_captured_and_the_car_turns_left_with_them():
     fast = np.linalg.norm(states["velocity"], axis=1) > 5.0
     course = np.arctan2(*np.gradient(rows["position"][:, 1::-1].astype(float), axis=0).T)
     assert np.abs(np.sin(course - heading))[fast].max() < 0.02
-    # In a bend to the left the acceleration is to the left: negative, as y is right.
+    # In a left bend the acceleration is to the left: negative, because y is positive to the right.
     turning = np.gradient(np.unwrap(heading)) * 50.0 * states["velocity"].__abs__().max(axis=1)
     bend = fast & (np.abs(turning) > 1.0)
     assert bend.any()
@@ -109,7 +109,7 @@ def test_what_else_is_published_comes_along_to_endpoints_of_its_own():
     assert sum(frame.duration for frame in alone) == pytest.approx(sum(frame.duration for frame in frames))
 
 
-def test_the_rate_is_what_is_asked_for_or_morais_own():
+def test_the_rate_is_the_requested_one_or_morais_own():
     assert sum(frame.motion for frame in drive_packages("morai", "brake", None, 2.0)) == 100
     assert sum(frame.motion for frame in drive_packages("morai", "brake", 120.0, 2.0)) == 240
     with pytest.raises(ConfigError, match="drive"):
@@ -247,7 +247,7 @@ def test_a_simulator_without_an_ear_plays_and_ends():
 
 
 def test_commands_that_come_back_are_counted_and_are_no_motion():
-    intake = morai.session(Options())
+    intake = morai.intake(Options())
     for packet in COMMANDS.values():
         intake.feed(packet.encode(), 1)
     assert (intake.others, intake.accepted, intake.rejected) == (len(COMMANDS), 0, {})

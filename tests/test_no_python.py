@@ -1,8 +1,7 @@
 """Ticks go out and frames come in while the GIL is held, garbage is collected, a log is slow and a viewer is dead.
 
-Every test shows first that Python really stood still, and then what the loops did in exactly that time.  The clock only
-says which ticks lie in it; what is asked for is far less than there should be, and far more than Python could have let
-through.
+Every test shows first that Python really stood still, and then what the loops did in that time.  The clock only tells
+which ticks lie in it; the required number is far below the expected one, and far above what Python could have allowed.
 """
 
 import array
@@ -63,7 +62,7 @@ class Witness:
         self._thread.join(30)
 
     def stood_still(self, calls):
-        """Return the longest stretch in which this thread did nothing during each call: begin and end [ns]."""
+        """Return the longest pause of this thread during each call: begin and end [ns]."""
         times = np.array(self.times)
         found = []
         for before, after in calls:
@@ -74,18 +73,17 @@ class Witness:
 
 
 def timed(call):
-    """Return when a call began and when it ended [ns]."""
+    """Return when a call began and ended [ns]."""
     before = now_ns()
     call()
     return before, now_ns()
 
 
 def assert_ticks_and_frames_went_on(trace, begin, end):
-    """Show that in a stretch of time ticks were sent, and that they read ever newer frames.
+    """Assert that ticks of a time span were sent, and that they read ever newer frames.
 
-    Loops that needed Python would have sent the tick that had begun before the stretch and the one that ended it, with
-    one frame.
-    How many more there are is the machine's to say; on a clock of its own, `test_emitter` shows that none is left out.
+    Loops that needed Python would have sent the tick that began before the span and the one that ended it, with one frame.
+    How many more there are depends on the machine; `test_emitter` uses a fake clock to show that no tick is left out.
     """
     sent = trace["deadline"] + trace["lateness"]
     inside = trace[(sent > begin) & (sent < end)]
@@ -116,7 +114,7 @@ def driven(rig):
 
 
 def stand_still():
-    """Keep the GIL for `HELD_MS`, in one call into C, and leave the processor to others."""
+    """Keep the GIL for `HELD_MS`, in one C call, without using the processor."""
     if sys.platform == "win32":
         ctypes.PyDLL("kernel32").Sleep(HELD_MS)
     else:
@@ -153,7 +151,7 @@ def test_a_collection_of_many_objects_moves_no_tick_and_loses_no_package(rig, ob
 
 
 class SlowLog(logging.Handler):
-    """Takes its time over every line that the engine's own thread logs."""
+    """A handler that is slow for every line logged by the engine's own thread."""
 
     def __init__(self):
         super().__init__()
@@ -203,7 +201,7 @@ def test_a_viewer_that_died_moves_no_tick_and_loses_no_package(rig):
             process = player(rig.url, 1000.0)
             sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
             received = rig.motion.packets[packets:]
-            # The view has not drawn one character; simulator and platform have not noticed.
+            # The view has not drawn one character, but simulator and platform are not affected.
             assert unread() == full
             assert waits_for_its_terminal(running.pid)
             assert (sent, replies, lost) == (len(FRAMES), len(PACKAGES), 0)
@@ -215,7 +213,7 @@ def test_a_viewer_that_died_moves_no_tick_and_loses_no_package(rig):
 
 
 def waits_for_its_terminal(pid):
-    """Say whether a thread of a process stands in a system call that writes."""
+    """Say whether a thread of a process is blocked in a write."""
     try:
         calls = [path.read_text().split()[0] for path in Path(f"/proc/{pid}/task").glob("*/syscall")]
     except OSError:  # the kernel does not tell

@@ -1,4 +1,4 @@
-"""Who talks to the engine may be killed at any time: the stream goes on, the ride ends in a fade, and is told once."""
+"""Other programs may be killed at any time: the stream goes on, the ride ends in a fade, and it is logged once."""
 
 import os
 import signal
@@ -103,7 +103,7 @@ def test_killing_the_viewer_changes_nothing_for_the_engine(tmp_path):
             viewer.wait()
             viewer.stdout.close()
             frames, packets = engine.stats()["frames_received"], engine.stats()["packets_sent"]
-            # The port is closed now: the system may refuse datagrams, the engine counts and goes on.
+            # The port is closed now: the system may refuse datagrams, which the engine counts.
             eventually(lambda: engine.stats()["packets_sent"] > packets + 300)
             eventually(lambda: engine.stats()["frames_received"] > frames + 30)
             # Another platform at the same port is served again.

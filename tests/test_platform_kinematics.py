@@ -1,4 +1,4 @@
-"""Kinematics of platforms: against numbers of another program, against geometry, and there and back."""
+"""Kinematics of platforms: against another program's numbers, against geometry, and inverse after forward."""
 
 import numpy as np
 import pytest

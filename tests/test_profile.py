@@ -1,4 +1,4 @@
-"""Profiles: what loads, and what is refused with its path, what was found and what is allowed."""
+"""Profiles: valid ones load; others are refused with the path, what was found and what is allowed."""
 
 import math
 import re
@@ -106,7 +106,7 @@ def test_a_profile_cannot_be_changed_once_it_is_checked():
         profile.cueing.surge.gain = 2.0
 
 
-def test_what_is_written_beside_a_preset_wins_over_it():
+def test_a_key_beside_a_preset_overrides_it():
     text = profile_text(WASHOUT).replace(
         'preset = "simona"', 'preset = "simona"\nsurge.gain = 0.25\ntilt.damping = 0.7'
     )
@@ -242,7 +242,7 @@ def test_a_slip_of_the_pen_is_recognized():
     assert "did you mean 'gain'?" in refusal("cueing.surge.gian=1")
 
 
-def test_a_name_that_is_none_of_the_allowed_ones_is_refused_with_the_one_that_was_meant():
+def test_an_unknown_name_is_refused_with_the_most_similar_allowed_one():
     assert "did you mean 'beamng'?" in refusal("source.system=BeamNG")
     assert "did you mean 'simona'?" in refusal("cueing.preset=simone")
     assert "did you mean" not in refusal("source.system=no-such")

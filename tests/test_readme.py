@@ -1,6 +1,7 @@
-"""What the README promises is there: its code runs, its commands, options, profiles, links and files exist."""
+"""The README's promises: its code runs; its commands, options, profiles, links and files exist."""
 
 import re
+import shutil
 from importlib import import_module
 from pathlib import Path
 
@@ -61,6 +62,31 @@ def test_python_of_the_readme_runs_and_prints_what_it_says(code, capsys):
     for promised in re.findall(r"#.*?(\d+\.\d{3,})", code):
         decimals = len(promised.partition(".")[2])
         assert promised in [f"{number:.{decimals}f}" for number in printed]
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """Change to a folder with the recordings of the documents: a drive, and what it would have been."""
+    shutil.copy(ROOT / "tests/data/drives/beamng.mcap", tmp_path / "drive.mcap")
+    shutil.copy(ROOT / "tests/data/drives/beamng.mcap", tmp_path / "quiet.mcap")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_recording_is_a_data_frame_in_the_readmes_one_line(recorded):
+    pandas = pytest.importorskip("pandas")
+    (line,) = re.findall(r"`(pandas\.DataFrame\(.+?\))`", README)
+    table = eval(line, {"pandas": pandas, "motioncue": motioncue})
+    drive = motioncue.read("drive.mcap")
+    assert list(table) == list(motioncue.CUE_DTYPE.names)
+    assert table["surge"].tolist() == drive.ticks["cue"]["surge"].tolist()
+
+
+def test_python_of_the_recordings_page_runs(recorded, capsys):
+    names = {}
+    for _, language, code in BLOCK.findall((ROOT / "docs/recordings.md").read_text(encoding="utf-8")):
+        if language == "python":
+            exec(compile(code, "recordings.md", "exec"), names)
+    assert (names["drive"].unreadable, names["less"].max()) == ((), 0.0)
 
 
 PLATFORMS = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")

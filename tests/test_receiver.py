@@ -46,8 +46,8 @@ def url(request, tmp_path):
 
 @pytest.fixture
 def session():
-    """A session that has not begun: that is the receiver's to do."""
-    return city_car_driving.session(city_car_driving.Options())
+    """A session that has not begun, which is the receiver's task."""
+    return city_car_driving.intake(city_car_driving.Options())
 
 
 def simulator(url, *packages):
@@ -71,7 +71,7 @@ def newest(session):
 
 
 def assert_newest_is(session, package):
-    """Show that the newest motion is that of `package`."""
+    """Assert that the newest motion is that of `package`."""
     motion = newest(session)
     expected = expected_motion(np.frombuffer(package, FRAME.dtype))
     for name, values in expected.items():
@@ -130,7 +130,7 @@ def test_writes_that_end_anywhere_are_joined(url, session):
 
 
 @pytest.mark.parametrize("url", [scheme for scheme in SCHEMES if scheme != "pipe"], indirect=True)  # no half-close
-def test_what_was_sent_before_leaving_is_taken(url, session):
+def test_packages_sent_before_leaving_are_taken(url, session):
     with serving(url, session):
         client = simulator(url)
         client.sendall(b"".join(PACKAGES[:101]))
@@ -221,7 +221,7 @@ def test_a_second_simulator_is_closed_and_counted_while_the_first_goes_on(url, s
         assert session.rejected == {"second_simulator": 3}
         assert session.sessions == 1
         first.close()
-        # There is room again.
+        # There are descriptors again.
         simulator(url, INIT_PACKAGE, FRAMES[9]).close()
     assert session.accepted == 5
     assert session.rejected == {"second_simulator": 3}
@@ -245,7 +245,7 @@ def test_nothing_a_second_simulator_sends_is_taken(url, session):
 # `serving` stops the receiver, and fails unless that ends it.
 
 
-def test_stop_ends_a_receiver_that_has_nobody(url, session):
+def test_stop_ends_a_receiver_without_a_simulator(url, session):
     with serving(url, session):
         pass
     assert session.sessions == 0
@@ -268,7 +268,7 @@ def test_stop_closes_the_connection_wherever_it_is(url, session, sent):
     assert [name for _, name, _ in session.events()] == ["session_began", "session_ended"]
 
 
-# What TCP holds for a reader that does not read is a million replies.
+# TCP buffers about a million replies for a reader that does not read.
 @pytest.mark.parametrize("url", [SCHEMES[0], pytest.param("tcp", marks=pytest.mark.slow)], indirect=True)
 def test_a_simulator_that_never_reads_its_replies_is_still_heard(url, session):
     frames = frame(acceleration=(0, 0, 1)) * 5000
@@ -328,7 +328,7 @@ def test_a_flood_of_junk_moves_nothing_and_stop_ends_it(session, tmp_path, name)
         thread = threading.Thread(target=flood, args=(client,), daemon=True)
         thread.start()
         eventually(lambda: sum(session.rejected.values()) > 50_000)
-        # Another simulator is told no in the middle of it.
+        # Another simulator is refused in between.
         assert closed(connect(url))
     assert ended.wait(30)
     client.close()

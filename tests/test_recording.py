@@ -1,4 +1,4 @@
-"""Recordings: what is in them, what each tick reads of them, and a replay that is the engine's own."""
+"""Recordings: their contents, the motion at each tick, and a replay with the engine's own ticks."""
 
 import math
 import struct
@@ -54,7 +54,7 @@ def test_motion_is_the_body_frame_of_every_frame(motion, wire):
 
 
 def test_a_frame_that_no_car_can_be_in_is_read_as_it_was_said(tmp_path):
-    """A recording is what the simulator said; the engine would go on with the frame before."""
+    """A recording is the simulator's report; the engine would continue with the frame before."""
     accelerations = [0.0, 500.0, 1.0]
     path = write(tmp_path, init(), *(frame(acceleration=(0.0, a, 0.0)) for a in accelerations))
     assert read_motion(path)["heave"].tolist() == accelerations

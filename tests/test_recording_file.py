@@ -5,8 +5,6 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from mcap.reader import make_reader
 from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
@@ -14,8 +12,9 @@ from mcap_ros2.decoder import DecoderFactory
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
-from motioncue.recording.load import LARGEST_CHUNK, MAGIC, read
+from motioncue.recording.load import read
 from motioncue.recording.topics import Event, Package
+from motioncue.recording.walk import LARGEST_CHUNK, MAGIC
 from motioncue.recording.write import RecordingWriter
 
 SECONDS = 5
@@ -77,7 +76,7 @@ def test_other_programs_decode_every_field(written):
         assert time == 10**18 + row["deadline"]
         for name in TICK_DTYPE.names:
             if TICK_DTYPE[name].names is None:
-                assert getattr(message, name) == row[name]
+                assert np.array_equal(getattr(message, name), row[name])
             else:
                 for inner in TICK_DTYPE[name].names:
                     assert getattr(getattr(message, name), inner) == row[name][inner]
@@ -105,7 +104,7 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
     path, ticks, _, _, _ = written
     data = path.read_bytes()
     whole = [0]  # ticks readable when the file ends at each chunk's end
-    ends, bounds = [], set()  # of chunks, and of all records
+    ends, bounds = [], set()  # ends of chunks, and of all records
     place = len(MAGIC)
     while place < len(data) - len(MAGIC):
         opcode, length = struct.unpack_from("<BQ", data, place)
@@ -113,7 +112,7 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
         bounds.add(place)
         if opcode == 6:
             ends.append(place)
-        elif opcode == 15:  # what follows is an index
+        elif opcode == 15:  # an index follows
             data_end = place
     cut = tmp_path / "cut.mcap"
     for size in sorted({*ends, *(end - 1 for end in ends), *range(ends[-1], len(data), 997)}):
@@ -129,41 +128,6 @@ def test_a_file_cut_anywhere_gives_all_whole_seconds_before_the_cut(written, tmp
         assert bool(drive.unreadable) == (size not in bounds and size < data_end)
         whole.append(n)
     assert whole[-1] == len(ticks)
-
-
-@settings(max_examples=150, deadline=None)
-@given(data=st.data())
-def test_damage_anywhere_is_refused_or_reported_and_never_crashes(written, tmp_path_factory, data):
-    path = written[0]
-    content = bytearray(path.read_bytes())
-    for _ in range(data.draw(st.integers(1, 4))):
-        place = data.draw(st.integers(0, len(content) - 9))
-        change = data.draw(st.sampled_from(["flip", "length", "zero", "cut"]))
-        if change == "flip":
-            content[place] ^= data.draw(st.integers(1, 255))
-        elif change == "length":
-            content[place : place + 8] = struct.pack("<Q", data.draw(st.integers(0, 2**64 - 1)))
-        elif change == "zero":
-            content[place : place + 64] = bytes(len(content[place : place + 64]))
-        else:
-            del content[place:]
-            break
-    broken = tmp_path_factory.getbasetemp() / "broken.mcap"
-    broken.write_bytes(content)
-    try:
-        drive = read(broken)
-    except PacketError:
-        return  # refused; any other exception fails the test
-    assert drive.ticks.dtype == TICK_DTYPE
-
-
-def test_a_huge_sparse_file_is_read_in_no_time(written, tmp_path):
-    huge = tmp_path / "huge.mcap"
-    huge.write_bytes(written[0].read_bytes()[:-8])
-    with huge.open("r+b") as file:
-        file.truncate(10 << 30)
-    drive = read(huge)
-    assert len(drive.ticks) == 333 * SECONDS
 
 
 def chunk(size, name, packed):
@@ -218,10 +182,13 @@ def test_an_existing_file_is_kept_and_the_new_one_gets_a_number(tmp_path):
     assert path.read_bytes().startswith(MAGIC)
 
 
-@pytest.mark.parametrize("place", ["missing/drive.mcap", "."])
-def test_a_file_that_cannot_be_made_is_refused_by_name(tmp_path, place):
-    with pytest.raises(ConfigError, match="cannot be made"):
-        RecordingWriter(tmp_path / place, force=True)
+@pytest.mark.parametrize("force", [False, True])
+@pytest.mark.parametrize(
+    ("place", "words"), [("missing/drive.mcap", "cannot be made: No such file"), (".", "found a folder")]
+)
+def test_a_file_that_cannot_be_made_is_refused_by_name(tmp_path, place, words, force):
+    with pytest.raises(ConfigError, match=words):
+        RecordingWriter(tmp_path / place, force=force)
 
 
 def test_a_file_removed_while_it_is_written_is_noticed(tmp_path):

@@ -134,7 +134,7 @@ def recording(tmp_path):
     return write
 
 
-def test_at_rest_nothing_is_felt_whatever_the_attitude(recording):
+def test_at_rest_nothing_is_felt_in_any_attitude(recording):
     rng = np.random.default_rng(0)
     attitudes = rng.uniform(-1, 1, (20, 3)) * [2.5, 1.3, 3.0]
     messages = []

@@ -17,7 +17,8 @@ def distinct(dtype):
             if part.dtype[name].names:
                 fill(part[name])
             else:
-                part[name] = next(counter) + (0.5 if part.dtype[name].kind == "f" else 0)
+                for item in np.nditer(part[name], op_flags=["readwrite"]):
+                    item[...] = next(counter) + (0.5 if part.dtype[name].base.kind == "f" else 0)
 
     fill(row)
     return row
@@ -25,7 +26,7 @@ def distinct(dtype):
 
 def flat(row):
     """Return a row as nested dicts of Python numbers."""
-    return {name: flat(row[name]) if row.dtype[name].names else row[name].item() for name in row.dtype.names}
+    return {name: flat(row[name]) if row.dtype[name].names else row[name].tolist() for name in row.dtype.names}
 
 
 @pytest.mark.parametrize("struct", RECORDS)

@@ -1,4 +1,4 @@
-"""A simulator's package in, a platform's packets out: the codecs' and the cueing's numbers, in one call."""
+"""A simulator's package in, a platform's packets out, with the numbers of the codecs and the cueing."""
 
 import itertools
 import struct
@@ -148,12 +148,12 @@ def test_anything_that_lends_its_bytes_is_a_package_and_gets_them_back(relay, fo
     assert relay.source.accepted == 1
     if isinstance(package, bytearray):
         package += b"free again"
-    assert relay.step(memoryview(b"x" * 2_000_000))  # nothing of that size is a package
+    assert relay.step(memoryview(b"x" * 2_000_000))  # no package is as large
     assert relay.source.rejected == {"type": 1}
 
 
 @pytest.mark.parametrize("package", [107, "text", None, [1, 2]])
-def test_what_has_no_bytes_is_refused(relay, package):
+def test_an_argument_without_bytes_is_refused(relay, package):
     with pytest.raises(TypeError, match="bytes-like object is required"):
         relay.step(package)
 

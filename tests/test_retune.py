@@ -1,4 +1,4 @@
-"""Settings that change under the emitter: in every state, what is sent goes on; who asks sees what is in force."""
+"""Settings that change under the emitter: the cue continues in every state, and the settings in force are visible."""
 
 import gc
 import math
@@ -111,7 +111,7 @@ def test_gains_of_zero_and_back_move_nothing_at_once():
 
 
 def reached(state, *overrides, before=None):
-    """Return a bench of a car that leans and pulls, in a state of the supervisor."""
+    """Return a bench with a leaning, accelerating car, in a state of the supervisor."""
     # A limited tilt has rates that switch from one tick to the next.
     bench = Bench("cueing.tilt.rate_limit_deg_s=1000", *overrides, profile="ccd-dk-washout").connect()
     if before is not None:
@@ -140,7 +140,7 @@ def reached(state, *overrides, before=None):
 
 
 def through(state, before=None, change=None):
-    """Return a bench that went into a state, met a change there, drove on and parked."""
+    """Return a bench that entered a state, changed settings there, drove on and parked."""
     bench, drive = reached(state, before=before)
     if change is not None:
         bench.pipeline.retune(change)
@@ -247,7 +247,7 @@ def test_the_time_of_fading_changes_on_the_way_without_a_corner():
     bench.run(1.3)
     assert bench.state == "PARKING"
     weight = bench.trace["weight"]
-    # Never quicker than the quicker fade; the lag between the paces keeps the slope.
+    # Never faster than the faster fade; the lag between the paces keeps the slope.
     assert np.abs(np.diff(weight)).max() <= 15 / 8 * DT
     assert np.abs(np.diff(weight, 2)).max() <= 60 * DT**2
     bench.run(2.5)
@@ -258,9 +258,9 @@ def test_thresholds_of_the_watch_change_with_the_next_frame():
     bench, drive = reached("RUNNING")
     drive(0.2)
     bench.pipeline.retune("watch.max_acceleration_m_s2=2")
-    assert bench.session.discontinuities == {}
+    assert bench.intake.discontinuities == {}
     drive(0.2)
-    assert set(bench.session.discontinuities) == {"impossible_acceleration"}
+    assert set(bench.intake.discontinuities) == {"impossible_acceleration"}
     assert bench.state == "PARKING"
     bench.pipeline.retune("watch.max_acceleration_m_s2=80")
     drive(2.0)
@@ -288,7 +288,7 @@ def test_the_head_moves_to_its_new_place_along_a_fade():
     assert (np.diff(surge) <= 1e-9).all()
 
 
-# ---- who asks --------------------------------------------------------------------------------------------------------
+# ---- visibility ------------------------------------------------------------------------------------------------------
 
 
 def test_profile_is_the_one_in_force_and_a_refused_change_leaves_it():

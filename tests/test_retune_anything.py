@@ -1,4 +1,4 @@
-"""Nothing jolts when settings change too: any of them, at any tick, in any state, whatever comes in."""
+"""Nothing jolts when settings change: any settings, at any tick, in any state, with any input."""
 
 import math
 
@@ -45,11 +45,11 @@ def wider(one, two):
 
 
 class RetuneChecker(Checker):
-    """What must hold at every tick while settings change: each bound of those that may be in play."""
+    """The bounds that must hold at every tick while settings change: each may be any of those in play."""
 
     def __init__(self, bench):
         super().__init__(bench)
-        self.paces = {0: self.pace}  # by the tick from which they hold
+        self.paces = {0: self.pace}  # by the first tick at which they hold
         self.sets = {0: self.bounds}
         self.quiet = 0  # the tick from which only the newest count
 
@@ -79,7 +79,7 @@ class RetuneChecker(Checker):
 
 
 class RetuneTrouble(Trouble):
-    """A simulator, a network, an operator and a tuner who all do what they like."""
+    """A simulator, a network, an operator and a tuner with arbitrary behavior."""
 
     checker = RetuneChecker
 
@@ -92,7 +92,7 @@ class RetuneTrouble(Trouble):
         times=st.sampled_from([1, 1, 1, 4]),
     )
     def retune(self, limits, cueing, fade_s, hold_s, ticks, times):
-        """Change anything, several times in a row or once."""
+        """Change any settings, several times in a row or once."""
         for i in range(times):
             change = {**limits, **(cueing if i % 2 == 0 else {"cueing": {"algorithm": "direct"}})}
             change |= {f"supervisor.{key}": s for key, s in (("fade_s", fade_s), ("hold_s", hold_s)) if s is not None}
@@ -112,7 +112,7 @@ class RetuneTrouble(Trouble):
             self.bench.emitter.run(ticks=1)
 
     def settling(self):
-        """As before, and the time to come within the newest bounds."""
+        """As in the parent class, plus the time to come within the newest bounds."""
         return super().settling() + math.ceil(1.0 / self.check.pace) * 3 + 12
 
 

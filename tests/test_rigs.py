@@ -1,4 +1,4 @@
-"""Many rigs in one call: what each would do by itself, to the last bit."""
+"""Many rigs in one call give the results of each alone, to the last bit."""
 
 import sys
 
@@ -125,7 +125,7 @@ def test_arrays_that_do_not_fit_are_refused_and_change_nothing(rng, motion, cue)
     assert bits(right) == bits(alone(washouts(3), good)[1])
 
 
-def test_what_is_no_array_is_refused():
+def test_an_argument_that_is_not_an_array_is_refused():
     with pytest.raises(TypeError):
         Batch(washouts(1)).step(None, None)
     with pytest.raises(TypeError):

@@ -1,4 +1,4 @@
-"""The ring between the loops and who records them: every record whole and in order, or counted as lost."""
+"""The ring from the loops to the recorder: every record arrives whole and in order, or is counted as lost."""
 
 import struct
 

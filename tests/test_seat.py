@@ -1,4 +1,4 @@
-"""Who may drive: a simulator that has fallen silent does not keep the next one out, a paused one keeps its place."""
+"""Which simulator drives: a silent one does not keep the next one out, a paused one keeps its place."""
 
 import contextlib
 import errno
@@ -47,7 +47,7 @@ def url(request, tmp_path):
 
 @pytest.fixture
 def session():
-    return city_car_driving.session(city_car_driving.Options())
+    return city_car_driving.intake(city_car_driving.Options())
 
 
 def drive(client, *packages):
@@ -127,7 +127,7 @@ def test_a_paused_simulator_that_repeats_its_frame_keeps_its_place(url, session)
 
 
 def test_an_engine_that_was_stopped_itself_hears_the_one_that_waits_for_it_first(url, session):
-    """After a suspended machine, both knock: whose frame lies there keeps the place."""
+    """After a suspension of the machine both connect, and the one whose frame has arrived keeps the place."""
     clock = FakeClock()
     with serving(url, session, clock):
         first = connect(url, timeout_s=30)
@@ -141,7 +141,7 @@ def test_an_engine_that_was_stopped_itself_hears_the_one_that_waits_for_it_first
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="another loopback address to come from")
-def test_a_host_that_may_not_drive_takes_nobodys_place(session):
+def test_a_host_that_may_not_drive_takes_no_place(session):
     port = free_port()
     url, clock = f"tcp://127.0.0.1:{port}", FakeClock()
     with serving(url, session, clock, packed_hosts(["127.0.0.1"])):
@@ -249,13 +249,13 @@ def test_a_host_that_takes_over_from_a_silent_one_is_told_too():
     assert (level, "1500 ms" in text.format(1500)) == (logging.WARNING, True)
 
 
-# Connections that nobody ends.
+# Connections that are never closed.
 
 TCP_REPAIR = 19
 
 
 def accepted(url):
-    """Return what the kernel lists of the connection that was accepted at a port: bytes not acknowledged, its timer."""
+    """Return the kernel's data on the connection accepted at a port: bytes not acknowledged, its timer."""
     port = int(url.rpartition(":")[2])
     with open("/proc/net/tcp") as table:
         rows = [line.split() for line in table][1:]
@@ -277,7 +277,7 @@ def test_the_system_asks_after_a_connection_that_has_been_silent_for_five_second
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a way to die without a word")
 def test_a_peer_that_dies_without_a_word_leaves(session, tmp_path):
-    """TCP_REPAIR closes a socket without telling the other end; only the system's question finds out."""
+    """TCP_REPAIR closes a socket without telling the other end; only a keep-alive probe detects that."""
     url = stream_url("tcp", tmp_path)
     with serving(url, session):
         client = connect(url, timeout_s=30)
@@ -292,7 +292,7 @@ def test_a_peer_that_dies_without_a_word_leaves(session, tmp_path):
         eventually(lambda: "session_ended" in names(session))
 
 
-# No descriptor is left for whoever knocks.
+# No descriptor is left for a client.
 
 
 @pytest.fixture
@@ -336,10 +336,10 @@ def test_without_a_descriptor_the_receiver_rests_says_so_once_and_recovers(url, 
         with exhausted():
             late.connect(where if scheme == "unix" else ("127.0.0.1", int(where.rpartition(":")[2])))
             eventually(lambda: session.rejected)
-            for package in FRAMES[:3] if driving else ():  # whoever drives does not notice
+            for package in FRAMES[:3] if driving else ():  # the present simulator does not notice
                 drive(first, package)
             before = receivers_cpu_s()
-            for _ in range(5):  # it tries again, and says nothing more
+            for _ in range(5):  # it tries again, and logs nothing more
                 time.sleep(0.2)
                 clock.advance(SECOND // 10)
             assert receivers_cpu_s() - before < 0.1
@@ -348,7 +348,7 @@ def test_without_a_descriptor_the_receiver_rests_says_so_once_and_recovers(url, 
         if driving:
             first.close()
         drive(late, INIT_PACKAGE, FRAMES[0])
-        if not driving:  # what is over may begin again, and is said again
+        if not driving:  # a condition that has ended may recur, and is logged again
             with socket.socket(late.family) as later, exhausted():
                 later.connect(late.getpeername())
                 eventually(lambda: session.rejected == {"no_descriptor": 2})

@@ -1,4 +1,4 @@
-"""What is sent and does not arrive: counted, said once, and told from what left."""
+"""Packets that do not arrive are counted, logged once, and not confused with those that left."""
 
 import errno
 import logging
@@ -43,7 +43,7 @@ def time():
     return Time()
 
 
-# What the emitter counts.
+# The emitter's counters.
 
 
 def output(emitter, url):
@@ -88,7 +88,7 @@ def test_a_tick_of_which_nothing_leaves_is_no_packet():
     assert (counts["ticks"], counts["packets"], counts["send_errors"]) == (254, 10, 254)
 
 
-# What is said of it.
+# The log.
 
 
 @pytest.fixture
@@ -155,7 +155,7 @@ def test_an_engine_says_once_that_nothing_arrives_and_its_summary_says_how_much(
     assert said_in(caplog, url).total() == 1
 
 
-# No line floods the log.
+# The log is never flooded.
 
 
 def test_repetitions_of_a_line_are_counted_and_told_every_ten_seconds(time, said):
@@ -203,7 +203,7 @@ def test_simulators_that_come_and_go_all_the_time_do_not_flood_the_log(tmp_path,
     lines = [record.getMessage() for record in caplog.records]
     windows = 1 + sum(1 for line in lines if MORE.search(line))
     assert len(lines) <= 3 * 4 + windows + 4
-    # Of what is refused, the first ten are told, then every thousandth.
+    # The first ten refusals are logged, then every thousandth.
     told = sum(
         said_in(caplog, words).total() for words in ("a simulator connected", "the simulator left", "stream is lost")
     )

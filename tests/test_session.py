@@ -1,4 +1,4 @@
-"""The session of City Car Driving: framing, answers, refusals by reason, and a cue that only good frames move."""
+"""The session of City Car Driving: framing, answers, refusals by reason, and a cue moved by good frames only."""
 
 import math
 import struct
@@ -246,7 +246,7 @@ def test_a_quaternion_far_from_unit_length_is_refused(length):
 
 
 @pytest.mark.parametrize("length", [0.901, 0.99, 1.01, 1.099])
-def test_a_quaternion_near_unit_length_is_normalised(length):
+def test_a_quaternion_near_unit_length_is_normalized(length):
     session = began(frame(orientation=(0.0, 0.6 * length, 0.0, 0.8 * length), acceleration=(1, 2, 3)))
     wire = np.frombuffer(frame(orientation=(0.0, 0.6, 0.0, 0.8), acceleration=(1, 2, 3)), FRAME.dtype)
     expected = expected_motion(wire)
@@ -272,7 +272,7 @@ def test_no_reason_hides_another():
     assert session.replies == len(REFUSED) + 1
 
 
-# What ends a connection.
+# Ends of a connection.
 
 
 @pytest.mark.parametrize(("size", "kind"), [(39, 1), (107, 2)])

@@ -1,4 +1,4 @@
-"""The session of City Car Driving: whatever bytes arrive, it takes what a plain reading of the document takes."""
+"""The session of City Car Driving: for any bytes, it accepts what a plain reading of the document accepts."""
 
 import math
 import struct
@@ -36,7 +36,7 @@ def chunked(draw, data):
 
 @st.composite
 def random_streams(draw):
-    """Pieces of nothing in particular, some of it with the size field of a package."""
+    """Arbitrary pieces, some with the size field of a package."""
     sizes = st.sampled_from([0, 2, 3, 4, 39, 107, 512, 513, 39 << 8, 107 << 8])
     kinds = st.sampled_from([0, 1, 2, 3, 255])
     heads = st.builds(lambda size, kind: struct.pack("<HB", size, kind), sizes, kinds)
@@ -66,7 +66,7 @@ def mutate(draw, data):
 
 @st.composite
 def damaged_streams(draw):
-    """Pieces of a real stream that a few things happened to."""
+    """Pieces of a real stream with a few changes."""
     first = draw(st.integers(0, len(FRAMES) - 30))
     packages = FRAMES[first : first + draw(st.integers(4, 25))]
     if draw(st.booleans()):
@@ -86,7 +86,7 @@ def damaged_streams(draw):
 
 
 def within_limits(motion):
-    """Say whether every channel is a number that the accepted fields allow."""
+    """Say whether every channel is finite and within what the accepted fields allow."""
     limits = {
         "surge": 2000.0, "sway": 2000.0, "heave": 2000.0, "roll_rate": 100.0, "pitch_rate": 100.0, "yaw_rate": 100.0,
         "speed": 500.0,
@@ -123,24 +123,24 @@ def test_any_stream_is_taken_as_the_reference_takes_it(pieces):
     profile=st.sampled_from(PROFILES),
 )
 def test_only_accepted_frames_move_the_cue(connections, profile):
-    """Two engines on one time: one is fed everything, the other what the reference accepts, package by package."""
+    """Two engines on one clock: one is fed everything, the other only the packages that the reference accepts."""
     fuzzed, clean = (Pipeline(profile, FakeClock(START), trace=1000) for _ in range(2))
     now = START
     for pieces in connections:
         reference, still_open = Reference(), True
         for pipeline in (fuzzed, clean):
-            pipeline.session.begin(now)
+            pipeline.intake.begin(now)
         for piece in pieces:
             now += FRAME_INTERVAL
             for pipeline in (fuzzed, clean):
                 pipeline.emitter.run(until_ns=now)
             if still_open:
-                _, still_open = fuzzed.session.feed(piece, now)
+                _, still_open = fuzzed.intake.feed(piece, now)
                 for package in reference.feed(piece):
-                    clean.session.feed(package, now)
+                    clean.intake.feed(package, now)
     for pipeline in (fuzzed, clean):
         pipeline.emitter.run(until_ns=now + 3 * FRAME_INTERVAL)
-    assert clean.session.rejected == {}
-    assert clean.session.accepted == fuzzed.session.accepted
+    assert clean.intake.rejected == {}
+    assert clean.intake.accepted == fuzzed.intake.accepted
     assert bits(fuzzed.emitter.trace) == bits(clean.emitter.trace)
     assert fuzzed.emitter.counts()["not_finite"] == 0

@@ -1,4 +1,4 @@
-"""The session of City Car Driving: the axes that a car announces, and what its document leaves open."""
+"""The session of City Car Driving: announced axes, and the readings that its document leaves open."""
 
 import math
 
@@ -22,7 +22,7 @@ from motioncue.protocols.city_car_driving import FRAME
 
 
 def in_axes(packages, forward, up):
-    """Return frames of the same drive from a car whose own axes are others."""
+    """Return frames of the same drive from a car with other axes."""
     frames = np.frombuffer(b"".join(packages), FRAME.dtype).copy()
 
     def base(forward, up):
@@ -95,7 +95,7 @@ def test_axes_slightly_off_a_right_angle_are_taken_and_straightened():
     assert session.newest()["pitch"][0] == pytest.approx(math.atan(0.05), abs=1e-8)
 
 
-# Options: what the document leaves open.
+# Options.
 
 
 def test_quaternion_order_sense_rates_and_gravity_can_be_set():

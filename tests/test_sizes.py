@@ -1,4 +1,4 @@
-"""Bytes of any number at the doors that Python has: refused by their size, never cut to fewer."""
+"""Inputs of any size through every Python entry point: refused by their size, never truncated."""
 
 import mmap
 import sys
@@ -11,12 +11,12 @@ from motioncue import protocols
 from motioncue.kernels.ring import KINDS, RecordRing
 from motioncue.protocols.beamng_simulink import STATE
 
-SYSTEMS = [name for name in protocols.having("session") if protocols.source(name).SCHEMES == ("udp",)]
+SYSTEMS = [name for name in protocols.having("intake") if protocols.source(name).SCHEMES == ("udp",)]
 
 
 @pytest.fixture
 def zeros():
-    """Return a function that returns so many zeros, which take no memory before they are looked at."""
+    """Return a function that returns as many zeros as asked for, without using memory until they are read."""
     maps = []
 
     def make(size):
@@ -33,7 +33,7 @@ def zeros():
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_package_of_gigabytes_is_one_of_the_wrong_size(zeros, system, size):
     module = protocols.source(system)
-    intake = module.session(module.Options())
+    intake = module.intake(module.Options())
     ring = RecordRing(1 << 20)
     intake.record(ring)
     reply, open_ = intake.feed(memoryview(zeros(size)), 1)
@@ -47,7 +47,7 @@ def test_a_package_of_gigabytes_is_one_of_the_wrong_size(zeros, system, size):
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_package_of_a_megabyte_is_looked_at_as_ever(system):
     module = protocols.source(system)
-    intake = module.session(module.Options())
+    intake = module.intake(module.Options())
     for size, kept in ((0, 1), (1 << 20, 1), ((1 << 20) + 1, 0)):
         before = sum(intake.rejected.values())
         intake.feed(bytes(size), 1)

@@ -22,7 +22,7 @@ def queue(probe):
 
 
 def together(*functions):
-    """Run functions at the same time; return what each gave."""
+    """Run functions at the same time; return their results."""
     results = [None] * len(functions)
 
     def call(index):
@@ -51,7 +51,7 @@ def test_a_read_gives_the_newest_value_once(probe, steps):
         else:
             assert handover.read() == (newest if unread else None)
             unread = False
-        assert sorted(handover.owners()) == [0, 1, 2]  # nobody ever shares a copy
+        assert sorted(handover.owners()) == [0, 1, 2]  # a copy never has two owners
 
 
 @pytest.mark.rt
@@ -109,7 +109,7 @@ def test_events_read_beside_a_writer_are_whole_in_order_and_all_accounted_for(qu
     assert reads + queue.lost == n
 
 
-# A race that the sanitizer cannot see is no proof: it has to find the one that is built in on purpose.
+# The sanitizer's silence proves nothing unless it finds the race that is built in on purpose.
 
 
 def sanitized(program, *arguments):
@@ -140,7 +140,7 @@ def test_the_slot_and_the_event_queue_have_no_race(tmp_path, sanitizer):
 
 @LINUX_PROGRAMS
 @pytest.mark.rt
-def test_a_slot_whose_exchange_orders_nothing_is_found_out(tmp_path, sanitizer):
+def test_the_sanitizer_detects_a_relaxed_exchange(tmp_path, sanitizer):
     done = sanitized(compiled(tmp_path, "slot", "-DWEAK", *sanitizer), "20000")
     assert done.returncode != 0
     assert "data race" in done.stderr

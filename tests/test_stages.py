@@ -1,4 +1,4 @@
-"""Telemetry in a system's own form gives the motion that its equations say, whatever form that is."""
+"""Telemetry in any system's form gives the motion of its equations."""
 
 import math
 
@@ -107,7 +107,7 @@ def test_rates_of_angles_are_those_of_the_turning_car(angles, rates, acceleratio
 
 @pytest.mark.parametrize("delay_s", [0.005, 0.04, 0.2])
 @pytest.mark.parametrize("seed", [1, 2])
-def test_what_is_derived_is_a_first_order_lag_of_the_truth(delay_s, seed):
+def test_derived_quantities_are_a_first_order_lag_of_the_truth(delay_s, seed):
     """A steady ramp from rest gives a (1 - exp(-t / d)), however unevenly frames come."""
     intake = new_intake(rates="derived", acceleration="from_velocity", delay_s=delay_s)
     intake.watch(UNWATCHED)
@@ -138,7 +138,7 @@ def test_a_step_in_speed_is_a_discontinuity_and_no_acceleration():
         row = motion(intake, n * 20_000_000, velocity=(20.0 + n * 0.02, 0, 0))
     assert row["surge"] == pytest.approx(1.0, abs=1e-3)
     row = motion(intake, 400_000_000, velocity=(5.0, 0, 0))
-    assert row["surge"] == pytest.approx(1.0, abs=1e-3)  # it may be a spike
+    assert row["surge"] == pytest.approx(1.0, abs=1e-3)  # a jump in one frame may be a spike
     row = motion(intake, 420_000_000, velocity=(5.0, 0, 0.001))
     assert intake.discontinuities == {"impossible_acceleration": 1}
     assert row["surge"] == 0.0
@@ -146,7 +146,7 @@ def test_a_step_in_speed_is_a_discontinuity_and_no_acceleration():
     assert abs(row["surge"]) < 1e-9
 
 
-def test_repeats_do_not_enter_what_is_derived():
+def test_repeats_do_not_affect_derivatives():
     plain, repeating = (new_intake(acceleration="from_velocity") for _ in range(2))
     for n in range(40):
         state = {"velocity": (20.0 + n * 0.06, 0, 0), "position": (0.4 * n, 0, 0)}

@@ -1,4 +1,4 @@
-"""A profile's cueing bound to two arrays: the numbers of `motioncue.cue`, a step at a time, with no cost beside it."""
+"""A profile's cueing bound to two arrays: step by step the numbers of `motioncue.cue`, without further cost."""
 
 import itertools
 import sys
@@ -144,7 +144,7 @@ def test_motion_that_cannot_be_is_refused_and_leaves_no_trace(channel, value, dr
     assert stepped(stepper, motion[50:]).tobytes() == motioncue.cue("ccd-dk-washout", motion)[50:].tobytes()
 
 
-@pytest.mark.parametrize("speed", [np.nan, np.inf, -1e300])  # absent, or nonsense that moves nothing
+@pytest.mark.parametrize("speed", [np.nan, np.inf, -1e300])  # absent, or nonsense that has no effect
 def test_speeds_go_through_unlooked_at(speed):
     stepper = motioncue.bind("ccd-dk-washout")
     stepper.motion["speed"] = stepper.motion["engine_speed"] = speed
@@ -196,5 +196,5 @@ def test_steps_touch_no_new_page():
             step()
         return faults() - before
 
-    # What the system does to this process meanwhile is not the steps': one clean round shows that they need none.
+    # The system may disturb a round, so one clean round shows that the steps allocate nothing.
     assert 0 in [of_ten_thousand_ticks() for _ in range(5)]

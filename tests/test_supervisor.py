@@ -23,7 +23,7 @@ PERIOD = 3_000_030
 HOLD_S, FADE_S = 0.1, 1.0
 FRAME_S = 1 / 60
 
-# A simulator whose document states no limits: what it says may be too large for a sum to be a number.
+# A simulator whose document states no limits, so that its values may be too large for a finite sum.
 LOOSE = Packet(
     "loose",
     3 + 17 * 8,
@@ -65,8 +65,8 @@ class Rig:
         for name in ("position", "velocity", "acceleration", "angular_velocity"):
             takes += vector(name, name)
         messages = Message(AXES, "axes"), Message(LOOSE, "motion", takes)
-        self.session = Session([message.compiled() for message in messages], BodyStage())
-        self.session.watch(
+        self.intake = Session([message.compiled() for message in messages], BodyStage())
+        self.intake.watch(
             Watch(
                 max_acceleration_m_s2=math.inf,
                 max_rate_deg_s=math.inf,
@@ -77,19 +77,19 @@ class Rig:
         self.clock = FakeClock(START)
         algorithm = design(settings.cueing, 1e9 / PERIOD)
         designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=hold_s, fade_s=fade_s)
-        self.emitter = Emitter(self.session, designed, self.clock, trace=20_000)
+        self.emitter = Emitter(self.intake, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
         self.log = []
-        self.session.begin(START)
-        self.session.feed(AXES.encode(), START)
+        self.intake.begin(START)
+        self.intake.feed(AXES.encode(), START)
 
     def feed(self, place=None, acceleration=(0.0, 0.0, 1.0)):
         """Let a frame of a car at 20 m/s arrive now."""
         place = self.place if place is None else place
         fields = {"frame_time": FRAME_S, "orientation": (0.0, 0.05, 0.0, 0.99875), "velocity": (0.0, 0.0, 20.0)}
         self.fed = self.now
-        self.session.feed(
+        self.intake.feed(
             LOOSE.encode({**fields, "position": (0.0, 0.0, place), "acceleration": acceleration}), self.now
         )
         return self
@@ -114,7 +114,7 @@ class Rig:
         return self
 
     def jump(self):
-        """Let two frames arrive that are somewhere else: one alone would be set aside."""
+        """Let two frames with another position arrive, because a single one would be set aside."""
         self.place += 500.0
         return self.feed().feed()
 
@@ -125,7 +125,7 @@ class Rig:
         return self
 
     def operate(self, what):
-        """Do what an operator does."""
+        """Perform an operator's action."""
         getattr(self.emitter, what)()
         return self
 
@@ -156,7 +156,7 @@ def parking(**options):
 
 
 def slow(seconds):
-    """Return a rig with a slow washout that has had the large step for so long."""
+    """Return a rig with a slow washout that has had the large step for this time."""
     return Rig(*SLOW, profile="ccd-dk-washout", fade_s=0.3).drive(seconds, LATE_LARGE)
 
 
@@ -164,7 +164,7 @@ def faulted(**options):
     return running(**options).feed(acceleration=TOO_LARGE).ticks(3)
 
 
-# How each rule is reached, by its state and conditions, and the reason it gives.
+# How to reach each rule by its state and conditions, and its reason.
 ROUTES = {
     ("OFFLINE", "engaged fresh"): (lambda: Rig().feed().ticks(), "input"),
     ("ENGAGING", "faulted"): (lambda: engaging().feed(acceleration=TOO_LARGE).ticks(3), "not_finite_cue"),
@@ -230,7 +230,7 @@ def test_every_rule_is_reached_and_gives_its_reason(rule):
     if not reason.startswith("("):
         assert reason == expected
     assert rig.state == to
-    # The tick that says so is the one it happened at, and the output stayed finite.
+    # The tick that reports it is the one in which it happened, and the output stayed finite.
     trace = rig.emitter.trace
     (place,) = np.flatnonzero(trace["deadline"] == rig.last["time"])
     assert State(int(trace["state"][place])).name == to
@@ -264,7 +264,7 @@ def combinations():
 
 
 def matching(state, conditions):
-    """Return the first rule that fits, or None: the state stays."""
+    """Return the first rule that applies, or None if the state stays."""
     return next((rule for rule in TABLE if rule[0] == state and set(rule[1]) <= conditions), None)
 
 
@@ -284,7 +284,7 @@ def test_no_rule_hides_behind_another():
     assert {id(rule) for rule in TABLE} <= used
 
 
-def test_whoever_parks_or_ends_is_never_kept_moving():
+def test_park_and_end_always_stop_the_motion():
     for state, conditions in itertools.product(MOVING, combinations()):
         if conditions & {"ended", "parked"}:
             assert after(state, conditions) in ("PARKING", "FAULT")
@@ -363,8 +363,8 @@ def test_nothing_but_engage_ends_a_fault(operators):
         rig.operate(operator)
         rig.drive(1.0)
     rig.drive(5.0)
-    rig.session.begin(rig.now)  # nor a new session
-    rig.session.feed(AXES.encode(), rig.now)
+    rig.intake.begin(rig.now)  # nor a new session
+    rig.intake.feed(AXES.encode(), rig.now)
     rig.drive(2.0)
     assert rig.state == "FAULT"
     assert not any(rig.emitter.trace["cue"][name][-300:].any() for name in MOVERS)
@@ -432,7 +432,7 @@ def test_a_stop_ends_only_when_the_bounds_have_let_go_too(begin):
 
 @pytest.mark.parametrize("begin", [engaging, running, holding])
 def test_a_park_reaches_neutral_within_the_fade(begin):
-    # Turning round takes a few lags of a twentieth of a fade: the way is never longer than 1.2 fades.
+    # A reversal takes a few lags of a twentieth of a fade, so the way is never longer than 1.2 fades.
     rig = begin().operate("park").drive(1.25)
     parked = next(move["time"] for move in rig.log if move["reason"] == "operator_park")
     trace = rig.emitter.trace

@@ -1,4 +1,4 @@
-"""Endpoints and the sockets behind them: what is understood, what is refused, and what is left behind."""
+"""Endpoints and their sockets: which are understood, which are refused, and what they leave behind."""
 
 import os
 import socket
@@ -178,7 +178,7 @@ def test_the_socket_of_a_process_that_hangs_is_refused(path, url):
     hanging.listen(0)
     waiting = []
     try:
-        for _ in range(4):  # nobody accepts: soon the queue is full
+        for _ in range(4):  # soon the queue is full, as no connection is accepted
             waiting.append(socket.socket(socket.AF_UNIX))
             waiting[-1].setblocking(False)
             waiting[-1].connect_ex(str(path))
@@ -284,7 +284,7 @@ def test_a_pipe_listens_and_connects_by_name():
 
 @pytest.mark.rt
 @pytest.mark.parametrize("scheme", ["tcp"] if sys.platform == "win32" else ["unix", "tcp"])
-def test_nobody_listening_is_an_endpoint_error(scheme, path):
+def test_an_endpoint_without_a_listener_is_an_error(scheme, path):
     url = f"unix://{path}" if scheme == "unix" else f"tcp://127.0.0.1:{free_port()}"
     with pytest.raises(EndpointError, match="cannot connect"):
         connect(url)
@@ -292,7 +292,7 @@ def test_nobody_listening_is_an_endpoint_error(scheme, path):
 
 @pytest.mark.parametrize("url", ["udp://127.0.0.1:4444", "tcp://localhost", "nonsense"])
 @pytest.mark.parametrize("function", [Listener, connect])
-def test_what_is_no_stream_is_refused(function, url):
+def test_an_endpoint_that_is_not_a_stream_is_refused(function, url):
     with pytest.raises(EndpointError, match="allowed"):
         function(url)
 
@@ -345,7 +345,7 @@ def test_a_bad_datagram_endpoint_is_refused(function, url):
 @posix
 @pytest.mark.rt
 def test_nothing_is_left_open_after_a_refusal(path):
-    """Files are counted in a process of its own: one that is left open is one more than before."""
+    """Files are counted in a process of its own, so that one left open shows as one more."""
     port, datagram = free_port(), free_port(socket.SOCK_DGRAM)
     program = textwrap.dedent(f"""
         import os

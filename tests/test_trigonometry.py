@@ -22,7 +22,7 @@ def many_digits():
 
 
 def around(values, steps=2):
-    """Return values, as many neighbours on both sides, and all of them negative."""
+    """Return values, as many neighbors on both sides, and all of them negative."""
     near = [np.asarray(values, float)]
     for _ in range(steps):
         near = [np.nextafter(near[0], -np.inf), *near, np.nextafter(near[-1], np.inf)]
@@ -106,7 +106,7 @@ def test_sine_keeps_the_sign_of_zero_and_of_the_smallest(probe):
     assert np.all(cosine == 1.0)
 
 
-def test_sine_of_what_is_no_angle_is_not_a_number(probe):
+def test_sine_of_nan_or_infinity_is_nan(probe):
     sine, cosine = sines(probe, np.array([np.inf, -np.inf, np.nan]))
     assert np.isnan(sine).all()
     assert np.isnan(cosine).all()
@@ -187,7 +187,7 @@ def test_angle_at_zeros_infinities_and_axes_is_that_of_the_standard(probe):
 
 
 @LINUX_PROGRAMS
-def test_no_angle_needs_what_c_leaves_undefined(tmp_path):
+def test_no_angle_needs_undefined_behavior(tmp_path):
     program = compiled(tmp_path, "turns", "-O1", "-fsanitize=undefined", "-fno-sanitize-recover=all")
     done = subprocess.run([program], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "as the C library\n", "")

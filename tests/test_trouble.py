@@ -1,4 +1,4 @@
-"""The drive full of trouble: what goes wrong is what its table says, and the engine makes of it what the table says."""
+"""The drive full of trouble: it contains the incidents of its table, and the engine responds as the table says."""
 
 import socket
 from collections import Counter
@@ -38,10 +38,10 @@ class Played:
             if frame == LEAVE:
                 continue
             if frame.package == INIT_PACKAGE:
-                bench.session.begin(bench.now)
+                bench.intake.begin(bench.now)
             bench.feed(frame.package)
             began = bench.now if began is None and frame.package != INIT_PACKAGE else began
-            now = Counter({**bench.session.discontinuities, **bench.session.rejected})
+            now = Counter({**bench.intake.discontinuities, **bench.intake.rejected})
             self.found += [((bench.now - began) * 1e-9, name) for name in (now - before).elements()]
             before = now
         bench.emitter.park()
@@ -58,7 +58,7 @@ def played(request):
 
 
 def assert_same(found, expected, tolerance_s):
-    """Show that both are the same names at the same times."""
+    """Assert that both are the same names at the same times."""
     assert [name for _, name in found] == [name for _, name in expected]
     np.testing.assert_allclose([time for time, _ in found], [time for time, _ in expected], rtol=0, atol=tolerance_s)
 
@@ -110,7 +110,7 @@ def at(frames, rate_hz, time):
 
 @pytest.mark.parametrize("rate_hz", RATES)
 def test_between_incidents_the_car_drives_the_tour(rate_hz):
-    """Speed and what the car feels do not depend on where it was put."""
+    """Speed and felt acceleration do not depend on the car's position."""
     drive_, tour = troubled(rate_hz), drive("tour", rate_hz)
     time = np.cumsum(drive_.waits) - 1.0 / rate_hz
 
@@ -226,7 +226,7 @@ def test_an_offline_ride_is_what_the_engine_makes_of_it(profile):
 
 
 def test_an_offline_ride_keeps_what_the_simulator_said_however_impossible():
-    """The spike is there for a frame, the repeats as long as they last, and what is not a number is nowhere."""
+    """The spike lasts a frame, repeats last as long as the table says, and there is no NaN."""
     found = ride("ccd-dk", "trouble", 100.0)
     size = np.linalg.norm([found.motion[name] for name in ("surge", "sway", "heave")], axis=0)
     assert np.isfinite(size).all()
@@ -244,7 +244,7 @@ def test_the_real_simulator_leaves_and_reconnects(tmp_path, scheme):
     packages = list(driven("trouble", 60.0))
     (leave,) = (place for place, frame in enumerate(packages) if frame == LEAVE)
     around = [packages[0], *packages[leave - 20 : leave + 22]]  # the whole drive would be a minute of test
-    session = city_car_driving.session(city_car_driving.Options())
+    session = city_car_driving.intake(city_car_driving.Options())
     url = stream_url(scheme, tmp_path)
     with serving(url, session):
         simulator = Simulator(url, around)

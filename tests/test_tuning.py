@@ -1,4 +1,4 @@
-"""Settings that change under a stepper: what is asked for against the equations of the join, and who refuses what."""
+"""Settings that change under a stepper: the cue against the equations of the join, and refusals."""
 
 import contextlib
 import gc
@@ -18,7 +18,7 @@ from motioncue.recording.read import at_ticks, read_motion, sample_recording
 from motioncue.settings import ALGORITHMS
 
 PERIOD_S = 3_000_030e-9
-PACE = PERIOD_S / 1.0  # of a fade of 1 s, by ticks
+PACE = PERIOD_S / 1.0  # position of a fade of 1 s, per tick
 OVERLAP = 3  # ticks in which the old settings are still in force, once the new ones are taken
 JOINED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
 FREE = "limits=none"
@@ -98,7 +98,7 @@ def test_the_same_structure_keeps_its_states(drive):
     stepper.retune("cueing.sway.gain=0.3")
     sent = steps(stepper, drive[1500:])
     old = motioncue.cue(motioncue.load_profile("ccd-dk-washout", FREE), drive)[1500:]
-    # What the gain of sway has nothing to do with goes on bit for bit; a washout that began anew would have lost it.
+    # Channels that do not depend on the gain of sway continue bit for bit; a restarted washout would have lost that.
     for name in ("surge_displacement", "pitch"):
         assert sent[name].tobytes() == old[name].tobytes()
     assert np.abs(old["surge_displacement"][0]) > 0.01
@@ -328,9 +328,9 @@ def test_settings_that_no_step_uses_any_more_are_freed():
     before = alive()
     for i in range(20):
         stepper.retune(f"cueing.surge.gain={0.1 + i / 100}")
-        for _ in range(i % 5):  # some are taken, some are replaced before
+        for _ in range(i % 5):  # some are taken, others are replaced first
             stepper.step()
-        assert alive() - before <= 2  # those in force, those running beside them or in the mailbox
+        assert alive() - before <= 2  # those in force, and those in the overlap or in the mailbox
 
 
 def test_thousands_of_changes_leave_memory_as_it_is():

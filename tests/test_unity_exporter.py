@@ -114,7 +114,7 @@ class Exporter:
         return text
 
     def fill(self, sdk):
-        """Put a value of its own into every place of the bus."""
+        """Fill every place of the bus with a distinct value."""
         for channel, length in LENGTHS[sdk].items():
             for number in range(length):
                 assert self.do("set", CHANNELS[sdk][channel], number, FIRST[channel] + number) == "ok"
@@ -135,7 +135,7 @@ def second_packet(sdk, program):
 
 
 def check_values(sdk, data):
-    """Compare every field of a sample packet with what the vehicle was told to do."""
+    """Compare every field of a sample packet with what the vehicle was set to."""
     layout = vpp.identify(data)
     assert layout is vpp.STATES[sdk]
     fields = layout.decode(data)
@@ -171,13 +171,13 @@ def test_the_sample_packets_are_what_the_exporter_sends(build):
 
 
 def test_a_drive_through_the_exporter_is_the_motion_of_the_car(build):
-    """The virtual car in Unity's world axes; what turns them into the car's is the exporter."""
+    """The virtual car in Unity's world axes; the exporter converts them into the car's."""
     _, program = build
     states = drive("tour", 10.0)
     unity = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])  # east, up, north
     car = Rotation.from_quat(np.roll(states["orientation"], -1, axis=1))
     mirrored = Rotation.from_matrix(unity @ car.as_matrix() @ unity.T)
-    taking = vpp.session(vpp.Options())
+    taking = vpp.intake(vpp.Options())
     rows = []
     with Exporter(program) as exporter:
         exporter.open()
@@ -272,7 +272,7 @@ def test_an_unknown_sdk_disables_the_exporter_with_a_reason(tmp_path):
         assert "numbers its data bus in an unknown way" in exporter.errors()
 
 
-def test_what_is_not_a_number_goes_through_as_it_is(build):
+def test_nan_passes_unchanged(build):
     sdk, program = build
     with Exporter(program) as exporter:
         exporter.open()
@@ -282,6 +282,6 @@ def test_what_is_not_a_number_goes_through_as_it_is(build):
         exporter.step(1.0)
         data = exporter.received()
         assert math.isnan(vpp.bus_of(data).get("Vehicle", "Speed"))
-        taking = vpp.session(vpp.Options())
+        taking = vpp.intake(vpp.Options())
         taking.feed(data, 0)
         assert taking.rejected == {"not_finite": 1}

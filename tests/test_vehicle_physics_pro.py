@@ -1,4 +1,4 @@
-"""Vehicle Physics Pro's packet: its layout, what of it is refused, and the motion that comes out of it."""
+"""Vehicle Physics Pro's packet: its layout, its refusals, and the motion it gives."""
 
 import json
 import math
@@ -19,7 +19,7 @@ PACKET = struct.Struct("<4sHH2sBBId4f3f3f3f3f3f16i32i16i")
 NAN_INTEGER = -2147483647
 CODES = {"old": b"OL", "newer": b"NW"}
 
-# A value of its own in every field, each exact in single precision.
+# A distinct value in every field, each exact in single precision.
 FLOATS = tuple(0.5 + 0.25 * k for k in range(19))
 INPUT = tuple(100 + k for k in range(16))
 VEHICLE = tuple(1000 + k for k in range(32))
@@ -46,13 +46,13 @@ SETTINGS_IDS = (
 
 
 def distinct(ids, **changes):
-    """Return a packet with a value of its own in every field, packed by hand."""
+    """Return a hand-packed packet with a distinct value in every field."""
     head = {"magic": b"MCVP", "version": 1, "size": 356, "sdk": CODES[ids], "carried": 15, "rest": 240, **changes}
     return PACKET.pack(*head.values(), 7, 12.25, *FLOATS, *INPUT, *VEHICLE, *SETTINGS)
 
 
 def packet(sdk="newer", **fields):
-    """Return a packet of a car that stands still, but for `fields`."""
+    """Return a packet of a car at rest, with these fields changed."""
     rows = vpp.blank(sdk)
     for name, value in fields.items():
         rows[name.replace("__", ".")] = value
@@ -60,7 +60,7 @@ def packet(sdk="newer", **fields):
 
 
 def intake(head_m=(0.0, 0.0, 0.0), derivation=None, **options):
-    return vpp.session(vpp.Options(**options), head_m, derivation or Derivation())
+    return vpp.intake(vpp.Options(**options), head_m, derivation or Derivation())
 
 
 def motion_of(data, **options):
@@ -242,7 +242,7 @@ def test_a_broken_sample_is_refused(case, reason):
 @pytest.mark.parametrize(
     ("value", "reason"), [(math.nan, "not_finite"), (math.inf, "not_finite"), (1e9, "implausible")]
 )
-def test_what_is_not_a_number_or_too_large_is_refused(field, value, reason):
+def test_nan_and_too_large_values_are_refused(field, value, reason):
     taking = intake()
     for index in range(3):
         rows = vpp.blank("newer")

@@ -1,4 +1,4 @@
-"""The data bus as data: ids, units, NaN, and what has only a name."""
+"""The data bus: ids, units, NaN, and values without an id."""
 
 import math
 
@@ -11,7 +11,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.protocols import vehicle_physics_pro as vpp
 from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, SDKS, Bus, to_raw
 
-# Examples of the document: channel, value, what it says, the integer.
+# The document's examples: channel, value, its meaning, the integer.
 DOCUMENTED = [
     ("Input", "Steer", -1.0, -10000),
     ("Input", "Steer", 1.0, 10000),
@@ -112,7 +112,7 @@ def test_not_a_number_is_written_as_the_document_says():
 
 
 @pytest.mark.parametrize("bad", [2147483.647, -2147483.647, math.inf, -math.inf])
-def test_what_does_not_fit_or_would_mean_nan_is_refused(bad):
+def test_a_value_that_does_not_fit_or_would_mean_nan_is_refused(bad):
     with pytest.raises(ConfigError, match=r"Vehicle\.Speed: found .*allowed is up to 2147483\.646"):
         Bus().set("Vehicle", "Speed", bad)
     with pytest.raises(ConfigError, match="32 bits"):

@@ -79,7 +79,7 @@ def test_an_acceleration_from_velocity_follows_the_native_one():
     packets = encode_states(drive("tour", 200.0))
     native = motions_of(packets, 200.0, intake())
     derived = motions_of(packets, 200.0, intake(derivation=Derivation("from_velocity", 0.04)))
-    share = 1 - math.exp(-0.005 / 0.04)  # of the stated first-order lag
+    share = 1 - math.exp(-0.005 / 0.04)  # share of the stated first-order lag in one step
     for channel in ("surge", "sway", "heave"):
         lagged = lfilter([share], [1, share - 1], native[channel])
         np.testing.assert_allclose(derived[channel], lagged, rtol=0, atol=0.5, err_msg=channel)

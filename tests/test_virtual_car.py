@@ -1,4 +1,4 @@
-"""The virtual car: derivatives that agree, a body that leans the right way, drives that hold what they promise."""
+"""The virtual car: consistent derivatives, a body that leans the right way, drives with the promised content."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The virtual peers: a simulator whose packages say what its car does, and a DK that listens."""
+"""The virtual peers: a simulator whose packages give its car's motion, and a DK that receives."""
 
 import socket
 import struct
@@ -88,7 +88,7 @@ def test_signs_on_the_road_are_those_of_the_records():
 def test_the_head_feels_its_own_acceleration():
     states = drive("tour", 60.0)
     head = np.array([0.4, -0.35, 0.9])  # forward, right, up
-    session = city_car_driving.session(city_car_driving.Options(), tuple(head))
+    session = city_car_driving.intake(city_car_driving.Options(), tuple(head))
     session.begin(0)
     session.feed(DRIVEN_INIT, 0)
     rows = []
@@ -161,7 +161,7 @@ def url(tmp_path):
 
 @pytest.fixture
 def session():
-    return city_car_driving.session(city_car_driving.Options())
+    return city_car_driving.intake(city_car_driving.Options())
 
 
 class Playing:
@@ -203,7 +203,7 @@ def test_a_simulator_waits_for_the_engine_and_loses_nothing_of_the_drive(session
 
 @pytest.mark.rt
 def test_a_simulator_survives_a_restart_of_the_engine_and_begins_again_with_its_init_package(url):
-    sessions = [city_car_driving.session(city_car_driving.Options()) for _ in range(3)]
+    sessions = [city_car_driving.intake(city_car_driving.Options()) for _ in range(3)]
     axes = init((1, 0, 0), (0, 0, 1))
 
     def frames():

@@ -1,4 +1,4 @@
-"""What a car cannot do is named, and what a car does is not: every discontinuity, and no false alarm."""
+"""The watch names every discontinuity and raises no false alarm."""
 
 import math
 
@@ -22,7 +22,7 @@ TICK_NS = 3_000_030
 
 def arriving(frames, times, **watch):
     """Return the session after each frame has arrived at its time [s]; `watch` has thresholds of the profile."""
-    session = city_car_driving.session(city_car_driving.Options())
+    session = city_car_driving.intake(city_car_driving.Options())
     session.watch(Watch(**watch))
     session.begin(START)
     session.feed(INIT_PACKAGE, START)
@@ -57,8 +57,8 @@ def turned(frames, angle, axis=2):
     frames["orientation"][:, 3] = math.cos(0.5 * angle)
 
 
-# ---- each is named ---------------------------------------------------------------------------------------------------
-# What each does to the frames from the 60th on, and the name, measure and limit it must be reported with.
+# ---- each discontinuity is named -------------------------------------------------------------------------------------
+# The change of each to the frames from the 60th on, and the name, measure and limit with which it must be reported.
 # Limits from the settings: time is a frame, and the delay that is tolerated at the beginning and leaks away with a time
 # constant of 1 s; the car goes 20 m/s.
 
@@ -143,7 +143,7 @@ def test_the_supervisor_is_told_the_name_the_measure_and_the_limit(event):
     assert move["reason"] == name
     assert move["value"] == pytest.approx(value, rel=1e-4)
     assert move["limit"] == pytest.approx(limit, rel=1e-4)
-    # At the first tick after the second such frame came: one alone is set aside.
+    # At the first tick after the second such frame, because a single one is set aside.
     came = START + round((150 + 61) * DT * 1e9)
     assert came <= move["time"] < came + TICK_NS
 
@@ -154,23 +154,23 @@ def test_a_moving_car_that_repeats_itself_is_frozen_or_paused(frame_time, name):
     frames[150:] = frames[149]
     frames["frame_time"][150:] = frame_time
     bench = Bench().connect().play(frames, np.arange(len(frames)) * DT)
-    assert bench.session.discontinuities == {name: 1}
+    assert bench.intake.discontinuities == {name: 1}
     moves = bench.transitions()
     (move,) = [move for move in moves if move["to"] == "PARKING"]
     assert move["reason"] == name
-    limit = {"frozen": 1.0, "paused": 0.1}[name]  # who says itself that it has paused needs no more evidence
+    limit = {"frozen": 1.0, "paused": 0.1}[name]  # a reported pause needs less evidence
     assert move["limit"] == limit
     assert limit < move["value"] <= limit + DT + 1e-6
     assert bench.state in ("PARKING", "OFFLINE")
-    # Nothing engages while it lasts; and it is over with the first change.
+    # Nothing engages while it lasts, and it ends with the first change.
     bench.play(np.repeat(frames[-1:], 240), np.arange(1, 241) * DT)
     assert bench.state == "OFFLINE"
-    assert bench.session.discontinuities == {name: 1}
+    assert bench.intake.discontinuities == {name: 1}
     again = cruise(31)[1:]
     again["position"] += frames["position"][-1]
     bench.play(again, np.arange(1, 31) * DT)
     assert bench.state == "ENGAGING"
-    assert bench.session.discontinuities == {name: 1}
+    assert bench.intake.discontinuities == {name: 1}
 
 
 def test_every_freeze_counts_once():
@@ -189,7 +189,7 @@ def test_a_short_freeze_is_none():
 def test_a_second_session_is_a_reconnect():
     bench = Bench().connect().play(cruise(150), np.arange(150) * DT)
     bench.connect().play(cruise(10), np.arange(1, 11) * DT)
-    assert bench.session.discontinuities == {"reconnect": 1}
+    assert bench.intake.discontinuities == {"reconnect": 1}
     assert ("RUNNING", "PARKING", "reconnect") in bench.moves()
 
 
@@ -198,7 +198,7 @@ def test_a_reconnect_after_neutral_engages_afresh_and_counts():
     assert bench.state == "OFFLINE"
     bench.connect().play(cruise(150), np.arange(1, 151) * DT)
     assert bench.state == "RUNNING"
-    assert bench.session.discontinuities == {"reconnect": 1}
+    assert bench.intake.discontinuities == {"reconnect": 1}
 
 
 def test_a_second_init_within_a_session_keeps_the_comparison():
@@ -219,7 +219,7 @@ def test_frames_that_no_car_can_be_in_are_not_engaged_with(field):
     assert set(bench.trace["state"]) == {0}
     assert not bench.trace["cue"]["surge"].any()
     name = {"acceleration": "impossible_acceleration", "angular_velocity": "impossible_rate"}[field]
-    assert bench.session.discontinuities[name] == 1
+    assert bench.intake.discontinuities[name] == 1
 
 
 def test_repeating_an_impossible_frame_does_not_make_it_possible():
@@ -227,7 +227,7 @@ def test_repeating_an_impossible_frame_does_not_make_it_possible():
     frames["acceleration"][0] = (0.0, 0.0, 500.0)
     bench = Bench().connect().play(np.repeat(frames[:1], 50), np.arange(50) * DT)
     assert set(bench.trace["state"]) == {0}
-    assert bench.session.discontinuities == {"impossible_acceleration": 1}
+    assert bench.intake.discontinuities == {"impossible_acceleration": 1}
 
 
 def test_settings_move_the_thresholds():
@@ -253,7 +253,7 @@ def test_the_profile_sets_the_thresholds(event, override):
     frames = cruise()
     event(frames)
     bench = Bench(override).connect().play(frames, np.arange(120) * DT)
-    assert set(bench.session.discontinuities) <= {"spike"}
+    assert set(bench.intake.discontinuities) <= {"spike"}
 
 
 @settings(deadline=None, max_examples=100)
@@ -282,7 +282,7 @@ def frames_of(name, rate_hz):
 
 
 def on_a_bad_line(frames, rate_hz, rng, *, jitter_s=0.0, loss=0.0, bursts=0, gaps=0, pace=1.0):
-    """Return the frames that come through, and when [s]; in order, as a stream delivers.
+    """Return the frames that arrive, and when [s]; in order, as a stream delivers them.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def on_a_bad_line(frames, rate_hz, rng, *, jitter_s=0.0, loss=0.0, bursts=0, gap
     loss : float
         Share of frames lost one by one.
     bursts, gaps : int
-        How often six frames in a row are lost, and everything for a second.
+        How often six successive frames are lost, and how often everything for a second.
     pace : float
         Simulator seconds in a second.
     """
@@ -377,7 +377,7 @@ def test_a_car_parked_for_minutes_is_not_frozen():
     frames["acceleration"][540:600, 2] = -20.0
     frames["position"][540:, 2] = frames["position"][540, 2] + np.cumsum(frames["velocity"][540:, 2]) * DT
     bench = Bench(trace=0).connect().play(frames[: 60 * 100], np.arange(60 * 100) * DT)
-    assert bench.session.discontinuities == {}
+    assert bench.intake.discontinuities == {}
     assert bench.state == "RUNNING"
 
 

@@ -1,4 +1,4 @@
-"""Windows named pipes: what the document's sample creates, and what simulators do to it."""
+"""Windows named pipes: created as in the document's sample, and used by simulators in every way."""
 
 import contextlib
 import ctypes
@@ -30,9 +30,9 @@ class Served:
     def __init__(self):
         self.name = f"motioncue-test-{uuid.uuid4().hex[:8]}"
         self.url = f"pipe://{self.name}"
-        self.session = new_session()
+        self.intake = new_session()
         self.listener = Listener(self.url)
-        self.receiver = StreamReceiver(self.session, self.listener.server, FakeClock())  # nobody is silent for long
+        self.receiver = StreamReceiver(self.intake, self.listener.server, FakeClock())  # never silent for long
         self.thread = threading.Thread(target=self.receiver.run, daemon=True)
 
     def run(self):
@@ -41,7 +41,7 @@ class Served:
         return self
 
     def close(self):
-        """End, and show that the loop has ended and the pipe is gone."""
+        """Stop, and assert that the loop has ended and the pipe is gone."""
         if self.thread.is_alive():
             self.receiver.stop()
             self.thread.join(30)
@@ -100,8 +100,8 @@ def test_a_simulator_drives_in_lock_step(served):
     served.run()
     with served.client() as client:
         drive(client, 100)
-    eventually(lambda: served.session.accepted == 100)
-    assert served.session.rejected == {}
+    eventually(lambda: served.intake.accepted == 100)
+    assert served.intake.rejected == {}
 
 
 @windows
@@ -111,7 +111,7 @@ def test_merged_writes_are_answered_one_by_one(served):
     with served.client() as client:
         client.sendall(INIT_PACKAGE + b"".join(FRAMES[:10]))
         assert receive(client, 6 + 10 * 4) == INIT_REPLY + 10 * FRAME_REPLY
-    assert served.session.accepted == 10
+    assert served.intake.accepted == 10
 
 
 @windows
@@ -124,8 +124,8 @@ def test_split_writes_make_whole_packages(served, size):
         for start in range(0, len(data), size):
             client.sendall(data[start : start + size])
         assert receive(client, 6 + 5 * 4) == INIT_REPLY + 5 * FRAME_REPLY
-    assert served.session.accepted == 5
-    assert served.session.rejected == {}
+    assert served.intake.accepted == 5
+    assert served.intake.rejected == {}
 
 
 @windows
@@ -140,13 +140,13 @@ def test_more_than_fits_a_buffer_is_taken_in_turns(served):
         assert receive(client, 6 + 4 * count) == INIT_REPLY + count * FRAME_REPLY
         writer.join(30)
         assert not writer.is_alive()
-    assert served.session.accepted == count
+    assert served.intake.accepted == count
 
 
 @windows
 @pytest.mark.rt
 def test_a_simulator_that_came_before_anybody_served_is_served(served):
-    """The connection is there before it is asked for: ERROR_PIPE_CONNECTED."""
+    """The client has connected before the server asks: ERROR_PIPE_CONNECTED."""
     with served.client() as client:
         client.sendall(INIT_PACKAGE)
         served.run()
@@ -156,14 +156,14 @@ def test_a_simulator_that_came_before_anybody_served_is_served(served):
 @windows
 @pytest.mark.rt
 def test_a_simulator_that_came_and_left_before_anybody_served_is_no_obstacle(served):
-    """Connected and gone before it is asked for: ERROR_NO_DATA; what it wrote counts."""
+    """The client has connected and left before the server asks: ERROR_NO_DATA; what it wrote counts."""
     with served.client() as client:
         client.sendall(b"\x00\x00")
     served.run()
     with served.client() as client:
         drive(client)
-    assert served.session.rejected == {"framing": 1}
-    assert served.session.sessions == 3  # one was begun when it was made
+    assert served.intake.rejected == {"framing": 1}
+    assert served.intake.sessions == 3  # one was begun when it was made
 
 
 @windows
@@ -175,10 +175,10 @@ def test_simulators_may_leave_at_any_byte_and_come_back(served, sent):
     for count in range(1, 6):
         with served.client() as client:
             client.sendall(data)
-        eventually(lambda count=count: served.session.sessions == 1 + count)  # one was begun when it was made
+        eventually(lambda count=count: served.intake.sessions == 1 + count)  # one was begun when it was made
     with served.client() as client:
         drive(client)
-    assert served.session.rejected == {}
+    assert served.intake.rejected == {}
 
 
 @windows
@@ -209,7 +209,7 @@ def test_a_second_simulator_is_closed_and_the_first_drives_on(served):
         for count in range(1, 4):
             with served.client() as second:
                 assert ended(second) == b""
-            eventually(lambda count=count: served.session.rejected.get("second_simulator", 0) >= count)
+            eventually(lambda count=count: served.intake.rejected.get("second_simulator", 0) >= count)
         drive(first)
     with served.client() as third:
         drive(third)
@@ -218,7 +218,7 @@ def test_a_second_simulator_is_closed_and_the_first_drives_on(served):
 @windows
 @pytest.mark.rt
 def test_the_last_answer_arrives_before_the_end(served):
-    """Framing is lost: answered, then closed; what was written can still be read."""
+    """When framing is lost the package is answered, then the connection closed; what was written can still be read."""
     served.run()
     with served.client() as client:
         drive(client)
@@ -226,7 +226,7 @@ def test_the_last_answer_arrives_before_the_end(served):
         assert ended(client) == FRAME_REPLY
     with served.client() as client:
         drive(client)
-    assert served.session.rejected == {"framing": 1}
+    assert served.intake.rejected == {"framing": 1}
 
 
 @windows
@@ -265,7 +265,7 @@ def test_stop_cancels_whatever_is_pending(served, state):
 @windows
 @pytest.mark.rt
 def test_a_listener_that_never_served_can_be_closed(served):
-    assert served.session.accepted == 0
+    assert served.intake.accepted == 0
 
 
 @windows
@@ -331,7 +331,7 @@ def test_only_this_user_and_the_system_may_open_the_pipe(served):
 
 
 class Occupied:
-    """A pipe of one instance, made with plain calls, that somebody has."""
+    """A pipe of one instance, made with plain calls, that is in use."""
 
     def __init__(self, name):
         kernel = self.kernel = ctypes.windll.kernel32

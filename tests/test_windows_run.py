@@ -25,7 +25,7 @@ pytestmark = [
 ]
 programs = pytest.mark.skipif("MOTIONCUE_PROGRAMS" not in os.environ, reason="built by .ci/windows, which says where")
 
-SURGE = 2.0  # of the simulator that is not Python, along the body's axes [m/s^2]
+SURGE = 2.0  # the C simulator's, along the body's axes [m/s^2]
 PERIOD_NS = round(1e9 / 333.33)
 
 
@@ -148,7 +148,7 @@ def test_the_engine_may_be_restarted_under_a_simulator(url):
     assert out.count("lost after frame") == 2
 
 
-def test_what_was_asked_for_to_be_on_time_is_reported(url):
+def test_requests_for_punctuality_are_reported(url):
     with Sink() as sink, Engine(profile(url, sink)) as engine:
         eventually(lambda: engine.stats()["granted"])
         granted = engine.stats()["granted"]
@@ -160,7 +160,7 @@ def test_what_was_asked_for_to_be_on_time_is_reported(url):
 
 
 def test_ticks_are_on_the_grid_in_order_and_never_early(url):
-    """How late they are is for real Windows to show."""
+    """Their lateness is left to tests on real Windows."""
     with Sink() as sink, Engine(profile(url, sink), trace=300) as engine:
         eventually(lambda: len(engine.trace) == 300)
         ticks = engine.trace.copy()
@@ -267,7 +267,7 @@ def test_a_window_that_closes_ends_a_run_with_a_fade(url, event):
 
 
 def ask(name, word):
-    """Set the event by which a run is asked for something; false if it is not there."""
+    """Set the event that requests an operation from a run; return false if it does not exist."""
     kernel = ctypes.windll.kernel32
     kernel.OpenEventW.restype = ctypes.c_void_p
     handle = ctypes.c_void_p(kernel.OpenEventW(2, False, event_name(name, word)))  # EVENT_MODIFY_STATE
@@ -298,7 +298,7 @@ def test_a_run_without_a_console_is_parked_engaged_held_and_ended_by_events(url,
     assert surges(sink.packets)[-1] == 0.0
 
 
-# One process for all commands of an encoding: what takes the time is starting Python.
+# One process for all commands of an encoding, because starting Python takes most of the time.
 SHOW = """
 import sys
 from motioncue.cli import cli

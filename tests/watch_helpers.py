@@ -1,4 +1,4 @@
-"""What the tests of the watch share: packets of every system from the states of a car, and lines that deliver them."""
+"""Helpers of the watch's tests: packets of every system from a car's states, and lines that deliver them."""
 
 from functools import cache
 
@@ -13,7 +13,7 @@ from motioncue.virtual.car import STATE_DTYPE, drive
 
 SYSTEMS = ("city-car-driving", "vehicle-physics-pro", "beamng-simulink", "beamng", "morai")
 STAMPED = ("vehicle-physics-pro", "beamng-simulink")
-"""Their packets say when they were made."""
+"""Systems whose packets carry a time."""
 
 
 def options_of(system, rate_hz):
@@ -39,10 +39,10 @@ def records_of(system, states, rate_hz):
 
 
 def new_intake(system, rate_hz, acceleration="native", **options):
-    """Return what takes a system's packets, at its beginning."""
+    """Return a system's intake with a session begun."""
     module = protocols.source(system)
     options = module.Options(**{**options_of(system, rate_hz), **options})
-    intake = module.session(options, derivation=Derivation(acceleration))
+    intake = module.intake(options, derivation=Derivation(acceleration))
     intake.begin(START)
     if system == "city-car-driving":
         intake.feed(city_car_driving.INIT_PACKAGE, START)
@@ -50,7 +50,7 @@ def new_intake(system, rate_hz, acceleration="native", **options):
 
 
 def fed(intake, rows, times):
-    """Feed row i at `times[i]` [s]; return what was published after each, MOTION_DTYPE."""
+    """Feed row i at `times[i]` [s]; return the publication after each, MOTION_DTYPE."""
     out = []
     for row, time in zip(rows, times, strict=True):
         intake.feed(row.tobytes(), START + 1000 + round(float(time) * 1e9))
@@ -67,10 +67,9 @@ def real_states():
     states["time"] = np.arange(len(REAL)) / 60.0
     for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
         states[name] = REAL[name].astype(np.float64) @ city_car_driving.WORLD_FROM_NED
-    world = npq.from_rotation_matrix(city_car_driving.WORLD_FROM_NED)
-    body = npq.from_rotation_matrix(city_car_driving.CAR_FROM_BODY.T)
+    world, car = npq.quaternion(*city_car_driving.WORLD_TURN), npq.quaternion(*city_car_driving.CAR_TURN)
     q = npq.as_quat_array(np.roll(REAL["orientation"].astype(np.float64), 1, axis=1))
-    states["orientation"] = npq.as_float_array(world.conj() * q * body.conj())
+    states["orientation"] = npq.as_float_array(world.conj() * q * car.conj())
     return states
 
 
@@ -88,7 +87,7 @@ def states_of(name, rate_hz):
 
 
 def delivered(count, rate_hz, rng, *, jitter_s=0.0, loss=0.0, bursts=0, gaps=0, stalls=0, pace=1.0):
-    """Return which frames come through, and when [s]; in order.
+    """Return the frames that arrive, and when [s]; in order.
 
     Parameters
     ----------
@@ -97,9 +96,9 @@ def delivered(count, rate_hz, rng, *, jitter_s=0.0, loss=0.0, bursts=0, gaps=0, 
     loss : float
         Share of frames lost one by one.
     bursts, gaps : int
-        How often six frames in a row are lost, and everything for a second.
+        How often six successive frames are lost, and how often everything for a second.
     stalls : int
-        How often the sender stands still for 0.08 to 1 s, and then sends what it missed 0.3 ms apart.
+        How often the sender pauses for 0.08 to 1 s, and then sends the missed frames 0.3 ms apart.
     pace : float
         Simulator seconds in a second.
     """

@@ -23,7 +23,7 @@ def high_pass(const double[::1] u not None, double[:, ::1] out not None, double 
 
 
 def washout(ClassicalWashout algorithm not None, const Motion[::1] motion not None, Cue[::1] cue not None):
-    """Fill `cue` with what `algorithm` makes of `motion`, one row a tick."""
+    """Fill `cue` with the algorithm's cues for `motion`, one row per tick."""
     cdef Py_ssize_t i
     if cue.shape[0] != motion.shape[0]:
         raise ValueError("allowed are two arrays of one length")

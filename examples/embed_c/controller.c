@@ -1,6 +1,6 @@
 /* A controller in C with a loop of its own, 1000 times a second: controller [PROFILE [TICKS [LOG]]]
  *
- * Python is there to read the profile and design the filters; the loop knows nothing of it. */
+ * Python reads the profile and designs the filters; the loop does not use it. */
 #include <Python.h> /* before any other */
 
 #include <math.h>
@@ -18,7 +18,7 @@
 typedef struct {
     motioncue_motion motion;
     motioncue_cue cue;
-} row; /* of the log */
+} row; /* one row of the log */
 
 /* Fill `motion` with what the car does at `t` [s]; here a slalom, in yours the telemetry. */
 static void read_car(motioncue_motion *motion, double t) {
@@ -86,12 +86,12 @@ int main(int argc, char **argv) {
         fprintf(stderr, "%s\n", error);
         return 2;
     }
-    PyThreadState *python = PyEval_SaveThread(); /* from here on no GIL and no Python */
+    PyThreadState *python = PyEval_SaveThread(); /* no GIL and no Python from here on */
 
-    if (mlockall(MCL_CURRENT | MCL_FUTURE)) perror("mlockall"); /* pages stay; without it the loop runs all the same */
-    for (long i = 0; i < ticks; i++) log[i].cue.time = -1;      /* and are there before they are needed */
+    if (mlockall(MCL_CURRENT | MCL_FUTURE)) perror("mlockall"); /* no page faults; the loop works without it too */
+    for (long i = 0; i < ticks; i++) log[i].cue.time = -1;      /* touches the log's pages */
     static row first;
-    for (int i = 0; i < 100; i++) { /* so is the code */
+    for (int i = 0; i < 100; i++) { /* and loads the code's pages */
         read_car(&first.motion, 0.0);
         api->step(stepper, &first.motion, &first.cue);
     }

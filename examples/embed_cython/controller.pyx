@@ -31,7 +31,7 @@ cdef void read_car(Motion* motion, double t) noexcept nogil:
 
 
 def run(Stepper stepper not None, Clock clock not None, Row[::1] log not None):
-    """Do one tick a row, on an absolute grid; return how many steps were taken, and how late one was at worst [ns]."""
+    """Do one tick per row, on an absolute grid; return the number of accepted steps and the largest lateness [ns]."""
     cdef int64_t steps = 0
     cdef int64_t late = 0
     cdef int64_t start, deadline, now

@@ -21,15 +21,15 @@ def read_car(motion, t):
 
 
 def run(profile="ccd-dk-washout", ticks=5000, clock=time.monotonic_ns, sleep=time.sleep):
-    """Run the loop; return what it read and asked for, one row a tick, and how late it was at worst [ns]."""
-    stepper = motioncue.bind(profile, rate_hz=RATE_HZ)  # all that is looked up, checked and allocated
+    """Run the loop; return motion and cue, one row per tick, and the largest lateness [ns]."""
+    stepper = motioncue.bind(profile, rate_hz=RATE_HZ)  # all lookups, checks and allocations happen here
     step, period = stepper.step, stepper.period_ns
-    motion, cue = stepper.motion[0], stepper.cue[0]  # views: what is written here, the next step reads
+    motion, cue = stepper.motion[0], stepper.cue[0]  # views of the arrays that each step reads and fills
     log = np.zeros(ticks, ROW)
     late = 0
     start = deadline = clock()
     for tick in range(ticks):
-        deadline += period  # on a grid: never "now plus a period"
+        deadline += period  # on an absolute grid, never "now plus a period"
         while (left := deadline - clock()) > 0:
             sleep(left * 1e-9)
         late = max(late, -left)

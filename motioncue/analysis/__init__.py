@@ -1,4 +1,4 @@
-"""Offline tools: measure what runs, compare it with theory, look at it."""
+"""Offline tools: measure the running kernels, compare them with theory, plot."""
 
 from motioncue.analysis.response import frequency_response, step_response, transfer_function
 

@@ -1,7 +1,7 @@
-"""Which change of a source's options would mend what is wrong; nothing untried is advised.
+"""Which change of a source's options would correct what is wrong; untried changes are not advised.
 
-Every change is examined over all questions, alone and together with others, before it is named.  It has to turn what
-was wrong into what is shown to be right; a wrong that is only hidden is not mended, and nothing that held may be worse.
+Every change is examined with all questions, alone and together with others, before it is advised.  It must turn a wrong
+answer into one that is shown to be right: hiding a wrong one does not count, and no answer that held may become worse.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from motioncue.analysis.compare import Finding
 
 __all__ = ["Advice", "OptionFinding", "advise"]
 
-TRIED = 20_000  # frames at most, for each other reading
-DERIVED = "derived"  # the value of an option that makes nothing of what the source says
+TRIED = 20_000  # frames to examine of each other reading, at most
+DERIVED = "derived"  # value of options that ignore what the source reports
 SOURCE = "source.acceleration"
-FELT = ("acceleration", "gravity")  # how options begin that mean nothing where the acceleration is derived
-WORSE = 0.02  # of a misfit: another eighth in the slope
-STEP_S = 0.0005  # of a simulator's physics: its clock goes on by whole ones
+FELT = ("acceleration", "gravity")  # prefixes of options without effect if the acceleration is derived
+WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
+STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
 
-# What the questions about accelerations and rates stand on.
+# The questions about accelerations and rates rest on these.
 BASES = (
     "frames",
     "continuity",
@@ -37,27 +37,27 @@ Found = Mapping[str, Finding]
 
 
 class OptionFinding(NamedTuple):
-    """What the drive says about one option of the source."""
+    """What the drive shows about one option of the source."""
 
     key: str
-    value: Any  # as it is
+    value: Any  # the present value
     verdict: Literal["ok", "wrong", "unknown"]
     evidence: str
-    better: Any = None  # what explains the drive
+    better: Any = None  # the value that explains the drive
 
 
 class Advice(NamedTuple):
-    """What to change, and what the drive says of each option."""
+    """Changes to make, and what the drive shows about each option."""
 
     options: list[OptionFinding]
-    changes: dict[str, Any]  # profile key to value
-    either: list[dict[str, Any]]  # changes that would mend as much, where the drive does not tell them apart
-    mended: list[str]  # findings that the changes mend
-    left: list[str]  # findings that are wrong, and that no change mends
+    changes: dict[str, Any]  # by profile key
+    either: list[dict[str, Any]]  # other changes that correct as much and that the drive cannot distinguish
+    mended: list[str]  # findings that the changes correct
+    left: list[str]  # wrong findings that no change corrects
 
 
 class _Trials:
-    """What each change of the options gives, examined once."""
+    """Results of each change of the options, examined once."""
 
     def __init__(
         self, findings: Callable[[Any, str, int | None], Sequence[Finding]], now: Any, acceleration: str
@@ -66,7 +66,7 @@ class _Trials:
         self._seen: dict[tuple[tuple[str, Any], ...], Found] = {}
 
     def of(self, change: Change, most: int | None = TRIED) -> Found:
-        """Return what is found with a change, by name."""
+        """Return the findings with a change, by name."""
         key = (*sorted(change.items()), ("frames", most))
         if key not in self._seen:
             fields = {name: value for name, value in change.items() if name != SOURCE}
@@ -77,7 +77,7 @@ class _Trials:
 
 
 def choices(module: Any, now: Any, acceleration: str) -> dict[str, tuple[Any, ...]]:
-    """Return the values that each option of a source can have, for those that a drive can settle."""
+    """Return the possible values of each option that a drive can settle."""
     hints = get_type_hints(module.Options)
     idle: Mapping[str, Mapping[str, Any]] = getattr(module, "IDLE", {})
     readings: Iterable[str] = getattr(module, "READINGS", hints)
@@ -94,7 +94,7 @@ def choices(module: Any, now: Any, acceleration: str) -> dict[str, tuple[Any, ..
 
 
 def _clock(module: Any, now: Any, before: Found) -> list[Change]:
-    """Return the option that makes the simulator's clock as fast as the car moves, if there is one."""
+    """Return the change that makes the simulator's clock as fast as the car moves, if any."""
     name: str | None = getattr(module, "CLOCK", None)
     pace = max((finding.pace or 0.0 for finding in before.values()), default=0.0)
     if name is None or not pace:
@@ -111,20 +111,20 @@ def advise(
     acceleration: str,
     findings: Sequence[Finding],
 ) -> Advice:
-    """Return what to change.
+    """Return the changes to advise.
 
     Parameters
     ----------
     findings_of : callable
-        Takes options, where the acceleration comes from and how many frames at most; returns what is found.
+        Takes options, the source of the acceleration and the largest number of frames; returns findings.
     module : module
-        The source's.
+        The source's module.
     now : Options
-        Of the profile.
+        The profile's options.
     acceleration : str
-        As ``source.acceleration`` of the profile.
+        The profile's ``source.acceleration``.
     findings : sequence of Finding
-        What is found with those.
+        The findings with these options.
     """
     values = {**choices(module, now, acceleration), SOURCE: ("native", "from_velocity")}
     base = {**{name: getattr(now, name) for name in values if name != SOURCE}, SOURCE: acceleration}
@@ -151,15 +151,15 @@ def _keyed(change: Change) -> dict[str, Any]:
 
 
 def _derives(change: Change) -> bool:
-    """Say whether a change takes what is derived in place of what the source says, or the other way round."""
+    """Say whether a change derives what the source reports, or the reverse."""
     return SOURCE in change or DERIVED in change.values()
 
 
 def _best(trials: _Trials, singles: list[Change], before: Found) -> list[Change]:
-    """Return the smallest change that mends everything, or else most; several if the drive does not tell them apart.
+    """Return the smallest changes that correct everything, or else most; more than one if indistinguishable.
 
-    One other reading comes first, then what is derived, then two of them.  What is derived agrees by nature with what
-    it is derived from, so that any other reading that explains as much is better.
+    One other reading is tried first, then a derived quantity, then two of these.  A derived quantity always agrees with
+    its source, so any other reading that explains as much is preferred.
     """
     wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
     if not wrong:
@@ -176,7 +176,7 @@ def _best(trials: _Trials, singles: list[Change], before: Found) -> list[Change]
 
 
 def _groups(trials: _Trials, singles: list[Change], before: Found, wrong: set[str]) -> Iterable[list[Change]]:
-    """Yield the changes to try, the smallest first."""
+    """Yield groups of changes to try, the smallest first."""
     blamed = {finding.blames for finding in before.values()}
     readings = [change for change in singles if not _derives(change)]
     ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
@@ -190,12 +190,12 @@ def _groups(trials: _Trials, singles: list[Change], before: Found, wrong: set[st
 
 
 def _garbles(before: Found, after: Found) -> bool:
-    """Say whether a change makes packets unreadable, or their clock wrong, that were not: no second one mends that."""
+    """Say whether a change makes packets unreadable or their clock wrong; a second change would not correct that."""
     return any(_is(after, name, "wrong") and not _is(before, name, "wrong") for name in ("frames", "frame time"))
 
 
 def _source_of(change: Change) -> set[str]:
-    """Return what a change derives something from."""
+    """Return the quantities from which a change derives something."""
     return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if DERIVED in change.values() else set())
 
 
@@ -205,7 +205,7 @@ def _pairs(some: list[Change], others: list[Change]) -> list[Change]:
 
 
 def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) -> tuple[int, list[Change]]:
-    """Return how many wrongs the best changes of a group mend, and which those are."""
+    """Return how many wrong findings the best changes of a group correct, and these changes."""
     mended = [(_mended(before, trials.of(change), wrong, _derives(change)), change) for change in group]
     most = max((count for count, _ in mended), default=0)
     equal = [change for count, change in mended if most and count == most]
@@ -215,7 +215,7 @@ def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) 
 
 
 def _baseless(found: Found) -> bool:
-    """Say whether something is still wrong that the other answers stand on: then what seems mended may be no better."""
+    """Say whether a finding that others rest on is still wrong: then what seems corrected may not be."""
     return any(_is(found, name, "wrong") and found[name].blames != "position" for name in BASES)
 
 
@@ -224,7 +224,7 @@ def _right(found: Found) -> int:
 
 
 def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False) -> int:
-    """Return how many wrongs a change mends; 0 if anything else is worse for it, or nothing is shown to be right."""
+    """Return how many wrong findings a change corrects; 0 if others become worse or none is shown to be right."""
     mended = right = 0
     for name, then in after.items():
         was = before.get(name)
@@ -235,23 +235,23 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
         if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then)):
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
-            return 0  # it is hidden, not mended
+            return 0  # hidden, not corrected
         if name in wrong and then.verdict != "wrong":
             right += then.verdict == "ok"
             mended += then.verdict == "ok" or not then.shown
-    # What is derived need not be shown: it is as right as what it comes from.
+    # A derived quantity need not be shown to be right: it is as right as its source.
     return mended if right or derived else 0
 
 
 def _lost(was: Finding, then: Finding) -> bool:
-    """Say whether an answer that held holds less, or is not given any more though the question is still asked."""
+    """Say whether an answer that held is weaker now, or is missing although its question is still asked."""
     if was.verdict != "ok":
         return False
     return then.misfit > was.misfit + WORSE if then.verdict == "ok" else then.verdict == "unknown" and then.shown
 
 
 def _contradicts(after: Found, other: Found) -> bool:
-    """Say whether a reading is refuted: it makes wrong, or takes away, what another one shows to be right."""
+    """Say whether a reading is refuted: it makes an answer wrong or lost that another reading shows to be right."""
     new = any(then.verdict == "wrong" and not _is(after, name, "wrong") for name, then in other.items())
     lost = any(was.verdict == "ok" and (name not in other or _lost(was, other[name])) for name, was in after.items())
     return new or lost
@@ -269,7 +269,7 @@ def _settled(
     changes: Change,
     after: Found,
 ) -> list[OptionFinding]:
-    """Return what the drive says of each option that is a reading, not a choice."""
+    """Return what the drive shows about each option that is a reading, not a choice."""
     out = []
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
     for name, many in values.items():
@@ -286,7 +286,7 @@ def _settled(
         if not others:
             continue
         if settled is not None and settled.verdict != "ok":
-            evidence = f"{settled.evidence}; to settle it: {settled.manoeuvre}"
+            evidence = f"{settled.evidence}; to settle it: {settled.maneuver}"
             out.append(OptionFinding(key, base[name], "unknown", evidence))
         elif open_:
             allowed = ", ".join(map(repr, open_))

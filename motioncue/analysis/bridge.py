@@ -1,4 +1,4 @@
-"""What a bridge is worth: the motion of every tick against the truth, beside what `hold` makes of it.
+"""Quality of a bridge: the motion at every tick compared with the truth, relative to `hold`.
 
 ``python -m motioncue.analysis.bridge`` prints the tables of ``docs/bridge.md``.
 """
@@ -22,7 +22,7 @@ __all__ = ["LATE_US", "Worth", "arrivals", "car", "evaluate", "recorded", "sine"
 Array: TypeAlias = npt.NDArray[np.float64]
 Truth: TypeAlias = Callable[[Array], npt.NDArray[np.void]]
 
-PERIOD_NS = 3_000_030  # of a tick: 333.33 Hz
+PERIOD_NS = 3_000_030  # tick [ns]: 333.33 Hz
 FRAME_RATES_HZ = (30.0, 50.0, 60.0, 144.0)
 
 GROUPS = {
@@ -33,34 +33,34 @@ GROUPS = {
 }
 CHANNELS = tuple(name for names in GROUPS.values() for name in names)
 
-UNEVEN = 0.1  # of a frame interval: how far a frame may be from its place among the others, either way
-LOST = 0.01  # share of the frames that never arrive
+UNEVEN = 0.1  # largest deviation of a frame from an even spacing, in frame intervals
+LOST = 0.01  # share of frames that never arrive
 LATE_US = ((0.0, 40.0), (0.5, 95.0), (0.99, 600.0), (0.999, 8597.0), (1.0, 14648.0))
-"""How late frames arrive: quantile and time [us], on logarithmic lines in between.
+"""Delay of frames: quantile and time [us], interpolated on a logarithmic scale.
 
-The wake-ups of a process without any priority, measured on an idle machine of two virtual processors: 333 a second in
-the default class with the default timer slack, the worst figures of a series of measurements.
+The wake-ups of a process without priority, measured on an idle machine of two virtual processors: 333 a second in the
+default class with the default timer slack; the worst figures of a series of measurements.
 """
 
-SETTLE_S = 2.0  # not counted, at the beginning; half of it at the end
-TAPS = 401  # of the filters that part the error at a quarter and at half of the frame rate
+SETTLE_S = 2.0  # not counted at the beginning; half of it at the end
+TAPS = 401  # length of the filters that split the error at a quarter and at half of the frame rate
 
 
 class Worth(NamedTuple):
-    """What a bridge makes of a channel."""
+    """Quality of a bridge for one channel."""
 
-    error: float  # rms against the truth, over that of `hold`
-    staircase_db: float  # energy of the error above half the frame rate, over that of `hold` [dB]
-    delay_s: float  # of what is below a quarter of the frame rate: what fits the error best [s]
+    error: float  # rms error, relative to `hold`
+    staircase_db: float  # energy of the error above half the frame rate, relative to `hold` [dB]
+    delay_s: float  # delay, below a quarter of the frame rate, that fits the error best [s]
 
 
 def car(name: str) -> Truth:
-    """Return the virtual car on a scripted drive, evaluated where it is asked for.
+    """Return the virtual car on a scripted drive, which can be evaluated at any time.
 
     Parameters
     ----------
     name : str
-        One of `motioncue.virtual.car.DRIVES`.
+        A key of `motioncue.virtual.car.DRIVES`.
     """
 
     def truth(time: Array) -> npt.NDArray[np.void]:
@@ -82,17 +82,17 @@ def car(name: str) -> Truth:
 
 
 def recorded(below_hz: float = 30.0) -> Truth:
-    """Return the real drive of the package, as the band-limited signal that its frames are samples of.
+    """Return the package's real drive, as the band-limited signal that its frames sample.
 
     Parameters
     ----------
     below_hz : float
-        Where it is cut off (half the amplitude) [Hz]; 30 Hz is all of it.
+        Cutoff (half the amplitude) [Hz]; 30 Hz keeps all of it.
     """
     frames = read_motion(sample_recording())
     rate_hz = 60.0
     cut = below_hz / (0.5 * rate_hz)
-    half = math.ceil(24 / cut)  # samples each side
+    half = math.ceil(24 / cut)  # samples on each side
     values = np.stack([np.unwrap(frames[name]) if name == "yaw" else frames[name] for name in CHANNELS])
 
     def truth(time: Array) -> npt.NDArray[np.void]:
@@ -112,12 +112,12 @@ def recorded(below_hz: float = 30.0) -> Truth:
 
 
 def sine(frequency_hz: float) -> Truth:
-    """Return a sine in surge, speed, and pitch with its rate; the rest is zero.
+    """Return a sine in surge, speed, and pitch with its rate; all other channels are zero.
 
     Parameters
     ----------
     frequency_hz : float
-        Of the sine [Hz].
+        Frequency of the sine [Hz].
     """
     omega = 2.0 * math.pi * frequency_hz
 
@@ -133,23 +133,23 @@ def sine(frequency_hz: float) -> Truth:
 
 
 def arrivals(truth: Truth, rate_hz: float, duration_s: float, rng: np.random.Generator) -> npt.NDArray[np.void]:
-    """Return the frames of a simulator as they arrive: unevenly taken, late by `LATE_US`, some lost.
+    """Return a simulator's frames as they arrive: unevenly spaced, late by `LATE_US`, some lost.
 
     Parameters
     ----------
     truth : callable
-        Times [s] to MOTION_DTYPE, both of shape (n,).
+        Returns the motion, MOTION_DTYPE, at times [s]; both of shape (n,).
     rate_hz : float
-        Frames a second [Hz].
+        Frames per second [Hz].
     duration_s : float
-        How long [s].
+        Duration [s].
     rng : numpy.random.Generator
-        Draws.
+        Source of the random delays.
 
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
-        `time` is the arrival; `frame_time` counts from the first.
+        `time` is the arrival; `frame_time` counts from the first frame.
     """
     count = int(duration_s * rate_hz)
     taken = (np.arange(count) + 1.0 + rng.uniform(-UNEVEN, UNEVEN, count)) / rate_hz
@@ -163,23 +163,23 @@ def arrivals(truth: Truth, rate_hz: float, duration_s: float, rng: np.random.Gen
 
 
 def evaluate(truth: Truth, rate_hz: float, duration_s: float = 58.0, seed: int = 1) -> dict[str, dict[str, Worth]]:
-    """Return what every kind of bridge makes of every channel that moves.
+    """Return the quality of every kind of bridge for every channel that moves.
 
     Parameters
     ----------
     truth : callable
         As `arrivals`.
     rate_hz : float
-        Frames a second [Hz].
+        Frames per second [Hz].
     duration_s : float
-        How long [s]; above 4.
+        Duration [s]; above 4.
     seed : int
-        Of the arrivals; all kinds get the same frames.
+        Seed of the arrivals; all kinds get the same frames.
 
     Returns
     -------
     dict of str to dict of str to Worth
-        By kind and channel.
+        By kind of bridge and channel.
     """
     frames = arrivals(truth, rate_hz, duration_s, np.random.default_rng(seed))
     ticks = np.arange(round(2e9 / rate_hz) + 100_000_000, round((duration_s - 0.2) * 1e9), PERIOD_NS)
@@ -219,7 +219,7 @@ def _low_pass(edge_hz: float) -> Array:
 
 
 def signals() -> Iterator[tuple[str, float, Truth, float]]:
-    """Yield what is measured: name, frame rate [Hz], truth, duration [s]."""
+    """Yield the signals to measure: name, frame rate [Hz], truth, duration [s]."""
     for rate_hz in FRAME_RATES_HZ:
         for part in (0.1, 0.15, 0.2, 0.25):
             yield f"sine, {part:g} of the frame rate", rate_hz, sine(part * rate_hz), 30.0
@@ -233,7 +233,7 @@ def signals() -> Iterator[tuple[str, float, Truth, float]]:
 
 
 def tables() -> str:
-    """Return the tables of ``docs/bridge.md``, markdown."""
+    """Return the tables of ``docs/bridge.md`` in Markdown."""
     rows: dict[str, list[str]] = {kind: [] for kind in KINDS if kind != "hold"}
     for name, rate_hz, truth, duration_s in signals():
         found = evaluate(truth, rate_hz, duration_s)

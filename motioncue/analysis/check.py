@@ -1,8 +1,7 @@
-"""What a source says, examined: how steadily it comes, whether its signs hold, what to change.
+"""Examination of a source: how evenly its frames come, whether its signs hold, what to change.
 
 The packages are fed once with the profile's options, and once more with each other reading that the options allow.  An
-option is settled when the drive refutes every other value of it; where another value explains the drive as well, it
-cannot be told yet.
+option is settled if the drive refutes all its other values; it stays open if another value explains the drive as well.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,37 +23,37 @@ from motioncue.protocols.layout import Derivation
 
 __all__ = ["Report", "Timing", "check"]
 
-GAP = 2.5  # times the usual interval
+GAP = 2.5  # in usual intervals
 BROKEN = ("not_finite", "implausible", "quaternion", "before_init", "big_endian", "framing")
-SELDOM = 20  # discontinuities: a drive may well have as many
-STANDING = 0.5  # of the frames: a drive may well be paused for as long
-REFUSED = 0.05  # of the frames: more is no accident
+SELDOM = 20  # discontinuities that an honest drive may have
+STANDING = 0.5  # share of frames for which an honest drive may be paused
+REFUSED = 0.05  # share of refused frames above which it is no accident
 
 
 class Timing(NamedTuple):
-    """How steadily frames came."""
+    """How evenly frames came."""
 
     frames: int
     rate_hz: float | None  # mean
     interval_ms: Mapping[str, float]  # p50, p99, max
     jitter_ms: float | None  # 99 % of the intervals are within this of the median
-    repeats: int  # frames that say the same as the one before
+    repeats: int  # frames that repeat the one before
     gaps: int  # intervals of more than 2.5 times the median
     longest_gap_s: float | None
     rejected: Mapping[str, int]
-    clock: str  # whose times these are
+    clock: str  # the clock of these times
 
 
 class Report(NamedTuple):
-    """Everything that `motioncue check` says."""
+    """The report of `motioncue check`."""
 
     timing: Timing
     findings: list[Finding]
     options: list[OptionFinding]
-    changes: dict[str, Any]  # profile key to value
-    either: list[dict[str, Any]]  # changes that would mend as much, where the drive does not tell them apart
-    mended: list[str]  # findings that the changes mend
-    left: list[str]  # findings that are wrong, and that no change mends
+    changes: dict[str, Any]  # by profile key
+    either: list[dict[str, Any]]  # other changes that correct as much and that the drive cannot distinguish
+    mended: list[str]  # findings that the changes correct
+    left: list[str]  # wrong findings that no change corrects
     verdict: Literal["ok", "wrong", "unknown"]
 
 
@@ -68,31 +67,31 @@ def check(
     watch: Watch | None = None,
     rate_hz: float | None = None,
 ) -> Report:
-    """Examine what a source sent.
+    """Examine the packages of a source.
 
     Parameters
     ----------
     system : str
-        The source's.
+        The source's name.
     packages : sequence of bytes
-        In the order in which they came.
+        The packages in order of arrival.
     times_s : sequence of float, optional
-        When each came [s]; the packages' own times are used if not given.
+        Arrival times [s]; the packages' own times are used if not given.
     options : mapping, optional
-        As ``source.options`` of the profile.
+        As ``source.options`` of a profile.
     acceleration : {"native", "from_velocity"}
-        As ``source.acceleration`` of the profile.
+        As ``source.acceleration`` of a profile.
     watch : Watch, optional
-        As ``[watch]`` of the profile; the defaults of the type if not given.
+        As ``[watch]`` of a profile; its defaults if not given.
     rate_hz : float, optional
-        Frames a second [Hz], where neither `times_s` nor the packages say when they came.
+        Frames per second [Hz], needed if neither `times_s` nor the packages give times.
 
     Raises
     ------
     ConfigError
-        If there is no such source.
+        If the source does not exist.
     PacketError
-        If there are fewer than two frames however they are read, or nothing says when they came.
+        If no reading gives two frames, or there are no times.
     """
     module = protocols.source(system)
     now = msgspec.convert(dict(options or {}), module.Options)
@@ -115,7 +114,7 @@ def _overall(findings: Sequence[Finding], advice: Advice) -> Literal["ok", "wron
 
 
 class _Source:
-    """The packages of a source, read as often as one likes."""
+    """The packages of a source, which can be read with any options."""
 
     def __init__(
         self,
@@ -133,12 +132,12 @@ class _Source:
         self._watch = watch
 
     def findings(self, options: Any, acceleration: str, most: int | None = None) -> list[Finding]:
-        """Return what there is to say of a reading, of its first `most` frames."""
+        """Return the findings of a reading, from its first `most` frames."""
         return self.examined(options, acceleration, most)[0]
 
     def examined(self, options: Any, acceleration: str, most: int | None = None) -> tuple[list[Finding], Timing]:
-        """Return what there is to say of a reading, and its timing."""
-        intake = self.module.session(options, derivation=Derivation(acceleration))
+        """Return the findings of a reading, and its timing."""
+        intake = self.module.intake(options, derivation=Derivation(acceleration))
         intake.watch(self._watch)
         intake.begin(1)
         rows: list[bytes] = []
@@ -149,7 +148,7 @@ class _Source:
             if most is not None and len(rows) >= most:
                 break
             before = intake.accepted
-            # Where nothing says when it came, a package that is no frame takes no time.
+            # Without arrival times, a package that is not a frame takes no time.
             intake.feed(package, 1 + round(len(rows) * self._period) if self._came is None else self._came[index])
             if intake.accepted > before:
                 rows.append(intake.frame().tobytes())
@@ -181,7 +180,7 @@ class _Source:
         return [read, steady, timed, *examine(drive)], timing
 
     def _clocks(self, motion: Any) -> tuple[Any, Any]:
-        """Return when frames came, and their own times; None for what there is not."""
+        """Return the frames' arrival times and their own times; None for missing ones."""
         arrival = motion["time"] * 1e-9
         own = motion["frame_time"]
         said = not self._timed or not np.allclose(own - own[:1], arrival - arrival[:1], atol=1e-6)
@@ -189,7 +188,7 @@ class _Source:
 
 
 def _read(rejected: Mapping[str, int], frames: int) -> Finding:
-    """Say whether the frames can be read at all."""
+    """Judge whether the frames can be read at all."""
     broken = {reason: count for reason, count in rejected.items() if reason in BROKEN}
     total = frames + sum(broken.values())
     evidence = f"{frames} of {total} can be read"
@@ -201,7 +200,7 @@ def _read(rejected: Mapping[str, int], frames: int) -> Finding:
 
 
 def _steady(discontinuities: Mapping[str, int], held: int, frames: int) -> Finding:
-    """Say whether the frames are one drive: an engine parks the platform wherever one does not continue the other."""
+    """Judge whether the frames are one drive: an engine parks the platform at every discontinuity."""
     evidence = ", ".join(f"{count} {reason}" for reason, count in discontinuities.items())
     evidence = f"{evidence or 'no discontinuity'} in {frames} frames"
     if sum(discontinuities.values()) <= max(SELDOM, REFUSED * frames) and held <= SELDOM + STANDING * frames:

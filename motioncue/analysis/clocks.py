@@ -1,8 +1,8 @@
-"""Whether the simulator's own time can be true, and by which clock a drive is to be examined.
+"""Whether the simulator's own time can be right, and by which clock a drive is to be examined.
 
-A clock that runs k times too fast makes velocity sum up to k times the way that position shows, surge to k times the
-change of speed, and the yaw rate to k times the turn of the attitude.  A wrong unit of one of them does that to one
-relation alone.
+If a clock runs k times too fast, the integral of velocity is k times the change of position, that of surge k times the
+change of speed, and that of the yaw rate k times the turn of the attitude.  A wrong unit affects one of these relations
+only.
 """
 
 import numpy as np
@@ -13,11 +13,11 @@ from motioncue.analysis.windows import SLOW_M_S, WINDOW_S, Array, Drive, Mask, a
 __all__ = ["NAME", "judged"]
 
 NAME = "frame time"
-SLOWEST_S = 0.4  # no simulator takes so long from frame to frame
-FRAMES = 25  # of a window, where no clock is to be relied on
-RIGHT = (0.8, 1.25)  # of a clock's pace
-AGREED = 1.2  # two paces, each within so many times the other
-GROWN = 3.0  # times as long as they were, for durations that are times
+SLOWEST_S = 0.4  # no simulator's frame interval is as long
+FRAMES = 25  # length of a window without a reliable clock
+RIGHT = (0.8, 1.25)  # pace of a correct clock
+AGREED = 1.2  # largest ratio of two paces that agree
+GROWN = 3.0  # growth of reported durations that shows that they are times
 
 
 def judged(own: Array | None, arrival: Array | None, drive: Drive) -> tuple[Finding, Array | None]:
@@ -26,18 +26,18 @@ def judged(own: Array | None, arrival: Array | None, drive: Drive) -> tuple[Find
     Parameters
     ----------
     own : ndarray, optional
-        The simulator's time of each frame [s], if it says one.
+        The simulator's time of each frame [s], if it reports one.
     arrival : ndarray, optional
-        When each frame came [s], if that is known.
+        Arrival of each frame [s], if known.
     drive : Drive
-        What the frames say; its time is not used.
+        The frames' contents; their time is not used.
 
     Returns
     -------
     finding : Finding
-        About `own`, or about `arrival` where there is none.
+        About `own`, or about `arrival` if there is no own time.
     time : ndarray or None
-        By which to examine the drive; None if no clock is right.
+        Times by which to examine the drive; None if no clock is right.
     """
     clock = arrival if own is None else own
     if clock is None:
@@ -67,7 +67,7 @@ def judged(own: Array | None, arrival: Array | None, drive: Drive) -> tuple[Find
 
 
 def _absurd(steps: Array, typical: float) -> str:
-    """Say why the durations of frames cannot be right by themselves; nothing if they can."""
+    """Return why the frames' durations cannot be right by themselves; empty if they can."""
     forward = steps[steps >= 0.0]
     tenth = max(1, len(forward) // 10)
     grows = len(forward) >= 20 and float(np.mean(np.diff(forward) >= 0.0)) > 0.95
@@ -81,14 +81,14 @@ def _absurd(steps: Array, typical: float) -> str:
 
 
 def _median_ratio(own: Array, arrival: Array) -> float:
-    """Return how fast one clock runs by another, whatever happened in between."""
+    """Return the pace of one clock relative to the other, robust against single jumps."""
     a, b = np.diff(own), np.diff(arrival)
     good = (a >= 0.0) & (b >= 0.0) & (a < 1.0)
     return float(a[good].sum() / b[good].sum()) if b[good].sum() > 0.0 else 0.0
 
 
 def _paces(drive: Drive, clock: Array, typical: float) -> dict[str, float]:
-    """Return how fast the clock runs, by each relation that the drive shows clearly."""
+    """Return the clock's pace by each relation that the drive shows clearly."""
     if typical <= 0.0:
         return {}
     scale = WINDOW_S / FRAMES / typical
@@ -114,7 +114,7 @@ def _paces(drive: Drive, clock: Array, typical: float) -> dict[str, float]:
 
 
 def _add(out: dict[str, float], name: str, found: Array, expected: Array, shown: Mask) -> None:
-    """Add the slope of a relation that has enough windows and hardly any scatter."""
+    """Add the slope of a relation if it has enough windows and little scatter."""
     if shown.sum() < WINDOWS:
         return
     size = float(np.sqrt((found @ found) * (expected @ expected)))
@@ -123,7 +123,7 @@ def _add(out: dict[str, float], name: str, found: Array, expected: Array, shown:
 
 
 def _agreed(paces: dict[str, float]) -> float | None:
-    """Return the pace that at least two relations agree on, the nearest to 1 if there are several."""
+    """Return the pace that at least two relations agree on; of several, the nearest to 1."""
     values = list(paces.values())
     pairs = [(a * b) ** 0.5 for n, a in enumerate(values) for b in values[n + 1 :] if 1 / AGREED < a / b < AGREED]
     return min(pairs, key=lambda pace: abs(np.log(pace)), default=None)

@@ -1,4 +1,4 @@
-"""One channel against what it should be: agreement, sign, unit, delay, or something else."""
+"""Comparison of a channel with its expected values: agreement, sign, unit, delay, other quantity."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -11,13 +11,13 @@ __all__ = ["Finding", "Relation", "compare"]
 
 Verdict = Literal["ok", "wrong", "unknown"]
 
-WINDOWS = 6  # that show something, for any verdict
-SLOPE = (0.65, 1.35)  # taken as agreement
-FAR = 3.0  # so many times the least: not to be explained by noise
-LATE_S = 0.15  # no source is so slow by design
+WINDOWS = 6  # informative windows needed for a verdict
+SLOPE = (0.65, 1.35)  # range of slopes that counts as agreement
+FAR = 3.0  # in multiples of `least`: a deviation that noise does not explain
+LATE_S = 0.15  # no source is delayed as much by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
-SURE = 4.0  # standard errors
-NOTICED = 0.005  # of the squares unexplained: less is no evidence for a delay
+SURE = 4.0  # in standard errors
+NOTICED = 0.005  # share of unexplained squares below which there is no evidence for a delay
 
 
 class Finding(NamedTuple):
@@ -26,42 +26,42 @@ class Finding(NamedTuple):
     name: str
     verdict: Verdict
     evidence: str
-    manoeuvre: str = ""  # that would settle it
-    shown: bool = True  # whether the drive has asked the question at all
-    pace: float | None = None  # of a clock that is wrong: so many times too fast
-    misfit: float = 0.0  # share of the squares of what is expected that a channel is off by
-    blames: str = ""  # the quantity that must be wrong, where it is not the one that is asked about
+    maneuver: str = ""  # the maneuver that would settle the question
+    shown: bool = True  # whether the drive has the maneuvers that the question needs
+    pace: float | None = None  # how many times too fast a wrong clock runs
+    misfit: float = 0.0  # squared deviation, as a share of the expected values' squares
+    blames: str = ""  # the quantity that must be wrong, if not the channel itself
 
 
 class Relation(NamedTuple):
-    """What a channel gives in each window, and what it should."""
+    """A channel's values in each window, and the expected ones."""
 
     name: str
     found: Array
-    expected: Callable[[float], Array]  # takes by how much the channel is late [s]; NaN where that is not known
-    least: float  # of what is expected, to show anything
+    expected: Callable[[float], Array]  # takes the channel's delay [s]; NaN where unknown
+    least: float  # smallest expected value that is informative
     unit: str
-    manoeuvre: str
-    units: Mapping[float, str] = {}  # factors that give a unit away
-    others: Mapping[str, Array] = {}  # what else the channel may have been taken from
-    offset: float = 0.0  # how far it may be off throughout; 0: not asked
-    late_s: float = LATE_S  # 0: not asked
-    far: float = FAR  # how many times the least it may be off, whatever the noise
-    against: str = ""  # the quantity that is to blame if the channel comes too early
+    maneuver: str
+    units: Mapping[float, str] = {}  # by factor, which reveals a wrong unit
+    others: Mapping[str, Array] = {}  # other quantities that the channel may have been filled with
+    offset: float = 0.0  # largest allowed constant offset; 0: not checked
+    late_s: float = LATE_S  # largest allowed delay [s]; 0: not checked
+    far: float = FAR  # allowed deviation whatever the noise, in multiples of `least`
+    against: str = ""  # the quantity to blame if the channel comes too early
 
 
-def open_(name: str, evidence: str, manoeuvre: str = "") -> Finding:
-    """Return that the drive has not asked a question."""
-    return Finding(name, "unknown", evidence, manoeuvre, False)
+def open_(name: str, evidence: str, maneuver: str = "") -> Finding:
+    """Return a finding that the drive cannot answer the question."""
+    return Finding(name, "unknown", evidence, maneuver, False)
 
 
 def compare(r: Relation) -> Finding:
-    """Compare what a channel gave with what it should have, in the windows where that is known.
+    """Compare a channel with its expected values, in the windows where these are known.
 
     Parameters
     ----------
     r : Relation
-        The channel, and what it is expected to be.
+        The channel and its expected values.
     """
     x, y = _known(r.expected(0.0), r.found)
     strong = int((np.abs(x) > r.least).sum())
@@ -72,7 +72,7 @@ def compare(r: Relation) -> Finding:
             found = f"up to {np.abs(y).max():.3g} {r.unit} in {WINDOW_S} s where there can be no more than {most:.3g}"
             return Finding(r.name, "wrong", f"{found}: it follows something else{_instead(r)}")
         evidence = f"only {strong} windows of {WINDOW_S} s with more than {r.least:g} {r.unit}; the most was {most:.3g}"
-        return open_(r.name, evidence, r.manoeuvre)
+        return open_(r.name, evidence, r.maneuver)
     slope, correlation = _slope(x, y), _correlation(x, y)
     evidence = (
         f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {r.least:g} {r.unit}"
@@ -87,7 +87,7 @@ def compare(r: Relation) -> Finding:
         return Finding(r.name, "wrong", f"{evidence}: it comes about {-late:.2f} s {told}", blames=r.against)
     if late >= r.late_s > 0.0:
         return Finding(r.name, "wrong", f"{evidence}: it comes about {late:.2f} s too late")
-    # Noise in what is expected makes the slope smaller than the ratio of the sizes.
+    # Noise in the expected values makes the slope smaller than the ratio of sizes.
     if correlation > CORRELATION and any(SLOPE[0] < k < SLOPE[1] for k in (slope, slope / correlation)):
         note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""
         return Finding(r.name, "ok", evidence + note, misfit=float((y - x) @ (y - x) / (x @ x)))
@@ -100,7 +100,7 @@ def compare(r: Relation) -> Finding:
     instead = _instead(r)
     if instead or _refuted(x, y) or far >= 2 * WINDOWS:
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
-    return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.manoeuvre)
+    return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.maneuver)
 
 
 def _known(x: Array, y: Array) -> tuple[Array, Array]:
@@ -118,7 +118,7 @@ def _correlation(x: Array, y: Array) -> float:
 
 
 def _refuted(x: Array, y: Array) -> bool:
-    """Say whether noise, in what is found or in what is expected, would hardly ever leave so little of a slope of 1."""
+    """Say whether noise, in the found or expected values, would rarely reduce a slope of 1 by so much."""
     largest = 0.0
     for a, b in ((x, y), (y, x)):
         slope = _slope(a, b)
@@ -127,7 +127,7 @@ def _refuted(x: Array, y: Array) -> bool:
             return False
         largest = max(largest, slope)
     rest = y - x
-    steady = _correlation(rest[1:], rest[:-1]) > 0.2  # from window to window, which noise is not
+    steady = _correlation(rest[1:], rest[:-1]) > 0.2  # correlated from window to window, as noise is not
     return steady or largest < 0.5 * SLOPE[0]
 
 
@@ -137,7 +137,7 @@ def _unit(r: Relation, slope: float) -> str:
 
 
 def _instead(r: Relation) -> str:
-    """Return which other quantity a channel follows closely, if any."""
+    """Return another quantity that the channel follows closely, or an empty text."""
     for name, other in r.others.items():
         x, y = _known(other, r.found)
         if int((np.abs(x) > r.least).sum()) >= WINDOWS and abs(_correlation(x, y)) > 0.9:
@@ -146,7 +146,7 @@ def _instead(r: Relation) -> str:
 
 
 def _late(r: Relation) -> float:
-    """Return by how much a channel comes late [s], negative if early, as far as that explains it better; else 0."""
+    """Return the channel's delay [s], negative if early, if that explains it better; else 0."""
     if not r.late_s:
         return 0.0
     x, y = _known(r.expected(0.0), r.found)
@@ -167,5 +167,5 @@ def _late(r: Relation) -> float:
 
 
 def relation(**fields: Any) -> Finding:
-    """Compare a relation that is given by its fields."""
+    """Compare the relation with these fields."""
     return compare(Relation(**fields))

@@ -1,4 +1,4 @@
-"""Pictures of motion, cue and response; needs matplotlib (the extra ``notebooks``)."""
+"""Plots of motion, cue and response; they need matplotlib (the extra ``notebooks``)."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["plot_response", "plot_traces"]
 
 UNITS = {channel.name: channel.unit for channel in CUE}
-SHOWN_IN = {"rad": ("deg", 180.0 / np.pi), "rad/s": ("deg/s", 180.0 / np.pi)}  # people read degrees
+SHOWN_IN = {"rad": ("deg", 180.0 / np.pi), "rad/s": ("deg/s", 180.0 / np.pi)}  # plots show degrees
 
 
 def plot_traces(
@@ -25,20 +25,20 @@ def plot_traces(
     *,
     title: str = "",
 ) -> "Figure":
-    """Draw motion on the left and cue on the right, one row a channel.
+    """Plot motion on the left and cue on the right, one row per channel.
 
     Parameters
     ----------
     time : ndarray of float64, shape (n,)
-        Of the ticks [s].
+        Time of the ticks [s].
     motion : ndarray of MOTION_DTYPE, shape (n,)
         What the vehicle does.
     cue : ndarray of CUE_DTYPE, shape (n,)
         What the platform is asked to do.
     channels : sequence of str
-        Names of channels; one that only a cue has leaves the left side empty.
+        Channel names; the left side is empty for a channel that only a cue has.
     title : str
-        Above both columns.
+        Title above both columns.
 
     Returns
     -------
@@ -82,25 +82,25 @@ def plot_response(
     theory: Mapping[str, npt.NDArray[np.complex128]] | None = None,
     title: str = "",
 ) -> "Figure":
-    """Draw gain and phase over frequency: measured as points, theory as lines.
+    """Plot gain and phase over frequency: measurements as points, theory as lines.
 
     Parameters
     ----------
     omega : ndarray of float64, shape (n,)
-        Where it was measured [rad/s].
+        Frequencies of the measurements [rad/s].
     measured : mapping of str to ndarray of complex128, shape (n,)
-        Gains by the name of their curve.
+        Complex gains by the name of their curve.
     theory_omega : ndarray of float64, shape (m,), optional
-        Where `theory` was evaluated [rad/s]; `omega` if not given.
+        Frequencies of `theory` [rad/s]; `omega` if not given.
     theory : mapping of str to ndarray of complex128, shape (m,), optional
-        Gains in closed form; a curve of the same name has the same colour.
+        Theoretical gains; a curve of the same name has the same color.
     title : str
-        Above both plots.
+        Title above both plots.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Gain above, phase in degrees below, without jumps from the highest frequency down.
+        Gain above, phase in degrees below, unwrapped from the highest frequency down.
     """
     import matplotlib.pyplot as plt
 
@@ -127,5 +127,5 @@ def plot_response(
 
 
 def _phase_deg(values: npt.NDArray[np.complex128]) -> npt.NDArray[np.float64]:
-    """Return the phase [deg], continued from the highest frequency, where that of a high-pass filter is small."""
+    """Return the phase [deg], unwrapped from the highest frequency, where a high-pass filter's phase is small."""
     return np.degrees(np.unwrap(np.angle(values)[::-1])[::-1])

@@ -1,4 +1,4 @@
-"""Responses of a cueing algorithm: measured on the kernel that runs, and in closed form."""
+"""Responses of a cueing algorithm: measured on the running kernel, and in closed form."""
 
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -20,8 +20,8 @@ Source: TypeAlias = Profile | str | Path | Algorithm
 INPUTS = tuple(channel.name for channel in MOTION if channel.name not in ("time", "frame_time"))
 OUTPUTS = tuple(channel.name for channel in CUE if channel.name != "time")
 
-SETTLED = 1e-4  # how much the gains of two windows may differ, relative
-NOTHING = 1e-6  # and absolute: the gain of a channel that follows to second order only
+SETTLED = 1e-4  # largest relative difference between the gains of two windows
+NOTHING = 1e-6  # largest absolute one, for a channel that responds to second order only
 
 
 def frequency_response(
@@ -40,21 +40,21 @@ def frequency_response(
     Parameters
     ----------
     source : Profile, str, Path or Algorithm
-        A profile or what `load_profile` takes; or an algorithm, whose state is reset before and after.
+        A profile, or what `load_profile` takes; or an algorithm, whose state is reset before and after.
     channel_in : str
-        Channel of `Motion` that carries the sine; every other one is zero.
+        Channel of `Motion` that carries the sine; all others are zero.
     channel_out : str
         Channel of `Cue` that is observed.
     omega : array_like of float, shape (n,)
         Angular frequencies [rad/s], each above 0 and below half the tick rate.
     rate_hz : float, optional
-        Ticks a second [Hz]: needed with an algorithm, taken from the profile otherwise.
+        Ticks per second [Hz]: required with an algorithm, otherwise the profile's.
     amplitude : float
-        Of the sine, in the unit of `channel_in`.  Small, unless limits are what is looked for.
+        Amplitude of the sine, in the unit of `channel_in`; small, unless limits are to be examined.
     settle_s : float
-        How long the sine runs before it is observed [s].
+        Duration of the sine before the measurement [s].
     periods : int
-        How many whole periods each of the two windows of observation has, at least.
+        Smallest number of whole periods in each of the two windows of measurement.
 
     Returns
     -------
@@ -66,12 +66,12 @@ def frequency_response(
     ConfigError
         If a channel is unknown, a frequency is not possible at this rate, or an algorithm comes without a rate.
     ValueError
-        If two successive windows disagree: start-up has not decayed after `settle_s`.
+        If two successive windows differ because the transient has not decayed after `settle_s`.
 
     Notes
     -----
-    Each window is correlated with sine, cosine and a constant by least squares, which is plain correlation over
-    whole periods, and exact too where a period is not a whole number of ticks.
+    Each window is correlated with sine, cosine and a constant by least squares.  That equals plain correlation over
+    whole periods, and is exact too if a period is not a whole number of ticks.
 
     Examples
     --------
@@ -112,25 +112,25 @@ def step_response(
     rate_hz: float | None = None,
     amplitude: float = 1.0,
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Measure the response to a step that is there from the first tick on.
+    """Measure the response to a step that is present from the first tick on.
 
     Parameters
     ----------
     source, channel_in, channel_out
-        As `frequency_response`.
+        As for `frequency_response`.
     duration_s : float
-        How long to observe [s]; > 0.
+        Duration [s]; > 0.
     rate_hz : float, optional
-        As `frequency_response`.
+        As for `frequency_response`.
     amplitude : float
-        Of the step, in the unit of `channel_in`.
+        Height of the step, in the unit of `channel_in`.
 
     Returns
     -------
     time : ndarray of float64, shape (n,)
-        Of the ticks [s]; the step is at 0.
+        Time of the ticks [s]; the step is at 0.
     response : ndarray of float64, shape (n,)
-        `channel_out`, in its own unit.
+        `channel_out` in its own unit.
 
     Raises
     ------
@@ -149,14 +149,14 @@ def step_response(
 def transfer_function(
     profile: Profile | str | Path, channel_in: str, channel_out: str, omega: npt.ArrayLike
 ) -> npt.NDArray[np.complex128]:
-    """Return the complex gains that the algorithm's equations promise.
+    """Return the complex gains given by the algorithm's equations.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     channel_in : str
-        Channel of `Motion`; every other one is zero.
+        Channel of `Motion`; all others are zero.
     channel_out : str
         Channel of `Cue`.
     omega : array_like of float, shape (n,)
@@ -174,7 +174,7 @@ def transfer_function(
 
     See Also
     --------
-    motioncue.cueing.theory : The responses of all channels; each algorithm's file says where its equations come from.
+    motioncue.cueing.theory : The responses of all channels; each algorithm's file cites its equations.
     """
     _known(channel_in, channel_out)
     s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.complex128))
@@ -193,14 +193,14 @@ def _profile(profile: Profile | str | Path) -> Profile:
 
 
 def _rate_hz(source: Source, rate_hz: float | None) -> float:
-    """Return the rate of the grid that the source is stepped on."""
+    """Return the tick rate of the grid on which the source is stepped."""
     if isinstance(source, Algorithm):
         if rate_hz is None or not 0.0 < rate_hz < np.inf:
             raise ConfigError(f"rate_hz: found {rate_hz}, an algorithm needs the rate it was designed for")
         return rate_hz
     if rate_hz is not None:
         raise ConfigError(f"rate_hz: found {rate_hz}, but a profile has its own, output.rate_hz")
-    return 1e9 / round(1e9 / _profile(source).rate_hz)  # whole nanoseconds, as the emitter's grid
+    return 1e9 / round(1e9 / _profile(source).rate_hz)  # a whole number of nanoseconds, as on the emitter's grid
 
 
 def _run(source: Source, channel_in: str, signal: npt.NDArray[np.float64]) -> Any:
@@ -215,7 +215,7 @@ def _run(source: Source, channel_in: str, signal: npt.NDArray[np.float64]) -> An
 
 
 def _correlate(phase: npt.NDArray[np.float64], output: npt.NDArray[np.float64]) -> complex:
-    """Return the complex amplitude of `output` with respect to the sine of `phase`."""
+    """Return the complex amplitude of `output` relative to the sine of `phase`."""
     basis = np.column_stack([np.sin(phase), np.cos(phase), np.ones(len(phase))])
     in_phase, quadrature, _ = np.linalg.lstsq(basis, output, rcond=None)[0]
     return complex(in_phase, quadrature)

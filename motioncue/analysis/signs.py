@@ -1,10 +1,10 @@
-"""Evidence on whether a source's channels agree with each other, and with where the car goes.
+"""Evidence on whether a source's channels agree with each other and with the car's track.
 
-Everything is compared over short windows, in which noise and the spacing of frames average out: what a channel sums up
-to, against what the track of the car says it should be.  A slope of 1 is agreement, -1 a turned sign.  Where the drive
-has not shown enough, the answer is that it cannot be told, with the manoeuvre that would.
+All comparisons are over short windows, in which noise and the spacing of frames average out: the integral of a channel
+against its expected value from the car's track.  A slope of 1 is agreement, -1 a wrong sign.  If the drive has not
+shown enough, the answer is that it cannot be told, together with the maneuver that would settle it.
 
-Where position and velocity contradict each other, the track is that of the two which the other channels agree with.
+If position and velocity contradict each other, the track is the one of them that the other channels agree with.
 """
 
 from collections.abc import Mapping
@@ -44,9 +44,9 @@ from motioncue.motion import GRAVITY
 __all__ = ["Finding", "examine"]
 
 STANDING_M_S = 0.1
-SLOPING = 0.02  # of slope: a road that climbs or falls
-TURNED = np.radians(30.0)  # of the course, before an attitude is known to follow it
-ASTRAY = 0.35  # [rad] between nose and course, all the time: no car drives so
+SLOPING = 0.02  # slope of a road that climbs or falls
+TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
+ASTRAY = 0.35  # lasting angle between nose and course that no car has [rad]
 
 SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
 FELT_UNITS = {1 / GRAVITY: "in g?", GRAVITY: "in m/s^2, taken as g?", 3.28084: "feet?"}
@@ -58,16 +58,16 @@ STEERING = "drive forward at more than 3 m/s and turn by 30 degrees or more"
 
 
 class Going(NamedTuple):
-    """The drive as one track shows it."""
+    """The drive according to one track."""
 
     drive: Drive
-    forward: Array  # (n, 3), the body's axes in the world's, of each frame
+    forward: Array  # (n, 3), the body's axes in world axes, for each frame
     down: Array
     w: Windows
-    track: Track | None  # None: only the speed is known, if that
+    track: Track | None  # None: at most the speed is known
     velocity: Array = np.zeros((0, 3))  # mean of each window [m/s]; NaN without a track
-    slip: Array = np.zeros(0)  # by how much the nose is to the right of the course [rad]; 0 where not to be relied on
-    back: Mask = np.zeros(0, bool)  # the nose points away from the course, and the accelerations say that so it is
+    slip: Array = np.zeros(0)  # angle of the nose to the right of the course [rad]; 0 where unreliable
+    back: Mask = np.zeros(0, bool)  # the nose points away from the course, and accelerations or stops confirm it
 
     @property
     def speed(self) -> Array:
@@ -76,7 +76,7 @@ class Going(NamedTuple):
 
 
 def examine(drive: Drive) -> list[Finding]:
-    """Return a finding for each question; one that the drive has not answered is there too.
+    """Return a finding for each question, including those that the drive has not answered.
 
     Parameters
     ----------
@@ -99,9 +99,10 @@ def examine(drive: Drive) -> list[Finding]:
 
 
 def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tuple[Finding, list[Finding]]:
-    """Return whether position or velocity is to be blamed where they contradict each other, and the other's answers.
+    """Return whether position or velocity is at fault if they contradict each other, and the other's answers.
 
-    A velocity that the attitude has turned agrees with that by nature: it is believed only if nothing contradicts it.
+    A velocity that was converted by the attitude always agrees with it, so it is believed only if nothing contradicts
+    it.
     """
     others = _of_track(g._replace(track=said))
     here, there = (sum(finding.verdict == "wrong" for finding in found) for found in (answers, others))
@@ -124,7 +125,7 @@ def _at_fault(place: Finding, bad: str, good: str) -> Finding:
 
 
 def _of_track(g: Going) -> list[Finding]:
-    """Return the answers to all questions about a track."""
+    """Return the answers to all questions that need a track."""
     count = len(g.w.span)
     velocity = np.full((count, 3), np.nan) if g.track is None else g.track.velocity(g.w)
     g = g._replace(velocity=velocity, slip=np.zeros(count), back=np.zeros(count, bool))
@@ -133,22 +134,22 @@ def _of_track(g: Going) -> list[Finding]:
     nose = _nose(g, slip)
     if nose.verdict != "wrong":
         forward = (g.speed > MOVING_M_S) & ~g.back
-        # A car that only reverses may be one whose front is taken for its back: it shows nothing of surge and sway.
+        # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
     return [nose, _surge(g), _sway(g), _heave(g), _pitch(g), _lean(g), _heading(g)]
 
 
-def _unseen(g: Going, name: str, manoeuvre: str) -> Finding:
-    """Return why nothing can be said without a track."""
+def _unseen(g: Going, name: str, maneuver: str) -> Finding:
+    """Return why the question cannot be answered without a track."""
     if np.isfinite(g.drive.position).all() and g.drive.position.any():
-        return open_(name, "the car moved by less than 1 m", manoeuvre)
-    return open_(name, "no position, nor a velocity that owes nothing to the attitude", manoeuvre)
+        return open_(name, "the car moved by less than 1 m", maneuver)
+    return open_(name, "no position, nor a velocity that owes nothing to the attitude", maneuver)
 
 
 def _place(drive: Drive, w: Windows) -> Finding:
-    """Say whether the position moves as the velocity says, in world axes."""
-    name, manoeuvre = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
+    """Judge whether the position moves as the velocity says, in world axes."""
+    name, maneuver = "velocity and position", "drive at more than 3 m/s, and turn by 30 degrees or more"
     if not np.isfinite(drive.position).all() or not np.isfinite(drive.velocity).all() or not np.ptp(drive.position):
         return open_(name, "the source says no position or no velocity")
     track = by_position(drive)
@@ -165,7 +166,7 @@ def _place(drive: Drive, w: Windows) -> Finding:
                 lambda late_s: moved(late_s)[rows].ravel(),
                 least,
                 unit,
-                manoeuvre,
+                maneuver,
                 SPEED_UNITS,
                 {"another axis": moved(0.0)[list(others)].ravel()} if others else {},
                 far=1.0,
@@ -177,22 +178,22 @@ def _place(drive: Drive, w: Windows) -> Finding:
         along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
         for n, m, way in ((0, 1, "north"), (1, 0, "east"))
     ]
-    upwards = _upwards(name, w, said, moved(0.0), manoeuvre, level=drive.velocity_is_independent)
-    # On a flat road nothing upwards is shown, nor needed.
+    upwards = _upwards(name, w, said, moved(0.0), maneuver, level=drive.velocity_is_independent)
+    # A flat road shows nothing about the vertical axis, and need not.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
 
 
-def _upwards(name: str, w: Windows, said: Array, moved: Array, manoeuvre: str, *, level: bool) -> Finding:
-    """Say whether the position climbs as the velocity says, which a body may turn that is not level on its wheels."""
+def _upwards(name: str, w: Windows, said: Array, moved: Array, maneuver: str, *, level: bool) -> Finding:
+    """Judge whether the position climbs as the velocity says; a body that is not level may turn the velocity."""
     far = np.linalg.norm(moved[:2], axis=0)
     going = far > SLOW_M_S * w.span
     tilt = float(np.median((said - moved)[2, going] / far[going])) if going.sum() >= WINDOWS and not level else 0.0
     found = said[2] - np.clip(tilt, -ASTRAY, ASTRAY) * far
-    return compare(Relation(name, found, lambda _: moved[2], 0.15, "m upwards", manoeuvre, SPEED_UNITS, late_s=0.0))
+    return compare(Relation(name, found, lambda _: moved[2], 0.15, "m upwards", maneuver, SPEED_UNITS, late_s=0.0))
 
 
 def _slip(g: Going) -> Array:
-    """Return by how much the nose points to the right of the course in each window [rad]; NaN where it is slow."""
+    """Return the angle of the nose to the right of the course in each window [rad]; NaN at low speed."""
     yaw = g.drive.motion["yaw"][(g.w.first + g.w.last) // 2]
     course = np.arctan2(g.velocity[:, 1], g.velocity[:, 0])
     slip = (yaw - course + np.pi) % (2 * np.pi) - np.pi
@@ -200,10 +201,10 @@ def _slip(g: Going) -> Array:
 
 
 def _reversing(g: Going, slip: Array) -> Mask:
-    """Return in which windows the car goes backwards: the nose says so, and either the accelerations or the stops do.
+    """Return the windows in which the car reverses: the nose says so, and accelerations or stops confirm it.
 
-    A car that gets faster backwards is pushed backwards, and turns to the other side.  One that goes forward as well
-    stops in between.  Where the nose alone points backwards it is the attitude that is turned about.
+    A car that gets faster in reverse is pushed backwards, and curves to the other side; a car that also drives forward
+    stops in between.  If only the nose points backwards, it is the attitude that is reversed.
     """
     back = np.asarray(np.abs(slip) > 2.7)
     none = np.zeros(len(back), bool)
@@ -224,12 +225,12 @@ def _reversing(g: Going, slip: Array) -> Mask:
 
 
 def _turned_about(back: Mask, moving: Mask) -> bool:
-    """Say whether the nose ever turns from the course to the other way while the car moves."""
+    """Say whether the nose ever turns from the course to the opposite direction while the car moves."""
     return bool((moving[1:] & moving[:-1] & (back[1:] != back[:-1])).any())
 
 
 def _nose(g: Going, slip: Array) -> Finding:
-    """Say whether the nose points where the car goes, whatever the heading."""
+    """Judge whether the nose points along the course at all headings."""
     name = NOSE
     if g.track is None:
         return _unseen(g, name, STEERING)
@@ -259,7 +260,7 @@ def _nose(g: Going, slip: Array) -> Finding:
 
 
 def _upright(down: Array) -> Finding:
-    """Say whether the car is the right way up most of the time."""
+    """Judge whether the car is upright most of the time."""
     share = float(np.mean(down[:, 2] > 0.8))
     evidence = f"upright within 37 degrees for {share:.0%} of the frames"
     if share < 0.5:
@@ -268,7 +269,7 @@ def _upright(down: Array) -> Finding:
 
 
 def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
-    """Return what surge, sway and heave should add from each window to the next [m/s]."""
+    """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
     if g.track is None:
         speed = summed(g.drive, g.drive.motion["speed"])
         track = Track(g.drive.time, np.stack([speed, 0 * speed, 0 * speed], axis=-1))
@@ -279,8 +280,8 @@ def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     return ahead, right, climbs(g.w, velocity, g.down)
 
 
-def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Finding:
-    """Compare surge, sway or heave with what the track says."""
+def _felt(g: Going, name: str, index: int, least: float, maneuver: str) -> Finding:
+    """Compare surge, sway or heave with the track."""
     channels = ("surge", "sway", "heave")
     now = dict(zip(channels, _expected(g, 0.0), strict=True))
     channel = channels[index]
@@ -291,7 +292,7 @@ def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Find
             lambda late_s: _expected(g, late_s)[index],
             least,
             "m/s",
-            manoeuvre,
+            maneuver,
             FELT_UNITS,
             {other: values for other, values in now.items() if other != channel},
             1.0 * WINDOW_S,
@@ -301,24 +302,24 @@ def _felt(g: Going, name: str, index: int, least: float, manoeuvre: str) -> Find
 
 
 def _surge(g: Going) -> Finding:
-    """Say whether surge sums up to the change of speed."""
+    """Judge whether the integral of surge is the change of speed."""
     return _felt(g, "surge and speed", 0, LEAST_M_S, "accelerate and brake in a straight line")
 
 
 def _sway(g: Going) -> Finding:
-    """Say whether sway sums up to speed times the turn of the course."""
-    name, manoeuvre = "sway and turning", "drive at more than 5 m/s through curves to both sides"
-    return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 1, LEAST_M_S, manoeuvre)
+    """Judge whether the integral of sway is speed times the turn of the course."""
+    name, maneuver = "sway and turning", "drive at more than 5 m/s through curves to both sides"
+    return _unseen(g, name, maneuver) if g.track is None else _felt(g, name, 1, LEAST_M_S, maneuver)
 
 
 def _heave(g: Going) -> Finding:
-    """Say whether heave sums up to the change of the velocity along the body's up axis."""
-    name, manoeuvre = "heave and climb", "drive over crests and through dips, fast enough to feel them"
-    return _unseen(g, name, manoeuvre) if g.track is None else _felt(g, name, 2, 0.2, manoeuvre)
+    """Judge whether the integral of heave is the change of velocity along the body's up axis."""
+    name, maneuver = "heave and climb", "drive over crests and through dips, fast enough to feel them"
+    return _unseen(g, name, maneuver) if g.track is None else _felt(g, name, 2, 0.2, maneuver)
 
 
 def _standing(drive: Drive) -> Mask:
-    """Return which frames belong to at least a second at rest."""
+    """Return the frames that belong to at least a second at rest."""
     still = drive.motion["speed"] < STANDING_M_S
     out = np.zeros(len(still), bool)
     edges = np.diff(np.concatenate([[0], still, [0]]))
@@ -329,7 +330,7 @@ def _standing(drive: Drive) -> Mask:
 
 
 def _gravity(drive: Drive, forward: Array, down: Array) -> Finding:
-    """Say whether the acceleration is zero at rest, and upwards on the average of a car that stays on the ground."""
+    """Judge whether the acceleration excludes gravity: zero at rest, with an upward mean of zero on the ground."""
     name, motion = "gravity", drive.motion
     right = np.cross(down, forward)
     upwards = -(motion["surge"] * forward[:, 2] + motion["sway"] * right[:, 2] - motion["heave"] * down[:, 2])
@@ -362,10 +363,10 @@ def _gravity(drive: Drive, forward: Array, down: Array) -> Finding:
 
 
 def _pitch(g: Going) -> Finding:
-    """Say whether the nose is up where the road climbs."""
-    name, manoeuvre = CLIMB, "drive up a hill and down again at more than 3 m/s"
+    """Judge whether the nose is up where the road climbs."""
+    name, maneuver = CLIMB, "drive up a hill and down again at more than 3 m/s"
     if g.track is None:
-        return _unseen(g, name, manoeuvre)
+        return _unseen(g, name, maneuver)
     with np.errstate(invalid="ignore", divide="ignore"):
         climb = np.where((g.speed > MOVING_M_S) & ~g.back, -g.velocity[:, 2] / g.speed, np.nan)
     pitch = mean(g.drive, g.w, np.sin(g.drive.motion["pitch"]))
@@ -376,36 +377,36 @@ def _pitch(g: Going) -> Finding:
             return Finding(name, "wrong", f"the nose points {np.degrees(offset):+.0f} degrees off the road throughout")
         middle = float(np.median(climb[known]))
         climb, pitch = climb - middle, pitch - middle - offset
-    return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", manoeuvre, late_s=0.0, far=np.inf))
+    return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", maneuver, late_s=0.0, far=np.inf))
 
 
 def _lean(g: Going) -> Finding:
-    """Say whether the body leans outwards in turns, as one on springs does, or else as heave says."""
-    name, manoeuvre = LEAN, "drive fast through flat curves to both sides"
+    """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
+    name, maneuver = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
     roll = mean(g.drive, g.w, g.drive.motion["roll"])
     strong = np.abs(sway) > 2.0
     if strong.sum() < WINDOWS or not ((sway[strong] > 0).any() and (sway[strong] < 0).any()):
-        return open_(name, f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", manoeuvre)
+        return open_(name, f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", maneuver)
     x, y = sway[strong], roll[strong] - np.median(roll)
     slope = float(x @ y / (x @ x))
     correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
     evidence = f"{np.degrees(slope):+.2f} degrees of roll per m/s^2 of sway, correlation {correlation:+.2f}"
     if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
-        return open_(name, evidence, manoeuvre)
+        return open_(name, evidence, maneuver)
     felt = _roll_that_is_felt(g)
     if slope > 0:
         evidence += ": it leans into the turn, which a car does only in banked curves"
     if felt:
         says = "heave agrees" if felt > 0 else "heave says that it leans to the other side"
         return Finding(name, "ok" if felt > 0 else "wrong", f"{evidence}; {says}")
-    return open_(name, evidence, manoeuvre) if slope > 0 else Finding(name, "ok", evidence)
+    return open_(name, evidence, maneuver) if slope > 0 else Finding(name, "ok", evidence)
 
 
 def _roll_that_is_felt(g: Going) -> int:
-    """Return 1 if heave shows that roll has the right sign, -1 if the other one, 0 if it does not tell.
+    """Return 1 if heave shows that roll has the right sign, -1 if the wrong one, 0 if it does not tell.
 
-    In a car that leans a turn of the course is in part felt upwards or downwards.
+    In a leaning car, part of the acceleration in a turn is vertical.
     """
     if g.track is None or not g.drive.acceleration_is_independent:
         return 0
@@ -425,7 +426,7 @@ def _roll_that_is_felt(g: Going) -> int:
 
 
 def _heading(g: Going) -> Finding:
-    """Say whether yaw turns the way the course does."""
+    """Judge whether yaw turns as the course does."""
     name = COURSE
     if g.track is None:
         return _unseen(g, name, STEERING)
@@ -442,16 +443,16 @@ def _heading(g: Going) -> Finding:
         return turned(np.arctan2(velocity[:, 1], velocity[:, 0]), moving)
 
     found = turned(yaw, np.ones(len(yaw), bool))
-    # The nose of a car that slides leads or follows its course: that is no delay.
+    # The nose of a sliding car leads or follows its course, which is not a delay.
     return compare(Relation(name, found, course, 0.03, "rad", STEERING, late_s=0.0))
 
 
 def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -> list[Finding]:
-    """Say whether the rates sum up to the turns of the attitude, about each axis.
+    """Judge whether the integrals of the rates are the turns of the attitude, about each axis.
 
-    A rate of the other sign is as good a sign that the angle is turned, unless that is known to be right.
+    A rate of the opposite sign may equally mean a wrong sign of the angle, unless the angle is known to be right.
     """
-    manoeuvres = {
+    maneuvers = {
         "roll_rate": "drive over bumps and through quick bends",
         "pitch_rate": "brake hard, and drive over bumps",
         "yaw_rate": "turn, also while heading in other directions",
@@ -462,10 +463,10 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
         inside = (edges[0] >= w.earliest - 1e-9) & (edges[1] <= w.latest + 1e-9)
         return np.asarray(np.where(inside, np.diff(np.interp(edges, drive.time, total[:, axis]), axis=0)[0], np.nan))
 
-    witnesses = dict(zip(manoeuvres, (LEAN, CLIMB, COURSE), strict=True))
+    witnesses = dict(zip(maneuvers, (LEAN, CLIMB, COURSE), strict=True))
     findings = []
-    for axis, (channel, manoeuvre) in enumerate(manoeuvres.items()):
-        others = {name.replace("_rate", ""): turned(n, 0.0) for n, name in enumerate(manoeuvres) if n != axis}
+    for axis, (channel, maneuver) in enumerate(maneuvers.items()):
+        others = {name.replace("_rate", ""): turned(n, 0.0) for n, name in enumerate(maneuvers) if n != axis}
         finding = compare(
             Relation(
                 channel.replace("_", " "),
@@ -473,7 +474,7 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
                 lambda late_s, axis=axis: turned(axis, late_s),  # type: ignore[misc]
                 0.02,
                 "rad",
-                manoeuvre,
+                maneuver,
                 TURN_UNITS,
                 others,
                 late_s=LATE_S if drive.rates_are_independent else 0.0,

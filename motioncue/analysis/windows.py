@@ -1,4 +1,4 @@
-"""A drive in short windows: what its channels sum up to in them, and where the car went meanwhile."""
+"""A drive in short windows: the integrals of its channels, and the car's track."""
 
 import itertools
 from typing import NamedTuple
@@ -12,54 +12,54 @@ Array = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 WINDOW_S = 0.5
-FEWEST = 4  # frames of a window
-HELD_S = 0.3  # a car that is at one place for longer stands there
+FEWEST = 4  # frames needed in a window
+HELD_S = 0.3  # a car that keeps its position for longer is at rest
 SLOW_M_S = 1.0
 MOVING_M_S = 3.0
 FASTEST_REVERSE_M_S = 25.0
-LEAST_M_S = 0.5  # of a change in speed or course that shows something
+LEAST_M_S = 0.5  # smallest informative change in speed or course
 CORRELATION = 0.8
 
 
 class Drive(NamedTuple):
-    """What a source said, frame by frame."""
+    """A source's report, frame by frame."""
 
     time: Array  # [s], by the clock that the drive is examined with
     motion: npt.NDArray[np.void]  # MOTION_DTYPE
-    position: Array  # (n, 3) north, east, down [m]; NaN or constant if there is none
+    position: Array  # (n, 3) north, east, down [m]; NaN or constant if not reported
     velocity: Array  # (n, 3) [m/s]
-    part: npt.NDArray[np.intp]  # another number after each discontinuity
-    velocity_is_independent: bool = True  # of the attitude
-    acceleration_is_independent: bool = True  # of velocity and attitude
-    rates_are_independent: bool = True  # of the attitude
+    part: npt.NDArray[np.intp]  # changes after each discontinuity
+    velocity_is_independent: bool = True  # independent of the attitude
+    acceleration_is_independent: bool = True  # independent of velocity and attitude
+    rates_are_independent: bool = True  # independent of the attitude
 
 
 class Windows(NamedTuple):
-    """Stretches of the drive without a discontinuity."""
+    """Parts of the drive without a discontinuity."""
 
     first: npt.NDArray[np.intp]
     last: npt.NDArray[np.intp]
     start: Array  # [s]
     span: Array  # [s]
-    earliest: Array  # when the run of frames begins that the window belongs to [s]
-    latest: Array  # when it ends [s]
+    earliest: Array  # start of the uninterrupted run of frames that holds the window [s]
+    latest: Array  # end of that run [s]
 
 
 class Track(NamedTuple):
-    """Where the car went, by its position or by its velocity summed up."""
+    """The car's track, from its position or integrated from its velocity."""
 
     time: Array
     place: Array  # (n, 3) north, east, down [m]
 
     def velocity(self, w: Windows, late_s: float = 0.0) -> Array:
-        """Return the mean velocity in each window [m/s]; NaN beyond the run of frames.
+        """Return the mean velocity in each window [m/s]; NaN outside the run of frames.
 
         Parameters
         ----------
         w : Windows
-            Of the drive.
+            Windows of the drive.
         late_s : float
-            How long before each window [s].
+            How much earlier than each window to look [s].
         """
         edges = np.stack([w.start, w.start + w.span]) - late_s
         moved = [np.diff(np.interp(edges, self.time, axis), axis=0)[0] for axis in self.place.T]
@@ -68,11 +68,11 @@ class Track(NamedTuple):
 
 
 def windows_of(drive: Drive) -> Windows:
-    """Return the windows of a drive, those across a discontinuity or a gap left out."""
+    """Return the windows of a drive, except those across a discontinuity or a gap."""
     time, steps = drive.time, np.diff(drive.time)
     broken = (np.diff(drive.part) != 0) | ~((steps >= 0.0) & (steps < WINDOW_S))
     cuts = [0, *(np.flatnonzero(broken) + 1).tolist(), len(time)]
-    rows: list[tuple[int, int, float, float]] = []  # first and last frame, bounds of the run
+    rows: list[tuple[int, int, float, float]] = []  # first and last frame; start and end of the run
     for begin, end in itertools.pairwise(cuts):
         run, start = time[begin:end], 0
         while (last := max(start + 1, int(np.searchsorted(run, run[start] + WINDOW_S)))) < len(run):
@@ -85,22 +85,22 @@ def windows_of(drive: Drive) -> Windows:
 
 
 def moves(drive: Drive, w: Windows) -> bool:
-    """Say whether there is a position that is more than a constant."""
+    """Say whether the position is reported and changes."""
     moved = drive.position[w.last] - drive.position[w.first]
     return bool(len(moved)) and bool(np.isfinite(moved).all()) and bool(np.linalg.norm(moved, axis=1).max() > 1.0)
 
 
 def by_position(drive: Drive) -> Track:
-    """Return the track that the position gives, without the frames that say a place of a moving car again."""
+    """Return the track from the position, without frames that repeat the position of a moving car."""
     same = np.concatenate([[False], (np.diff(drive.position, axis=0) == 0.0).all(axis=1)])
-    since = np.maximum.accumulate(np.where(same, 0, np.arange(len(same))))  # the first frame that says it
+    since = np.maximum.accumulate(np.where(same, 0, np.arange(len(same))))  # the first frame with this position
     lasts = np.bincount(since, weights=np.concatenate([[0.0], np.diff(drive.time)]) * same, minlength=len(same))
     new = ~same | (lasts[since] > HELD_S)
     return Track(drive.time[new], drive.position[new])
 
 
 def by_velocity(drive: Drive) -> Track:
-    """Return the track that the velocity sums up to."""
+    """Return the track integrated from the velocity."""
     return Track(drive.time, np.stack([summed(drive, axis) for axis in drive.velocity.T], axis=-1))
 
 
@@ -132,31 +132,31 @@ def axes(motion: npt.NDArray[np.void]) -> tuple[Array, Array]:
 
 
 def following(w: Windows) -> Mask:
-    """Return which windows but the first begin where the one before ends."""
+    """Return, for every window but the first, whether it begins where the one before ends."""
     return np.asarray(w.first[1:] == w.last[:-1])
 
 
 def gained(drive: Drive, w: Windows, values: Array) -> Array:
-    """Return what an acceleration adds to the mean velocity of a window from each to the next [m/s]."""
+    """Return what an acceleration adds to the mean velocity from each window to the next [m/s]."""
     return np.asarray(np.diff(mean(drive, w, summed(drive, values))))
 
 
 def changes(w: Windows, velocity: Array, slip: Array) -> tuple[Array, Array]:
-    """Return what the velocity of a window gains to the next one, along the nose and to its right [m/s].
+    """Return the change of velocity from each window to the next, along the nose and to its right [m/s].
 
     Parameters
     ----------
     w : Windows
-        n of them.
+        n windows.
     velocity : ndarray, shape (n, 3)
-        The mean in each.
+        Mean velocity in each window.
     slip : ndarray, shape (n,)
-        By how much the nose points to the right of the course in each [rad].
+        Angle of the nose to the right of the course in each window [rad].
 
     Returns
     -------
     ahead, right : ndarray, shape (n - 1,)
-        NaN where the car is slow, or turns by more than 86 degrees from one window to the next.
+        NaN at low speed, or if the course turns by more than 86 degrees between windows.
     """
     speed = np.linalg.norm(velocity, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -179,13 +179,13 @@ def changes(w: Windows, velocity: Array, slip: Array) -> tuple[Array, Array]:
 
 
 def climbs(w: Windows, velocity: Array, down: Array) -> Array:
-    """Return what the velocity gains along the body's up axis from each window to the next [m/s]."""
+    """Return the change of velocity along the body's up axis from each window to the next [m/s]."""
     gain = np.diff(velocity, axis=0)
     return np.asarray(np.where(following(w), -np.einsum("ij,ij->i", down[w.first[1:]], gain), np.nan))
 
 
 def turns(forward: Array, down: Array) -> Array:
-    """Return how far the attitude has turned about the body's axes up to each frame, shape (n, 3) [rad]."""
+    """Return the accumulated turn of the attitude about the body's axes at each frame, shape (n, 3) [rad]."""
     right = np.cross(down, forward)
     body = np.stack([forward, right, down], axis=1)
     relative = np.einsum("nij,nkj->nik", body[:-1], body[1:])  # the next frame's axes in this one's

@@ -1,1 +1,1 @@
-"""How punctual and how quick the engine is on a machine: what ``motioncue bench`` measures."""
+"""Measurement of how punctual and how quick the engine is on this machine, for ``motioncue bench``."""

@@ -1,4 +1,4 @@
-"""What the engine's work costs on this machine when nothing waits."""
+"""Cost of the engine's work on this machine, without waiting."""
 
 import socket
 import time
@@ -26,31 +26,31 @@ COSTS = {
     "tick_sent": "a tick and one packet to this machine",
     "batch": "a tick of a batch over a whole recording",
 }
-"""What is measured."""
+"""The measured operations."""
 
 
 def costs_ns(profile: Profile) -> dict[str, float]:
-    """Return the median cost of each of `COSTS` [ns]."""
+    """Return the median cost of each operation in `COSTS` [ns]."""
     period_ns = round(1e9 / profile.rate_hz)
     module, clock = protocols.source("city-car-driving"), FakeClock()
     packages = read_packages(sample_recording())
 
     def take_all() -> None:
-        session = module.session(module.Options())
-        session.begin(0)
+        intake = module.intake(module.Options())
+        intake.begin(0)
         for package in packages:
-            session.feed(package, 0)
+            intake.feed(package, 0)
 
-    session = module.session(module.Options())
-    session.begin(clock.now_ns())
+    intake = module.intake(module.Options())
+    intake.begin(clock.now_ns())
     for package in packages:
-        session.feed(package, clock.now_ns())
+        intake.feed(package, clock.now_ns())
     settings = Settings(cueing.design(profile.cueing, 1e9 / period_ns), period_ns=period_ns, hold_s=1e9)
-    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])])
+    loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)
-    loop.run(ticks=1000)  # the fade is over
+    loop.run(ticks=1000)  # ends the fade
     found = {
         "package": per_item(take_all, len(packages)),
         "tick": per_item(lambda: loop.run(ticks=20_000), 20_000),
@@ -68,7 +68,7 @@ def costs_ns(profile: Profile) -> dict[str, float]:
 
 
 def per_item(call: Callable[[], object], items: int) -> float:
-    """Return what a call costs for each item, median of some calls [ns]."""
+    """Return the cost of a call per item, median of several calls [ns]."""
     call()
     times = []
     for _ in range(REPEATS):

@@ -1,4 +1,4 @@
-"""How late a machine wakes a thread by cyclictest of rt-tests, where that is installed."""
+"""Wake-up latency of this machine by cyclictest of rt-tests, if installed."""
 
 import re
 import shutil
@@ -15,18 +15,18 @@ HISTOGRAM_US = 20_000
 
 
 def cyclictest(period_ns: int, ticks: int, *, real_time: bool, keep_awake: bool) -> dict[str, Any] | None:
-    """Return quantiles of the lateness that cyclictest finds [us]; None if it does not run here.
+    """Return quantiles of the lateness that cyclictest measures [us]; None if it does not run here.
 
     Parameters
     ----------
     period_ns : int
-        Between wake-ups [ns].
+        Time between wake-ups [ns].
     ticks : int
-        How many wake-ups.
+        Number of wake-ups.
     real_time : bool
-        Under SCHED_FIFO, as the emitter is if that is granted.
+        Run under SCHED_FIFO, as the emitter does if that is granted.
     keep_awake : bool
-        With the processors kept awake, which it does by itself where it may.
+        Keep the processors awake, as cyclictest does by itself if it may.
     """
     program = shutil.which("cyclictest")
     if program is None:
@@ -44,9 +44,9 @@ def cyclictest(period_ns: int, ticks: int, *, real_time: bool, keep_awake: bool)
 
 
 def parse_histogram(text: str) -> dict[str, Any] | None:
-    """Return quantiles [us] from what cyclictest prints with a histogram; None if there is none in it.
+    """Return quantiles [us] from cyclictest's output with a histogram; None if it contains none.
 
-    A wake-up later than the histogram reaches counts as the latest one.
+    A wake-up beyond the histogram's end counts as the latest one.
     """
     rows = [(int(late), int(count)) for late, count in re.findall(r"^(\d{6}) (\d+)$", text, re.M) if int(count)]
     latest = re.search(r"^# Max Latencies: (\d+)", text, re.M)

@@ -1,4 +1,4 @@
-"""The floor: what this machine gives a loop that does nothing but what it must."""
+"""The floor: bare loops, which show what this machine allows."""
 
 from libc.stdint cimport int64_t, uint8_t
 
@@ -10,7 +10,7 @@ import numpy as np
 __all__ = ["pace", "receive", "send"]
 
 cdef enum:
-    LARGEST = 2048          # bytes of a datagram
+    LARGEST = 2048          # largest datagram [bytes]
 
 
 cdef extern from "motioncue/bench/arrival.h" nogil:
@@ -19,36 +19,36 @@ cdef extern from "motioncue/bench/arrival.h" nogil:
 
 
 def pace(Clock clock not None, int64_t period_ns, int64_t ticks, sock, int port, const uint8_t[::1] packet not None):
-    """Sleep to a deadline, read the clock, send, again and again; return how late each packet went.
+    """Repeatedly sleep to a deadline, read the clock and send; return the lateness of each packet.
 
     Parameters
     ----------
     clock : Clock
-        The grid's time.
+        Clock of the grid.
     period_ns : int
-        Of the grid [ns].
+        Period of the grid [ns].
     ticks : int
-        How many.
+        Number of ticks.
     sock : socket.socket
-        Of datagrams.
+        Datagram socket.
     port : int
-        Of this machine, to send to.
+        Port of this machine to send to.
     packet : bytes
-        What to send.
+        Bytes to send.
 
     Returns
     -------
     late : ndarray of int64, shape (ticks,)
-        From the deadline to just before sending [ns].
+        Time from the deadline to just before sending [ns].
     index : ndarray of int64, shape (ticks,)
-        The first deadline is 0; those that passed meanwhile are left out, as the emitter leaves them out.
+        Index of the deadline, from 0; missed deadlines are skipped, as in the emitter.
     """
     cdef char address[ADDRESS_BYTES]
     cdef int size = packed_address(address, ("127.0.0.1", port, 0))
     cdef Time time = clock.calls
     cdef mc_fd fd = sock.fileno()
     cdef int64_t i, deadline, now, n = 0
-    late, index = np.full(ticks, 0, np.int64), np.full(ticks, 0, np.int64)    # their pages are there
+    late, index = np.full(ticks, 0, np.int64), np.full(ticks, 0, np.int64)    # full, not zeros, touches their pages
     cdef int64_t[::1] lates = late
     cdef int64_t[::1] indices = index
     with nogil:
@@ -69,21 +69,21 @@ def pace(Clock clock not None, int64_t period_ns, int64_t ticks, sock, int port,
 
 
 def receive(Clock clock not None, sock, int64_t room):
-    """Receive until a datagram of one byte comes; return when each was received [ns].
+    """Receive until a datagram of one byte comes; return the times of reception [ns].
 
     Parameters
     ----------
     clock : Clock
-        Stamps what is received.
+        Gives the times.
     sock : socket.socket
-        Of datagrams, bound and blocking.
+        Datagram socket, bound and blocking.
     room : int
-        For how many datagrams.
+        Largest number of datagrams.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Read from the clock as soon as the thread had the datagram.
+        Clock readings as soon as the thread had each datagram.
     """
     cdef uint8_t[LARGEST] buffer
     cdef Time time = clock.calls
@@ -101,29 +101,29 @@ def receive(Clock clock not None, sock, int64_t room):
 
 
 def send(Clock clock not None, int64_t interval_ns, const uint8_t[:, ::1] packets not None, sock, int port, receiver):
-    """Send packets one by one; return when each was sent, and when it arrived.
+    """Send packets one by one; return the times of sending and of arrival.
 
     Parameters
     ----------
     clock : Clock
-        To send by.
+        Clock to send by.
     interval_ns : int
-        Between packets [ns].
+        Time between packets [ns].
     packets : ndarray of uint8, shape (n, size)
-        What to send.
+        Packets to send.
     sock : socket.socket
-        To send from.
+        Socket to send from.
     port : int
-        Of this machine, to send to.
+        Port of this machine to send to.
     receiver : socket.socket
-        That receives there, in any thread.
+        Socket that receives there, in any thread.
 
     Returns
     -------
     sent : ndarray of int64, shape (n,)
-        Read from the clock just before sending [ns].
+        Clock readings just before sending [ns].
     arrived : ndarray of int64, shape (n,)
-        As the system stamped it [ns], asked when half of the interval had passed; 0 where it does not tell.
+        The system's stamps [ns], read after half of the interval; 0 if it gives none.
     """
     cdef char address[ADDRESS_BYTES]
     cdef int size = packed_address(address, ("127.0.0.1", port, 0))

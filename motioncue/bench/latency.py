@@ -1,4 +1,4 @@
-"""How long a frame takes from its arrival to the engine, and to the first packet that shows it."""
+"""Delay of a frame from its arrival to the engine, and to the first packet that shows it."""
 
 import socket
 import threading
@@ -25,43 +25,43 @@ from motioncue.runtime.receiver import DatagramReceiver
 
 __all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "port_of", "running", "sample_frames"]
 
-INTERVAL_NS = 5_137_000  # of frames: at any phase of the grid, and never two of them between two ticks
-FIRST = 5  # frames that belong to starting
-LAST_S = 0.05  # for the last frame to be shown
-CLOCKS_NS = 100_000  # two clocks may differ by this much, read one after the other
+INTERVAL_NS = 5_137_000  # between frames, so that they meet every phase of the grid, and never two between two ticks
+FIRST = 5  # start-up frames, not counted
+LAST_S = 0.05  # wait for the last frame to be shown
+CLOCKS_NS = 100_000  # largest difference between two clocks read one after the other
 
 
 class Delays(NamedTuple):
-    """What became of one stretch of frames."""
+    """Results of one stretch of frames."""
 
-    published: Integers  # from arrival to the receiver's stamp of this frame or a newer one, one a frame [ns]
-    shown: Integers  # from arrival to just before the first packet with that motion in it [ns]
+    published: Integers  # from each frame's arrival to the receiver's stamp of that frame or a newer one [ns]
+    shown: Integers  # from arrival to just before the first packet with that motion [ns]
     lost: int  # frames that were not received
-    by_kernel: bool  # arrivals are the system's own stamps; else they are the times of sending
+    by_kernel: bool  # whether arrivals are the system's stamps; otherwise they are times of sending
 
 
 def sample_frames(count: int) -> npt.NDArray[np.uint8]:
-    """Return frames of the real drive, one row of bytes each, again from the beginning if it is too short."""
+    """Return frames of the real drive, one per row, repeated if it is too short."""
     frames = [package for package in read_packages(sample_recording()) if len(package) == FRAME.size]
     rows = np.frombuffer(b"".join(frames), np.uint8).reshape(-1, FRAME.size)
     return np.resize(rows, (count, FRAME.size))
 
 
 def engine(profile: Profile, count: int) -> Delays:
-    """Send frames to a receiver and an emitter as the engine runs them: threads, sockets and clocks."""
+    """Send frames to a receiver and an emitter that run in threads with sockets, as in the engine."""
     module = protocols.source("city-car-driving")
-    session = module.session(module.Options())
-    session.watch(UNWATCHED)
+    intake = module.intake(module.Options())
+    intake.watch(UNWATCHED)
     period_ns = round(1e9 / profile.rate_hz)
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
-    ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to begin
+    ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to start
     algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
     settings = Settings(algorithm, period_ns=period_ns, fade_s=1e-3)
-    loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
+    loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
     with sockets() as (hears, sends, sink):
         loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         hears.setblocking(False)
-        receiver = DatagramReceiver(session, [hears], MonotonicClock())
+        receiver = DatagramReceiver(intake, [hears], MonotonicClock())
 
         def emit() -> None:
             loop.prepare_thread(output.core, output.lock_memory)
@@ -76,14 +76,14 @@ def engine(profile: Profile, count: int) -> Delays:
             sent, arrived = play(frames, sends, hears)
             time.sleep(LAST_S)
     trace = loop.trace
-    first = np.flatnonzero(np.diff(trace["motion"]["time"], prepend=0))  # ticks with a motion that none had before
+    first = np.flatnonzero(np.diff(trace["motion"]["time"], prepend=0))  # ticks with a new motion
     received = trace["motion"]["time"][first]
     shown = (trace["deadline"] + trace["lateness"])[first]
-    return delays(sent, arrived, received, shown, len(sent) - session.accepted)
+    return delays(sent, arrived, received, shown, len(sent) - intake.accepted)
 
 
 def bare_receiver(count: int, loop: Callable[[Clock, socket.socket, int], npt.NDArray[np.int64]] = receive) -> Delays:
-    """Send the same frames to a loop that receives and reads the clock."""
+    """Send the same frames to a loop that only receives and reads the clock."""
     found: list[Integers] = []
     frames = sample_frames(count + FIRST)
     with sockets() as (hears, sends, _):
@@ -101,7 +101,7 @@ def bare_receiver(count: int, loop: Callable[[Clock, socket.socket, int], npt.ND
 
 
 def play(frames: npt.NDArray[np.uint8], sends: socket.socket, hears: socket.socket) -> tuple[Integers, Integers]:
-    """Send frames from a thread as punctual as the engine's; return what `send` returns."""
+    """Send frames from a thread as punctual as the engine's; return the results of `send`."""
     found: list[tuple[Integers, Integers]] = []
 
     def run() -> None:
@@ -114,10 +114,10 @@ def play(frames: npt.NDArray[np.uint8], sends: socket.socket, hears: socket.sock
 
 
 def delays(sent: Integers, arrived: Integers, received: Integers, shown: Integers, lost: int) -> Delays:
-    """Match each arrival with the first motion that was received after it: this frame's, or a newer one's.
+    """Match each arrival with the first motion received after it: that of the same frame, or of a newer one.
 
-    The system tells of the newest datagram that was received only.  A frame that was not yet when it was asked counts
-    from its sending, some microseconds before: to leave it out would leave out the slow ones.
+    The system gives the stamp of the newest received datagram only.  A frame not yet received when asked counts from
+    its sending, some microseconds earlier: leaving it out would leave out the slow ones.
     """
     told = arrived >= sent - CLOCKS_NS
     begin = np.where(told, arrived, sent)[FIRST:]
@@ -129,7 +129,7 @@ def delays(sent: Integers, arrived: Integers, received: Integers, shown: Integer
 
 @contextmanager
 def sockets() -> Iterator[tuple[socket.socket, socket.socket, socket.socket]]:
-    """Open three datagram sockets: one that hears, bound; one that sends; one that nobody reads, bound."""
+    """Open three datagram sockets: a bound one that receives, one that sends, and a bound one that nobody reads."""
     with ExitStack() as opened:
         hears, sends, sink = (opened.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) for _ in range(3))
         for sock in (hears, sink):
@@ -138,14 +138,14 @@ def sockets() -> Iterator[tuple[socket.socket, socket.socket, socket.socket]]:
 
 
 def port_of(sock: socket.socket) -> int:
-    """Return the port a socket is bound to."""
+    """Return the port that a socket is bound to."""
     port: int = sock.getsockname()[1]
     return port
 
 
 @contextmanager
 def running(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> Iterator[None]:
-    """Run `work` in a thread beside a block; after it `stop`, wait, and raise what was raised."""
+    """Run `work` in a thread beside a block, then call `stop`, join it, and raise its exception if any."""
     refused: list[BaseException] = []
 
     def run() -> None:
@@ -154,7 +154,7 @@ def running(work: Callable[[], object], stop: Callable[[], object] = lambda: Non
         except BaseException as error:
             refused.append(error)
 
-    thread = threading.Thread(target=run, name="motioncue bench", daemon=True)  # one that cannot be stopped may be left
+    thread = threading.Thread(target=run, name="motioncue bench", daemon=True)  # must not block the exit
     thread.start()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Load to measure a machine under: processes that compute, and a Python thread."""
+"""Load for measurements: processes that compute, and a Python thread."""
 
 import os
 import subprocess
@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["burning"]
 
-# Ends with the process that started it, however that ends: its standard input closes.
+# Each process ends with its parent, however that ends, because its standard input closes.
 BURN = """
 import os, sys, threading
 threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
@@ -19,7 +19,7 @@ while True:
     pass
 """
 
-# Ctrl-C is for the program that measures, not for its load; each system ignores what only the other one knows.
+# Ctrl-C must reach the measuring program only; each system ignores the other one's option.
 APART: dict[str, Any] = {
     "start_new_session": True,
     "creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
@@ -33,7 +33,7 @@ def burning(processes: int | None = None) -> Iterator[None]:
     Parameters
     ----------
     processes : int, optional
-        That compute; one for each processor if not given.
+        Number of processes; one per processor if not given.
     """
     count = processes if processes is not None else len(available_processors())
     done = threading.Event()
@@ -51,7 +51,7 @@ def burning(processes: int | None = None) -> Iterator[None]:
             )
         for burner in burners:
             assert burner.stdout is not None
-            burner.stdout.readline()  # it has begun
+            burner.stdout.readline()  # waits until it runs
         thread.start()
         yield
     finally:

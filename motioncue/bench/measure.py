@@ -1,4 +1,4 @@
-"""The whole measurement, one block after the other."""
+"""The whole measurement, block by block."""
 
 import os
 import platform
@@ -27,24 +27,24 @@ __all__ = ["FULL", "QUICK", "Plan", "measure"]
 
 @dataclass(frozen=True)
 class Plan:
-    """How much to measure."""
+    """Extent of a measurement."""
 
     rates_hz: tuple[float, ...] = (333.33, 1000.0)
     pairs: int = 6
-    """Blocks of the emitter and of the bare loop, in turn, for each rate and load."""
+    """Alternating blocks of the emitter and the bare loop, for each rate and load."""
     block_s: float = 1.5
-    """How long a block is [s]."""
+    """Duration of a block [s]."""
     latency_pairs: int = 4
-    """Stretches of frames to the engine and to the bare loop, in turn, for each load."""
+    """Alternating stretches of frames to the engine and to the bare loop, for each load."""
     frames: int = 200
-    """In a stretch."""
+    """Frames per stretch."""
 
 
 FULL = Plan()
 QUICK = Plan(pairs=2, block_s=0.4, latency_pairs=1, frames=60)
 
 Progress = Callable[[float, str], None]
-"""Called with the share that is done and what comes next."""
+"""Called with the completed share and a text about the next step."""
 
 
 def measure(profile: Profile, plan: Plan = FULL, progress: Progress = lambda share, what: None) -> dict[str, Any]:
@@ -53,21 +53,21 @@ def measure(profile: Profile, plan: Plan = FULL, progress: Progress = lambda sha
     Parameters
     ----------
     profile : Profile
-        Its cueing is run, and its output says what the system is asked for.
+        Supplies the cueing to run, and in its output the requests to the system.
     plan : Plan
-        How much.
+        Extent of the measurement.
     progress : callable
-        Told what is going on.
+        Called with the progress.
 
     Returns
     -------
     dict
-        What ``motioncue bench --json`` prints.
+        The object that ``motioncue bench --json`` prints.
 
     Raises
     ------
     EndpointError
-        If this machine does not hear what it sends to itself.
+        If this machine does not receive what it sends to itself.
     """
     check_loopback()
     output, began = profile.outputs[0], time.monotonic()
@@ -130,7 +130,7 @@ def check_loopback() -> None:
 def pace_rate(
     profile: Profile, rate_hz: float, load: str, plan: Plan, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, bool]]:
-    """Return how late the emitter and the bare loop were, blocks in turn, and what the system granted them."""
+    """Return the lateness of the emitter and the bare loop, in alternating blocks, and what the system granted."""
     period_ns = round(1e9 / rate_hz)
     ticks = max(int(plan.block_s * rate_hz), 20)
     loops = (emitter(profile), bare(profile.outputs[0]))
@@ -159,7 +159,7 @@ def pace_rate(
 
 
 def reference(row: Mapping[str, Any], granted: Mapping[str, bool], plan: Plan) -> dict[str, Any] | None:
-    """Return what cyclictest finds at the row's rate, in the emitter's scheduling class; None if it cannot be asked."""
+    """Return cyclictest's result at the row's rate, in the emitter's scheduling class; None if it cannot run."""
     period_ns, ticks = round(1e9 / row["rate_hz"]), max(int(plan.block_s * row["rate_hz"]), 20)
     awake = granted.get("keep_awake", False)
     found = cyclictest(period_ns, ticks, real_time=granted.get("fifo", False), keep_awake=awake)
@@ -167,7 +167,7 @@ def reference(row: Mapping[str, Any], granted: Mapping[str, bool], plan: Plan) -
 
 
 def delay(profile: Profile, load: str, plan: Plan, package_ns: float, progress: Progress) -> dict[str, Any]:
-    """Return how long frames take to the engine and to its first packet with them, and to a bare receiving loop."""
+    """Return the delay of frames to the engine and to its first packet with them, and to a bare receiving loop."""
     loops: tuple[Callable[[], Delays], ...] = (lambda: engine(profile, plan.frames), lambda: bare_receiver(plan.frames))
     taken: tuple[list[Delays], list[Delays]] = ([], [])
     for pair in range(plan.latency_pairs):
@@ -194,7 +194,7 @@ def delay(profile: Profile, load: str, plan: Plan, package_ns: float, progress: 
 
 
 def absences(pacing: Sequence[Mapping[str, Any]], latency: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return what could not be measured here, and why."""
+    """Return what could not be measured here, with the reason."""
     absent = {}
     if any(row["cyclictest"] is None for row in pacing):
         absent["cyclictest"] = "not installed, or refused to run"
@@ -204,13 +204,13 @@ def absences(pacing: Sequence[Mapping[str, Any]], latency: Sequence[Mapping[str,
 
 
 def ratio(blocks: tuple[list[Block], list[Block]], name: str, level: str) -> float:
-    """Return the median over the pairs of the emitter's figure over the bare loop's."""
+    """Return the median over the pairs of the ratio of the emitter's figure to the bare loop's."""
     pairs = [(figures(a)[name][level], figures(b)[name][level]) for a, b in zip(*blocks, strict=True)]
     return float(np.median([a / b if b > 0 else np.nan for a, b in pairs]))
 
 
 def machine() -> dict[str, Any]:
-    """Return what was measured."""
+    """Return a description of this machine."""
     return {
         "processor": processor_name(),
         "processors": len(available_processors()),
@@ -221,7 +221,7 @@ def machine() -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """Return the processor's own name, where the system tells it."""
+    """Return the processor's name, if the system gives it."""
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as lines:
             for line in lines:

@@ -1,4 +1,4 @@
-"""How punctual the emitter is, beside a bare loop on the same machine in the same minute."""
+"""Punctuality of the emitter, compared with a bare loop on the same machine in the same minute."""
 
 import socket
 import threading
@@ -25,46 +25,46 @@ __all__ = [
     *("bare", "emitter", "figures", "histogram", "quantiles_us", "run_block", "spin_ns", "summary"),
 ]
 
-FIRST = 5  # ticks that belong to starting, not to running
+FIRST = 5  # start-up ticks, not counted
 LEVELS = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
-"""The quantiles that are shown."""
+"""The quantiles in the report."""
 EDGES_US = np.array([0.0, *(round(m * 10.0**e, 2) for e in range(-1, 5) for m in (1, 1.5, 2, 3, 5, 7)), 1e5, np.inf])
-"""Where the intervals of a histogram begin [us]; the last has no end."""
+"""Lower edges of a histogram's intervals [us]; the last interval has no end."""
 
 
 Integers: TypeAlias = npt.NDArray[np.int64]
 Loop: TypeAlias = Callable[[int, int, socket.socket, int], tuple[Integers, Integers]]
-"""Called with period [ns], ticks, socket and port; sends, and returns lateness [ns] and place on the grid."""
+"""Called with period [ns], ticks, socket and port; sends, and returns lateness [ns] and grid index."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """What one stretch of ticks of a loop was like."""
+    """One stretch of a loop's ticks."""
 
     period_ns: int
-    late: Integers  # [ns], one a packet
-    index: Integers  # the packet's place on the grid
+    late: Integers  # lateness of each packet [ns]
+    index: Integers  # grid index of each packet
     granted: dict[str, bool] = field(default_factory=dict)
 
     @property
     def interval_error(self) -> Integers:
-        """How far two packets in a row were from their distance on the grid [ns]."""
+        """Deviation of the time between successive packets from their distance on the grid [ns]."""
         return np.abs(np.diff(self.late))
 
     @property
     def skipped(self) -> int:
-        """Places on the grid without a packet."""
+        """Number of deadlines without a packet."""
         return int(self.index[-1] - self.index[0] + 1 - len(self.index))
 
     @property
     def rate_error_ppm(self) -> float:
-        """How far the mean rate is from the grid's, either way."""
+        """Magnitude of the mean rate's deviation from the grid's."""
         sent = self.index + self.late / self.period_ns
         return abs(float(np.polyfit(self.index, sent, 1)[0]) - 1.0) * 1e6
 
 
 def bare(output: Output) -> Loop:
-    """Return the bare loop: the emitter's clock and the emitter's packet, and nothing in between."""
+    """Return the bare loop: the emitter's clock and packet, and nothing else."""
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
         return pace(MonotonicClock(spin_ns(output)), period_ns, ticks, out, port, MOTION.encode())
@@ -73,21 +73,21 @@ def bare(output: Output) -> Loop:
 
 
 def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager[Any]] = nullcontext) -> Loop:
-    """Return the emitter's loop: the profile's cueing, holding the real drive's last frame, one output.
+    """Return the emitter's loop: the profile's cueing of the real drive's last frame, with one output.
 
     `beside` is entered with the emitter while it runs.
     """
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
         module = protocols.source("city-car-driving")
-        session = module.session(module.Options())
-        session.begin(now_ns())
+        intake = module.intake(module.Options())
+        intake.begin(now_ns())
         for package in read_packages(sample_recording()):
-            session.feed(package, now_ns())
+            intake.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
         settings = Settings(algorithm, period_ns=period_ns, hold_s=1e6)
-        loop = Emitter(session, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
+        loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
         with beside(loop):
             loop.run(ticks=ticks)
@@ -97,23 +97,23 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
 
 
 def spin_ns(output: Output) -> int:
-    """Return the final spin of an output's tick [ns]."""
+    """Return the busy-waiting before each deadline of an output [ns]."""
     return round(1e3 * output.spin_us)
 
 
 def run_block(loop: Loop, output: Output, period_ns: int, ticks: int) -> Block:
-    """Run a loop in a thread of its own, prepared as the engine prepares its own.
+    """Run a loop in a thread of its own, prepared as in the engine.
 
     Parameters
     ----------
     loop : Loop
-        What to run.
+        The loop to run.
     output : Output
-        What to ask the system for.
+        The output with the requests to the system.
     period_ns : int
-        Of the grid [ns].
+        Period of the grid [ns].
     ticks : int
-        To keep; some more are run before.
+        Ticks to keep; a few more are run before.
     """
     found: list[Block] = []
     refused: list[BaseException] = []
@@ -141,7 +141,7 @@ def run_block(loop: Loop, output: Output, period_ns: int, ticks: int) -> Block:
 
 
 def quantiles_us(ns: Integers) -> dict[str, float]:
-    """Return the quantiles that are shown [us]."""
+    """Return the reported quantiles [us]."""
     return {name: float(np.quantile(ns, level)) / 1e3 for name, level in LEVELS.items()}
 
 
@@ -151,10 +151,10 @@ def figures(block: Block) -> dict[str, dict[str, float]]:
 
 
 def summary(blocks: Sequence[Block]) -> dict[str, object]:
-    """Return what several blocks of one loop came to.
+    """Return the combined figures of several blocks of one loop.
 
-    p50 and p99 are medians over the blocks, so that one bad moment does not decide; p99.9 and the worst case are those
-    of all ticks together.
+    p50 and p99 are medians over the blocks, so that a single bad moment does not decide; p99.9 and the maximum are
+    those of all ticks together.
     """
     each = [figures(block) for block in blocks]
     together = {
@@ -173,6 +173,6 @@ def summary(blocks: Sequence[Block]) -> dict[str, object]:
 
 
 def histogram(blocks: Sequence[Block]) -> list[int]:
-    """Return how many ticks were as late as each interval of `EDGES_US` says."""
+    """Return the number of ticks with a lateness in each interval of `EDGES_US`."""
     late = np.concatenate([block.late for block in blocks]) / 1e3
     return [int(count) for count in np.histogram(late, EDGES_US)[0]]

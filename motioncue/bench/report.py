@@ -1,4 +1,4 @@
-"""The result of a measurement as a file to keep: HTML that needs nothing else, or a picture."""
+"""The result of a measurement as a file: self-contained HTML, or a picture."""
 
 import importlib.util
 from collections.abc import Mapping, Sequence
@@ -23,18 +23,18 @@ td, th { padding: .15em .8em; text-align: right; border-bottom: 1px solid #ddd }
 td:first-child { text-align: left }
 figure { display: inline-block; margin: 0 1em 1em 0 }
 """
-WIDTH, HEIGHT, MARGIN = 420, 230, 44  # of a curve, without its margin [px]
+WIDTH, HEIGHT, MARGIN = 420, 230, 44  # size and margin of a plot [px]
 DECADES_X, DECADES_Y = (0, 4), (-5, 0)  # 1 us to 10 ms; one tick in 100,000 to all
 
 
 def check_report(path: Path) -> None:
-    """Refuse a file that no report can be written to.
+    """Refuse a file to which no report can be written.
 
     Raises
     ------
     ConfigError
-        If the name's ending is neither ``.html`` nor ``.png``, there is nothing here to make a picture with, or nothing
-        can be written there.
+        If the name does not end in ``.html`` or ``.png``, the library for pictures is missing, or the file cannot be
+        written.
     """
     if path.suffix not in (".html", ".png"):
         raise ConfigError(f"--report: found {str(path)!r}, allowed are names that end in .html or .png")
@@ -45,7 +45,7 @@ def check_report(path: Path) -> None:
 
 
 def write_report(result: Mapping[str, Any], path: Path) -> None:
-    """Write what `measure` returned to a file.
+    """Write the result of `measure` to a file.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def write_report(result: Mapping[str, Any], path: Path) -> None:
 
 
 def later_than(edges_us: Sequence[float], counts: Sequence[int]) -> list[tuple[float, float]]:
-    """Return which share of the ticks came later than each edge [us], as far as any did."""
+    """Return the share of ticks later than each edge [us], up to the latest tick."""
     total, left = sum(counts), sum(counts)
     points = []
     for edge, count in zip(edges_us, counts, strict=True):
@@ -125,7 +125,7 @@ def _page(result: Mapping[str, Any]) -> str:
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column has no head."""
+    """Return a table whose first column has no header."""
     lines = ["<tr><th>" + "".join(f"<th>{escape(head)}" for head in heads)]
     lines += ["<tr>" + "".join(f"<td>{escape(cell)}" for cell in row) for row in rows]
     return "<table>" + "\n".join(lines) + "</table>"
@@ -151,7 +151,7 @@ def _delays(row: Mapping[str, Any]) -> list[list[str]]:
 
 
 def _curves(row: Mapping[str, Any]) -> str:
-    """Return a drawing of which share of the ticks came later than a time, both on logarithmic scales."""
+    """Return a plot of the share of ticks later than a time, with logarithmic axes."""
 
     def x_of(us: float) -> float:
         return MARGIN + WIDTH * min(1.0, max(0.0, (log10(max(us, 0.1)) - DECADES_X[0]) / (DECADES_X[1] - DECADES_X[0])))

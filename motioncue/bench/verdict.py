@@ -1,4 +1,4 @@
-"""What the figures mean, in words."""
+"""The meaning of the figures in words."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -6,34 +6,34 @@ from typing import Any
 __all__ = ["GRADES", "advice", "verdict"]
 
 GRADES = ("on time", "on time when idle", "mostly on time", "not on time")
-"""From best to worst."""
+"""The grades from best to worst."""
 
-CLOSE = 0.1  # of a period: later than this, a packet is seen in the platform's own sampling
-RARE = 1e-3  # of the ticks
-AS_GOOD = 1.25  # times as late as the bare loop, p99, or so little later that it does not matter:
-NEGLIGIBLE = 0.005  # of a period
+CLOSE = 0.1  # in periods: a packet later than this shows in the platform's own sampling
+RARE = 1e-3  # share of ticks
+AS_GOOD = 1.25  # ratio to the bare loop's p99 that counts as equal,
+NEGLIGIBLE = 0.005  # as does a difference of this many periods
 
 
 def punctual(row: Mapping[str, Any]) -> bool:
-    """Say whether 999 packets of 1,000 leave close to their deadline, and none is left out."""
+    """Say whether 999 packets of 1,000 leave close to their deadline, and none is skipped."""
     ours = row["emitter"]
     return bool(ours["skipped"] == 0 and ours["lateness_us"]["p999"] <= CLOSE * 1e6 / row["rate_hz"])
 
 
 def bearable(row: Mapping[str, Any]) -> bool:
-    """Say whether 99 packets of 100 leave close to their deadline, and few are left out."""
+    """Say whether 99 packets of 100 leave close to their deadline, and few are skipped."""
     ours = row["emitter"]
     late = ours["lateness_us"]["p99"]
     return bool(late <= CLOSE * 1e6 / row["rate_hz"] and ours["skipped"] <= RARE * ours["ticks"])
 
 
 def verdict(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the grade of one rate and what it rests on.
+    """Return the grade of one rate, and its reason.
 
     Parameters
     ----------
     rows : sequence of dict
-        Of one rate: `rate_hz`, `load`, and what the emitter and the bare loop did; the idle one first.
+        Results at one rate: `rate_hz`, `load`, and those of the emitter and the bare loop; the idle one first.
     """
     if all(map(punctual, rows)):
         grade = GRADES[0]
@@ -47,7 +47,7 @@ def verdict(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def sentence(row: Mapping[str, Any]) -> str:
-    """Return what one row says."""
+    """Return one row in words."""
     ours, floor = row["emitter"], row["bare"]
     late, floor_late = ours["lateness_us"], floor["lateness_us"]
     share = 100.0 * late["p999"] * 1e-6 * row["rate_hz"]
@@ -64,12 +64,12 @@ def sentence(row: Mapping[str, Any]) -> str:
 
 
 def duration(us: float) -> str:
-    """Return a time in words, to about a hundredth."""
+    """Return a time in words, with about two digits."""
     return f"{us:.3g} µs" if us < 999.5 else f"{us / 1e3:.3g} ms"
 
 
 def advice(granted: Mapping[str, bool], settings: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what would help this machine, most effective first."""
+    """Return measures that would help this machine, the most effective first."""
     found = []
     if granted.get("fifo") is False:
         found.append(

@@ -1,4 +1,4 @@
-"""The command line: ``motioncue COMMAND``.  Each command is a module that is imported when it is used."""
+"""The command line, ``motioncue COMMAND``: each command is a module, imported only when used."""
 
 import errno
 import os
@@ -27,15 +27,16 @@ COMMANDS: Mapping[str, str] = {
     "export": "Write a recording as CSV, Parquet or MDF4.",
     "bench": "Measure how punctual this machine is.",
     "profiles": "List the built-in profiles, or show one.",
+    "platforms": "List the built-in platforms, or show one.",
 }
-"""Every command, and what it does in one line."""
+"""The commands, each with a one-line description."""
 
 UNWRITABLE = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO") if hasattr(errno, name)}
-"""Why what is printed cannot be written; a reader that has left is none: click ends quietly then."""
+"""Errors that mean that output cannot be written.  EPIPE is not one: click ends quietly when a reader has left."""
 
 
 class Refused(click.ClickException):
-    """What motioncue refuses on purpose: one line on stderr, exit status 2."""
+    """A MotioncueError: one line on stderr, exit status 2."""
 
     exit_code = 2
 
@@ -46,7 +47,7 @@ class Refused(click.ClickException):
 
 
 class Commands(click.Group):
-    """A group whose commands are imported one by one; none is needed for its own help."""
+    """A group that imports a command only when it is used, so not for the group's own help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the commands' names, most used first."""
@@ -64,7 +65,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is asked for; refuse one that does not exist."""
+        """Return the requested command; refuse one that does not exist."""
         if args[0] not in COMMANDS:
             ctx.fail(f"command: {not_among(args[0], COMMANDS)}")
         return super().resolve_command(ctx, args)
@@ -75,7 +76,7 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; whatever motioncue refuses becomes one line."""
+        """Run a command; a MotioncueError becomes one line."""
         try:
             return super().invoke(ctx)
         except MotioncueError as error:
@@ -94,13 +95,13 @@ def cli() -> None:
 def main() -> None:
     """Run the command line; ends the process."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        # Until the command is imported there is nothing to end well: Ctrl-C ends the process without a traceback.
+        # Until a command is imported there is nothing to end properly, so Ctrl-C ends the process without a traceback.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         cli(prog_name="motioncue")
     except OSError as error:
         if error.errno not in UNWRITABLE or error.filename is not None:
             raise
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the interpreter would try once more
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - the interpreter would write once more
         click.echo(f"error: output cannot be written: {error.strerror}", err=True)
         sys.exit(1)

@@ -1,4 +1,4 @@
-"""Bars and traces of one terminal line: numbers to cells, in whatever characters the terminal has."""
+"""Bars and traces of one terminal line: numbers as cells, in the characters that the terminal has."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -26,8 +26,8 @@ class Glyphs:
     name: str
     center: str
     dot: str
-    rising: str  # of a trace above zero, lowest to highest
-    hanging: str  # of a trace below zero, shortest to longest
+    rising: str  # characters of a trace above zero, lowest to highest
+    hanging: str  # characters of a trace below zero, shortest to longest
     plain: Mapping[int, str]  # replacements for text
 
     def text(self, text: str) -> str:
@@ -40,7 +40,7 @@ _ASCII_TEXT = str.maketrans(
 )
 
 SMOOTH = Glyphs("smooth", "│", "●", " ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", {})
-"""Eighths of a cell, drawn with foreground and background colors; what hangs is drawn inside out."""
+"""Eighths of a cell, drawn with foreground and background colors; hanging parts have the colors swapped."""
 BLOCKS = Glyphs("blocks", "│", "●", " ▁▂▃▄▅▆▇█", " ▔▔▀▀▀▀██", {})
 """Halves of a cell, for terminals without colors."""
 ASCII = Glyphs("ascii", "|", "*", "-''\"\"", "-..__", _ASCII_TEXT)
@@ -48,7 +48,7 @@ ASCII = Glyphs("ascii", "|", "*", "-''\"\"", "-..__", _ASCII_TEXT)
 
 
 def glyphs_for(encoding: str | None, *, colors: bool) -> Glyphs:
-    """Return the finest glyphs that a terminal can show."""
+    """Return the finest glyphs that a terminal can display."""
     try:
         "".join((SMOOTH.rising, BLOCKS.hanging, SMOOTH.center, SMOOTH.dot, LEFT_EIGHTHS, "▐±²µ°→·")).encode(
             encoding or "ascii"
@@ -59,20 +59,20 @@ def glyphs_for(encoding: str | None, *, colors: bool) -> Glyphs:
 
 
 def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
-    """Return a bar that grows from the centre: right if positive, left if negative.
+    """Return a bar that grows from the center: right if positive, left if negative.
 
     Parameters
     ----------
     value : float
-        What to show; nothing is drawn if it is not finite.
+        The value; nothing is drawn if it is not finite.
     scale : float
-        The value at the end, same unit, > 0; the bar stops there.
+        The value at the end of the bar, in the same unit; > 0; larger values are cut off.
     width : int
-        Cells; an odd number has a cell of its own for the centre, an even one leaves its last cell empty.
+        Number of cells; an odd number includes a cell for the center, an even one leaves its last cell empty.
     color : str
-        Of the bar.
+        Color of the bar.
     glyphs : Glyphs
-        What to draw with.
+        Characters to draw with.
     """
     side = max(0, (width - 1) // 2)
     share = min(abs(value) / scale, 1.0) * side if math.isfinite(value) else 0.0
@@ -93,7 +93,7 @@ def bar(value: float, scale: float, width: int, color: str, glyphs: Glyphs) -> T
 
 
 def _line(cells: Sequence[Cell]) -> Text:
-    """Return cells as text, neighbors of one style together."""
+    """Return cells as text, with neighbors of one style joined."""
     text = Text(no_wrap=True, end="")
     for style, run in groupby(cells, key=itemgetter(1)):
         text.append("".join(character for character, _ in run), style)
@@ -101,7 +101,7 @@ def _line(cells: Sequence[Cell]) -> Text:
 
 
 def _smooth(share: float, left: bool, color: str) -> list[Cell]:
-    """Return the filled cells from the centre outwards; a left end is drawn inside out."""
+    """Return the filled cells from the center outwards; a left end has its colors swapped."""
     full, eighths = divmod(round(8 * share), 8)
     cells = [(" ", Style(bgcolor=color))] * full
     if eighths and left:
@@ -112,9 +112,9 @@ def _smooth(share: float, left: bool, color: str) -> list[Cell]:
 
 
 def trace(values: Sequence[float], scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
-    """Return the newest `width` values as a line of levels, newest at the right.
+    """Return the newest `width` values as a line of levels, the newest at the right.
 
-    What is above zero rises from the bottom, what is below hangs from the top.
+    Positive values rise from the bottom, negative ones hang from the top.
     """
     newest = values[-width:] if width else ()
     smooth = glyphs is SMOOTH

@@ -1,4 +1,4 @@
-"""``motioncue bench``: how punctual this machine is."""
+"""``motioncue bench``: measures how punctual this machine is."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,29 +22,29 @@ from motioncue.runtime.assembly import load_profile
 
 __all__ = ["command"]
 
-CELL = 8  # characters of a figure
-BAR = 7  # of the histogram's longest bar
-COLUMN = BAR + 9  # of a histogram
+CELL = 8  # characters per figure
+BAR = 7  # length of a histogram's longest bar
+COLUMN = BAR + 9  # width of a histogram
 
 
 class Stopped(Exception):
-    """A signal came before everything was measured."""
+    """A signal came before the measurement was complete."""
 
 
 @click.command()
 @click.option(
-    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Whose tick to measure."
+    "--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile whose tick to measure."
 )
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
-@click.option("--quick", is_flag=True, help="Some ten seconds: does it run at all?")
+@click.option("--quick", is_flag=True, help="Take about ten seconds, to see that it runs.")
 @click.option("--report", type=click.Path(path_type=Path), metavar="FILE", help="Keep the result: .html, or .png.")
 @json_option
 def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path | None, as_json: bool) -> None:
     """Measure how punctual this machine is, idle and under a load of its own.
 
-    The emitter runs at 333.33 and 1000 Hz beside a bare loop that only sleeps and sends, in turn, so that what is the
-    machine's and what is motioncue's can be told apart.  Takes two minutes; leave the machine to it, or use it as when
-    driving.  A signal that ends it leaves no result: exit status 128 and its number, 130 for Ctrl-C.
+    The emitter runs at 333.33 and 1000 Hz, in turn with a bare loop that only sleeps and sends, which separates the
+    machine's share of the lateness from motioncue's.  Takes two minutes; leave the machine alone, or use it as when
+    driving.  A signal that ends it leaves no result: exit status 128 plus its number, 130 for Ctrl-C.
 
     \b
     Example:  motioncue bench --set output.keep_awake=true --report machine.html
@@ -77,7 +77,7 @@ def command(profile: str, overrides: tuple[str, ...], quick: bool, report: Path 
 
 @contextmanager
 def shown_progress() -> Iterator[Callable[[float, str], None]]:
-    """Show on stderr how far it is: a bar on a terminal, a line for each new step elsewhere."""
+    """Show progress on stderr: a bar on a terminal, elsewhere a line for each new step."""
     errors = Console(stderr=True, highlight=False, emoji=False, markup=False)
     if not errors.is_terminal:
         said: list[str] = []
@@ -101,7 +101,7 @@ def shown_progress() -> Iterator[Callable[[float, str], None]]:
 
 
 def show(result: Mapping[str, Any]) -> None:
-    """Print the result for people."""
+    """Print the result as text."""
     output = console()
     glyphs = glyphs_of(output)
 
@@ -166,7 +166,7 @@ def figures_line(row: Mapping[str, Any], loop: str) -> str:
 
 
 def histogram_lines(rows: list[Mapping[str, Any]], glyphs: Glyphs) -> list[str]:
-    """Return the histograms of one rate side by side: how many ticks were so late."""
+    """Return the histograms of one rate side by side: number of ticks by lateness."""
     columns = [(row, loop) for row in rows for loop in ("emitter", "bare")]
     counts = [row["histogram"][loop] for row, loop in columns]
     edges = rows[0]["histogram"]["from_us"]
@@ -180,7 +180,7 @@ def histogram_lines(rows: list[Mapping[str, Any]], glyphs: Glyphs) -> list[str]:
 
 
 def cell(count: int, total: int, most: int, glyphs: Glyphs) -> str:
-    """Return a bar and a share; what is not zero shows."""
+    """Return a bar and a share; any count above zero is visible."""
     if not count:
         return ""
     full = "#" if glyphs is ASCII else "█"

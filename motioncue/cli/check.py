@@ -1,4 +1,4 @@
-"""``motioncue check``: what a source says, examined."""
+"""``motioncue check``: examines what a source reports."""
 
 import threading
 import time
@@ -16,15 +16,15 @@ from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
-from motioncue.recording.read import parse_recording, quoted, read_bytes
+from motioncue.recording.read import SAID, parse_recording, quoted, read_bytes
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
 
 __all__ = ["command"]
 
-QUIET_S = 0.5  # without another datagram: the simulator waits for an answer, and there will be none before it is known
-JUDGED = ("source.options.", "source.acceleration=", "watch.")  # what --set may change without a profile
+QUIET_S = 0.5  # without another datagram, the simulator is waiting for an answer that only a known system gives
+JUDGED = ("source.options.", "source.acceleration=", "watch.")  # keys that --set may change without a profile
 MARKS = {"ok": "ok", "wrong": "WRONG", "unknown": "?"}
 
 
@@ -38,11 +38,11 @@ REMEDIES = {
     "continuity": "if everything else is right, raise the thresholds in [watch]",
     "frames": "compare the simulator's version with the document's; motioncue decode shows what is in a packet",
 }
-"""What to do about a finding, where no option of the source helps."""
+"""What to do about a finding that no option of the source cures."""
 
 
 class Heard(NamedTuple):
-    """What there is to examine."""
+    """The packages to examine, and where they come from."""
 
     system: str
     packages: list[bytes]
@@ -50,12 +50,12 @@ class Heard(NamedTuple):
     profile: Profile
     what: str
     rejected: Mapping[str, int] = {}
-    """Beside the packages: what of a capture is none."""
+    """Parts of a capture that are not packages, by reason."""
 
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
-@click.option("--system", metavar="SYSTEM", help="Whose packets they are; told by their content if not given.")
+@click.option("--system", metavar="SYSTEM", help="System of the packets; found by content if not given.")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
     "--set",
@@ -64,7 +64,7 @@ class Heard(NamedTuple):
     multiple=True,
     help="Change a key of the profile, or an option of the source; repeatable.",
 )
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames a second of a file without times.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times.")
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option
 def command(
@@ -88,15 +88,18 @@ def command(
 
     heard = _heard(target, system, endpoints, overrides, rate, duration)
     source = heard.profile.source
-    report = check(
-        heard.system,
-        heard.packages,
-        heard.times,
-        source.options,
-        acceleration=source.acceleration,
-        watch=heard.profile.watch,
-        rate_hz=rate,
-    )
+    try:
+        report = check(
+            heard.system,
+            heard.packages,
+            heard.times,
+            source.options,
+            acceleration=source.acceleration,
+            watch=heard.profile.watch,
+            rate_hz=rate,
+        )
+    except PacketError as error:
+        raise PacketError(f"{quoted(heard.what)}: {error}") from error
     rejected = Counter(report.timing.rejected) + Counter(heard.rejected)
     report = report._replace(timing=report.timing._replace(rejected=dict(rejected)))
     _print(heard, report)
@@ -161,7 +164,7 @@ def _heard(
 
 
 def _settings(system: str, overrides: tuple[str, ...]) -> Profile:
-    """Return a profile of a system with its defaults, and what is to be otherwise."""
+    """Return a profile of a system with default settings and overrides."""
     from motioncue.runtime.assembly import options_of
 
     text = f"""
@@ -179,12 +182,14 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
         protocols.source(system, "--system")
     data = read_bytes(file, quoted(file))
     name = system or _told_by_file(data, file)
-    packages, times, _, rejected = parse_recording(data, quoted(file), name)
+    packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name)
+    for line in unreadable[:SAID]:
+        click.echo(f"{quoted(file)}: {line}", err=True)
     return Heard(name, packages, times, _settings(name, overrides), file, rejected)
 
 
 def _sources() -> list[str]:
-    return protocols.having("session")
+    return protocols.having("intake")
 
 
 def _told_by_file(data: bytes, file: str) -> str:
@@ -229,7 +234,7 @@ def _live(
         profile = settings if isinstance(settings, Profile) else _settings(system, settings)
         source = profile.source
         check_endpoints(module, endpoints, name="--at")
-        intake = module.session(
+        intake = module.intake(
             msgspec.convert(source.options, module.Options), derivation=Derivation(source.acceleration)
         )
         ring = RecordRing(RING_BYTES)
@@ -261,7 +266,7 @@ def _live(
 
 
 def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
-    """Return the system whose datagrams come at an endpoint; a stream is City Car Driving's."""
+    """Return the system whose datagrams arrive at an endpoint; a stream is City Car Driving's."""
     from motioncue.transports.udp import open_receiver
 
     if parse_endpoint(url).scheme != "udp":
@@ -305,11 +310,11 @@ def _print(heard: Heard, report: Any) -> None:
     for option in report.options:
         echo(f"  {MARKS[option.verdict]:<5}  {option.key} = {option.value!r}: {option.evidence}", indent=9)
     _print_advice(report)
-    manoeuvres = dict.fromkeys(
-        finding.manoeuvre for finding in report.findings if finding.verdict == "unknown" and finding.manoeuvre
+    maneuvers = dict.fromkeys(
+        finding.maneuver for finding in report.findings if finding.verdict == "unknown" and finding.maneuver
     )
-    for manoeuvre in manoeuvres:
-        echo(f"to settle more: {manoeuvre}", indent=2)
+    for maneuver in maneuvers:
+        echo(f"to settle more: {maneuver}", indent=2)
     open_ = [finding.name for finding in report.findings if finding.verdict == "unknown"]
     open_ += [option.key for option in report.options if option.verdict == "unknown"]
     words = {
@@ -321,7 +326,7 @@ def _print(heard: Heard, report: Any) -> None:
 
 
 def _print_advice(report: Any) -> None:
-    """Say what mends what is wrong, and what to do where nothing does."""
+    """Print what cures the findings, and what to do about those without a cure."""
     for key, value in report.changes.items():
         echo(f"change the profile: {key} = {value!r}")
     if report.changes:

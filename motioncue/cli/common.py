@@ -1,4 +1,4 @@
-"""What the commands share: options, log lines, and the one line of JSON."""
+"""Parts shared by the commands: options, log lines, and the line of JSON."""
 
 import json
 import logging
@@ -7,9 +7,9 @@ import shutil
 import sys
 import textwrap
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 import msgspec
@@ -17,7 +17,11 @@ import msgspec
 from motioncue import protocols
 from motioncue.cli.unblocked import Unblocked
 from motioncue.errors import ConfigError
+from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Record
+
+if TYPE_CHECKING:
+    from motioncue.recording.recorder import Recorder
 
 __all__ = [
     "duration_option",
@@ -29,7 +33,9 @@ __all__ = [
     "positive",
     "print_json",
     "record_options",
+    "record_source_options",
     "recording",
+    "source_recorder",
     "strict",
 ]
 
@@ -37,7 +43,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def positive(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
-    """Return an option's value; refuse what is not a finite number above 0."""
+    """Return an option's value; refuse it unless it is finite and above 0."""
     if value is not None and not 0.0 < value < math.inf:
         raise click.BadParameter(f"found {value}, allowed are finite numbers above 0", ctx, param)
     return value
@@ -49,7 +55,7 @@ def duration_option(text: str) -> Callable[[Decorated], Decorated]:
 
 
 def naming_systems(command: click.Command, attribute: str) -> None:
-    """Say in a command's help which systems it knows: those that have something."""
+    """Fill in, in a command's help, the systems whose module has an attribute."""
     assert command.help is not None
     names = protocols.having(attribute)
     command.help = command.help.replace(
@@ -67,7 +73,7 @@ def record_options(command: Decorated) -> Decorated:
             type=float,
             callback=positive,
             metavar="S",
-            help="Keep only the last seconds, in memory; key r, a fault and the end write them.",
+            help="Keep only the last seconds, in memory; key r, SIGALRM, a fault and the end write them.",
         ),
         click.option(
             "--record", "file", metavar="FILE", help="Record the run as MCAP; a number is added to a name in use."
@@ -78,7 +84,7 @@ def record_options(command: Decorated) -> Decorated:
 
 
 def recording(file: str | None, last_s: float | None, force: bool) -> Record | None:
-    """Return what ``--record`` and its like ask for; None if it is nothing."""
+    """Return the recording that ``--record`` and related options request; None if none."""
     if file is None and last_s is None:
         return None
     tables = {"file": file or "last.mcap", "force": force, "last_s": last_s}
@@ -88,11 +94,29 @@ def recording(file: str | None, last_s: float | None, force: bool) -> Record | N
         raise ConfigError(f"--record-last: found {last_s:g}, allowed are 1 to 3600 s") from error
 
 
+def record_source_options(text: str) -> Callable[[Decorated], Decorated]:
+    """Return ``--record`` and ``--force`` of a command that records what a simulator says."""
+
+    def add(command: Decorated) -> Decorated:
+        force = click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
+        return click.option("--record", "file", metavar="FILE", help=text)(force(command))
+
+    return add
+
+
+def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpoints: Sequence[str]) -> "Recorder":
+    """Return a recorder of a source's packages in a ring."""
+    from motioncue.recording.recorder import Recorder  # loads MCAP
+
+    settings = {"source": {"system": system, "endpoint": list(endpoints)}}
+    return Recorder(Record(file=file, force=force), [ring], settings)
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
 
 
 def strict(value: Any) -> Any:
-    """Return `value` with every number that JSON cannot say replaced by None."""
+    """Return `value` with numbers that JSON does not have (NaN, infinity) replaced by None."""
     if isinstance(value, dict):
         return {str(key): strict(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -108,16 +132,16 @@ def print_json(value: dict[str, Any]) -> None:
 
 
 def folded(text: str, indent: int) -> str:
-    """Return a line folded to the terminal, `indent` deep from the second on; whole where there is none."""
+    """Return a line folded to the terminal and indented from its second line on; as is without one."""
     if sys.stdout is None or not sys.stdout.isatty():
-        return text  # for programs, which go by lines
+        return text  # programs read whole lines
     width = max(indent + 30, shutil.get_terminal_size().columns)
     lines = textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
     return "\n".join(lines)
 
 
 def echo(text: str, indent: int = 0) -> None:
-    """Print a line, folded, with escapes for what the terminal's encoding lacks."""
+    """Print a line, folded, with characters that the terminal lacks escaped."""
     text = folded(text, indent) if indent else text
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -136,14 +160,14 @@ class _Kept(logging.Handler):
 
 @contextmanager
 def logged(*, live: bool, level: int = logging.INFO) -> Iterator[deque[str]]:
-    """Send motioncue's log to stderr, and yield its newest lines; logging never waits for a reader.
+    """Send motioncue's log to stderr and yield its newest lines; logging never waits for a reader.
 
     Parameters
     ----------
     live : bool
-        A view owns the terminal: a stderr that is a terminal too gets the lines when the view has gone.
+        Whether a view owns the terminal: if stderr is a terminal too, it gets the lines when the view has ended.
     level : int
-        Of the least important lines.
+        Lowest level to log.
     """
     lines: deque[str] = deque(maxlen=200)
     handlers: list[logging.Handler] = [_Kept(lines)]

@@ -1,4 +1,4 @@
-"""What Windows has in place of signals: a window that closes, and events that other programs can set."""
+"""Windows' equivalents of signals: closing of the window, and events that other programs can set."""
 
 import sys
 import threading
@@ -8,34 +8,34 @@ from typing import Any
 __all__ = ["Closing", "Events", "event_name"]
 
 CLOSE, LOGOFF, SHUTDOWN = 2, 5, 6
-"""Events of a console that end the process when whoever handles them returns."""
+"""Console events after which the system ends the process as soon as their handler returns."""
 
 
 def event_name(run: str, word: str) -> str:
-    """Return the name of the event that asks a run for something.
+    """Return the name of the event that requests an operation from a run.
 
     Parameters
     ----------
     run : str
-        Its name.
+        Name of the run.
     word : str
-        What is asked for.
+        The operation.
     """
     return f"motioncue-{run}-{word}"
 
 
 class Closing:
-    """Notes that the console's window closes, or the user logs off, and delays it: a context manager.
+    """Reports that the console window closes or the user logs off, and delays the end: a context manager.
 
     Parameters
     ----------
     note : callable
-        Called in a thread of the system's.
+        Called in a thread of the system.
 
     Notes
     -----
-    Windows ends the process as soon as every handler has returned, or after some seconds.  So this one returns when the
-    context has been left: what has to be done first is done by then.
+    Windows ends the process as soon as every handler has returned, or after some seconds.  So this handler returns only
+    when the context has been left, after all necessary work.
     """
 
     def __init__(self, note: Callable[[], None]) -> None:
@@ -44,12 +44,12 @@ class Closing:
         self._handler: Any = None
 
     def handle(self, event: int) -> bool:
-        """Handle an event of the console; return whether it was one of these.
+        """Handle a console event; return whether it was one that ends the process.
 
         Parameters
         ----------
         event : int
-            As the system numbers them.
+            Number of the event.
         """
         if event not in (CLOSE, LOGOFF, SHUTDOWN):
             return False
@@ -58,7 +58,7 @@ class Closing:
         return True
 
     def __enter__(self) -> "Closing":
-        """Begin to listen."""
+        """Install the handler."""
         if sys.platform == "win32":
             import ctypes
 
@@ -67,7 +67,7 @@ class Closing:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let the system go on."""
+        """Let the system end the process."""
         self._left.set()
         if sys.platform == "win32":
             import ctypes
@@ -76,12 +76,12 @@ class Closing:
 
 
 class Events:
-    """Events by which other programs of the same user ask a run for something: a context manager.
+    """Events by which other programs of the same user request operations from a run: a context manager.
 
     Parameters
     ----------
     names : mapping of str to str
-        For each word that can be asked for the event's name.
+        Event name of each operation.
     """
 
     def __init__(self, names: Mapping[str, str]) -> None:
@@ -89,7 +89,7 @@ class Events:
         self._handles: Mapping[str, Any] = {}
 
     def __enter__(self) -> "Events":
-        """Make the events."""
+        """Create the events."""
         if sys.platform == "win32":
             import ctypes
 
@@ -100,7 +100,7 @@ class Events:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let them go."""
+        """Close the events."""
         if sys.platform == "win32":
             import ctypes
 
@@ -109,7 +109,7 @@ class Events:
         self._handles = {}
 
     def asked(self) -> list[str]:
-        """Return what has been asked for since the last call; never anything where there are no such events."""
+        """Return the operations requested since the last call; none on systems without such events."""
         if sys.platform == "win32":
             import ctypes
 

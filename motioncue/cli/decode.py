@@ -1,4 +1,4 @@
-"""``motioncue decode``: what is in a packet."""
+"""``motioncue decode``: shows what is in a packet."""
 
 import re
 import sys
@@ -9,7 +9,7 @@ import click
 from motioncue import protocols
 from motioncue.cli.common import echo, naming_systems, print_json
 from motioncue.errors import PacketError
-from motioncue.recording.read import LARGEST, parse_recording, quoted, read_bytes
+from motioncue.recording.read import LARGEST, SAID, parse_recording, quoted, read_bytes
 
 __all__ = ["command"]
 
@@ -32,13 +32,17 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
     if (file is None) == (digits is None):
         raise click.UsageError("give either FILE or --hex HEX")
     data = _read(file) if file is not None else _bytes(digits or "")
-    packages = parse_recording(data, system if file is None else f"{system}: {quoted(file)}", system).packages
+    recording = parse_recording(data, system if file is None else f"{system}: {quoted(file)}", system)
+    packages = recording.packages
+    for line in recording.unreadable[:SAID]:
+        click.echo(f"{quoted(file or '')}: {line}", err=True)
     for index, package in enumerate(packages):
         try:
             packet = module.identify(package)
             fields = packet.decode(package)
         except PacketError as error:
             where = f"packet {index}: " if len(packages) > 1 else ""
+            where = where if file in (None, "-") else f"{quoted(file)}: {where}"
             raise PacketError(f"{where}{error}") from error
         if as_json:
             print_json({"system": system, "message": packet.name, "fields": fields})

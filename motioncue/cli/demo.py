@@ -16,7 +16,7 @@ __all__ = ["command", "installation_view"]
 
 
 def installation_view(installation: Installation, messages: Sequence[str] = ()) -> EngineView:
-    """Return what makes views of an installation: the cue is what the platform received."""
+    """Return a factory of views of an installation, in which the cue is what the platform received."""
     platform = installation.platform
 
     def received() -> tuple[Mapping[str, float], int]:
@@ -29,14 +29,14 @@ def installation_view(installation: Installation, messages: Sequence[str] = ()) 
 
 
 def title_of(installation: Installation) -> str:
-    """Return a line that says what is connected with what."""
+    """Return a line that says how the installation is connected."""
     return f"motioncue demo · {path_of(installation.profile)}"
 
 
 @click.command()
 @duration_option("How long it takes, fade included; the drive's length if not given.")
-@click.option("--drive", metavar="NAME", default="tour", show_default=True, help="What the car does.")
-@click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="How to cue.")
+@click.option("--drive", metavar="NAME", default="tour", show_default=True, help="Course that the car drives.")
+@click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile to use.")
 @record_options
 @json_option
 def command(

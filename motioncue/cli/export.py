@@ -1,4 +1,4 @@
-"""``motioncue export``: a recording for other programs."""
+"""``motioncue export``: converts a recording for other programs."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ __all__ = ["command"]
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path),
-    help="Its ending says the format: .csv, .parquet or .mf4.",
+    help="File to write; its ending selects the format: .csv, .parquet or .mf4.",
 )
 @click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
 def command(file: Path, target: Path, what: str) -> None:

@@ -1,4 +1,4 @@
-"""Follow a profile's file: what is saved is applied while it runs."""
+"""Following a profile's file: a saved change is applied while the engine runs."""
 
 import logging
 import threading
@@ -12,21 +12,21 @@ __all__ = ["Follower"]
 
 log = logging.getLogger("motioncue")
 
-PERIOD_S = 0.2  # between two looks at the file
+PERIOD_S = 0.2  # interval between looks at the file
 
 
 class Follower:
-    """Applies a file whenever it was saved; a context manager around the thread that looks at it.
+    """Applies a file each time it is saved; a context manager around the thread that looks at it.
 
-    A file counts as saved when two looks in a row find the same contents, other than those before.  A half-written file
-    does not count; one that an editor has put in the place of the old one does.
+    A file counts as saved when two successive looks find the same new contents.  So a half-written file does not count,
+    and a file that an editor has put in place of the old one does.
 
     Parameters
     ----------
     path : Path
-        The file; as it is now, it is in use already.
+        The file; its present contents are in use already.
     apply : callable
-        Uses what the file says; a MotioncueError is the reason why not, and leaves in use what was.
+        Uses the file's contents; if it raises a MotioncueError, that is logged as the reason why nothing changed.
     """
 
     def __init__(self, path: Path, apply: Callable[[], None]) -> None:
@@ -37,7 +37,7 @@ class Follower:
         self._thread = threading.Thread(target=self._run, name="motioncue follower", daemon=True)
 
     def look(self) -> bool:
-        """Look at the file once, and apply it if it was saved; say whether it was."""
+        """Look at the file once, and apply it if it was saved; return whether it was."""
         found = self._read()
         settled = found is not None and found == self._found and found != self._known
         self._found = found
@@ -53,7 +53,7 @@ class Follower:
         return True
 
     def _read(self) -> bytes | None:
-        """Return the file's contents; None while there is none, as when an editor replaces it."""
+        """Return the file's contents; None while it does not exist, as when an editor replaces it."""
         try:
             return self._path.read_bytes()
         except OSError:
@@ -64,13 +64,13 @@ class Follower:
             self.look()
 
     def __enter__(self) -> "Follower":
-        """Start to look."""
+        """Start the thread."""
         self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Look no more."""
+        """End the thread."""
         self._ended.set()
         self._thread.join()

@@ -1,4 +1,4 @@
-"""From samples to a view: rates over the last seconds, traces, scales that never shrink."""
+"""From samples to a view: rates over the last seconds, traces, and scales that never shrink."""
 
 import math
 from collections import deque
@@ -8,19 +8,19 @@ from motioncue.cli.live import CHANNELS, Series
 
 __all__ = ["History", "Rate"]
 
-BUCKET_S = 0.2  # one cell of a trace
+BUCKET_S = 0.2  # time of one cell of a trace
 BUCKETS = 200
-WINDOW_S = 2.0  # of a rate
+WINDOW_S = 2.0  # time that a rate is averaged over
 
 
 class Rate:
-    """How fast a count grows, over the last two seconds."""
+    """Growth rate of a count over the last two seconds."""
 
     def __init__(self) -> None:
         self._seen: deque[tuple[float, int]] = deque()
 
     def add(self, time_s: float, count: int) -> float:
-        """Take a count and return its rate [1/s]; 0 until it can be told."""
+        """Add a count and return its rate [1/s]; 0 until it is known."""
         self._seen.append((time_s, count))
         while time_s - self._seen[0][0] > WINDOW_S:
             self._seen.popleft()
@@ -29,12 +29,12 @@ class Rate:
 
 
 class History:
-    """Keeps what the traces of some series show.
+    """The past values from which traces are drawn.
 
     Parameters
     ----------
     series : sequence of (str, str)
-        Role ("car" or "cue") and label of each.
+        Role ("car" or "cue") and label of each series.
     """
 
     def __init__(self, series: Sequence[tuple[str, str]]) -> None:
@@ -44,9 +44,9 @@ class History:
         self.scales = {channel.name: channel.scale for channel in CHANNELS}
 
     def add(self, time_s: float, values: Sequence[Mapping[str, float]]) -> tuple[Series, ...]:
-        """Take the newest values of every series [SI] at `time_s` and return what to show.
+        """Add the newest values of every series [SI] at `time_s` and return the series to show.
 
-        A cell of a trace shows the largest magnitude of its time, so that no bump is lost.
+        A cell of a trace shows the largest magnitude in its time, so that no bump is lost.
         """
         bucket = int(time_s / BUCKET_S)
         fresh = bucket != self._bucket
@@ -66,7 +66,7 @@ class History:
         )
 
     def _grow(self, name: str, shown: float) -> None:
-        """Let the scale be the next of 1, 2, 5, 10, … that holds the value."""
+        """Raise the scale to the next of 1, 2, 5, 10, … that holds the value."""
         while math.isfinite(shown) and abs(shown) > self.scales[name]:
             scale = self.scales[name]
             self.scales[name] = scale * (2.5 if f"{scale:e}"[0] == "2" else 2.0)

@@ -1,4 +1,4 @@
-"""The keyboard of a terminal: keys as they are pressed, without waiting for any."""
+"""The keyboard of a terminal: keys as they are pressed, without waiting."""
 
 import os
 import re
@@ -7,22 +7,22 @@ from types import TracebackType
 
 __all__ = ["Keys"]
 
-# What cursor and function keys send; some end in a letter that means something here.
+# Sequences of cursor and function keys, which may end in a letter that is a command here.
 SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|O[0-9;]*[A-Za-z])")
 
 
 class Keys:
-    """Takes keys from standard input while it is entered; from nothing if that is not a terminal.
+    """Reads keys from standard input while entered; gives none if that is not a terminal.
 
     Attributes
     ----------
     active : bool
-        Whether keys can come.
+        Whether keys can be read.
 
     Notes
     -----
-    On POSIX the terminal is in cbreak mode meanwhile: keys come at once and are not echoed, Ctrl-C is still a signal.
-    A process in the background leaves the terminal alone, which is the foreground's.
+    On POSIX the terminal is in cbreak mode meanwhile: keys come at once and are not echoed; Ctrl-C is still a signal.
+    A process in the background leaves the terminal to the one in the foreground.
     """
 
     def __init__(self) -> None:
@@ -30,7 +30,7 @@ class Keys:
         self._fd = -1
 
     def __enter__(self) -> "Keys":
-        """Begin to take keys."""
+        """Start to read keys."""
         try:
             if sys.stdin is not None and sys.stdin.isatty():
                 self._fd = sys.stdin.fileno()
@@ -43,13 +43,13 @@ class Keys:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         if self.active:
             self._end()
         self.active = False
 
     def pressed(self) -> str:
-        """Return the keys pressed since the last call, oldest first, as lower-case letters."""
+        """Return the keys pressed since the last call, oldest first, as lowercase letters."""
         if not self.active:
             return ""
         return SEQUENCE.sub("", self._read()).lower()
@@ -60,7 +60,7 @@ class Keys:
             import ctypes
             import msvcrt
 
-            # The null device calls itself a terminal here; only a console has a mode.
+            # The null device claims to be a terminal on Windows, but only a console has a mode.
             mode, handle = ctypes.c_ulong(), ctypes.c_void_p(msvcrt.get_osfhandle(self._fd))
             self.active = bool(ctypes.windll.kernel32.GetConsoleMode(handle, ctypes.byref(mode)))
 
@@ -89,7 +89,7 @@ class Keys:
                 if not self._foreground():
                     return
                 self._before = termios.tcgetattr(self._fd)
-                self.active = True  # first: whatever happens from here on, it is put back
+                self.active = True  # set first, so that the mode is restored whatever happens next
                 tty.setcbreak(self._fd, termios.TCSANOW)
             except termios.error:
                 self.active = False
@@ -117,8 +117,8 @@ class Keys:
             return data.decode("latin-1")
 
         def _foreground(self) -> bool:
-            """Say whether the terminal is ours to read; a background process that reads it is stopped."""
+            """Say whether this process may read the terminal; the system stops a background process that does."""
             try:
                 return os.tcgetpgrp(self._fd) == os.getpgrp()
-            except OSError:  # not the controlling terminal: nobody is stopped for reading it
+            except OSError:  # not the controlling terminal: reading it stops nobody
                 return True

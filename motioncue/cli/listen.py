@@ -5,13 +5,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, logged, naming_systems, print_json
+from motioncue.cli.common import (
+    duration_option,
+    json_option,
+    logged,
+    naming_systems,
+    print_json,
+    record_source_options,
+    source_recorder,
+)
 from motioncue.cli.history import History, Rate
 from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
@@ -19,7 +26,7 @@ from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons
 from motioncue.cli.watch import values_of
 from motioncue.kernels.ring import RecordRing
-from motioncue.recording.recorder import RING_BYTES, Recorder
+from motioncue.recording.recorder import RING_BYTES
 from motioncue.runtime.listener import Listener
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
@@ -30,22 +37,20 @@ __all__ = ["command"]
 log = logging.getLogger("motioncue")
 
 HINT = "Ctrl-C ends it"
-QUIET_S = 0.5  # without a packet: waiting
+QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 
 
 @click.command()
 @click.argument("system", metavar="SYSTEM")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
 @duration_option("How long to listen; until a signal if not given.")
-@click.option(
-    "--record",
-    "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Record what a simulator says, with arrival times, as MCAP: for replay, export, simulate, check, decode.",
+@record_source_options(
+    "Record what a simulator says, with arrival times, as MCAP: for replay, export, simulate, check, decode."
 )
 @json_option
-def command(system: str, endpoints: tuple[str, ...], duration: float | None, file: Path | None, as_json: bool) -> None:
+def command(
+    system: str, endpoints: tuple[str, ...], duration: float | None, file: str | None, force: bool, as_json: bool
+) -> None:
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
     SYSTEM is <systems>.
@@ -61,7 +66,7 @@ def command(system: str, endpoints: tuple[str, ...], duration: float | None, fil
         if platform:
             stats, rows = _platform(system, endpoints, duration, interrupts, live)
         else:
-            stats, rows = _simulator(system, endpoints, duration, interrupts, live, file)
+            stats, rows = _simulator(system, endpoints, duration, interrupts, live, file, force)
         interrupts.over = True
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
@@ -77,7 +82,7 @@ Outcome = tuple[dict[str, Any], list[tuple[str, str]]]
 def _platform(
     system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
 ) -> Outcome:
-    """Play the platform; return its statistics, and the rows of a summary."""
+    """Play the platform; return its statistics and the rows of a summary."""
     for url in endpoints:
         parse_endpoint(url, ("udp",), "--at")
     listener = DatagramListener(system, endpoints)
@@ -100,13 +105,13 @@ def _platform(
 
 
 def main_stream(streams: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the statistics of the stream that moves the platform, or of whichever there is."""
+    """Return the statistics of the stream that moves the platform, or of the only one there is."""
     nothing: Mapping[str, Any] = {"rate_hz": 0.0}
     return streams.get("motion") or next(iter(streams.values()), nothing)
 
 
 class PlatformView:
-    """Makes views of what a platform is sent."""
+    """Makes views of what a platform receives."""
 
     def __init__(self, listener: DatagramListener, title: str, total_s: float | None) -> None:
         self._listener, self._title, self._total_s = listener, title, total_s
@@ -117,12 +122,12 @@ class PlatformView:
         self._interval_s = -1.0
 
     def __call__(self, elapsed_s: float) -> View:
-        """Return the view now."""
+        """Return the current view."""
         listener = self._listener
         received = dict(listener.received)
         if sum(received.values()) != self._count:
             self._count, self._changed_s = sum(received.values()), elapsed_s
-        if elapsed_s - self._interval_s > 0.5:  # quantiles of many intervals take a while
+        if elapsed_s - self._interval_s > 0.5:  # quantiles of many intervals take a while to compute
             self._interval_s = elapsed_s
             self._interval = main_stream(listener.stats()["streams"]).get("interval_us") or {}
         rates = [
@@ -148,9 +153,10 @@ def _simulator(
     duration_s: float | None,
     interrupts: Interrupts,
     live: bool,
-    file: Path | None,
+    file: str | None,
+    force: bool,
 ) -> Outcome:
-    """Serve the simulator, keep what it says in `file`; return its statistics, and the rows of a summary."""
+    """Serve the simulator and record what it reports in `file`; return its statistics and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
     listener = Listener(system, *endpoints)
     recorder = None
@@ -159,8 +165,7 @@ def _simulator(
         if file is not None:
             ring = RecordRing(RING_BYTES)
             listener.record(ring)
-            settings = {"source": {"system": system, "endpoint": list(endpoints)}}
-            recorder = held.enter_context(Recorder(file, [ring], settings))
+            recorder = held.enter_context(source_recorder(file, force, ring, system, endpoints))
         held.enter_context(listener)
         screen = held.enter_context(Screen(live=live))
         title = f"motioncue listen · {system} at {', '.join(endpoints)}"
@@ -179,7 +184,7 @@ def _simulator(
 
 
 class SimulatorView:
-    """Makes views of what a simulator says."""
+    """Makes views of what a simulator reports."""
 
     def __init__(self, listener: Listener, title: str, total_s: float | None, messages: Sequence[str]) -> None:
         self._listener, self._title, self._total_s, self._messages = listener, title, total_s, messages
@@ -188,7 +193,7 @@ class SimulatorView:
         self._count, self._changed_s = 0, -QUIET_S
 
     def __call__(self, elapsed_s: float) -> View:
-        """Return the view now."""
+        """Return the current view."""
         stats = self._listener.stats()
         if stats["frames_received"] != self._count:
             self._count, self._changed_s = stats["frames_received"], elapsed_s
@@ -215,7 +220,7 @@ def wait(view: Callable[[float], View], screen: Screen, interrupts: Interrupts, 
     """Show views until time is up or a signal comes; return how long it took [s]."""
     start = time.monotonic()
     while not interrupts.count and (duration_s is None or time.monotonic() - start < duration_s):
-        picture = view(time.monotonic() - start)  # also where nobody sees it: it polls
+        picture = view(time.monotonic() - start)  # needed even if nothing is shown, because it polls
         screen.show(picture)
         left = PERIOD_S if duration_s is None else start + duration_s - time.monotonic()
         time.sleep(max(0.0, min(PERIOD_S, left)))

@@ -1,4 +1,4 @@
-"""The live view: a picture of a run, as a pure function of its state and the terminal's size."""
+"""The live view: a picture computed from a run's state and the terminal's size alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ __all__ = [
 class Channel(NamedTuple):
     """One channel of the view."""
 
-    name: str  # of the record
+    name: str  # name in the record
     label: str
     unit: str
-    factor: float  # shown = SI * factor
-    scale: float  # least value at the end of a bar, as shown
+    factor: float  # shown value = SI value * factor
+    scale: float  # smallest value at the end of a bar, as shown
 
 
 DEGREES = 57.29577951308232
@@ -45,7 +45,7 @@ CHANNELS = (
     Channel("pitch", "pitch", "°", DEGREES, 5.0),
     Channel("yaw_rate", "yaw rate", "°/s", DEGREES, 20.0),
 )
-"""What the view shows, top to bottom; yaw as a rate, because a heading has no neutral."""
+"""The channels from top to bottom; yaw is shown as a rate, because a heading has no neutral."""
 
 STATES = {
     "offline": "#8b95a3",
@@ -57,23 +57,23 @@ STATES = {
     "waiting": "#8b95a3",
     "receiving": "#5fd068",
 }
-"""Every state, and its colour: the supervisor's, then those of who only listens."""
+"""The states and their colors: the supervisor's, then those of a listener."""
 
 COLORS = {"car": "#4cc2ff", "cue": "#ffb454"}
 CAUGHT = Style(color="#ff8f5a")
 DIM = Style(color="#8b95a3")
 STRONG = Style(bold=True)
 
-MOVES, MESSAGES = 8, 3  # transitions and messages, at most
-USUAL, FEW = 8, 4  # lines below the channels that are worth more than blank lines, and transitions among them
-MIDDLE = 3  # the first channel that is an angle
+MOVES, MESSAGES = 8, 3  # most transitions and messages to show
+USUAL, FEW = 8, 4  # lines below the channels that take precedence over blank lines; how many of them are transitions
+MIDDLE = 3  # index of the first channel that is an angle
 
 
 @dataclass(frozen=True)
 class Series:
-    """One of the things compared: a row in each channel."""
+    """One of the compared things: a row in each channel."""
 
-    role: str  # "car" or "cue": its colour
+    role: str  # "car" or "cue"; determines its color
     label: str  # up to four letters
     values: Mapping[str, float]  # newest, SI, by channel; a missing one is shown as a dash
     traces: Mapping[str, Sequence[float]]  # a few seconds, SI, newest last
@@ -89,16 +89,16 @@ class Transition(NamedTuple):
 
 @dataclass(frozen=True)
 class View:
-    """Everything that one picture shows."""
+    """The contents of one picture."""
 
     title: str
     state: str
     elapsed_s: float
     total_s: float | None
-    facts: Sequence[Sequence[tuple[str, str]]]  # name, value; each group begins a line
+    facts: Sequence[Sequence[tuple[str, str]]]  # name and value; each group begins a line
     series: Sequence[Series]
-    scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, where not the least one
-    caught: Mapping[str, int] = field(default_factory=dict)  # how often, by what
+    scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, if not the smallest one
+    caught: Mapping[str, int] = field(default_factory=dict)  # number of events by name
     limited: Mapping[str, float] = field(default_factory=dict)  # share of ticks, by channel
     transitions: Sequence[Transition] = ()  # newest last
     messages: Sequence[str] = ()
@@ -106,14 +106,14 @@ class View:
 
 
 def clock(seconds: float) -> str:
-    """Return a time as minutes and seconds, or hours too."""
+    """Return a time as minutes and seconds, with hours if necessary."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
 
 
 def microseconds(value: float) -> str:
-    """Return a time given in microseconds with a unit that suits it."""
+    """Return a time given in microseconds, in a suitable unit."""
     for limit, unit in ((1.0, "ns"), (1e3, "µs"), (1e6, "ms")):
         if value < limit * 0.9995:
             shown = value * 1e3 / limit
@@ -122,7 +122,7 @@ def microseconds(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Return a share above zero so that it never reads as zero."""
+    """Return a share as a percentage that reads as zero only if it is."""
     if share < 0.0005:
         return "<0.1 %"
     return f"{100 * share:.1f} %" if share < 0.0095 else f"{100 * share:.0f} %"
@@ -133,8 +133,8 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
 
     Notes
     -----
-    Traces go first when it gets narrow, then bars.  When it gets low, blank lines go first, then messages, then older
-    transitions, then what was caught and limited, then channels.
+    In a narrow terminal, traces are left out first, then bars.  In a low one, blank lines are left out first, then
+    messages, then older transitions, then events and limited channels, then channels.
     """
     head = [_title(view, width, glyphs), *_facts(view, width, glyphs)]
     rows = [_channel(channel, view, width, glyphs) for channel in CHANNELS]
@@ -173,7 +173,7 @@ def _title(view: View, width: int, glyphs: Glyphs) -> Text:
 
 
 def _facts(view: View, width: int, glyphs: Glyphs) -> list[Text]:
-    """Return the state and the facts, in as many lines as the width asks for."""
+    """Return the state and the facts, in as many lines as the width requires."""
     color = STATES[view.state]
     state = Text.assemble((f"{glyphs.dot} ", Style(color=color)), (view.state.ljust(10), Style(color=color, bold=True)))
     lines = []
@@ -184,7 +184,7 @@ def _facts(view: View, width: int, glyphs: Glyphs) -> list[Text]:
 
 
 def _flow(items: Sequence[Text], width: int) -> list[Text]:
-    """Return items side by side, in as many lines as the width asks for."""
+    """Return items side by side, in as many lines as the width requires."""
     lines: list[Text] = []
     for item in items:
         if lines and len(lines[-1]) + 2 + len(item) <= width - 1:
@@ -207,7 +207,7 @@ def _channel(channel: Channel, view: View, width: int, glyphs: Glyphs) -> list[T
 
 
 def _row(line: Text, channel: Channel, scale: float, series: Series, width: int, glyphs: Glyphs) -> Text:
-    """Return `line`, which has the name, with series, bar, value and trace."""
+    """Return `line`, which holds the channel's name, with series, bar, value and trace added."""
     color = COLORS[series.role]
     value = series.values.get(channel.name)
     shown = None if value is None else value * channel.factor
@@ -226,7 +226,7 @@ def _row(line: Text, channel: Channel, scale: float, series: Series, width: int,
 
 
 def _split(room: int) -> int:
-    """Return the cells of the trace: none where the bar needs them all; an odd number is left for the bar."""
+    """Return the cells of the trace: 0 if the bar needs them all; the bar gets an odd number."""
     if room < 36:
         return 0
     cells = room * 2 // 5
@@ -234,9 +234,9 @@ def _split(room: int) -> int:
 
 
 def _foot(view: View, width: int, room: int, glyphs: Glyphs, most: int = MOVES) -> list[Text]:
-    """Return what stands below the channels in at most `room` lines, the least important left out.
+    """Return the lines below the channels, at most `room`, with the least important left out.
 
-    Of the transitions there are the newest, `most` of them.
+    At most `most` transitions are shown, the newest ones.
     """
     counts = [(f"{_words(name)} ", str(count)) for name, count in view.caught.items()]
     shares = [(f"{_words(name)} ", f"{percent(share)}") for name, share in view.limited.items()]

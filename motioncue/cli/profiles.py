@@ -1,4 +1,4 @@
-"""``motioncue profiles``: what comes with the package."""
+"""``motioncue profiles``: lists and shows the built-in profiles."""
 
 import click
 

@@ -1,27 +1,26 @@
-"""``motioncue replay``: a recording through the engine once more."""
+"""``motioncue replay``: takes a recording through the engine once more."""
 
 from pathlib import Path
 from typing import Any
 
 import click
-import msgspec
 
-from motioncue.cli.common import json_option, print_json
+from motioncue.analysis.changes import changes
+from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
 from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
-from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.replay import first_difference, profile_of, repeat
+from motioncue.runtime.replay import first_difference, keep, profile_of, repeat
 
 __all__ = ["command"]
 
 
 @click.command()
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--profile", metavar="NAME|FILE", help="With these settings instead of the recording's own.")
+@click.option("--profile", metavar="NAME|FILE", help="Profile to use instead of the recording's own.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
 @click.option("--verify", is_flag=True, help="Compare every bit with the recorded ticks; exit status 1 if one differs.")
 @click.option("--record", "answer", metavar="FILE", type=click.Path(path_type=Path), help="Record the replay.")
@@ -40,8 +39,8 @@ def command(
 ) -> None:
     """Take a recording of `motioncue run` through the whole engine once more.
 
-    Every tick reads what it read then.  With the recording's own settings the ticks are the same, bit for bit; with
-    others they are what would have been.
+    Every tick reads the same frames as in the run.  With the recording's own settings the ticks are the same, bit for
+    bit; with other settings, a table shows the differences.
 
     \b
     Example:  motioncue replay drive.mcap --verify
@@ -51,11 +50,8 @@ def command(
     settings = _settings(drive, profile, overrides)
     if verify and settings is not None:
         raise ConfigError("--verify: allowed is the recording's own profile, without --profile and --set")
-    if verify and len(drive.ticks) and drive.ticks["index"][0] != 0:
-        raise ConfigError(
-            f"--verify: found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
-        )
-    ticks = repeat(drive, settings)
+    replayed = repeat(drive, settings)
+    ticks = replayed.ticks
     result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}
     rows = [("ticks", str(len(ticks))), ("states", _states(ticks))]
     if drive.unreadable:
@@ -76,16 +72,14 @@ def command(
             )
         )
     if answer is not None:
-        tables = msgspec.to_builtins(settings or profile_of(drive.settings[0].profile))
-        with RecordingWriter(answer, force=force, about={"replay of": file.name}) as writer:
-            writer.settings(int(ticks["deadline"][0]), 0, tables)
-            writer.packages(drive.packages)
-            writer.events(drive.events)
-            writer.frames(drive.motion)
-            writer.ticks(ticks)
-            rows.append(("recorded", str(writer.path)))
-            result["recorded"] = str(writer.path)
+        written = keep(replayed, answer, force=force, about={"replay of": file.name})
+        rows.append(("recorded", str(written)))
+        result["recorded"] = str(written)
     print_summary(f"motioncue replay · {file.name}", rows)
+    if settings is not None:
+        found = changes(drive, replayed)
+        result["changed"] = [row._asdict() for row in found.channels]
+        echo("\n".join(found.lines() or ["nothing is different"]))
     if as_json:
         print_json(result)
     if verify and not result["identical"]:
@@ -93,7 +87,7 @@ def command(
 
 
 def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> Profile | None:
-    """Return the profile that is asked for; None if it is the recording's own."""
+    """Return the requested profile; None if it is the recording's own."""
     if profile is not None:
         return load_profile(profile, *overrides)
     if not overrides:
@@ -104,7 +98,7 @@ def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> 
 
 
 def _states(ticks: Any) -> str:
-    """Return how much of the time was spent in each state."""
+    """Return a text of the time spent in each state."""
     states = ticks["state"]
     shares = [
         (State(int(state)).name.lower(), float((states == state).mean())) for state in sorted(set(states.tolist()))

@@ -49,8 +49,8 @@ def command(
       r   keep: write what --record-last has in memory
     <operation>
 
-    With --watch, what is saved in the profile's file is used without a step in what is sent.  What is not valid, or
-    cannot change while it runs (systems, endpoints, packets, rate), is refused with its key; what was in use stays.
+    With --watch, a saved change of the profile's file is applied without a step in the cue.  A change that is not
+    valid, or not possible while it runs (systems, endpoints, packets, rate), is refused with its key.
 
     \b
     Example:  motioncue run --profile ccd-dk --record drive.mcap

@@ -1,4 +1,4 @@
-"""The terminal: shows views where there is one, and nothing where there is none."""
+"""The terminal: shows views if there is one, else nothing."""
 
 import os
 import sys
@@ -15,11 +15,11 @@ from motioncue.cli.unblocked import Unblocked
 __all__ = ["PERIOD_S", "Screen", "console", "wanted"]
 
 PERIOD_S = 1 / 15
-"""How long a picture stays [s]."""
+"""Time between pictures [s]."""
 
 
 def console(output: Unblocked | None = None) -> Console:
-    """Return standard output as rich sees it, or what writes there."""
+    """Return a rich console on standard output, or on `output`."""
     return Console(file=cast(IO[str], output or sys.stdout), highlight=False, emoji=False, markup=False)
 
 
@@ -34,9 +34,9 @@ def glyphs_of(output: Console) -> Glyphs:
 
 
 class Screen:
-    """Shows views on a screen of its own, which leaves no trace behind; does nothing if not `live`.
+    """Shows views on a screen of its own, which it restores at the end; does nothing if not `live`.
 
-    A terminal that takes nothing more, since it is frozen, does not keep anybody waiting.
+    A frozen terminal, which accepts no more output, blocks nobody.
     """
 
     def __init__(self, *, live: bool) -> None:
@@ -49,7 +49,7 @@ class Screen:
         )
 
     def __enter__(self) -> "Screen":
-        """Take the screen."""
+        """Take over the screen."""
         if self.live:
             self._live.start()
         return self
@@ -57,14 +57,14 @@ class Screen:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Give the screen back as it was."""
+        """Restore the screen."""
         if self._output is not None:
             self._live.stop()
-            if not self._output.close():  # whatever else is printed would wait for ever
+            if not self._output.close():  # anything else printed would wait forever
                 sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
 
     def show(self, view: View) -> None:
-        """Draw a view, unless the terminal has not taken the one before."""
+        """Draw a view, unless the terminal has not accepted the last one yet."""
         if self._output is not None and not self._output.pending:
             width, height = self._console.size
             self._live.update(render(view, width, height, self._glyphs), refresh=True)

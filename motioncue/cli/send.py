@@ -1,4 +1,4 @@
-"""``motioncue send``: a command to a simulator, which nothing else here ever sends."""
+"""``motioncue send``: sends a command to a simulator, which no other part of motioncue does."""
 
 import math
 import time
@@ -31,8 +31,8 @@ __all__ = ["command"]
     multiple=True,
     help="Where the simulator listens; repeatable.",
 )
-@click.option("--id", "number", type=int, metavar="N", help="Number of the first, where commands are numbered.")
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Again so often a second; once if not given.")
+@click.option("--id", "number", type=int, metavar="N", help="Number of the first command, if commands are numbered.")
+@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Commands per second; once if not given.")
 @duration_option("How long, with --rate; until a signal if not given.")
 @json_option
 def command(
@@ -48,7 +48,7 @@ def command(
     """Send a command to a simulator: it may move the car, so nothing else here does.
 
     SYSTEM is <systems>; without a MESSAGE the messages are listed, without --to its fields.
-    FIELD may be slots[2].field; VALUE is JSON, or a text.  What is not given is zero, or left as it is.
+    FIELD may be slots[2].field; VALUE is JSON, or a text.  A field that is not given is zero, or stays unchanged.
 
     \b
     Example:  motioncue send morai turn_signal_lamp --to udp://:9097 turn_signal=1
@@ -71,11 +71,11 @@ def command(
         values[counter] = number
 
     def composed(sent: int) -> bytes:
-        """Return the command after so many."""
+        """Return the bytes of the command after `sent` commands."""
         count = {counter: values[counter] + sent} if counter in values and sent else {}
         return protocols.compose(system, message, {**values, **count})
 
-    composed(0)  # refused before anything is opened
+    composed(0)  # refuse a bad command before anything is opened
     for url in endpoints:
         parse_endpoint(url, ("udp",), "--to")
     with Interrupts() as interrupts, ExitStack() as opened:
@@ -107,7 +107,7 @@ naming_systems(command, "COMMANDS")
 
 
 def _explain(packet: Packet) -> None:
-    """Print the fields of a command, with units and ranges, of slots too."""
+    """Print a command's fields with units and ranges, including those of slots."""
     for name, field in packet.fields.items():
         if name in packet.constants:
             continue
@@ -124,7 +124,7 @@ def _send(
     duration_s: float | None,
     interrupts: Interrupts,
 ) -> tuple[int, int]:
-    """Send on a grid of times, once if it has no rate; return how many went out, and how many could not."""
+    """Send on a time grid, or once without a rate; return how many were sent, and how many failed."""
     start, ticks, sent, lost = time.monotonic(), 0, 0, 0
     while True:
         data = composed(ticks)
@@ -136,7 +136,7 @@ def _send(
             else:
                 sent += 1
         ticks += 1
-        # Half a command of tolerance: a rounding error is not one more or less.
+        # Half a command of tolerance, so that rounding does not change the number.
         if rate_hz is None or (duration_s is not None and ticks + 0.5 > duration_s * rate_hz):
             return sent, lost
         while (left := start + ticks / rate_hz - time.monotonic()) > 0.0:

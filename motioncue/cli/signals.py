@@ -1,4 +1,4 @@
-"""Signals, and what Windows has instead: noted, never raised, so that none breaks a fade."""
+"""Signals, and Windows' equivalents: recorded, never raised, so that none interrupts a fade."""
 
 import os
 import signal
@@ -13,63 +13,64 @@ from motioncue.cli.console import Closing, Events, event_name
 __all__ = ["ENDINGS", "REQUESTS", "Interrupts", "operation"]
 
 ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # the last one is Ctrl-Break on Windows
-REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park"}
+REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park", "SIGALRM": "keep"}
 """What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
 
-WORDS = ("engage", "hold", "park", "quit")
+WORDS = ("engage", "hold", "park", "quit", "keep")
 """What can be asked for by an event of Windows."""
 
-KEPT = 16  # requests that nobody has looked at yet
+KEPT = 16  # requests kept until they are read
 
 
 def operation(system: str) -> str:
-    """Return how a run is operated and ended without a keyboard, as its help says it.
+    """Return the help text on operating and ending a run without a keyboard.
 
     Parameters
     ----------
     system : str
-        As ``sys.platform`` has it.
+        As in ``sys.platform``.
     """
     if system == "win32":
         return (
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
             "to neutral and ends, exit status 0.  Any program of the same user may set an\n"
-            f"event instead: {event_name('NAME', 'hold')}, -engage, -park or -quit; NAME is the\n"
-            "profile's, of a file without its folder and .toml.  In PowerShell:\n"
+            f"event instead: {event_name('NAME', 'hold')}, -engage, -park, -quit or -keep; NAME is\n"
+            "the profile's, of a file without its folder and .toml.  In PowerShell:\n"
             f"  [Threading.EventWaitHandle]::OpenExisting('{event_name('ccd-dk', 'quit')}').Set()"
         )
     return (
-        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks.\n"
+        "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks,\n"
+        "SIGALRM writes what --record-last has in memory.\n"
         "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0."
     )
 
 
 class Interrupts:
-    """Counts the signals that ask to end, and keeps what others ask for, while it is entered.
+    """Counts signals that request the end, and keeps other requests, while entered.
 
     Parameters
     ----------
     operator : str
-        The name of a run that an operator may ask for something, by signals, or on Windows by events with this name; if
-        it is empty, nobody may.
+        Name of a run that an operator may control by signals, or on Windows by events with this name; empty: not
+        controlled.
 
     Attributes
     ----------
     count : int
-        How often a signal has asked to end.
+        Number of signals that requested the end.
     status : int
-        What a program exits with that such a signal has kept from its work, as shells have it: 128 and the newest one's
-        number; 0 before any.
+        Exit status of a program that such a signal has stopped from finishing, as in shells: 128 plus the newest
+        signal's number; 0 without a signal.
     requests : deque of str
-        What signals have asked for: "engage", "hold" or "park", oldest first.
+        What signals have asked for: "engage", "hold", "park" or "keep", oldest first.
     over : bool
-        Set it when all that is left to do is to print: from then on a signal ends the process at once, with `status`,
-        also while nobody reads what is printed.
+        Set it when only printing is left: from then on a signal ends the process at once, with `status`, even while
+        nobody reads the output.
 
     Notes
     -----
-    Handlers only note: an event object could dead-lock with the thread that waits for it, and an exception could
-    break off a fade.  Loops look here.  A hang-up or a suspension that is ignored (``nohup``) stays ignored.
+    Handlers only record: setting an event object could deadlock with the thread that waits for it, and an exception
+    could interrupt a fade.  Loops poll this object.  A hang-up or suspension that is ignored (``nohup``) stays ignored.
     """
 
     def __init__(self, *, operator: str = "") -> None:
@@ -84,7 +85,7 @@ class Interrupts:
         self._open = ExitStack()
 
     def asked(self) -> list[str]:
-        """Return what has been asked for since the last call, oldest first; "quit" goes on being asked for."""
+        """Return the operations requested since the last call, oldest first; "quit" stays requested."""
         asked = [self.requests.popleft() for _ in range(len(self.requests))] + self._events.asked()
         self.count += "quit" in asked
         return ["quit"] if self.count else asked
@@ -99,8 +100,8 @@ class Interrupts:
         self.requests.append(REQUESTS[signal.Signals(number).name])
 
     def __enter__(self) -> "Interrupts":
-        """Begin to take signals."""
-        if threading.current_thread() is threading.main_thread():  # elsewhere signals never arrive
+        """Install the handlers."""
+        if threading.current_thread() is threading.main_thread():  # signals arrive only in the main thread
             handlers: dict[str, Any] = dict.fromkeys(ENDINGS, self._note)
             if self._operator:
                 handlers |= dict.fromkeys(REQUESTS, self._request)
@@ -116,7 +117,7 @@ class Interrupts:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Put back what was there before."""
+        """Restore the previous handlers."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
         self._before.clear()

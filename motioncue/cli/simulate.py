@@ -2,23 +2,37 @@
 
 import threading
 import time
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
 
 import click
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, json_option, logged, naming_systems, positive, print_json
+from motioncue.cli.common import (
+    duration_option,
+    json_option,
+    logged,
+    naming_systems,
+    positive,
+    print_json,
+    record_source_options,
+    source_recorder,
+)
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
 from motioncue.errors import EndpointError, MotioncueError
+from motioncue.kernels.clock import now_ns
+from motioncue.kernels.ring import RecordRing
+from motioncue.recording.recorder import RING_BYTES, package_kind
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
 
 __all__ = ["command"]
 
-GRACE_S = 1.0  # beyond the time asked for, for whoever waits for the last answer
-TELL_S = 10.0  # how often waiting is said
-WAIT_S = 60.0  # for an engine, where a time is asked for
+GRACE_S = 1.0  # beyond the requested time, for the last answer
+TELL_S = 10.0  # interval between messages about waiting
+WAIT_S = 60.0  # longest wait for an engine if a duration is requested
 
 
 @click.command()
@@ -26,16 +40,17 @@ WAIT_S = 60.0  # for an engine, where a time is asked for
 @click.option(
     "--to", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where the engine listens; repeatable."
 )
-@click.option("--recording", metavar="FILE", help="Play these bytes; `sample` is the drive that comes with motioncue.")
+@click.option("--recording", metavar="FILE", help="Recording to play; `sample` is the drive in the package.")
 @click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
 @click.option(
     "--rate",
     type=float,
     callback=positive,
     metavar="HZ",
-    help="Frames a second; the simulator's, or the recording's, if not given.",
+    help="Frames per second; by default the simulator's or the recording's.",
 )
 @duration_option(f"How long to play; all of it if not given.  With it, an engine is awaited for {WAIT_S:g} s at most.")
+@record_source_options("Record what is sent, with its times, as MCAP: for check, decode, simulate --recording.")
 @json_option
 def command(
     system: str,
@@ -44,6 +59,8 @@ def command(
     drive: str | None,
     rate: float | None,
     duration: float | None,
+    file: str | None,
+    force: bool,
     as_json: bool,
 ) -> None:
     """Play a simulator: wait for the engine, then send a recording or a virtual drive.
@@ -63,8 +80,14 @@ def command(
         what = f"drive {drive or 'tour'}"
     check_endpoints(protocols.source(system), endpoints, name="--to")
     simulator = make_simulator(system, endpoints, packages)
+    recorder = None
     with Interrupts() as interrupts:
-        with logged(live=False):
+        with ExitStack() as held:
+            held.enter_context(logged(live=False))
+            if file is not None:
+                ring = RecordRing(RING_BYTES)
+                recorder = held.enter_context(source_recorder(file, force, ring, system, endpoints))
+                simulator.on_sent = writer_of(ring)
             waits = "" if endpoints[0].startswith("udp:") else ", as soon as an engine listens there"
             click.echo(f"playing {what} to {', '.join(endpoints)}{waits}", err=True)
             elapsed_s = play(simulator, interrupts, duration)
@@ -79,6 +102,8 @@ def command(
         }
         if hasattr(simulator, "stalls"):
             stats["stalls"] = simulator.stalls
+        if recorder is not None:
+            stats["recorded"] = recorder.counts()
         print_summary(
             f"motioncue simulate · {system}, {what}",
             [
@@ -88,20 +113,26 @@ def command(
                 ("connections", str(simulator.connections)),
                 ("lost", str(simulator.lost)),
                 *([("stalls", str(simulator.stalls))] if hasattr(simulator, "stalls") else []),
+                *([] if recorder is None else [("recorded", recorder.summary())]),
             ],
         )
         if as_json:
             print_json(stats)
 
 
-naming_systems(command, "session")
+naming_systems(command, "intake")
+
+
+def writer_of(ring: RecordRing) -> Callable[[bytes, int], bool]:
+    """Return a function that writes a sent package into a ring, with the present time and its endpoint's number."""
+    return lambda package, to: ring.write(package_kind(to), now_ns(), package)
 
 
 def play(simulator: Any, interrupts: Interrupts, duration_s: float | None = None) -> float:
-    """Let the simulator play to its end, or until a signal or time is up; return how long it took [s].
+    """Let the simulator play to its end, or until a signal or the end of the time; return how long it took [s].
 
-    Waiting for the engine before the first frame takes none of its time, and is said now and then; if there is a time,
-    it ends after a minute.
+    Waiting for the engine before the first frame does not count, and is reported now and then; if there is a time
+    limit, the wait ends after a minute.
     """
     refused: list[MotioncueError] = []
 

@@ -1,4 +1,4 @@
-"""What a run came to, as a short table."""
+"""The result of a run as a short table."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,7 +13,7 @@ __all__ = ["engine_rows", "lateness", "platform_rows", "print_summary", "reasons
 
 
 def print_summary(title: str, rows: Sequence[tuple[str, str]]) -> None:
-    """Print a title, then names and values, in characters that the output can show."""
+    """Print a title, then names and values, in characters that the output can display."""
     output = console()
     glyphs = glyphs_of(output)
     width = max(len(name) for name, _ in rows)
@@ -25,24 +25,24 @@ def print_summary(title: str, rows: Sequence[tuple[str, str]]) -> None:
 
 
 def reasons(rejected: Mapping[str, int]) -> str:
-    """Return what was rejected, or what happened, and how often."""
+    """Return a text of names and counts, of refusals or events."""
     return ", ".join(f"{count} {reason.replace('_', ' ')}" for reason, count in rejected.items()) or "0"
 
 
 def lateness(quantiles: Mapping[str, float]) -> str:
-    """Return quantiles of lateness in words."""
+    """Return a text of lateness quantiles."""
     names = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
     return ", ".join(f"{names[key]} {microseconds(quantiles[key])}" for key in names if key in quantiles)
 
 
 def changes(stats: Mapping[str, Any]) -> str:
-    """Return the final state, and how many changes led there."""
+    """Return a text of the final state and the number of transitions."""
     count = len(stats["transitions"])
     return f"{stats['state'].lower()}, after {count} change{'' if count == 1 else 's'}"
 
 
 def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the rows that say what an engine did."""
+    """Return the rows about an engine."""
     limited = ", ".join(
         f"{name.replace('_', ' ')} {percent(share)}" for name, share in stats["limited"].items() if share
     )
@@ -63,13 +63,13 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def recorded(counts: Mapping[str, int]) -> str:
-    """Return in words what a recording holds."""
+    """Return a text of what a recording holds."""
     lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
     return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages{lost}"
 
 
 def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """Return the rows that say which packets could not be sent and which nobody listened to; none if all arrived."""
+    """Return rows about packets that were not sent or not heard, by output; none if all arrived."""
     return [
         *(
             ("not sent", f"{output['refused']} to {output['endpoint']}: {output['error']}")
@@ -85,7 +85,7 @@ def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
 
 
 def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return the rows that say what a platform received."""
+    """Return the rows about what a platform received."""
     rows = []
     for stream, values in stats["streams"].items():
         longest = values["interval_us"]["max"]

@@ -1,4 +1,4 @@
-"""Output that nobody waits for, because a full pipe or a frozen terminal takes none."""
+"""Output that never blocks the writer, even if a full pipe or a frozen terminal accepts nothing."""
 
 import os
 import threading
@@ -8,27 +8,27 @@ from typing import TextIO
 
 __all__ = ["Unblocked"]
 
-ROOM = 1000  # texts that have not been written yet
-PATIENCE_S = 1.0  # for what is left at the end
+ROOM = 1000  # texts waiting to be written
+PATIENCE_S = 1.0  # for the remaining texts at the end
 
 
 class Unblocked:
-    """Writes to a stream in a thread of its own; has what `logging` and rich call of a stream.
+    """Writes to a stream in a thread of its own; has the methods that `logging` and rich call.
 
     Parameters
     ----------
     stream : text stream
-        Such as ``sys.stderr``; stays open.
+        For example ``sys.stderr``; it is not closed.
 
     Attributes
     ----------
     dropped : int
-        Texts that found no room because nobody read those before them.
+        Texts that did not fit because nobody read those before them.
 
     Notes
     -----
-    It writes to the file below the stream's buffer.  The buffer has a lock, and whoever flushes it, such as the
-    interpreter at its end, would wait for the thread that holds it while it is stuck.
+    It writes to the file below the stream's buffer.  The buffer has a lock, and flushing it, as the interpreter does at
+    its end, would wait for a thread that holds the lock while it is blocked.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -36,7 +36,7 @@ class Unblocked:
         self._stream = stream
         self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
         self._texts: deque[str] = deque()
-        self._unsaid = 0  # of those dropped, how many the stream has not been told of
+        self._unsaid = 0  # dropped texts that have not been reported on the stream yet
         self._busy = self._closing = self._broken = False
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="motioncue output", daemon=True)
@@ -44,12 +44,12 @@ class Unblocked:
 
     @property
     def encoding(self) -> str:
-        """Of the stream."""
+        """The stream's encoding."""
         return getattr(self._stream, "encoding", None) or "utf-8"
 
     @property
     def pending(self) -> bool:
-        """Whether something has not been written yet."""
+        """Whether anything still has to be written."""
         return self._busy or bool(self._texts)
 
     def isatty(self) -> bool:
@@ -61,17 +61,17 @@ class Unblocked:
         return self._stream.fileno()
 
     def write(self, text: str) -> int:
-        """Take a text to be written; drop and count it if there is no room.
+        """Queue a text; if there is no room, drop and count it.
 
         Parameters
         ----------
         text : str
-            What a stream is given.
+            The text.
 
         Returns
         -------
         int
-            How many characters were given.
+            Its length.
         """
         with self._changed:
             if len(self._texts) < ROOM:
@@ -83,20 +83,20 @@ class Unblocked:
         return len(text)
 
     def flush(self) -> None:
-        """Do nothing: what is written is on its way."""
+        """Do nothing, because queued texts are written anyway."""
 
     def close(self, patience_s: float = PATIENCE_S) -> bool:
-        """Write what is left, as far as it is taken in time.
+        """Write the remaining texts, as far as the reader takes them in time.
 
         Parameters
         ----------
         patience_s : float
-            How long to wait for whoever reads [s].
+            Longest wait for the reader [s].
 
         Returns
         -------
         bool
-            Whether all of it was taken.
+            Whether everything was written.
         """
         with self._changed:
             self._closing = True
@@ -130,8 +130,8 @@ class Unblocked:
             data = memoryview(text.replace("\n", os.linesep).encode(self.encoding, self._stream.errors or "strict"))
             while data:
                 written = self._raw.write(data)
-                if written is None:  # somebody else has made it one that does not block
+                if written is None:  # another process has made it non-blocking
                     time.sleep(0.01)
                 data = data[written or 0 :]
-        except (OSError, ValueError):  # nobody reads it any more
+        except (OSError, ValueError):  # the reader has gone
             self._broken = True

@@ -1,4 +1,4 @@
-"""Watch a running engine to its end: show it, do what its operator asks, take it to neutral."""
+"""Watches a running engine to its end: shows it, passes on requests, takes it to neutral."""
 
 import re
 import time
@@ -16,27 +16,27 @@ from motioncue.runtime.engine import Engine
 
 __all__ = ["KEYS", "EngineView", "path_of", "values_of", "watch"]
 
-PATIENCE = 3.0  # fades that the way to neutral may take before the engine is stopped anyway
-SHOWN = 20  # transitions that a view may show
+PATIENCE = 3.0  # longest way to neutral before the engine is stopped anyway, in fades
+SHOWN = 20  # most transitions in a view
 
 KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit", "r": "keep"}
-"""What each key asks for; to quit is to park and end."""
+"""Operation that each key requests; "quit" parks and ends."""
 
 LOST = {"send_errors": "not sent", "unheard": "nobody there"}
-"""What the view calls packets that do not arrive, by their statistic."""
+"""Labels of packets that did not arrive, by their statistic."""
 
-# The log's lines about transitions: the view has its own.
+# The view shows transitions itself, so the log's lines about them are left out.
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
 def path_of(profile: Profile) -> str:
-    """Return in one line what is connected with what."""
+    """Return a line that says how the profile's systems are connected."""
     platforms = " + ".join(output.system for output in profile.outputs)
     return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
 
 
 def values_of(record: Any) -> dict[str, float]:
-    """Return the channels that the view shows, from a record of shape (1,) or a mapping of fields."""
+    """Return the view's channels from a record of shape (1,) or a mapping of fields."""
     if isinstance(record, Mapping):
         return {channel.name: float(record[channel.name]) for channel in CHANNELS if channel.name in record}
     return {channel.name: float(record[channel.name][0]) for channel in CHANNELS}
@@ -48,17 +48,17 @@ class EngineView:
     Parameters
     ----------
     engine : Engine
-        Running.
+        A running engine.
     title : str
-        Of the view.
+        Title of the view.
     total_s : float or None
-        How long it will run [s].
+        Planned duration of the run [s].
     messages : sequence of str
-        Log lines; the newest are shown.
+        Log lines, of which the newest are shown.
     label : str
-        Of the cue.
+        Label of the cue.
     cue : callable, optional
-        Returns the cue as the platform received it, and how many packets it received; the engine's own if not given.
+        Returns the cue as the platform received it, and the number of packets it received; by default the engine's own.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class EngineView:
         self._in, self._out = Rate(), Rate()
 
     def __call__(self, elapsed_s: float, *, operator: str = "engage", keys: bool = False) -> View:
-        """Return the view now.
+        """Return the current view.
 
         Parameters
         ----------
         elapsed_s : float
-            Since the beginning [s].
+            Time since the beginning [s].
         operator : str
-            What was asked for last: "engage", "hold", "park" or "quit".
+            The operation requested last: "engage", "hold", "park" or "quit".
         keys : bool
             Whether the operator has a keyboard.
         """
@@ -132,7 +132,7 @@ class EngineView:
 
 
 def _hint(state: str, operator: str, keys: bool) -> str:
-    """Return what the operator can do now."""
+    """Return a text of what the operator can do now."""
     if operator == "quit":
         return "ending with a fade to neutral"
     if not keys:
@@ -144,25 +144,25 @@ def _hint(state: str, operator: str, keys: bool) -> str:
 def watch(
     engine: Engine, view: Callable[..., View], screen: Screen, interrupts: Interrupts, duration_s: float | None
 ) -> float:
-    """Do what the operator asks until time is up or the end is asked for, then fade to neutral.
+    """Carry out the operator's requests until the end is requested or time is up, then fade to neutral.
 
     Parameters
     ----------
     engine : Engine
-        Running; still running afterwards, at neutral or nearly so.
+        A running engine; still running afterwards, at neutral or nearly so.
     view : callable
-        Returns what to show; takes what `EngineView` does.
+        Returns the view to show; takes the arguments of `EngineView`.
     screen : Screen
         Where to show it.
     interrupts : Interrupts
-        Entered.
+        Must be entered.
     duration_s : float or None
-        The whole time, fade included [s]; None is until a signal, or the key for it.
+        The whole time, fade included [s]; None: until a signal or key requests the end.
 
     Returns
     -------
     float
-        How long it all took [s].
+        How long it took in all [s].
     """
     with Keys() as keys:
         return _watch(engine, view, screen, interrupts, keys, duration_s)
@@ -196,7 +196,7 @@ def _watch(
             operator = "quit"
         elif hurried and engine.newest()["weight"][0] == 0.0:
             break
-        if operator != "quit":  # on the way to the end nobody turns round
+        if operator != "quit":  # the end cannot be revoked
             for operator in asked:
                 getattr(engine, operator)()
         if screen.live:
@@ -208,6 +208,6 @@ def _watch(
 
 
 def _asked(interrupts: Interrupts, keys: Keys) -> list[str]:
-    """Return what the operator has asked for since the last call, oldest first."""
+    """Return the operations requested since the last call, oldest first."""
     asked = interrupts.asked() + [KEYS[key] for key in keys.pressed() if key in KEYS]
     return ["quit"] if "quit" in asked else asked

@@ -1,4 +1,4 @@
-"""The cueing algorithms: one file an algorithm, found by the name of its settings.
+"""The cueing algorithms: one file per algorithm, found by the name of its settings.
 
 An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step.  If the algorithm is linear
 for small signals, it also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of
@@ -23,7 +23,7 @@ _FILES: dict[str, ModuleType] = {name: import_module(f"motioncue.cueing.{name}")
 
 
 def name_of(settings: Cueing) -> str:
-    """Return the name of the algorithm that these settings are of.
+    """Return the name of the algorithm that settings belong to.
 
     Parameters
     ----------
@@ -34,40 +34,40 @@ def name_of(settings: Cueing) -> str:
 
 
 def design(settings: Cueing, rate_hz: float) -> Algorithm:
-    """Return the algorithm that `settings` describe, ready to step at `rate_hz`.
+    """Return the algorithm described by `settings`, ready to step at `rate_hz`.
 
     Parameters
     ----------
     settings : Cueing
         The ``cueing`` table of a profile.
     rate_hz : float
-        Ticks a second [Hz].
+        Ticks per second [Hz].
 
     Raises
     ------
     ConfigError
-        If a parameter is not possible at this rate: names it, what was found and what is allowed.
+        If a parameter is not possible at this rate; names it, what was found and what is allowed.
     """
     designed: Algorithm = _FILES[name_of(settings)].design(settings, rate_hz)
     return designed
 
 
 def theory(settings: Cueing, channel: str, s: npt.NDArray[np.complex128]) -> Mapping[str, Any]:
-    """Return the small-signal response of every channel of the cue that follows a channel of the motion.
+    """Return the small-signal response of every cue channel that follows a channel of the motion.
 
     Parameters
     ----------
     settings : Cueing
         The ``cueing`` table of a profile.
     channel : str
-        Of the motion.
+        The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s]; not 0.
 
     Returns
     -------
     mapping of str to ndarray of complex128, shape (n,)
-        By channel of the cue; one that is left out does not follow.
+        Responses by cue channel; channels that do not follow are left out.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The classical washout: its settings checked and designed, and the responses that they promise."""
+"""The classical washout: design from checked settings, and its theoretical responses."""
 
 from typing import Any
 
@@ -14,14 +14,14 @@ __all__ = ["design", "theory"]
 
 
 def design(settings: Classical, rate_hz: float) -> ClassicalWashout:
-    """Return the washout that `settings` describe, ready to step at `rate_hz`.
+    """Return the washout described by `settings`, ready to step at `rate_hz`.
 
     Parameters
     ----------
     settings : Classical
         The ``cueing`` table of a profile.
     rate_hz : float
-        Ticks a second [Hz].
+        Ticks per second [Hz].
 
     Raises
     ------
@@ -46,14 +46,14 @@ def design(settings: Classical, rate_hz: float) -> ClassicalWashout:
 
 
 def theory(settings: Classical, channel: str, s: npt.NDArray[np.complex128]) -> dict[str, Any]:
-    """Return the small-signal response of every channel of the cue that follows a channel of the motion.
+    """Return the small-signal response of every cue channel that follows a channel of the motion.
 
     Parameters
     ----------
     settings : Classical
         The ``cueing`` table of a profile.
     channel : str
-        Of the motion.
+        The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s]; not 0.
 
@@ -66,7 +66,7 @@ def theory(settings: Classical, channel: str, s: npt.NDArray[np.complex128]) -> 
     * roll, pitch, yaw rate: rate K HP, angle K HP/s; a platform that leans also feels g times the angle
     * roll, pitch: a car that leans feels g times the angle, and that is low-passed as sustained specific force
 
-    The kernel's tilt rate is the change of the angle over a tick, so it lags this one by half a tick.
+    The kernel's tilt rate is the change of the angle in a tick, so it lags the theory by half a tick.
 
     References
     ----------
@@ -90,10 +90,10 @@ def theory(settings: Classical, channel: str, s: npt.NDArray[np.complex128]) -> 
         onset = _high_pass(getattr(settings, angle), s)
         felt = {"pitch": {"surge": GRAVITY * onset / s}, "roll": {"sway": -GRAVITY * onset / s}, "yaw": {}}[angle]
         return {channel: onset, angle: onset / s, **felt}
-    else:  # the heading changes nothing; speed and engine speed pass unchanged
+    else:  # heading has no effect; speed and engine speed pass unchanged
         return {channel: np.ones(s.shape)} if channel in ("speed", "engine_speed") else {}
 
-    if channel == angle:  # specific force from the car's lean: no acceleration, so nothing but tilt
+    if channel == angle:  # the car's lean changes specific force without acceleration, so only tilt follows
         onset, sustained = 0.0 * onset, lean * GRAVITY * sustained
     return {
         force: onset + sustained,

@@ -1,4 +1,4 @@
-"""No cueing: the body frame straight through."""
+"""No cueing: the body-frame motion is the cue."""
 
 from typing import Any
 
@@ -12,27 +12,27 @@ __all__ = ["design", "theory"]
 
 
 def design(settings: Direct, rate_hz: float) -> DirectKernel:
-    """Return the algorithm that passes everything.
+    """Return the algorithm that passes every channel.
 
     Parameters
     ----------
     settings : Direct
-        It has none.
+        Has no parameters.
     rate_hz : float
-        Ticks a second [Hz]; any will do.
+        Ticks per second [Hz]; any rate is allowed.
     """
     return DirectKernel()
 
 
 def theory(settings: Direct, channel: str, s: npt.NDArray[np.complex128]) -> dict[str, Any]:
-    """Return the responses to a channel: 1 of the same channel, nothing else.
+    """Return the response of a channel: 1 to the same channel, nothing else.
 
     Parameters
     ----------
     settings : Direct
-        It has none.
+        Has no parameters.
     channel : str
-        Of the motion.
+        The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s].
     """

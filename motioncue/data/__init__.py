@@ -1,1 +1,1 @@
-"""Recordings that come with the package."""
+"""Recordings in the package."""

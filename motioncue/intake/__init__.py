@@ -1,1 +1,1 @@
-"""From a simulator's packages to the newest motion: match, decode, turn, watch, publish."""
+"""From a simulator's packages to the newest motion: match, decode, convert, watch, publish."""

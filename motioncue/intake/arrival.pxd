@@ -1,51 +1,55 @@
-"""How much time can have passed in the simulator between two frames, judged by when they came.
+"""The longest time that can have passed in the simulator between two frames, judged by when they arrived.
 
-A frame that is held up on its way comes late.  So between two frames the simulator's time goes on by the gap between
-their arrivals, plus the delay of the first, less the delay of the second: at most by the gap plus the first one's delay.
-That delay is estimated by an account: it grows by each gap, shrinks by the time that each frame stands for, is never
-below zero, and leaks away, because a delay that stays is the same for all frames and matters to none.  The largest delay
-of about the last second is what any frame may have had.
+A frame that is delayed on its way arrives late.  So between two frames the simulator's time advances by the gap between
+their arrivals, plus the delay of the first, less the delay of the second: at most by the gap plus the first one's
+delay. That delay is estimated by an account that grows by each gap, shrinks by the time that each frame stands for,
+never goes below zero, and leaks, because a constant delay is common to all frames and does not matter.  Any frame may
+have had the largest delay of about the last second.
 
-A simulator that says how much time has passed may run up to twice as fast as the clock; then gaps count as much more.
+A simulator that reports elapsed time may run up to twice as fast as the clock; gaps are then scaled by that factor.
 """
 
 
 ctypedef struct Arrival:
-    double behind               # how late the newest frame came [s]
-    double late                 # the latest of about the last second [s]
-    double frames               # how many frames came in about the last second,
-    double seconds              # in what time [s],
-    double said                 # and what time the simulator said had passed [s]
+    double behind               # estimated delay of the newest frame [s]
+    double late                 # largest delay of about the last second [s]
+    double frames               # frames that arrived in about the last second
+    double seconds              # sum of the gaps between them [s]
+    double said                 # sum of the simulator's own times between them [s]
 
 
 cdef inline void arrival_restart(Arrival* a, double tolerance) noexcept nogil:
-    """Begin with the largest delay that is tolerated: nothing is known yet."""
+    """Start with the largest tolerated delay, since nothing is known yet."""
     a.behind = a.late = tolerance
     a.frames = a.seconds = a.said = 0.0
 
 
 cdef inline double pace(const Arrival* a) noexcept nogil:
-    """Return how fast the simulator's time goes: from 1, as the clock, to 2."""
+    """Return the speed of the simulator's time relative to the clock: from 1 to 2."""
     if a.said <= a.seconds:
         return 1.0
     return a.said / a.seconds if a.said < 2.0 * a.seconds else 2.0
 
 
 cdef inline double longest(const Arrival* a, double gap) noexcept nogil:
-    """Return the longest time that can have passed in the simulator [s] within a gap between arrivals [s]."""
+    """Return the longest time that can have passed in the simulator [s] in a gap between arrivals [s]."""
     return gap * pace(a) + a.late
 
 
 cdef inline double likely(const Arrival* a, double gap, double said) noexcept nogil:
-    """Return the time that has passed [s]: what the simulator says, as far as it can be, or as usual if that is NaN."""
+    """Return the time that has passed [s]: what the simulator reports, up to the longest possible; its average if NaN.
+
+    A frame that overtakes another comes earlier than any before it, by a usual interval beyond what the gap allows.
+    """
+    cdef double usual = a.seconds / a.frames if a.frames > 0.0 else gap
     cdef double most = longest(a, gap)
     if said != said:
-        said = a.seconds / a.frames if a.frames > 0.0 else gap
-    return said if said < most else most
+        return usual if usual < most else most
+    return said if said < most + usual else most + usual
 
 
 cdef inline void arrive(Arrival* a, double gap, double said, double tolerance) noexcept nogil:
-    """Take the arrival of a frame, `gap` [s] after the one before, which says that `said` [s] have passed, or NaN."""
+    """Account for a frame `gap` [s] after the one before that reports that `said` [s] have passed, or NaN."""
     cdef double kept = a.behind * 0.3 / (0.3 + gap)     # leaks with a time constant of 0.3 s
     cdef double most = tolerance if tolerance > gap else gap
     cdef double passed = likely(a, gap, said)

@@ -1,10 +1,9 @@
-"""Does what a source claims agree with what it shows?
+"""Comparison of a source's claims with what it shows.
 
-A source claims an acceleration and shows a velocity, claims angular rates and shows an attitude.  `Sums` adds both up
-over about the last second, older frames counting less: in agreement the two sums are equal, apart from noise, a wrong
-scale or tilt, and the difference in time between the two.  The sums are vectors with signs, so frames that come early
-or late cancel out.  `Step` judges a single frame: a claim that jumps is followed when the change of what is shown has
-jumped too.
+A source claims an acceleration and shows a velocity, claims angular rates and shows an attitude.  `Sums` accumulates
+both over about the last second, with decaying weights: the two sums agree, apart from noise, a wrong scale or tilt, and
+the delay between the two.  The sums are vectors with signs, so frames that come early or late cancel out.  `Step`
+judges a single frame: a claim that jumps is followed only if the change of what is shown has jumped too.
 """
 
 from libc.math cimport sqrt
@@ -14,18 +13,18 @@ from libc.string cimport memset
 ctypedef struct Sums:
     double shown[3]             # change of velocity [m/s], or turning of the attitude [rad]
     double claimed[3]           # integral of the acceleration [m/s], or of the rates [rad]
-    double doubt[3]             # the same over time of which nobody knows whether it has passed
-    double coarse               # what the integral may have missed between frames
+    double doubt[3]             # the claims' integral over time that may or may not have passed
+    double coarse               # bound on the integral's error between frames
     double peak                 # largest acceleration [m/s^2] or rate [rad/s]
 
 
-ctypedef struct Step:           # of the acceleration [m/s^2], or of the rates [rad/s]
-    double limit                # a larger step from one frame to the next needs evidence
-    double followed[3]          # the newest value that was followed
+ctypedef struct Step:           # for the acceleration [m/s^2] or the rates [rad/s]
+    double limit                # largest step between frames that needs no evidence
+    double followed[3]          # the newest followed value
     double newest[3]
     bint held                   # the newest value is not followed
-    double waited               # how long that has lasted [s]
-    double value                # the largest step that was not followed
+    double waited               # for how long it has not been followed [s]
+    double value                # the largest step held back
 
 
 cdef inline double length3(double x, double y, double z) noexcept nogil:
@@ -47,8 +46,8 @@ cdef inline void sums_restart(Sums* s) noexcept nogil:
 cdef inline void sums_add(
     Sums* s, const double* change, const double* before, const double* now, double dt, double doubt
 ) noexcept nogil:
-    """Add `dt` seconds, of which `doubt` more or less may have passed: how what is shown has changed, and the claims."""
-    cdef double kept = 1.0 / (1.0 + dt)         # a time constant of one second
+    """Add a change of what is shown, and the claims' integral over `dt` [s], give or take `doubt` [s]."""
+    cdef double kept = 1.0 / (1.0 + dt)         # time constant 1 s
     cdef double size = length(now)
     cdef double mean
     cdef int i
@@ -64,10 +63,11 @@ cdef inline void sums_add(
 
 
 cdef inline double sums_limit(const Sums* s, double noise) noexcept nogil:
-    """Return how far the sums may be apart: `noise`, in their unit, and what honest sources differ by.
+    """Return the allowed difference of the sums: `noise`, in their unit, plus what honest sources may differ by.
 
-    35 % of the larger sum, for a wrong scale or tilt; 40 ms of the peak, for a filter's delay; the time in doubt; and half
-    of what the claim changes between frames, which bounds the error of the trapezoidal rule where it rises or falls.
+    That is 35 % of the larger sum, for a wrong scale or tilt; 40 ms of the peak, for a filter's delay; the integral in
+    doubt; and half of the claim's changes between frames, which bounds the error of the trapezoidal rule for a
+    monotonic claim.
     """
     cdef double shown = length(s.shown)
     cdef double claimed = length(s.claimed)
@@ -75,7 +75,7 @@ cdef inline double sums_limit(const Sums* s, double noise) noexcept nogil:
 
 
 cdef inline void step_restart(Step* s, const double* now) noexcept nogil:
-    """Follow `now`, whatever came before."""
+    """Follow `now` unconditionally."""
     cdef int i
     for i in range(3):
         s.followed[i] = s.newest[i] = now[i]
@@ -85,11 +85,11 @@ cdef inline void step_restart(Step* s, const double* now) noexcept nogil:
 
 
 cdef inline bint step_take(Step* s, const double* now, const double* change, double dt, bint evident) noexcept nogil:
-    """Decide whether `now` is followed; return whether a claim that was held back has been withdrawn: a spike.
+    """Decide whether to follow `now`; return whether a claim that was held back has been withdrawn, which is a spike.
 
-    A larger step than the limit is followed if `change`, of what is shown, has at least a quarter of what the step makes
-    in `dt` seconds: a step in the middle between two frames makes half.  Where nothing independent is shown (not
-    `evident`), it is followed when the next frame repeats it.  `value` is then the largest step that was held back.
+    A step beyond the limit is followed if `change`, of what is shown, is at least a quarter of the step's integral over
+    `dt` seconds: a step in the middle between two frames gives half.  If nothing independent is shown (not `evident`),
+    it is followed when the next frame repeats it.  `value` is then the largest step held back.
     """
     cdef double step[3]
     cdef double size

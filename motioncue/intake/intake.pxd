@@ -1,6 +1,6 @@
-"""From packages to the newest motion, whatever carried them: match, decode, turn, watch, publish.
+"""From packages to the newest motion, on any transport: match, decode, convert, watch, publish.
 
-No transport here: whoever has whole packages hands them in, and sends the reply that comes back.
+There is no transport here: the caller passes whole packages in and sends the reply that comes back.
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -21,8 +21,8 @@ cdef enum:
 
 ctypedef struct Counters:
     int64_t accepted
-    int64_t others          # packages without motion in them
-    int64_t repeats         # frames that said the same again
+    int64_t others          # packages without motion
+    int64_t repeats         # frames that repeat the state of the one before
     int64_t sessions
     int64_t replies
     int64_t refused[REASON_COUNT]
@@ -52,39 +52,41 @@ cdef extern from "motioncue/intake/tuned.h" nogil:
 
 ctypedef struct IntakeState:
     Messages messages
-    bint needs_axes         # no motion before a package has announced the car's axes
-    bint needs_part         # no motion before a package that it needs, or long after one
-    int64_t part_time       # when the newest of those came [ns]; 0 before any has
-    BodyFrame frame         # as configured; axes as announced
+    bint needs_axes         # no motion until a package has announced the car's axes
+    bint needs_part         # no motion without a recent package that completes it
+    int64_t part_time       # arrival of the newest of those [ns]; 0 before the first
+    BodyFrame frame         # as configured, with the car's axes as announced
     BodyFrame fallback      # as configured
-    TunedSlot tuning        # whoever changes settings to the receiver
-    Tuned tuned             # in use; the head is on its way there
-    double head_before[3]   # where that began [m]
-    int64_t head_since      # when it did [ns]
+    TunedSlot tuning        # from the thread that changes settings to the receiver
+    Tuned tuned             # settings in use, except that the head may still be moving
+    double head_before[3]   # head position before the move [m]
+    int64_t head_since      # start of the move [ns]
     bint head_moves
     Stages stages
     bint initialised
-    int64_t began           # when the session's first frame came [ns]
-    double frame_time       # [s]
-    Telemetry nothing       # what is said before any package has come
-    Telemetry said          # by the newest packages
-    Telemetry known         # before the newest package
-    Telemetry before        # by the frame before
-    Telemetry telemetry     # what the body stage reads
+    int64_t began           # arrival of the session's first frame [ns]
+    double frame_time       # sum of the frames' durations [s]
+    Telemetry nothing       # telemetry before any package has come: NaN where a source may have none
+    Telemetry said          # telemetry of the newest packages
+    Telemetry known         # telemetry before the newest package
+    Telemetry before        # telemetry of the frame before
+    Telemetry telemetry     # input of the body stage
     Motion motion
     int fallen              # frames in a row whose stamps rise, but are older than the newest
-    double fallen_stamp     # of the last of those [s]
+    double fallen_stamp     # stamp of the last of those [s]
     int64_t fallen_since    # when the first of those came [ns]
-    double aside_stamp      # of the frame that is set aside [s]
+    double aside_stamp      # stamp of the frame that the watch has set aside [s]
     Timeline timeline       # when was a frame taken?
     Watch watch             # does it continue the drive?
+    bint held               # a claim of the newest frame was not followed
+    int64_t followed        # the time spent until the last frame whose claims were [ns]
     Publication publication
-    bint alone              # who feeds it reads `publication` itself, and nobody reads the slot
-    PublicationSlot newest  # receiver to emitter
+    bint alone              # the feeding thread reads `publication` itself, and nobody reads the slot
+    PublicationSlot newest  # from receiver to emitter
     Counters counters
     Events events
-    Ring* ring              # packages, frames and events go there as they come; NULL if nobody records
-    int endpoint            # that the newest package came to, for the record
+    Ring* ring              # recorder's ring for packages, frames and events; NULL if not recording
+    int endpoint            # number of the newest package's endpoint, for the recording
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil
@@ -97,6 +99,6 @@ cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexce
 cdef class Intake:
     cdef IntakeState* intake
     cdef readonly int reply_port
-    cdef object _tables     # own the rows that the messages point to
+    cdef object _tables     # owns the rows that the messages point to
     cdef Event _event
-    cdef object _ring       # owns what `ring` points to
+    cdef object _ring       # owns the memory behind `ring`

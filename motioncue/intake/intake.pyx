@@ -20,7 +20,7 @@ from motioncue.kernels.reasons cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, REASONS,
     RECONNECT, REPLY_LOST, SESSION_BEGAN, SESSION_ENDED, SIZE, SPIKE, TYPE,
 )
-from motioncue.kernels.records cimport MOVING, publication_clear, publication_read, publication_write
+from motioncue.kernels.records cimport MOVING, Placement, publication_clear, publication_read, publication_write
 from motioncue.kernels.ring cimport (
     RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_FRAME, RECORD_HAPPENING, RECORD_PACKAGE, RECORD_RETUNED,
     RecordRing, ring_write,
@@ -43,7 +43,7 @@ __all__ = ["Intake"]
 cdef double G = GRAVITY
 
 cdef enum:
-    LARGEST = 1 << 20       # bytes; no package of any system is as large
+    LARGEST = 1 << 20       # [bytes]; every system's packages are smaller
 
 
 cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept nogil:
@@ -54,7 +54,7 @@ cdef void tell(IntakeState* s, int64_t now, int reason, int64_t detail) noexcept
 
 
 cdef void tell_measure(IntakeState* s, int reason, int why, double value, double limit) noexcept nogil:
-    """Count an event; put the first ten, then every thousandth, in the queue with what was measured and allowed."""
+    """Count an event; queue the first ten and then every thousandth, with the measured value and the limit."""
     cdef Event event = Event(s.motion.time, reason, why, 0, 0, value, limit)
     cdef int64_t n
     mc_count(&s.counters.events[reason], 1)
@@ -66,7 +66,7 @@ cdef void tell_measure(IntakeState* s, int reason, int why, double value, double
 
 
 cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexcept nogil:
-    """Count `reason`, and put its first occurrences, then every thousandth, in the event queue."""
+    """Count `reason`; queue its first occurrences and then every thousandth."""
     mc_count(&s.counters.refused[reason], 1)
     cdef int64_t n = mc_load(&s.counters.refused[reason])
     if n <= 10 or n % 1000 == 0:
@@ -74,7 +74,7 @@ cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexce
 
 
 cdef void forget(IntakeState* s) noexcept nogil:
-    """Let nothing that comes be compared with what was."""
+    """Forget the frames so far, so that nothing is compared with them."""
     s.initialised = False
     s.frame = s.fallback
     s.frame_time = 0.0
@@ -87,14 +87,14 @@ cdef void forget(IntakeState* s) noexcept nogil:
 
 
 cdef void begin(IntakeState* s, int64_t now) noexcept nogil:
-    """Start afresh: what comes is another drive."""
+    """Begin a new session: what follows is another drive."""
     forget(s)
     mc_count(&s.counters.sessions, 1)
     tell(s, now, SESSION_BEGAN, mc_load(&s.counters.sessions))
 
 
 cdef void intake_begin(IntakeState* s, int64_t now) noexcept nogil:
-    """Start afresh for a simulator that has just connected."""
+    """Begin a session with a simulator that has just connected."""
     if s.ring != NULL:
         ring_write(s.ring, RECORD_CONNECTED, now, b"", 0)
     begin(s, now)
@@ -115,14 +115,15 @@ cdef int take_axes(IntakeState* s) noexcept nogil:
     s.frame = s.fallback
     reason = set_car_axes(&s.frame, s.said.forward, s.said.up)
     if memcmp(before.car, s.frame.car, sizeof(before.car)) != 0:
-        watch_restart(&s.watch)     # what frames said in other axes is no evidence against them
+        watch_restart(&s.watch)     # frames in other axes are no evidence about these
     return reason
 
 
 cdef bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
-    """Say whether the simulator's time has begun again; a late datagram, or a few at once, are no new session.
+    """Say whether the simulator's time has begun again, which is a new session; late datagrams are not.
 
-    Two frames in a row say so if their time is much older than the newest; else it takes as long as frames may come apart.
+    If stamps fall by more than a frame-time jump, two such frames in a row are enough; otherwise they must go on for
+    longer than frames may come apart.
     """
     if s.fallen == 0 or not s.said.stamp > s.fallen_stamp:
         s.fallen = 0
@@ -135,7 +136,7 @@ cdef bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef int time_frame(IntakeState* s, int64_t now) noexcept nogil:
-    """Say how long the frame lasted: by its own word, by its time stamp, or not at all (NaN); LATE if it is an old one."""
+    """Set the frame's duration: as reported, from its stamp, or NaN if unknown; return LATE for an old frame."""
     if isfinite(s.said.stamp):
         s.said.frame_duration = s.said.stamp - s.before.stamp if s.watch.armed else 0.0
         if s.said.frame_duration < 0.0:
@@ -144,7 +145,7 @@ cdef int time_frame(IntakeState* s, int64_t now) noexcept nogil:
             begin(s, now)
             s.said.frame_duration = 0.0
         elif s.watch.aside and s.said.stamp == s.aside_stamp:
-            return LATE         # the same datagram again says nothing new of the one that was set aside
+            return LATE         # a repeated datagram says nothing new about the frame that was set aside
         s.fallen = 0
     if s.began == 0:
         s.began = now
@@ -152,7 +153,7 @@ cdef int time_frame(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
-    """Fill the motion from what was said; the reason if that is not one."""
+    """Fill the motion from the telemetry; return the reason if the telemetry is refused."""
     cdef Motion* m = &s.motion
     follow(&s.stages, &s.said, &s.telemetry, G)
     cdef const double* v = s.telemetry.velocity
@@ -165,7 +166,7 @@ cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
     for i in range(MOVING):
         if not isfinite((<double*>m)[i]):
             return NOT_FINITE
-    if m.speed != m.speed:      # no velocity: what else is known of the speed
+    if m.speed != m.speed:      # without a velocity, take the speed reported on its own
         m.speed = s.said.speed
     m.frame_time = s.frame_time + s.said.frame_duration
     if not isfinite(m.frame_time):
@@ -190,14 +191,14 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     reason = turn(s, now)
     if reason != ACCEPTED:
-        s.frame_time = frame_time       # as if it had not come
+        s.frame_time = frame_time       # undo: a refused frame advances no time
         return reason
     mc_count(&s.counters.accepted, 1)
     publish(s, repeats)
     if s.watch.aside:
         set_aside(s)
         return ACCEPTED
-    s.frame_time = s.motion.frame_time      # a frame that is refused takes no time
+    s.frame_time = s.motion.frame_time      # only an accepted frame advances the time
     s.before = s.said
     if repeats:
         mc_count(&s.counters.repeats, 1)
@@ -205,7 +206,7 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef void set_aside(IntakeState* s) noexcept nogil:
-    """Go on as if the frame had been lost; it still took the time that it says, unless that is what cannot be."""
+    """Treat the frame as lost; its duration still counts, unless the duration is what is implausible."""
     cdef double dt = s.said.frame_duration
     s.aside_stamp = s.said.stamp
     if not s.watch.armed:
@@ -218,7 +219,7 @@ cdef void set_aside(IntakeState* s) noexcept nogil:
 
 
 cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
-    """Fill `out` with what the watch compares of the newest frame."""
+    """Fill `out` with those quantities of the newest frame that the watch compares."""
     cdef const Telemetry* t = &s.telemetry
     cdef const Motion* m = &s.motion
     cdef int i
@@ -235,15 +236,15 @@ cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
 
 
 cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
-    """Derive what the source does not say; it counts for the frames to come: a step is no evidence for itself."""
+    """Derive what the source does not report, for the frames to come: a frame's own step must not support itself."""
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, s.watch.apart)
+    derive(&s.stages, &s.telemetry, s.watch.apart, s.watch.dt)
     turn(s, s.motion.time)
     see(s, &s.watch.seen)
 
 
 cdef int watched(IntakeState* s, bint repeats) noexcept nogil:
-    """Return what the watch says of the newest frame, and derive what the source does not say."""
+    """Return the watch's verdict on the newest frame, and derive what the source does not report."""
     cdef Watch* w = &s.watch
     cdef bint first = not w.armed
     cdef bint goes_on
@@ -269,11 +270,24 @@ cdef int watched(IntakeState* s, bint repeats) noexcept nogil:
 
 
 cdef void use(IntakeState* s) noexcept nogil:
-    """Publish the motion; an acceleration or rates that are not followed stay what they were."""
+    """Publish the motion; an acceleration or rates that are not followed stay what they were.
+
+    What is followed at last has changed in all the time since it was followed before, and is joined.
+    """
     cdef Motion* out = &s.publication.motion
     cdef Motion before = out[0]
+    cdef Placement* place = &s.timeline.place
+    cdef bint held = s.watch.step.held or s.watch.rate_step.held
+    if s.held:
+        place.joins += 1
+        place.sure = False
+        if not held:
+            place.spent += place.spent - s.followed
+    if not held:
+        s.followed = place.spent
+    s.held = held
     out[0] = s.motion
-    s.publication.place = s.timeline.place
+    s.publication.place = place[0]
     if s.watch.step.held:
         out.surge, out.sway, out.heave = before.surge, before.sway, before.heave
     if s.watch.rate_step.held:
@@ -281,12 +295,12 @@ cdef void use(IntakeState* s) noexcept nogil:
 
 
 cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
-    """Hand the motion to the emitter, and say whether it continues what came before."""
+    """Pass the motion to the emitter, with whether it continues what came before."""
     cdef Publication* p = &s.publication
     cdef Watch* w = &s.watch
     cdef bint reconnected = not w.armed and p.epoch > 0
     cdef int reason = watched(s, repeats)
-    # A moving car that repeats itself says nothing new.
+    # Repeats of a moving car carry no new motion, so they are not placed in time.
     if not w.aside and (not repeats or not s.motion.speed > 1.0):
         timeline_frame(&s.timeline, s.motion.time, s.motion.frame_time)
     if w.spike != ACCEPTED:
@@ -301,11 +315,11 @@ cdef void publish(IntakeState* s, bint repeats) noexcept nogil:
 
 
 cdef void announce(IntakeState* s, int reason) noexcept nogil:
-    """Publish the newest motion, or why there is none; what lasts counts once."""
+    """Publish the newest motion, or the reason why it is not followed; a lasting reason counts once."""
     cdef Publication* p = &s.publication
     cdef Watch* w = &s.watch
     cdef bint again = w.lasts and p.frozen and p.reason == reason
-    # A frame that no car can be in is not motion to engage with either.
+    # An implausible frame must not be engaged with either.
     p.frozen = (w.lasts or not w.believable) and not w.trusting
     if not p.frozen:
         use(s)
@@ -323,7 +337,7 @@ cdef void announce(IntakeState* s, int reason) noexcept nogil:
 
 
 cdef int listen(IntakeState* s, const Message* m, const uint8_t* package) noexcept nogil:
-    """Take what a package says; nothing of one that is refused."""
+    """Decode a package into the telemetry; a refused package changes nothing."""
     cdef int i, reason
     s.known = s.said
     for i in range(64 if m.absent else 0):
@@ -348,7 +362,7 @@ cdef void use_thresholds(IntakeState* s) noexcept nogil:
 
 
 cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
-    """Use newer settings, if there are any, from this package on; the head moves to its new place as a fade does."""
+    """Use newer settings, if any, from this package on; the head moves to its new place along a fade."""
     cdef double* head = s.fallback.head
     cdef double position
     cdef int i
@@ -372,7 +386,7 @@ cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
 
 
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
-    """Take one whole package; return the answer to it, of size 0 if it wants none."""
+    """Take one whole package; return the reply, whose size is 0 if the package wants none."""
     cdef Message* m
     cdef int near, reason
     take_tuned(s, now)
@@ -400,7 +414,7 @@ cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, 
 
 
 cdef Tuned tuned_of(thresholds):
-    """Return the thresholds of a watch; the head is left at 0."""
+    """Return a watch's thresholds, with the head at 0."""
     cdef Tuned tuned
     memset(&tuned, 0, sizeof(Tuned))
     tuned.acceleration = thresholds.max_acceleration_m_s2
@@ -416,36 +430,36 @@ cdef Tuned tuned_of(thresholds):
 
 
 cdef class Intake:
-    """Whole packages of a source in, newest motion and replies out.
+    """Takes whole packages of a source; gives replies and the newest motion.
 
     Parameters
     ----------
     messages : sequence of CompiledMessage
-        One for each package, the most particular first.  Where there are needed packages, a motion counts for as long
-        after one as frames may come apart.  Those that nothing but zeros or their size identifies come last: they are
-        not looked at for a package that bears another's mark.
+        One per package type, the most specific first.  If a system has "needed" packages, motion counts only within
+        the time that frames may come apart after one.  Messages identified only by zeros or by their size come last:
+        they are not tried for a package with another message's mark.
     stage : BodyStage
-        The source's axes; the car's are replaced by those an "axes" package announces.
+        The source's axes; an "axes" package replaces the car's.
     stages : TelemetryStages, optional
-        What comes before it; nothing if not given.
+        Conversions before the body stage; none if not given.
     unknown_reply : bytes
-        Answer to a package of any other type.
+        Reply to a package of any other type.
     patience_s : float
-        How long the rest of a package may take [s], where packages come in pieces.
+        How long the rest of a package may take to arrive [s], for stream sources.
     reply_port : int
-        Where the simulator expects the answers to its datagrams; 0 for where they come from.
+        Port on which the simulator expects replies to its datagrams; 0: the port it sends from.
 
     byte_order : {"little", "big"}
-        Of the size field, where packages come in pieces.
+        Byte order of the size field, for stream sources.
 
     Raises
     ------
     ValueError
-        If there are too many messages, the byte order is not one of those, or a reply or a constant does not fit.
+        If there are too many messages, the byte order is unknown, or a reply or a constant does not fit.
 
     Notes
     -----
-    Real time: `feed` does not block and cannot fail; everything it refuses is counted in `rejected`.
+    Real time: `feed` does not block and cannot fail; refused packages are counted in `rejected`.
     """
 
     def __cinit__(
@@ -475,7 +489,7 @@ cdef class Intake:
         if s.stages.from_velocity:
             s.fallback.gravity = 0.0
         s.frame = s.fallback
-        # What no package fills, the source does not have.
+        # Values that no package fills are unknown.
         s.said.engine_speed = s.said.speed = s.said.stamp = s.said.frame_duration = NAN
         for i in range(3):
             s.said.velocity[i] = s.said.angular_velocity[i] = NAN
@@ -485,13 +499,13 @@ cdef class Intake:
         self.watch(Thresholds())
 
     def watch(self, thresholds):
-        """Set what counts as a discontinuity, and how far claims may be from what is shown.
+        """Set what counts as a discontinuity, and how far acceleration and rates may contradict the motion.
 
         Parameters
         ----------
         thresholds : motioncue.profile.Watch
-            The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is published
-            as it is, for who wants to know what a source says; discontinuities are still counted.
+            The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is
+            published as it is, to show what a source reports; discontinuities are still counted.
         """
         self.intake.tuned = tuned_of(thresholds)
         use_thresholds(self.intake)
@@ -499,9 +513,9 @@ cdef class Intake:
         watch_restart(&self.intake.watch)
 
     def retune(self, thresholds, head_m, double fade_s, int64_t number=0):
-        """Change what may change while packages come; taken with the next package, without a lock.
+        """Change settings while packages come; they are taken with the next package, without a lock.
 
-        One thread at a time.
+        Call it from one thread at a time.
 
         Parameters
         ----------
@@ -510,9 +524,9 @@ cdef class Intake:
         head_m : sequence of 3 floats
             The occupant's head from the motion reference point: forward, right, up [m].
         fade_s : float
-            How long the head takes to get there [s].
+            How long the head takes to move there [s].
         number : int
-            Of the settings, for who records.
+            Number of the settings, for recordings.
         """
         cdef Tuned tuned = tuned_of(thresholds)
         tuned.head[0], tuned.head[1], tuned.head[2] = head_m[0], head_m[1], -head_m[2]
@@ -524,20 +538,20 @@ cdef class Intake:
         free(self.intake)
 
     def record(self, RecordRing ring not None):
-        """Put packages, frames and events into a ring as they come; call it before anything comes.
+        """Put packages, frames and events into a ring as they come; call it before the first package.
 
         Parameters
         ----------
         ring : RecordRing
-            Its writer's side belongs to the thread that feeds this source.
+            The thread that feeds this source writes it.
         """
         self._ring = ring
         self.intake.ring = &ring.ring
 
     def frame(self):
-        """Return the frame of the package just accepted, believable or not: MOTION_DTYPE, shape (1,).
+        """Return the frame of the newest accepted package, plausible or not: MOTION_DTYPE, shape (1,).
 
-        For use when no loop feeds this source, right after `accepted` has grown.
+        For use without a receiver, right after `accepted` has grown.
         """
         out = np.zeros(1, dtype=MOTION_DTYPE)
         cdef Motion[::1] view = out
@@ -547,12 +561,12 @@ cdef class Intake:
     def world(self):
         """Return position and velocity of the newest frame in world axes.
 
-        For use when no loop feeds this source.
+        For use without a receiver.
 
         Returns
         -------
         ndarray of shape (2, 3)
-            North, east, down [m, m/s]; NaN where the source does not say it.
+            North, east, down [m, m/s]; NaN if unknown.
         """
         out = np.empty((2, 3))
         cdef double[:, ::1] view = out
@@ -569,29 +583,29 @@ cdef class Intake:
         return out
 
     def begin(self, int64_t now_ns):
-        """Start afresh for a simulator that has just connected.
+        """Begin a session with a simulator that has just connected.
 
         Parameters
         ----------
         now_ns : int
-            When it did, monotonic clock [ns].
+            When it connected, monotonic clock [ns].
         """
         intake_begin(self.intake, now_ns)
 
     def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
-        """Take one whole package; return the reply, and that more may come.
+        """Take one whole package; return the reply, and True since more may come.
 
         Parameters
         ----------
         data : bytes-like
             The package.
         now_ns : int
-            When it came, monotonic clock [ns].
+            When it arrived, monotonic clock [ns].
 
         Returns
         -------
         reply : bytes
-            None if the package wants no answer.
+            Empty if the package wants no reply.
         open : bool
         """
         cdef uint8_t out[REPLY_BYTES]
@@ -609,7 +623,7 @@ cdef class Intake:
     def newest(self):
         """Return the newest motion, an array of shape (1,), or None if there is none since the last call.
 
-        For use when no emitter reads this source: a slot has one reader.
+        For use without an emitter, because a slot has one reader.
         """
         cdef Publication publication
         if not publication_read(&self.intake.newest, &publication):
@@ -620,9 +634,9 @@ cdef class Intake:
         return out
 
     def events(self):
-        """Return and forget what happened since the last call: a list of (time [ns], reason, detail).
+        """Remove and return the events since the last call: a list of (time [ns], reason, detail).
 
-        The detail is a number, or for what was measured a text: of what, how much, and what is allowed.
+        The detail is a number, or for a measured value a text with the quantity, its value and its limit.
         """
         out = []
         while event_read(&self.intake.events, &self._event):
@@ -634,60 +648,60 @@ cdef class Intake:
 
     @property
     def discontinuities(self):
-        """How often each kind of discontinuity has occurred; kinds that have not are left out."""
+        """Number of discontinuities of each kind; kinds without any are left out."""
         counts = ((name, mc_load(&self.intake.counters.events[code])) for code, name in enumerate(NAMES))
         return {name: count for name, count in counts if count}
 
     @property
     def replies_lost(self):
-        """Answers that a simulator which does not read them left no room for.
+        """Replies that found no room because the simulator did not read the ones before.
 
-        The packages themselves were taken.
+        Their packages were taken.
         """
         return mc_load(&self.intake.counters.refused[<int>REPLY_LOST])
 
     @property
     def accepted(self):
-        """Packages that gave a motion."""
+        """Number of packages that gave a motion."""
         return mc_load(&self.intake.counters.accepted)
 
     @property
     def published(self):
-        """Frames that have been handed on: those that gave a motion, repeats among them."""
+        """Number of frames published: those that gave a motion, repeats included."""
         return self.intake.publication.count
 
     @property
     def frozen(self):
-        """Whether the newest frame is not followed: it stands still, or is nothing that a car can do."""
+        """Whether the newest frame is not followed, because it repeats or is implausible."""
         return bool(self.intake.publication.frozen)
 
     @property
     def others(self):
-        """Packages of the system that carry no motion by themselves."""
+        """Number of packages without motion of their own."""
         return mc_load(&self.intake.counters.others)
 
     @property
     def repeats(self):
-        """Frames that said what the frame before had said."""
+        """Number of frames that repeat the one before."""
         return mc_load(&self.intake.counters.repeats)
 
     @property
     def sessions(self):
-        """Simulators that have connected so far."""
+        """Number of sessions so far."""
         return mc_load(&self.intake.counters.sessions)
 
     @property
     def replies(self):
-        """Answers given."""
+        """Number of replies."""
         return mc_load(&self.intake.counters.replies)
 
     @property
     def events_lost(self):
-        """Events that found the queue full: nobody had called `events` for too long."""
+        """Events dropped because the queue was full: `events` was not called for too long."""
         return mc_load(&self.intake.events.lost)
 
     @property
     def rejected(self):
-        """How many packages, or connections, were refused for each reason that did occur."""
+        """Number of refused packages, or connections, by reason; reasons that did not occur are left out."""
         counts = ((name, mc_load(&self.intake.counters.refused[code])) for code, name in enumerate(NAMES))
         return {name: count for name, count in counts if count and name != "reply_lost"}

@@ -1,4 +1,4 @@
-"""Which message of a system a package is, by its size and its constant bytes, and what is answered to it."""
+"""Finding which message of a system a package is, by its size and constant bytes, and writing the reply."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -14,23 +14,23 @@ cdef enum:
     REPLY_BYTES = 512
 
 cdef enum Role:
-    ROLE_AXES       # announces the car's axes, begins or renews the session
+    ROLE_AXES       # announces the car's axes; begins or renews the session
     ROLE_MOTION     # carries the vehicle's state
-    ROLE_PART       # carries some of it, for the next motion to use
-    ROLE_NEEDED     # the same, and what there is no motion without
-    ROLE_OTHER      # belongs to the system, says nothing about motion
+    ROLE_PART       # carries some of it, used by the next motion
+    ROLE_NEEDED     # as ROLE_PART, and without it there is no motion
+    ROLE_OTHER      # belongs to the system, but carries nothing of the motion
 
 
 ctypedef struct Constant:
     uint8_t bytes[CONSTANT_BYTES]
-    int offset              # in the package; from its end if negative
+    int offset              # offset in the package; from its end if negative
     int size
 
 
 ctypedef struct Reply:
     uint8_t bytes[REPLY_BYTES]
     int size
-    int echo_from           # so many bytes of the package are copied into the reply
+    int echo_from           # offset in the package of bytes that are copied into the reply
     int echo_to
     int echo_size
 
@@ -38,20 +38,20 @@ ctypedef struct Reply:
 ctypedef struct Message:
     Row* rows
     int row_count
-    int smallest            # of the whole package [bytes]
+    int smallest            # size of the whole package [bytes]
     int largest
     Constant constants[CONSTANTS]
-    int constant_count      # the first identifies the message, the others must hold
-    bint marked             # the first is not all zeros
+    int constant_count      # the first identifies the message; the others must hold too
+    bint marked             # the first constant is not all zeros
     Role role
-    uint64_t absent         # of the telemetry's doubles, one bit each: those that only other messages of motion fill
+    uint64_t absent         # one bit for each double of the telemetry: set if only other motion messages fill it
     Reply reply
 
 
 ctypedef struct Messages:
-    Message rows[MESSAGES]  # the most particular first, those without a mark last
+    Message rows[MESSAGES]  # the most specific first, unmarked ones last
     int count
-    Reply unknown           # answer to a package of no known type
+    Reply unknown           # reply to a package of unknown type
 
 
 cdef inline bint holds(const Constant* c, const uint8_t* package, int size) noexcept nogil:
@@ -60,7 +60,8 @@ cdef inline bint holds(const Constant* c, const uint8_t* package, int size) noex
 
 
 cdef inline int match(const Message* m, const uint8_t* package, int size) noexcept nogil:
-    """Return ACCEPTED if the package is this message, else how far it is from it: ENVELOPE, SIZE or TYPE."""
+    """Return ACCEPTED if the package is this message; otherwise the mismatch, from near to far: ENVELOPE, SIZE,
+    TYPE."""
     cdef int i
     if m.constant_count and not holds(&m.constants[0], package, size):
         return TYPE
@@ -77,7 +78,7 @@ cdef inline bint nearer(int reason, int than) noexcept nogil:
 
 
 cdef inline int find_message(const Messages* m, const uint8_t* package, int size, int* near) noexcept nogil:
-    """Return ACCEPTED and the place of the message that a package is; else why it is none, and the nearest, or -1."""
+    """Return ACCEPTED and, in `near`, the package's message; otherwise the mismatch and the nearest message, or -1."""
     cdef int reason = TYPE
     cdef int i, found
     near[0] = -1
@@ -93,7 +94,7 @@ cdef inline int find_message(const Messages* m, const uint8_t* package, int size
 
 
 cdef inline int reply_write(const Reply* reply, const uint8_t* package, int size, uint8_t* out) noexcept nogil:
-    """Write the answer to a package; return its size."""
+    """Write the reply to a package; return its size."""
     memcpy(out, reply.bytes, reply.size)
     if reply.echo_from + reply.echo_size <= size:
         memcpy(out + reply.echo_to, package + reply.echo_from, reply.echo_size)

@@ -1,4 +1,4 @@
-"""Compile what a protocol says of its messages; finding them is in the pxd."""
+"""Compilation of a protocol's messages; the pxd has the search."""
 
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcpy, memset
@@ -13,16 +13,16 @@ ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": 
 
 
 class Echo(NamedTuple):
-    """Bytes of a package that the reply to it repeats.
+    """Bytes of a package that the reply repeats.
 
     Attributes
     ----------
     start : int
-        Place of the first of them in the package.
+        Offset in the package.
     to : int
-        Its place in the reply.
+        Offset in the reply.
     size : int
-        How many there are.
+        Number of bytes.
     """
 
     start: int = 0
@@ -31,22 +31,22 @@ class Echo(NamedTuple):
 
 
 class CompiledMessage(NamedTuple):
-    """One of the messages that a system sends, as `motioncue.intake.intake.Intake` takes it.
+    """One message of a system, in the form that `motioncue.intake.intake.Intake` takes.
 
     Attributes
     ----------
     table : Table
-        What is decoded.
+        The numbers to decode.
     smallest, largest : int
         Size of the whole package, in its shortest and its longest form [bytes].
     constants : list of (int, bytes)
-        Offset and bytes of each; the first identifies the message, the others must hold.
+        Offset and bytes of each; the first identifies the message, the others must hold too.
     role : {"axes", "motion", "part", "needed", "other"}
-        What it is to the motion.
+        What the message contributes to the motion.
     reply : bytes
-        The answer to it; empty if it wants none.
+        The reply; empty if it wants none.
     echo : Echo
-        What the answer repeats of it.
+        Bytes that the reply repeats.
     """
 
     table: Table
@@ -88,7 +88,7 @@ cdef int set_constants(Message* m, constants) except -1:
 
 
 cdef int add_message(Messages* m, message) except -1:
-    """Add a CompiledMessage to the others; ValueError if it does not fit."""
+    """Add a CompiledMessage; raise ValueError if it does not fit."""
     cdef Message* row = &m.rows[m.count]
     cdef Table table = message.table
     if m.count == MESSAGES:
@@ -105,7 +105,7 @@ cdef int add_message(Messages* m, message) except -1:
 
 
 cdef uint64_t filled(const Message* m) noexcept:
-    """Return which of the telemetry's doubles a message fills, one bit each."""
+    """Return the telemetry's doubles that a message fills, one bit each."""
     cdef uint64_t slots = 0
     cdef int i
     for i in range(m.row_count):
@@ -114,7 +114,7 @@ cdef uint64_t filled(const Message* m) noexcept:
 
 
 cdef void set_absent(Messages* m) noexcept:
-    """Say of each message of motion what it leaves open that only another one of motion fills."""
+    """Set `absent` of each motion message: the doubles that only other motion messages fill."""
     cdef uint64_t motions = 0
     cdef uint64_t parts = 0
     cdef int i

@@ -1,6 +1,6 @@
-"""A lock-step stream session: packages framed by their size field, each taken and answered.
+"""A stream session in lock-step: packages are framed by their size field; each is taken and answered.
 
-No transport here: whoever has bytes feeds them, in pieces of any size, and sends what `out` holds.
+There is no transport here: the caller feeds bytes, in pieces of any size, and sends what `out` holds.
 """
 
 from libc.stdint cimport int64_t, uint8_t
@@ -10,7 +10,7 @@ from motioncue.intake.intake cimport Intake, IntakeState
 
 cdef enum:
     PENDING_BYTES = 1024
-    FEED_BYTES = 512        # at once: every reply that so many can ask for fits into `out`
+    FEED_BYTES = 512        # largest piece to feed at once, so that `out` has room for all its replies
     OUT_BYTES = 4096
 
 
@@ -21,7 +21,7 @@ ctypedef struct SessionState:
     int64_t patience        # how long the rest of a package may take [ns]
     uint8_t pending[PENDING_BYTES]
     int have
-    int64_t last_byte       # when the last byte came [ns]
+    int64_t last_byte       # arrival of the last byte [ns]
     uint8_t out[OUT_BYTES]  # replies waiting to be sent
     int out_have
 

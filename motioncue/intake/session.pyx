@@ -1,4 +1,4 @@
-"""The session state machine of a stream source, without transport and without the GIL."""
+"""The state machine of a stream session, without transport and without the GIL."""
 
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
@@ -25,7 +25,7 @@ cdef void answer(SessionState* s, const Reply* reply, const uint8_t* package, in
 
 
 cdef void session_begin(SessionState* s, int64_t now) noexcept nogil:
-    """Start afresh for a simulator that has just connected."""
+    """Begin a session with a simulator that has just connected."""
     s.have = 0
     s.out_have = 0
     intake_begin(s.intake, now)
@@ -48,7 +48,7 @@ cdef inline int read_size(const SessionState* s, const uint8_t* package) noexcep
 
 
 cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now) noexcept nogil:
-    """Take `n` bytes that came at `now`; False if framing is lost and the connection must be closed."""
+    """Take `n` bytes that arrived at `now`; return False if framing is lost and the connection must be closed."""
     cdef IntakeState* intake = s.intake
     cdef const uint8_t* package
     cdef int room, taken, size, start
@@ -81,7 +81,7 @@ cdef bint session_feed(SessionState* s, const uint8_t* data, int n, int64_t now)
 
 
 cdef bint session_stalled(SessionState* s, int64_t now) noexcept nogil:
-    """Say whether the rest of a package is overdue; it is then counted, answered and forgotten."""
+    """Say whether the rest of a package is overdue; if so, count it, answer it, and drop the part that has come."""
     if s.have == 0 or now - s.last_byte < s.patience:
         return False
     refuse(s.intake, STALLED, now, s.have)
@@ -91,15 +91,15 @@ cdef bint session_stalled(SessionState* s, int64_t now) noexcept nogil:
 
 
 cdef void session_sent(SessionState* s, int n) noexcept nogil:
-    """Drop the first `n` bytes of `out`: they have gone."""
+    """Drop the first `n` bytes of `out`, which have been sent."""
     s.out_have -= n
     memmove(s.out, s.out + n, s.out_have)
 
 
 cdef class Session(Intake):
-    """Bytes of a stream source in, newest motion and replies out.
+    """Takes the bytes of a stream source; gives replies and the newest motion.
 
-    Every package begins with its size, 2 bytes, counting itself.  The parameters are those of `Intake`.
+    Every package begins with its size: 2 bytes, counting themselves.  The parameters are those of `Intake`.
 
     Raises
     ------
@@ -108,7 +108,7 @@ cdef class Session(Intake):
 
     Notes
     -----
-    Real time: `feed` does not block and cannot fail; everything it refuses is counted in `rejected`.
+    Real time: `feed` does not block and cannot fail; refused packages are counted in `rejected`.
     """
 
     def __cinit__(
@@ -127,24 +127,24 @@ cdef class Session(Intake):
         free(self.state)
 
     def begin(self, int64_t now_ns):
-        """Start afresh for a simulator that has just connected.
+        """Begin a session with a simulator that has just connected.
 
         Parameters
         ----------
         now_ns : int
-            When it did, monotonic clock [ns].
+            When it connected, monotonic clock [ns].
         """
         session_begin(self.state, now_ns)
 
     def feed(self, const unsigned char[::1] data not None, int64_t now_ns):
-        """Take bytes as they came; return the replies, and whether the connection may stay open.
+        """Take bytes as they arrive; return the replies, and whether the connection may stay open.
 
         Parameters
         ----------
         data : bytes-like
             Any number of bytes, split anywhere.
         now_ns : int
-            When they came, monotonic clock [ns].
+            When they arrived, monotonic clock [ns].
 
         Returns
         -------

@@ -1,11 +1,11 @@
-"""What a source's telemetry needs before it is turned into the body frame, the same steps for every system.
+"""Conversions of a source's telemetry before the body stage; the same steps for every system.
 
-A system that says attitude as angles, velocity or acceleration in the car's axes, or rates as rates of its angles gets
-them turned here; one that says no acceleration or rates gets them from velocity or attitude.  Where the car's own axes
-are meant, they are forward, right, down, and the world's are north, east, down: protocols choose signs to that end.
+They convert an attitude given as angles, a velocity or acceleration in the car's axes, and rates of the angles; they
+derive acceleration from velocity and rates from attitude if the source lacks them.  The car's axes are forward, right,
+down here, and the world's north, east, down; protocols choose their signs accordingly.
 
-Derivatives: y += (1 - exp(-dt / d)) (change / dt - y), a first-order lag d/ds = s / (1 + s d) of the line through the
-samples, exact for any spacing of frames.  Its delay is d at low frequency; a steady ramp comes out exactly.
+Derivatives: y += (1 - exp(-dt / d)) (change / dt - y), a first-order lag s / (1 + s d) of the line through the samples,
+exact for any spacing of frames.  Its delay at low frequency is d; a steady ramp gives its exact slope.
 """
 
 from libc.math cimport cos, exp, sin
@@ -15,27 +15,27 @@ from motioncue.kernels.rotation cimport between, from_angles
 
 
 cdef enum:
-    SHORTEST_US = 100       # frames closer together are taken as this far apart
+    SHORTEST_US = 100       # frames closer together count as this far apart
 
 
 cdef enum Rates:
-    RATES_SAID              # angular velocity as it came, in the axes of the body stage
+    RATES_SAID              # angular velocity as received, in the axes of the body stage
     RATES_OF_ANGLES         # rates and accelerations of roll, pitch and yaw
-    RATES_DERIVED           # from the attitude; also where nothing is said
+    RATES_DERIVED           # from the attitude; also if no package has reported any
 
 
 ctypedef struct Stages:
     bint angles             # attitude is roll, pitch, yaw; otherwise a quaternion
     bint velocity_in_car
     bint acceleration_in_car
-    double gravity[3]       # in an acceleration in the car's axes: 1 where it is what an accelerometer reads, else 0
+    double gravity[3]  # share of gravity in an acceleration in the car's axes: 1 for an accelerometer's reading, else 0
     Rates rates
-    bint from_velocity      # the acceleration
-    double delay            # of what is derived [s]
-    int same_from           # which doubles of the telemetry, identical again, show that the simulator repeats itself
+    bint from_velocity      # derive the acceleration from the velocity
+    double delay            # delay of derived quantities [s]
+    int same_from           # first and number of the telemetry's doubles that, if all repeat, mark a repeated state
     int same_count
-    bint running            # there is a frame to compare with
-    double orientation[4]   # of that frame
+    bint running            # a frame to compare with is stored
+    double orientation[4]   # attitude of that frame
     double velocity[3]
     double rate[3]          # derived so far: car's axes [rad/s]
     double acceleration[3]  # derived so far: world axes [m/s^2]
@@ -50,7 +50,7 @@ cdef inline bint derives(const Stages* s, const Telemetry* said) noexcept nogil:
 
 
 cdef inline void rotate(const double* q, const double* v, double* out) noexcept nogil:
-    """Turn `v` by the unit quaternion `q`: v + 2 w (u x v) + 2 u x (u x v)."""
+    """Rotate `v` by the unit quaternion `q`: v + 2 w (u x v) + 2 u x (u x v)."""
     cdef double tx = 2.0 * (q[2] * v[2] - q[3] * v[1])
     cdef double ty = 2.0 * (q[3] * v[0] - q[1] * v[2])
     cdef double tz = 2.0 * (q[1] * v[1] - q[2] * v[0])
@@ -62,7 +62,8 @@ cdef inline void rotate(const double* q, const double* v, double* out) noexcept 
 
 
 cdef inline void rates_of_angles(const double* angles, double* rate, double* acceleration) noexcept nogil:
-    """Turn rates and accelerations of roll, pitch, yaw into the car's angular velocity and acceleration, in place."""
+    """Convert rates and accelerations of roll, pitch, yaw into the car's angular velocity and acceleration, in
+    place."""
     cdef double sr = sin(angles[0])
     cdef double cr = cos(angles[0])
     cdef double sp = sin(angles[1])
@@ -82,7 +83,7 @@ cdef inline void rates_of_angles(const double* angles, double* rate, double* acc
 
 
 cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, double g) noexcept nogil:
-    """Fill `out` with what was said, turned as the body stage wants it, and with what has been derived so far."""
+    """Fill `out` with the telemetry in the axes of the body stage, and with what has been derived so far."""
     cdef double down[3]
     cdef double back[4]
     cdef int i
@@ -111,15 +112,18 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
         rates_of_angles(said.angles, out.angular_velocity, out.angular_acceleration)
 
 
-cdef inline void derive(Stages* s, const Telemetry* t, double dt) noexcept nogil:
-    """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros."""
+cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) noexcept nogil:
+    """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros.
+
+    What has changed counts for as long as is `sure` to have passed [s]: after a stall, one frame shows little.
+    """
     cdef double turn[3]
     cdef double share
     cdef int i
     if dt < 1e-6 * SHORTEST_US:
         dt = 1e-6 * SHORTEST_US
     if s.running:
-        share = 1.0 - exp(-dt / s.delay)
+        share = 1.0 - exp(-(sure if sure < dt else dt) / s.delay)
         between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])

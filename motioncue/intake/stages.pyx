@@ -1,4 +1,4 @@
-"""The settings of the stages that all systems share; the steps themselves are in the pxd."""
+"""The settings of the stages that all systems share; the pxd has the steps."""
 
 from libc.string cimport memset
 
@@ -8,44 +8,44 @@ from motioncue.motion import TELEMETRY_DTYPE
 __all__ = ["DELAY_S", "TelemetryStages"]
 
 DELAY_S = 0.04
-"""Delay of what is derived from velocity or attitude, where nothing else is said [s]."""
+"""Default delay of what is derived from velocity or attitude [s]."""
 
 RATES = {"said": RATES_SAID, "angles": RATES_OF_ANGLES, "derived": RATES_DERIVED}
 ACCELERATIONS = ("native", "from_velocity")
 
 
 def place_of(field):
-    """Return the place of a field among the doubles of a telemetry record, and its number of doubles."""
+    """Return the index of a field among the doubles of a telemetry record, and its number of doubles."""
     dtype, offset = TELEMETRY_DTYPE.fields[field][:2]
     return offset // 8, dtype.itemsize // 8
 
 
 cdef class TelemetryStages:
-    """What a source's telemetry needs before the body stage.
+    """Conversions of a source's telemetry before the body stage.
 
     Parameters
     ----------
     attitude : {"quaternion", "angles"}
-        Which field holds it.
+        Which field holds the attitude.
     velocity, acceleration_axes : {"world", "car"}
-        The axes they come in.
+        The axes in which they are given.
     gravity : sequence of 3 numbers
-        Of an acceleration in the car's axes, forward, right, down: 1 where it is what an accelerometer reads, else 0; in
-        a world with another gravity, that in units of standard gravity.
+        Share of gravity in an acceleration in the car's axes, for forward, right, down: 1 for an accelerometer's
+        reading, else 0; in a world of other gravity, its ratio to standard gravity.
     rates : {"said", "angles", "derived"}
-        Angular velocity as it comes; rates of roll, pitch, yaw; or derived from the attitude, as they are where no
-        package has said any.  The last two give the car's axes, so the body stage has ``rates="car"``.
+        Angular velocity as received; from the rates of roll, pitch, yaw; or derived from the attitude, which is also
+        done if no package has reported any.  The last two are in the car's axes, so the body stage has ``rates="car"``.
     acceleration : {"native", "from_velocity"}
-        As it comes, or derived from the velocity.
+        As received, or derived from the velocity.
     delay_s : float
-        Delay of what is derived [s]: the time constant of s / (1 + s delay).
+        Delay of derived quantities [s]: the time constant of s / (1 + s delay).
     same : pair of str
-        First and last field of the telemetry that, all identical again, show that the simulator repeats itself.
+        First and last of the telemetry fields that, if all repeat, mark a repeated state of the simulator.
 
     Raises
     ------
     ConfigError
-        If a word is not one of the allowed ones, or the delay is not between 0.001 and 1 s.
+        If a word is not allowed, or the delay is not between 0.001 and 1 s.
     """
 
     def __init__(

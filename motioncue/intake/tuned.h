@@ -1,10 +1,10 @@
-/* What of a source's side may change while it runs, and the slot in which it is handed to the receiver. */
+/* Settings of an intake that may change while it runs, and the slot that passes them to the receiver. */
 #ifndef MOTIONCUE_TUNED_H
 #define MOTIONCUE_TUNED_H
 #include "motioncue/kernels/slot.h"
 
 typedef struct {
-    double acceleration; /* thresholds of the watch: watch.pxd says what they are */
+    double acceleration; /* thresholds of the watch, explained in watch.pxd */
     double rate;
     double frozen_s;
     double slack_s;
@@ -14,8 +14,8 @@ typedef struct {
     double velocity_error;
     double attitude_error;
     double head[3]; /* forward, right, down of the motion reference point [m] */
-    double move_s;  /* how long the head takes to get there [s] */
-    int64_t number;      /* of the settings, for who records */
+    double move_s;  /* how long the head takes to move there [s] */
+    int64_t number;      /* number of the settings, for recordings */
 } Tuned;
 
 MC_SLOT(Tuned, tuned)

@@ -1,9 +1,9 @@
-"""Is this frame the continuation of the last one?  Physics says: what a car can do between two frames is bounded.
+"""Plausibility of the motion from frame to frame: between two frames a car can only do so much.
 
 What a frame shows (position, velocity, attitude) may change by what the frames claim (speed, acceleration, rates) over
-the longest time that can have passed, so that lost, late and bunched frames of an honest drive never count.  One frame
-that does not fit is set aside, as if it had been lost: if the next one fits, it was a spike; if not, the drive has
-jumped.  What frames claim is believed as far as it agrees with what they show (`motioncue.intake.evidence`).
+the longest time that can have passed, so that lost, late and bunched frames of an honest drive are never refused.  A
+single frame that does not fit is set aside, as if it had been lost: if the next one fits, it was a spike; if not, the
+drive has jumped.  The claims are believed as far as they agree with what is shown (`motioncue.intake.evidence`).
 """
 
 from libc.math cimport NAN, isfinite
@@ -23,69 +23,69 @@ from motioncue.kernels.trigonometry cimport angle_of
 
 
 cdef enum:
-    LIVELY = 10                 # changes that show a source to be alive; one that never moved cannot freeze
-    SPIKES = 3                  # frames set aside within about a second; more are no drive
+    LIVELY = 10                 # changes that show that a source is alive; one that has never moved cannot freeze
+    SPIKES = 3                  # frames set aside within about a second; more are a discontinuity
 
 
-ctypedef struct Seen:           # what the watch compares of a frame
-    int64_t time                # when it came [ns]
-    double duration             # time since the frame before, as the source says [s]; or NaN
+ctypedef struct Seen:           # quantities of a frame that the watch compares
+    int64_t time                # arrival [ns]
+    double duration             # time since the frame before, as the source reports it [s]; NaN if unknown
     double position[3]          # [m] the source's world axes
     double velocity[3]          # [m/s] the same axes
     double acceleration[3]      # [m/s^2] the same axes, gravity excluded
-    double axes[9]              # the car's forward, right and down axis in world axes north, east, down
-    double rate[3]              # [rad/s] about those
+    double axes[9]              # the car's forward, right and down axes in world axes north, east, down
+    double rate[3]              # [rad/s] about those axes
     double speed                # [m/s]
-    double felt                 # size of the acceleration at the occupant's head [m/s^2]
+    double felt                 # magnitude of the acceleration at the occupant's head [m/s^2]
 
 
 ctypedef struct Watch:
-    double acceleration         # largest believable [m/s^2]
-    double rate                 # largest believable [rad/s]
+    double acceleration         # largest plausible [m/s^2]
+    double rate                 # largest plausible [rad/s]
     double frozen_s             # how long a moving car may repeat the same state [s]
     double slack_s              # how unevenly frames may arrive [s]
     double frame_jump_s         # largest change of the frame time [s]
     double velocity_error       # how far acceleration and velocity may disagree [m/s]
     double attitude_error       # how far rates and attitude may disagree [rad]
-    bint trusting               # whatever is said is taken as it is; only jumps are looked for
-    bint own_acceleration       # the source claims it; otherwise it is derived from the velocity
+    bint trusting               # every frame is followed; only jumps are counted
+    bint own_acceleration       # the source claims the acceleration; otherwise it is derived from the velocity
     bint stamped                # the source's own time counts lost frames too
     double rates_lag            # delay of rates that are derived from the attitude [s]; 0 if the source claims them
 
     bint armed                  # there is a frame to compare with
-    Seen seen                   # that frame
-    double change[3]            # of the velocity, from the last different frame before it [m/s]
-    double turn[3]              # of the attitude, likewise [rad]
+    Seen seen                   # the frame to compare with
+    double change[3]            # change of the velocity from the last different frame [m/s]
+    double turn[3]              # turn of the attitude from the last different frame [rad]
     double gap                  # between their arrivals [s]
-    double dt                   # time that has likely passed between them [s]
-    double apart                # the same for what is derived
-    double passed               # the same from the last different frame to the newest that repeats it
-    bint believable             # that frame by itself: its acceleration and rate
-    int64_t began               # when the first frame came [ns]
-    int64_t changed             # when the state last changed [ns]
-    int changes                 # in this session, up to LIVELY
-    int64_t heard               # when the newest frame came, which may repeat it [ns]
+    double dt                   # likely time between them [s]
+    double apart                # time between them for derivatives [s]
+    double passed               # likely time from the last different frame to its newest repeat [s]
+    bint believable             # whether that frame's acceleration and rate are plausible
+    int64_t began               # arrival of the first frame [ns]
+    int64_t changed             # last change of the state [ns]
+    int changes                 # changes in this session, up to LIVELY
+    int64_t heard               # arrival of the newest frame, repeats included [ns]
     double still                # how long frames have repeated the same state [s]
     Arrival arrival
 
-    bint aside                  # the newest frame is set aside
-    int aside_reason            # why
+    bint aside                  # whether the newest frame is set aside
+    int aside_reason            # why it was set aside
     double aside_value
     double aside_limit
     bint hurried                # the source's time runs ahead of the clock
-    double spikes               # how many frames were set aside lately and did not come again
-    int unsteady                # the reason of the newest of those, while there are too many
+    double spikes               # decaying count of frames that were set aside and did not repeat
+    int unsteady                # reason of the newest of those, while there are too many
 
     Sums motion                 # acceleration and velocity
     Sums turning                # rates and attitude
-    int contradicted            # the reason for which the claims are not believed
-    Step step                   # of the acceleration
-    Step rate_step              # of the rates
+    int contradicted            # why the claims are not believed
+    Step step                   # judges the acceleration
+    Step rate_step              # judges the rates
 
-    bint lasts                  # the reason returned goes on: there is no motion to use, but nothing has jumped
-    double value                # what the last reason measured,
-    double limit                # and what was allowed
-    int spike                   # the reason for which a frame or a claim was held back that did not come again
+    bint lasts                  # the returned reason lasts: motion is not usable, but has not jumped
+    double value                # measured value of the last reason
+    double limit                # and the largest one allowed
+    int spike                   # reason of a frame or claim that was held back and did not repeat
     double spike_value
     double spike_limit
 
@@ -95,7 +95,7 @@ cdef inline double larger(double a, double b) noexcept nogil:
 
 
 cdef inline void axes_of(const Motion* m, double* out) noexcept nogil:
-    """Fill `out` with the car's forward, right and down axis in world axes north, east, down."""
+    """Fill `out` with the car's forward, right and down axes in world axes north, east, down."""
     cdef Turn roll, pitch, yaw
     turn(&roll, m.roll)
     turn(&pitch, m.pitch)
@@ -116,7 +116,7 @@ cdef inline double dot(const double* a, const double* b) noexcept nogil:
 
 
 cdef inline double turned(const double* before, const double* now, double* vector) noexcept nogil:
-    """Fill `vector` with the turn from one attitude to the next, in the car's axes; return its angle [rad], up to pi."""
+    """Fill `vector` with the turn between two attitudes, in the car's axes; return its angle [rad], up to pi."""
     # The rotation's antisymmetric part is its axis times the sine of the angle; its trace is 1 + 2 times the cosine.
     cdef double cosine = 0.5 * (dot(before, now) + dot(before + 3, now + 3) + dot(before + 6, now + 6) - 1.0)
     cdef double sine, angle
@@ -133,7 +133,7 @@ cdef inline double turned(const double* before, const double* now, double* vecto
 
 
 cdef inline void watch_restart(Watch* w) noexcept nogil:
-    """Forget what was: nothing that comes is compared with it."""
+    """Forget the frames so far, so that nothing is compared with them."""
     w.armed = w.aside = w.hurried = False
     w.believable = True
     w.contradicted = ACCEPTED
@@ -144,7 +144,7 @@ cdef inline void watch_restart(Watch* w) noexcept nogil:
 
 
 cdef inline int exceeded(Watch* w, int reason, double value, double limit) noexcept nogil:
-    """Return `reason` if the value is beyond the limit; a value the source does not have (NaN) never is."""
+    """Return `reason` if the value exceeds the limit, else ACCEPTED; a missing value (NaN) never does."""
     if value > limit:
         w.value = value
         w.limit = limit
@@ -153,7 +153,7 @@ cdef inline int exceeded(Watch* w, int reason, double value, double limit) noexc
 
 
 cdef inline int judge(Watch* w, const Seen* f) noexcept nogil:
-    """Return what of a frame by itself no car does, or ACCEPTED."""
+    """Return what is implausible about a frame by itself, or ACCEPTED."""
     cdef int reason = exceeded(w, IMPOSSIBLE_ACCELERATION, f.felt, w.acceleration)
     if reason == ACCEPTED:
         reason = exceeded(w, IMPOSSIBLE_RATE, length(f.rate), w.rate)
@@ -161,10 +161,10 @@ cdef inline int judge(Watch* w, const Seen* f) noexcept nogil:
 
 
 cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noexcept nogil:
-    """Return the first thing that a car cannot do in `time` seconds, or ACCEPTED.
+    """Return the first change that a car cannot make in `time` seconds, or ACCEPTED.
 
-    It may do what the frames claim, and beside it what they may not report: 20 m/s^2, 2 rad/s, and 75 rad/s^2 over the
-    delay of rates that are derived.  Noise: half a metre, half a metre a second, 1 degree.
+    A car may do what the frames claim, plus what they may fail to report: 20 m/s^2, 2 rad/s, and 75 rad/s^2 over the
+    delay of derived rates.  Allowance for noise: 0.5 m, 0.5 m/s, 1 degree.
     """
     cdef const Seen* b = &w.seen
     cdef double speed = f.speed if f.speed > b.speed else b.speed
@@ -181,29 +181,32 @@ cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noex
     return reason
 
 
-cdef inline double heard(Watch* w, const Seen* f) noexcept nogil:
-    """Take the arrival of a frame; return how much time has likely passed since the one before it [s]."""
+cdef inline double heard(Watch* w, const Seen* f, bint repeats) noexcept nogil:
+    """Take the arrival of a frame; return how much time has likely passed since the one before it [s].
+
+    A frame that `repeats` the one before under the same time stamp is the same frame again: no time has passed.
+    """
     cdef double gap = (f.time - w.heard) * 1e-9
-    cdef double said = f.duration if f.duration > 0.0 else NAN
+    cdef double said = f.duration if f.duration > 0.0 or (repeats and w.stamped) else NAN
     cdef double dt = likely(&w.arrival, gap, said)
-    if f.time == w.began:       # the clock stands still: arrival says nothing
+    if f.time == w.began:       # the clock stands still, so arrivals say nothing
         return gap if said != said else said
     arrive(&w.arrival, gap, said, w.slack_s)
     return dt
 
 
 cdef inline int watch_repeat(Watch* w, const Seen* f) noexcept nogil:
-    """Take a frame that says the same as the one before: FROZEN or PAUSED if a moving car has done so for too long.
+    """Take a frame that repeats the one before; return FROZEN or PAUSED if a moving car has repeated it for too long.
 
-    Silence is no repetition: a frame counts for as long as frames may come apart, so that one datagram that comes twice
-    is never a pause.
+    Silence is not repetition: each frame counts at most for the time that frames may come apart, so a datagram that
+    comes twice is never a pause.
     """
     cdef double gap = (f.time - w.heard) * 1e-9
-    cdef bint paused = f.duration <= 0.0    # the simulator says so itself: no need to wait for more evidence
+    cdef bint paused = f.duration <= 0.0    # the simulator itself reports a pause, so less evidence is needed
     cdef double limit = w.slack_s if paused else w.frozen_s
-    w.passed += heard(w, f)
+    w.passed += heard(w, f, True)
     w.heard = f.time
-    if not f.speed > 1.0:                   # parked: nothing changes, and nothing is wrong
+    if not f.speed > 1.0:                   # a parked car may repeat itself
         w.changed = f.time
         w.passed = w.still = 0.0
         return ACCEPTED
@@ -216,21 +219,21 @@ cdef inline int watch_repeat(Watch* w, const Seen* f) noexcept nogil:
 
 
 cdef inline int put_aside(Watch* w, int reason) noexcept nogil:
-    """Set the newest frame aside until the next one tells what it was."""
+    """Set the newest frame aside until the next one shows what it was."""
     w.aside = True
     w.aside_reason, w.aside_value, w.aside_limit = reason, w.value, w.limit
     return ACCEPTED
 
 
 cdef inline void spiked(Watch* w, int reason, double value, double limit) noexcept nogil:
-    """Note something that was held back and did not come again."""
+    """Record something that was held back and did not repeat."""
     w.spike = reason
     w.spike_value = value
     w.spike_limit = limit
 
 
 cdef inline void taken_back(Watch* w) noexcept nogil:
-    """Count a frame that was set aside and did not come again; too many of them are no drive."""
+    """Count a frame that was set aside and did not repeat; too many of them are a discontinuity."""
     w.aside = False
     spiked(w, w.aside_reason, w.aside_value, w.aside_limit)
     w.spikes += 1.0
@@ -239,7 +242,7 @@ cdef inline void taken_back(Watch* w) noexcept nogil:
 
 
 cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
-    """Keep a frame for the next one to be compared with."""
+    """Keep a frame to compare the next one with."""
     cdef int i
     for i in range(3):
         w.change[i] = f.velocity[i] - w.seen.velocity[i]
@@ -254,9 +257,9 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
 
 
 cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
-    """Set how much time has passed since the last different frame."""
+    """Compute the time since the last different frame."""
     w.gap = (f.time - w.changed) * 1e-9
-    w.dt = w.passed + heard(w, f)
+    w.dt = w.passed + heard(w, f, False)
     # Where nothing says how much, that is the gap for what is derived; but frames that come bunched were not made at once.
     w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
 
@@ -264,14 +267,14 @@ cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
 cdef inline int fitting(Watch* w, const Seen* f) noexcept nogil:
     """Return why a frame does not continue the drive, or ACCEPTED; set it aside if only the next one can tell.
 
-    A source's time that runs ahead of the clock or backwards is a jump once; from then on it is bounded by arrival.
+    If the source's time runs ahead of the clock or backwards, that is a jump once; from then on arrivals bound it.
     """
     cdef double most = longest(&w.arrival, (f.time - w.changed) * 1e-9)
     cdef bint second = w.aside or w.trusting
     cdef double ahead
     cdef bint hurries
     cdef int reason
-    if f.time == w.began:       # the clock stands still: arrival says nothing
+    if f.time == w.began:       # the clock stands still, so arrivals say nothing
         most += larger(f.duration, 0.0) + w.passed
     ahead = larger(w.passed + f.duration - most, -f.duration)
     hurries = ahead > w.slack_s
@@ -297,8 +300,9 @@ cdef inline int fitting(Watch* w, const Seen* f) noexcept nogil:
 cdef inline int watch_step(Watch* w, const Seen* f, bint repeats) noexcept nogil:
     """Compare a frame with the one before, which it `repeats` or not, and keep it unless it is set aside.
 
-    Returns ACCEPTED if it continues the drive, or is set aside; what `lasts`, such as FROZEN or PAUSED if a moving car has
-    repeated itself for too long; else the discontinuity.  `value` and `limit` then say what was measured and allowed.
+    Returns ACCEPTED if it continues the drive or is set aside; else the discontinuity, or a reason that `lasts`, such
+    as FROZEN or PAUSED after too many repeats of a moving car.  `value` and `limit` then hold the measured value and
+    its limit.
     """
     cdef int reason = ACCEPTED
     cdef bint believable = w.believable
@@ -306,7 +310,7 @@ cdef inline int watch_step(Watch* w, const Seen* f, bint repeats) noexcept nogil
     w.spike = ACCEPTED
     if repeats:
         if w.aside:
-            taken_back(w)       # the drive goes on where it was
+            taken_back(w)       # the drive continues where it was
         reason = watch_repeat(w, f)
     elif w.armed:
         reason = fitting(w, f)
@@ -329,7 +333,7 @@ cdef inline int watch_step(Watch* w, const Seen* f, bint repeats) noexcept nogil
 
 
 cdef inline int disagreeing(Watch* w, int reason, const Sums* s, double noise) noexcept nogil:
-    """Return `reason` if claims do not add up to what is shown; once they did not, until they do by half the limit."""
+    """Return `reason` if claims and what is shown disagree; after that, until they agree to half the limit."""
     cdef double limit = sums_limit(s, noise)
     if w.contradicted == reason:
         limit *= 0.5
@@ -337,12 +341,12 @@ cdef inline int disagreeing(Watch* w, int reason, const Sums* s, double noise) n
 
 
 cdef inline int held_for_long(Watch* w, int reason, const Step* s) noexcept nogil:
-    """Return `reason` if a claim has been held back for more than a quarter of a second."""
+    """Return `reason` if a claim has been held back for more than a quarter of a second, else ACCEPTED."""
     return exceeded(w, reason, s.value, s.limit) if s.waited > 0.25 else ACCEPTED
 
 
 cdef inline void watch_jump(Watch* w) noexcept nogil:
-    """Begin to weigh the claims anew: nobody knows what happened between the newest frame and those before."""
+    """Restart the comparison of claims, because the motion since the frames before is unknown."""
     sums_restart(&w.motion)
     sums_restart(&w.turning)
     step_restart(&w.step, w.seen.acceleration)
@@ -351,10 +355,10 @@ cdef inline void watch_jump(Watch* w) noexcept nogil:
 
 
 cdef inline void watch_claims(Watch* w) noexcept nogil:
-    """Weigh the claims of the newest frame, which continues the drive; `contradicted` then says which do not agree.
+    """Compare the claims of the newest frame, which continues the drive; `contradicted` is set if they disagree.
 
-    `step.held` and `rate_step.held` say which are not to be followed.  What is derived is no evidence for itself.
-    Acceleration and velocity may be of places a metre apart.
+    `step.held` and `rate_step.held` say which claims are not to be followed.  Derived quantities are no evidence for
+    themselves.  Acceleration and velocity may be those of points a meter apart.
     """
     cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt

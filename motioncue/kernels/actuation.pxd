@@ -1,23 +1,26 @@
-"""From the cue to what one output is sent: a chain of stages, each with coefficients and a state of its own.
+"""From the cue to what one output is sent: a chain of stages, each with its own coefficients and state.
 
-The cue is the same for all outputs.  Each output copies it into an actuation of its own; the stages of its chain then
-change channels there, or fill those of actuators, and its packets are encoded from the result.
+All outputs share one cue.  Each output copies it into its own actuation; the stages of its chain then change channels
+of the actuation or fill its actuator channels, and the output's packets are encoded from the result.
 """
 
 from motioncue.kernels.records cimport Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
 
 
-ctypedef void (*stage_step)(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil
+ctypedef void (*stage_step)(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil
 ctypedef void (*stage_reset)(void* state) noexcept nogil
 ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
 
 
 ctypedef struct StageCalls:
-    stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL
-    stage_reset reset       # forget the past: the next step starts from rest at neutral; NULL if there is no state
-    stage_at_rest at_rest   # whether what it filled last rests at neutral; NULL if that is so whenever its input does
-    const void* coeffs      # both are owned by the subclass
+    stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL;
+                            # `parked` while the platform is to rest
+    stage_reset reset       # return to rest at neutral; NULL if the stage has no state
+    stage_at_rest at_rest   # whether the channels it fills rest at neutral; NULL if they do whenever the cue does
+    const void* coeffs      # coefficients and state are owned by the subclass
     void* state
 
 
@@ -28,17 +31,17 @@ cdef enum:
 ctypedef struct Chain:
     StageCalls stages[STAGES]
     int count
-    Actuation actuation     # what the output is sent at the newest tick
+    Actuation actuation     # the newest tick's
 
 
-cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude) noexcept nogil:
-    """Do one tick: fill the actuation from the cue."""
+cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude, bint parked=False) noexcept nogil:
+    """Do one tick: fill the actuation from the cue; `parked` while the platform is to rest."""
     cdef StageCalls* stage
     cdef int i
     c.actuation.cue = cue[0]
     for i in range(c.count):
         stage = &c.stages[i]
-        stage.step(stage.state, stage.coeffs, attitude, &c.actuation)
+        stage.step(stage.state, stage.coeffs, attitude, parked, &c.actuation)
 
 
 cdef inline void chain_reset(Chain* c) noexcept nogil:
@@ -50,7 +53,7 @@ cdef inline void chain_reset(Chain* c) noexcept nogil:
 
 
 cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
-    """Say whether what the output was sent last rests at neutral, if the cue did."""
+    """Say whether every stage rests at neutral; the caller checks the cue itself."""
     cdef int i
     for i in range(c.count):
         if c.stages[i].at_rest != NULL and not c.stages[i].at_rest(c.stages[i].state):

@@ -15,22 +15,28 @@ __all__ = ["OutputChain", "OutputLimits", "Stage", "UpVector"]
 
 
 cdef class Stage:
-    """Base of the stages: what one does to an actuation, one tick at a time.
+    """Base of the actuation stages: each changes an actuation once a tick.
 
     Attributes
     ----------
     fills : tuple of str
-        The channels that are not the cue's and that it fills.
+        The channels that this stage adds to those of the cue.
 
     Notes
     -----
-    A subclass fills the function table; a stage belongs to one chain, because its state does.
+    A subclass fills the function table.  A stage belongs to one chain, because it has only one state.
     """
 
     fills = ()
 
+    def shares(self):
+        """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
+        return {}
 
-cdef void up_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+
+cdef void up_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     up_vector(attitude, actuation.cue.roll, actuation.cue.pitch, actuation.cue.yaw, &actuation.up_east)
 
 
@@ -48,7 +54,9 @@ cdef class UpVector(Stage):
         self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL)
 
 
-cdef void limits_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void limits_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     limit_cue(<LimitSet*>state, <double*>actuation)
 
 
@@ -61,12 +69,12 @@ cdef bint limits_at_rest(const void* state) noexcept nogil:
 
 
 cdef class OutputLimits(Stage):
-    """Bounds of an output's own on the channels of the cue.
+    """Bounds on the cue's channels for one output.
 
     Parameters
     ----------
     limits : CueLimits
-        What the output keeps; from now on they belong to the stage.
+        The bounds; the stage takes them over, state included.
     """
 
     cdef readonly CueLimits limits
@@ -75,25 +83,29 @@ cdef class OutputLimits(Stage):
         self.limits = limits
         self.calls = StageCalls(limits_step, limits_reset, limits_at_rest, NULL, &limits.set)
 
+    def shares(self):
+        """Return the share of ticks in which each channel was limited."""
+        return self.limits.shares()
+
 
 cdef class OutputChain:
-    """The stages of one output, in the order in which they are passed.
+    """The stages of one output, applied in the order given.
 
     Parameters
     ----------
     stages : iterable of Stage
-        From now on they belong to the chain; with none, the actuation is the cue.
+        The chain takes them over.  Without stages, the actuation is the cue.
 
     Raises
     ------
     ValueError
-        If there are too many stages.
+        If there are more stages than a chain holds.
     TypeError
-        If one is something else.
+        If an item is not a Stage.
 
     Notes
     -----
-    Channels that no stage fills are 0.
+    Actuation channels that no stage fills are 0.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
@@ -110,12 +122,17 @@ cdef class OutputChain:
             self.chain.stages[self.chain.count] = stage.calls
             self.chain.count += 1
 
+    @property
+    def fills(self):
+        """The channels that its stages add to those of the cue."""
+        return tuple(name for stage in self.stages for name in stage.fills)
+
     def reset(self):
         """Forget the past; the next tick starts from rest at neutral."""
         chain_reset(&self.chain)
 
     def process(self, const Cue[::1] cue not None):
-        """Return what the output is sent for these cues, one tick a row; states are kept between calls.
+        """Return what the output is sent for these cues, one tick a row; states carry over between calls.
 
         Parameters
         ----------

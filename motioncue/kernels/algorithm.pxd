@@ -1,7 +1,7 @@
-"""What every cueing algorithm is to the loops that run it: functions, coefficients and a state.
+"""The interface between a cueing algorithm and the loops that run it: functions, coefficients and a state.
 
-The coefficients are what `design` made of the settings; a step only reads them.  The state is what a step leaves for
-the next one.  They are separate, so that settings can change while the state goes on.
+`design` computes the coefficients from the settings; a step only reads them.  The state is what one step passes to the
+next. They are separate structs, so that settings can change while the state is kept.
 """
 
 from libc.stdint cimport int64_t, uint64_t
@@ -24,18 +24,18 @@ ctypedef struct Calls:
     step_function step      # one tick: no allocation, no GIL, cannot fail; leaves cue.time alone
     reset_function reset    # forget the past; the next step starts from rest
     run_function run        # optional batch form of `step` for n rows, bit-identical; NULL if not implemented
-    const void* coeffs      # both are owned by the subclass
+    const void* coeffs      # coefficients and state are owned by the subclass
     void* state
     int64_t state_bytes
-    int64_t structure       # a state can go on under any coefficients of the same number; 0 under its own only
-    const Turn* attitude    # roll, pitch, yaw of the newest cue with sine and cosine, in the state; NULL if not there
+    int64_t structure       # a state may continue under other coefficients with the same number; 0: only under its own
+    const Turn* attitude    # newest roll, pitch and yaw with sine and cosine, kept in the state; NULL if it has none
 
 
-ctypedef struct Lanes:      # an optional form of `step` for several rigs side by side, bit-identical
-    int lanes               # 0 if there is none
-    int coeffs_count        # doubles in the coefficients, and
-    int state_count         # in the state: both hold nothing else
-    run_function tick       # one tick of n rigs, their coefficients and states in blocks of `lanes` rigs
+ctypedef struct Lanes:      # optional form of `step` for several rigs side by side, bit-identical
+    int lanes               # rigs in a block; 0 if not implemented
+    int coeffs_count        # doubles in the coefficients, which hold nothing else
+    int state_count         # doubles in the state, which holds nothing else
+    run_function tick       # one tick of n rigs; coefficients and states come in blocks of `lanes` rigs
 
 
 cdef inline bint continues(const Calls* a, const Calls* b) noexcept nogil:

@@ -1,4 +1,4 @@
-"""The life that every cueing algorithm has: reset, step, process."""
+"""The base of the cueing algorithms: reset, step and process."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ cdef dict _structures = {}
 
 
 cdef int64_t structure_number(tuple structure):
-    """Return the number that stands for an algorithm's name and what else fixes the meaning of its state."""
+    """Return a number for an algorithm's name and whatever else fixes the meaning of its state."""
     return _structures.setdefault(structure, len(_structures) + 1)
 
 
@@ -21,26 +21,26 @@ cdef class Algorithm:
     Attributes
     ----------
     latency_s : float
-        How much later than the motion the cue is, beyond the phase of the algorithm's filters [s].
+        How much later than the motion the cue is [s], not counting the phase of the algorithm's filters.
 
     Notes
     -----
-    A subclass fills the function table; loops without the GIL call it there, Python calls the methods here.
+    A subclass fills the function table.  Loops without the GIL call those functions; Python calls the methods here.
     """
 
     @property
     def latency_s(self):
-        """How much later than the motion the cue is, beyond the phase of the algorithm's filters [s]."""
+        """How much later than the motion the cue is [s], not counting the phase of the algorithm's filters."""
         return 0.0
 
     def continues(self, Algorithm other not None):
-        """Say whether this algorithm can go on with the state of another one.
+        """Say whether this algorithm can continue from the state of another one.
 
         Parameters
         ----------
         other : Algorithm
-            If its state has the same meaning, a change from it to this algorithm keeps the state; any other change
-            starts from rest.
+            The algorithm it would replace.  If their states mean the same, a change of settings keeps the state;
+            otherwise this algorithm starts from rest.
         """
         return continues(&self.calls, &other.calls)
 
@@ -56,7 +56,7 @@ cdef class Algorithm:
         motion : ndarray of MOTION_DTYPE, shape (1,)
             What the vehicle does.
         cue : ndarray of CUE_DTYPE, shape (1,)
-            Filled with what the platform is asked to do; its time is that of the motion.
+            Filled with what the platform is asked to do; its time is set to the motion's.
 
         Raises
         ------
@@ -65,7 +65,7 @@ cdef class Algorithm:
 
         Notes
         -----
-        Real time: no allocation of its own; releases no lock.
+        Real time: does not allocate; keeps the GIL.
         """
         if motion.shape[0] != 1 or cue.shape[0] != 1:
             raise ValueError(f"step: found shapes ({motion.shape[0]},) and ({cue.shape[0]},), allowed is (1,)")
@@ -75,7 +75,7 @@ cdef class Algorithm:
         cue[0].time = motion[0].time
 
     def process(self, const Motion[::1] motion not None, out=None):
-        """Do as many ticks as there are rows: the same bits as that many calls of `step`.
+        """Do one tick per row, bit-identical to as many calls of `step`.
 
         Parameters
         ----------
@@ -87,7 +87,7 @@ cdef class Algorithm:
         Returns
         -------
         ndarray of CUE_DTYPE, shape (n,)
-            Times are those of the motion.
+            Their times are the motion's.
 
         Raises
         ------
@@ -141,11 +141,11 @@ cdef void direct_reset(void* state) noexcept nogil:
 
 
 cdef class Direct(Algorithm):
-    """Body frame straight through: for platforms that do their own washout, as DK does.
+    """Pass the body-frame motion through as the cue, for platforms that do their own washout, as DK does.
 
     Notes
     -----
-    Memoryless, no latency.  It asks for no displacement of its own: those channels are 0.
+    Memoryless, no latency.  The displacement channels are 0.
     """
 
     def __cinit__(self):

@@ -19,6 +19,6 @@ static inline int64_t mc_load_acquire(const int64_t *p) { return __atomic_load_n
 static inline void mc_store_release(int64_t *p, int64_t v) { __atomic_store_n(p, v, __ATOMIC_RELEASE); }
 static inline int64_t mc_exchange(int64_t *p, int64_t v) { return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL); }
 #endif
-/* A counter with one writer. */
+/* Add to a counter that only this thread writes. */
 static inline void mc_count(int64_t *p, int64_t n) { mc_store(p, mc_load(p) + n); }
 #endif

@@ -31,7 +31,7 @@ cdef inline void project(const double (*axes)[3], const double* v, double* out) 
 
 
 cdef int orthonormal(const double* first, const double* second, double (*out)[3]) noexcept nogil:
-    """Fill rows `first`, `first` x `second`, -`second`, orthonormalised; AXES if they do not span a plane."""
+    """Fill `out` with the rows first, first x second, -second, made orthonormal; return AXES if they span no plane."""
     cdef double n1 = sqrt(dot(first, first))
     cdef double n2 = sqrt(dot(second, second))
     cdef double c
@@ -39,7 +39,7 @@ cdef int orthonormal(const double* first, const double* second, double (*out)[3]
     if not (isfinite(n1) and isfinite(n2)) or n1 < 1e-3 or n2 < 1e-3:
         return AXES
     c = dot(first, second) / (n1 * n2)
-    if fabs(c) > 0.1:       # 6 degrees from a right angle: a wrong field, not rounding
+    if fabs(c) > 0.1:       # more than 6 degrees from a right angle is a wrong field, not rounding
         return AXES
     for i in range(3):
         out[0][i] = first[i] / n1
@@ -52,12 +52,12 @@ cdef int orthonormal(const double* first, const double* second, double (*out)[3]
 
 
 cdef int set_car_axes(BodyFrame* frame, const double* forward, const double* up) noexcept nogil:
-    """Take the axes a simulator announced; AXES, with the frame unchanged, if they are zero or not orthogonal."""
+    """Take the axes that a simulator announced; return AXES and keep the old ones if they are zero or oblique."""
     return orthonormal(forward, up, frame.car)
 
 
 cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* motion) noexcept nogil:
-    """Fill every channel of `motion` but its times; QUATERNION if the orientation is not a rotation."""
+    """Fill every channel of `motion` except its times; return QUATERNION if the orientation is not a rotation."""
     cdef double w = telemetry.orientation[0]
     cdef double x = telemetry.orientation[1]
     cdef double y = telemetry.orientation[2]
@@ -65,7 +65,7 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     cdef double n = sqrt(w * w + x * x + y * y + z * z)
     cdef double r[3][3]         # car to world
     cdef double axes[3][3]      # rows forward, right, down in world coordinates
-    cdef const double (*turning)[3]     # the axes that rates are projected on
+    cdef const double (*turning)[3]     # the axes that angular velocity and acceleration are projected on
     cdef double a[3]
     cdef double omega[3]
     cdef double alpha[3]
@@ -73,7 +73,7 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     cdef double whirl[3]
     cdef double down[3]         # the world's down axis in body axes
     cdef int i
-    if not 0.9 < n < 1.1:       # also NaN; a unit quaternion in single precision is within 1e-6
+    if not 0.9 < n < 1.1:       # NaN fails this too; a unit quaternion in single precision is within 1e-6
         return QUATERNION
     n = 1.0 / n
     w *= frame.sense * n
@@ -106,7 +106,7 @@ cdef int to_body(const BodyFrame* frame, const Telemetry* telemetry, Motion* mot
     for i in range(3):
         a[i] += arm[i]
     cross(omega, whirl, arm)
-    motion.pitch = angle_of(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))     # asin loses 8 digits at +-90 degrees
+    motion.pitch = angle_of(-down[0], sqrt(down[1] * down[1] + down[2] * down[2]))     # asin loses 8 digits there
     motion.roll = angle_of(down[1], down[2])
     motion.yaw = angle_of(dot(axes[0], frame.world[1]), dot(axes[0], frame.world[0]))
     motion.surge = a[0] + arm[0]
@@ -136,27 +136,27 @@ cdef int vector3(object value, str name, double* out) except -1:
 
 
 cdef class BodyStage:
-    """Where a source's axes are turned into the body frame.
+    """Turns a source's telemetry into body-frame motion.
 
     Parameters
     ----------
     world_north, world_up : sequence of 3 floats
-        Heading zero and up, in world coordinates; the world is right-handed.
+        Directions of zero heading and of up, in world coordinates; the world is right-handed.
     car_forward, car_up : sequence of 3 floats
-        The car's axes in its own right-handed coordinates.
+        The car's forward and up axes in its own right-handed coordinates.
     head_m : sequence of 3 floats
         The occupant's head from the motion reference point: forward, right, up [m].
     rotation : {"car_to_world", "world_to_car"}
-        Which way the quaternion rotates.
+        Direction of the quaternion.
     rates : {"world", "car"}
         The axes in which angular velocity and acceleration come.
     gravity : {"excluded", "included"}
-        Whether acceleration is kinematic or what an accelerometer reads (+g upwards at rest).
+        Whether acceleration is kinematic ("excluded") or what an accelerometer reads (+g upwards at rest).
 
     Raises
     ------
     ConfigError
-        If axes are zero, not finite or not orthogonal, or a word is not one of the allowed ones.
+        If axes are zero, not finite or not orthogonal, or a word is not allowed.
     """
 
     def __init__(
@@ -196,14 +196,14 @@ cdef class BodyStage:
         self.frame.rates_in_car = rates == "car"
 
     def process(self, const Telemetry[::1] telemetry not None, Motion[::1] out not None):
-        """Convert telemetry into motion, and say which rows were refused.
+        """Convert telemetry into motion and return the reason for each refused row.
 
         Parameters
         ----------
         telemetry : ndarray of TELEMETRY_DTYPE, shape (n,)
-            What a simulator says, in its own axes.
+            What a simulator reports, in its own axes.
         out : ndarray of MOTION_DTYPE, shape (n,)
-            Filled, but for its times.
+            Filled, except its times.
 
         Returns
         -------
@@ -217,7 +217,7 @@ cdef class BodyStage:
 
         Notes
         -----
-        A row with a broken quaternion leaves its row of `out` untouched.  Real time: releases the GIL.
+        A row with a broken quaternion leaves the same row of `out` unchanged.  Real time: releases the GIL.
         """
         cdef Py_ssize_t i, n = telemetry.shape[0]
         if out.shape[0] != n:
@@ -243,23 +243,24 @@ def body_motion(
     Parameters
     ----------
     orientation : quaternion array of shape (n,), or float array of shape (n, 4)
-        Rotates car axes into world axes; floats are w, x, y, z.  Normalised here.
+        Rotates car axes into world axes; floats are w, x, y, z.  Normalized here.
     velocity, acceleration : array_like of shape (n, 3)
         World axes [m/s, m/s^2]; acceleration without gravity.
     angular_velocity, angular_acceleration : array_like of shape (n, 3)
-        World axes [rad/s, rad/s^2], right-handed.  No angular acceleration means zero.
+        World axes [rad/s, rad/s^2], right-handed.  Angular acceleration defaults to zero.
     **axes
         As `BodyStage`: world_north, world_up, car_forward, car_up, head_m, rotation, rates, gravity.
 
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
-        Engine speed NaN, times zero.
+        Engine speed is NaN, times are zero.
 
     Raises
     ------
     ConfigError
-        If shapes disagree, a value is not finite, or a quaternion is zero or far from unit length; names the row.
+        If shapes disagree, a value is not finite, or a quaternion is zero or far from unit length; the error names the
+        row.
 
     Examples
     --------
@@ -271,7 +272,7 @@ def body_motion(
     stage = BodyStage(**axes)
     q = np.asarray(orientation)
     if q.dtype.name == "quaternion":
-        import quaternion   # loaded already by whoever made the array; SciPy comes with it and takes two seconds to load
+        import quaternion   # loaded already by whoever made the array; takes two seconds, since SciPy comes with it
 
         q = quaternion.as_float_array(q)
     q = np.atleast_2d(numbers("orientation", q))

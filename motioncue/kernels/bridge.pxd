@@ -1,18 +1,18 @@
-"""Between frames: the motion of a tick, made of the frames that have come until then.
+"""Interpolation between frames: the motion of a tick from the frames that have arrived so far.
 
-A simulator sends 30 to 144 frames a second, the platform wants 333 ticks.  In between, every channel follows a line
-from its newest frame, and what the output was beside that line when the frame came fades from then on, so that a frame
-never makes a step.  The kinds differ in the line:
+A simulator sends 30 to 144 frames a second; the platform needs 333 ticks.  Between frames, every channel follows a line
+from its newest frame.  The offset of the output from that line, when the frame comes, fades from then on, so that a
+frame never makes a step.  The kinds differ in the line:
 
-``hold``: the newest frame as it is, steps and all.
-``linear``: the line is level and the difference fades over a whole frame: from each frame to the next in a straight
-line, one frame late.
-``predict``: the line leads to where the next frame is expected, and is trusted as far as the last frames came out as
-expected; where they did not, the difference fades within half a frame.  Attitude turns with the body rates.
+``hold``: the newest frame as it is, steps included.
+``linear``: the line is level and the offset fades over a whole frame, which gives a straight line from each frame to
+the next, one frame late.
+``predict``: the line leads to the expected next frame, as far as the prediction was right for the last frames; the
+offset fades within half a frame where it was wrong.  Attitude turns with the body rates.
 
-When a frame was taken says the timeline (`motioncue.kernels.timeline`).  From one and a half intervals after that a line slows
-down; after two and a half it is level.  A frame that is not where the one before led is joined: the output goes on from
-where it was, as `motioncue.kernels.join` says.
+The timeline (`motioncue.kernels.timeline`) says when a frame was taken.  From one and a half intervals after that, a
+line slows down; after two and a half it is level.  A frame that does not continue the motion is joined: the output
+moves on from where it was, see `motioncue.kernels.join`.
 """
 
 from libc.math cimport isfinite
@@ -31,52 +31,52 @@ cdef enum:
     BRIDGE_PREDICT
 
 cdef enum:
-    LINES = MOTION_TIME - 3     # the channels of a motion that are no angles
-    RATES = ROLL_RATE - 3   # place of the first body rate among the lines
-    ANGLES = ROLL           # place of the first angle among the channels
+    LINES = MOTION_TIME - 3     # channels of a motion that are not angles
+    RATES = ROLL_RATE - 3   # index of the first body rate among the lines
+    ANGLES = ROLL           # index of the first angle among the channels
 
 
-ctypedef struct Line:           # in the channel's own unit
-    double x                # at the newest frame
-    double slope            # [1/s] there
-    double curve            # [1/s^2]
-    double offset           # of the output from the line when the frame came
-    double fade             # [1/s] how fast it goes
-    double last             # value of all that at the last tick, while the output joins
-    Join join               # of the output with it
+ctypedef struct Line:           # one channel, in its own unit
+    double x                # value at the newest frame
+    double slope            # slope at the newest frame [1/s]
+    double curve            # curvature [1/s^2]
+    double offset           # offset of the output from the line when the frame came
+    double fade             # rate at which the offset fades, as a share [1/s]
+    double last             # the line's value at the last tick, while joining
+    Join join               # join of the output with the line
 
 
-ctypedef struct Turning:        # of the attitude, in body axes
-    double q[4]             # at the newest frame
-    double rate[3]          # [rad/s] there
-    double slope[3]         # [rad/s^2] of the rate
-    double curve[3]         # [rad/s^3]
-    double offset[3]        # of the output from that when the frame came [rad]
-    double fade             # [1/s]
-    double last[4]          # attitude of all that at the last tick, while the output joins
-    Join join               # of the output with it: the turn from there to it, body axes [rad]
-    Forecast turns[3]       # [rad] of how it turns from frame to frame, whatever the body rates say
-    double missed           # [rad^2] squares of where the body rates did not lead
+ctypedef struct Turning:        # the attitude, in body axes
+    double q[4]             # attitude at the newest frame
+    double rate[3]          # angular rate at the newest frame [rad/s]
+    double slope[3]         # its slope [rad/s^2]
+    double curve[3]         # its curvature [rad/s^3]
+    double offset[3]        # turn from the line to the output when the frame came [rad]
+    double fade             # rate at which the offset fades, as a share [1/s]
+    double last[4]          # the line's attitude at the last tick, while joining
+    Join join               # join of the output with the line, as turns in body axes [rad]
+    Forecast turns[3]       # prediction of the turns from frame to frame [rad], independent of the body rates
+    double missed           # decaying sum of the squared errors of the body rates' prediction [rad^2]
 
 
 ctypedef struct BridgeState:
     int kind
-    double gentle           # [1/s] share of an offset that a fade takes away in that time at most
-    Motion motion           # of the last tick
-    double q[4]             # its attitude; of `hold` only while it joins
-    int64_t tick            # when that was [ns]
-    bint moving             # at that tick
-    int64_t rested          # the last tick that was moving [ns]
-    int frames              # since the restart or a gap, up to 2
-    Placement place         # of the newest frame
+    double gentle           # largest rate at which a fade reduces an offset, as a share [1/s]
+    Motion motion           # output at the last tick
+    double q[4]             # its attitude; with `hold`, only while joining
+    int64_t tick            # deadline of the last tick [ns]
+    bint moving             # whether the last tick moved
+    int64_t rested          # deadline of the last tick that moved [ns]
+    int frames              # frames since the restart or a gap, up to 2
+    Placement place         # placement of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
-    double pace             # of a join [1/s]; 0 while the output is on its line
-    int wary                # frames to come until a join may be over
+    double pace             # pace of a join [1/s]; 0 while the output is on its line
+    int wary                # frames until a join may end
     Line lines[LINES]
     Turning turning
     Forecast forecasts[LINES]
-    int64_t age             # of what the ticks showed, their sum [ns]
-    int64_t ticks           # in that sum
+    int64_t age             # sum of the ages of what the ticks showed [ns]
+    int64_t ticks           # number of ticks in that sum
 
 
 cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nogil
@@ -88,14 +88,15 @@ cdef double latency_s(BridgeState* b)
 
 
 cdef inline int channel_of(int line) noexcept nogil:
-    """Return the place of a line among the channels of a motion."""
+    """Return the index of a line among the channels of a motion."""
     return line if line < ANGLES else line + 3
 
 
 cdef inline double reach(double interval, double t) noexcept nogil:
-    """Return how far along its line a frame leads `t` [s] after it was taken: 1.5 intervals in full, half the next.
+    """Return how far a line is followed [s] at `t` [s] after its frame was taken: in full for 1.5 intervals, then
+    slower.
 
-    A join begins at the tick before the frame, where the line is drawn backwards.
+    In the next interval it comes to a stop.  `t` may be negative, since a join begins at the tick before the frame.
     """
     cdef double over = t - 1.5 * interval
     if over <= 0.0:
@@ -104,24 +105,24 @@ cdef inline double reach(double interval, double t) noexcept nogil:
 
 
 cdef inline double speed(double interval, double t) noexcept nogil:
-    """Return the derivative of `reach`."""
+    """Return the derivative of `reach` by `t`."""
     cdef double over = t - 1.5 * interval
     return 1.0 if over <= 0.0 else (0.0 if over >= interval else 1.0 - over / interval)
 
 
 cdef inline double left(double fade, double gone) noexcept nogil:
-    """Return which share of an offset is left."""
+    """Return the remaining share of an offset."""
     return 1.0 - fade * gone if fade * gone < 1.0 else 0.0
 
 
 cdef inline double line_at(const Line* l, double t, double gone) noexcept nogil:
-    """Return the value `t` [s] along the line, `gone` [s] after the output turned to it."""
+    """Return the channel's value `t` [s] along the line, `gone` [s] after the output turned to it."""
     cdef double x = l.x + (l.slope + 0.5 * l.curve * t) * t + left(l.fade, gone) * l.offset
     return x if isfinite(x) else l.x
 
 
 cdef inline void turning_at(const Turning* a, double t, double gone, double* q) noexcept nogil:
-    """Fill `q` with the attitude there."""
+    """Fill `q` with the attitude at that time, likewise."""
     cdef double vector[3]
     cdef double predicted[4]
     cdef double share = left(a.fade, gone)
@@ -137,9 +138,9 @@ cdef inline void turning_at(const Turning* a, double t, double gone, double* q) 
 cdef inline void bridge_step(
     BridgeState* b, const Publication* newest, bint moving, bint restart, int64_t deadline
 ) noexcept nogil:
-    """Do one tick: `motion` is then that of the deadline, made of `newest` and the frames before it.
+    """Do one tick: set `motion` to that of the deadline, from `newest` and the frames before it.
 
-    While not `moving` it stays what it was; a `restart` forgets the frames before.
+    If not `moving`, the motion is kept; `restart` forgets the frames before.
     """
     cdef Motion line
     cdef double q[4]
@@ -153,7 +154,8 @@ cdef inline void bridge_step(
             bridge_frame(b, newest, deadline)
         line = newest.motion
         t = 1e-9 * (deadline - b.place.taken)
-        # What a line leads to is of this moment; a level one shows the newest frame when the difference has gone.
+        # The age of what is shown: a line that leads shows the present; a level one shows its frame once the offset has
+        # faded.
         mc_count(&b.age, <int64_t>(1e9 * t))
         if b.kind != BRIDGE_HOLD or b.pace > 0.0:
             gone = (deadline - b.since) * 1e-9

@@ -1,4 +1,4 @@
-"""What a bridge does when a frame comes, and the bridge over arrays."""
+"""The bridge's work when a frame comes, and the bridge over arrays."""
 
 from libc.math cimport M_PI, fabs, isfinite, sqrt
 from libc.stdint cimport int64_t, uint64_t
@@ -20,28 +20,28 @@ from motioncue.motion import MOTION_DTYPE
 __all__ = ["KINDS", "Bridge"]
 
 KINDS = {"hold": BRIDGE_HOLD, "linear": BRIDGE_LINEAR, "predict": BRIDGE_PREDICT}
-"""What a profile may ask for."""
+"""Kinds of bridges."""
 
 cdef enum:
-    WARY = 4        # frames where they were expected, after which a join may be over
-    SAID = 10       # doubles of a motion that a car which moves never repeats all: surge to speed
+    WARY = 4        # successive frames at their expected times, after which a join may end
+    SAID = 10       # doubles of a motion (surge to speed) that a moving car never repeats exactly
 
-cdef double REMEMBER_S = 5.0            # how long the drive's largest slope counts
+cdef double REMEMBER_S = 5.0            # [s] time for which the drive's largest slope counts
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
-cdef double SLOWEST = 2.72              # pace of the slowest join, over the largest share of an offset it takes away: e
+cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
-    """Return how fast an offset goes [1/s]: until the next frame is due if all comes as expected, sooner if not.
+    """Return how fast an offset fades [1/s]: until the next frame is due if the prediction is trusted, sooner if not.
 
-    Never faster than within half a frame, however late the frame or small the trust in what it leads to.
+    Never in less than half a frame, however late the frame or small the trust.
     """
     cdef double time = span * (2.0 * trusted - 1.0) if trusted > 0.5 else 0.0
     return 1.0 / time if time > 0.5 * b.place.interval else 2.0 / b.place.interval
 
 
 cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nogil:
-    """Begin at a frame, with no memory of older ones: until the next it stays as it is."""
+    """Begin at a frame, without memory of older ones; its value is held until the next one."""
     cdef const Motion* frame = &newest.motion
     cdef int i
     memset(b.lines, 0, sizeof(b.lines))
@@ -60,17 +60,17 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
 
 
 cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
-    """Take the attitude of a frame, `dt` after the last, and return the trust in it; `lines` lead on already.
+    """Take the attitude of a frame, `dt` [s] after the last, and return the trust in its prediction.
 
-    Where it turns from there, the body rates tell, and how it has turned from frame to frame; each counts the more, the
-    less it has missed.
+    The `lines` are set already.  The turn is predicted from the body rates and from the turns between frames, each
+    weighted by its accuracy so far.
     """
     cdef Turning* a = &b.turning
     cdef Forecast* f
     cdef const Line* l
     cdef double vector[3]
     cdef double q[4]
-    cdef double turned = 0.0        # squares, as `missed`
+    cdef double turned = 0.0        # sums of squares, as `missed`
     cdef double moved = 0.0
     cdef double farthest = 0.0      # [rad]
     cdef double share, trusted, follow
@@ -92,14 +92,14 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
         a.slope[i] = follow * (share * l.slope + (1.0 - share) * f.curve)
         a.curve[i] = follow * share * l.curve
         farthest += 1.5 * b.place.interval * (fabs(a.rate[i]) + b.place.interval * (fabs(a.slope[i]) + b.place.interval * fabs(a.curve[i])))
-    if not farthest < M_PI:     # no car turns half round between two frames
+    if not farthest < M_PI:     # no car turns by half a turn between two frames
         for i in range(3):
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
     return trusted
 
 
 cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
-    """See where the rates of the last frame, and their slopes, have led."""
+    """Measure how well the last frame's body rates have predicted this frame's attitude."""
     cdef Turning* a = &b.turning
     cdef const Line* l
     cdef double vector[3]
@@ -119,22 +119,23 @@ cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept n
 
 
 cdef void remember(double* fastest, double slope, double dt) noexcept nogil:
-    """Keep the largest slope of the last seconds; one that is not a number counts as none."""
+    """Keep the largest slope of the last seconds; a slope that is not a number does not count."""
     fastest[0] *= 1.0 - dt / REMEMBER_S if dt < REMEMBER_S else 0.0
     if isfinite(slope) and slope > fastest[0]:
         fastest[0] = slope
 
 
 cdef void slow_down(double* slope, double* curve, double fastest, double interval) noexcept nogil:
-    """Let a line lead no faster than the drive was."""
+    """Limit a line's slope and curvature to the fastest slope of the drive."""
     slope[0] = within(slope[0], fastest)
     curve[0] = within(curve[0], fastest / interval)
 
 
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
-    """Lay every line anew, without an offset; `span` [s] until the next frame is due.
+    """Set every line anew, without an offset; the next frame is due in `span` [s].
 
-    A `late` frame leads nowhere, one that `joins` no faster than the drive was.
+    The lines of a `late` frame are level; those of one that `joins`, or comes while the output joins, are no faster
+    than the drive was.
     """
     cdef const Motion* frame = &newest.motion
     cdef Turning* a = &b.turning
@@ -145,6 +146,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef double q[4]
     cdef double vector[3]
     cdef double x, trusted, follow
+    cdef bint careful = joins or b.pace > 0.0
     cdef int i
     b.place = newest.place
     b.frames = 1 if late else b.frames
@@ -165,7 +167,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
             follow = 0.0 if late else followed(trusted)
             l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
             l.curve = follow * f.curve
-            if joins:
+            if careful:
                 slow_down(&l.slope, &l.curve, l.join.fastest, b.place.interval)
         l.fade = fade_over(b, span, trusted)
         l.offset = 0.0
@@ -178,7 +180,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
         a.offset[i] = 0.0
         if late:
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
-        elif joins:
+        elif careful:
             slow_down(&a.rate[i], &a.slope[i], a.join.fastest, b.place.interval)
             a.curve[i] = 0.0
     a.fade = fade_over(b, span, trusted)
@@ -186,7 +188,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
 
 
 cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept nogil:
-    """Fill `out` with how fast every line moves at a time, those of the attitude last [unit/s]."""
+    """Fill `out` with the velocity of every line at a time, those of the attitude last [unit/s]."""
     cdef const Line* l
     cdef const Turning* a = &b.turning
     cdef double t = 1e-9 * (time - b.place.taken)
@@ -205,10 +207,10 @@ cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept n
 
 
 cdef void leave(BridgeState* b, const double* before, double held) noexcept nogil:
-    """Begin a join: the output stays where it was at the last tick, and at the velocities that it had `before`.
+    """Begin a join: the output stays where it was at the last tick, with the velocities `before`.
 
-    One missing frame is made up for in about a frame; more of them, with the output `held` longer [s], more slowly with
-    the square of that, until it takes about as long as a fade.
+    One missing frame is made up for in about a frame.  The longer the output was `held` [s], the slower the join, by
+    the square of that time, until it takes about as long as a fade.
     """
     cdef Turning* a = &b.turning
     cdef Line* l
@@ -243,7 +245,7 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
 
 
 cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil:
-    """Turn to a new frame, from where the output was when it came."""
+    """Turn to a new frame from the present output."""
     cdef const Placement* p = &newest.place
     cdef Turning* a = &b.turning
     cdef Line* l
@@ -290,7 +292,7 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
 
 
 cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil:
-    """Take the output from where it was at the last tick towards `line` and its attitude `q`: both are then the output."""
+    """Move the output from the last tick's towards `line` and its attitude `q`, and store it there."""
     cdef Turning* a = &b.turning
     cdef JoinTick tick
     cdef Line* l
@@ -327,20 +329,20 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
 
 
 cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil:
-    """Set what a bridge is: its kind, and the share of a fade that a second takes [1/s]."""
+    """Set the kind of a bridge, and the rate of a fade, as a share [1/s]."""
     b.kind = kind
-    b.gentle = 1.875 * fade_rate    # the largest slope of x^3 (10 - 15 x + 6 x^2)
+    b.gentle = 1.875 * fade_rate    # 1.875 is the largest slope of x^3 (10 - 15 x + 6 x^2)
 
 
 cdef bint says_more(const Motion* last, const Motion* frame) noexcept nogil:
-    """Say whether a frame is not the same motion again of a car that moves."""
+    """Say whether a frame does not just repeat the motion of a moving car."""
     return not frame.speed > 1.0 or memcmp(last, frame, SAID * sizeof(double)) != 0
 
 
 cdef void bridge_change(BridgeState* b, int kind) noexcept nogil:
-    """Become another kind between two ticks: from the newest frame on, with nothing learned, joined like a gap.
+    """Become another kind between two ticks: start at the newest frame, with nothing learned, joined as after a gap.
 
-    While the output does not move, the tick that moves it again begins the join.
+    If the output is not moving, the tick that moves it again begins the join.
     """
     cdef Turning* a = &b.turning
     cdef double before[LINES + 3]
@@ -366,25 +368,25 @@ cdef void bridge_change(BridgeState* b, int kind) noexcept nogil:
 
 
 cdef double latency_s(BridgeState* b):
-    """Return how old what the ticks showed was, on average [s]."""
+    """Return the mean age of what the ticks showed [s]."""
     cdef int64_t ticks = mc_load(&b.ticks)
     return mc_load(&b.age) * 1e-9 / ticks if ticks else 0.0
 
 
 cdef class Bridge:
-    """A bridge over the frames of one drive.
+    """Interpolation between the frames of one drive.
 
     Parameters
     ----------
     kind : {"hold", "linear", "predict"}
-        How it is done; see `motioncue.kernels.bridge`'s declarations and ``docs/bridge.md``.
+        Kind of line; see the declarations of `motioncue.kernels.bridge` and ``docs/bridge.md``.
     fade_s : float
-        Of the platform [s]: a long gap is joined about as fast as that.
+        Duration of the platform's fade [s]; a long gap is joined about as fast.
 
     Raises
     ------
     ConfigError
-        If there is no such kind, or the fade takes no time.
+        If the kind does not exist or the duration is not positive.
 
     Notes
     -----
@@ -406,26 +408,26 @@ cdef class Bridge:
         bridge_design(&self._state, self._kind, 1.0 / self._fade_s)
 
     def process(self, const Motion[::1] frames not None, const int64_t[::1] ticks not None, Motion[::1] out=None):
-        """Return the motion of every tick of a drive, from a fresh start.
+        """Return the motion at every tick of a drive, starting afresh.
 
         Parameters
         ----------
         frames : ndarray of MOTION_DTYPE, shape (n,)
-            In the order of their `time`, when they arrived [ns].
+            In order of `time`, their arrival [ns].
         ticks : ndarray of int64, shape (m,)
-            When a motion is wanted [ns], in order; a tick reads the newest frame that has arrived.
+            Deadlines [ns], in order; a tick reads the newest frame that has arrived.
         out : ndarray of MOTION_DTYPE, shape (m,), optional
             Filled and returned; allocated if not given.
 
         Returns
         -------
         ndarray of MOTION_DTYPE, shape (m,)
-            Times are those of the newest frame; all zero before the first.
+            Times are the newest frame's; all zero before the first frame.
 
         Raises
         ------
         ValueError
-            If `out` has another length than `ticks`.
+            If `out` and `ticks` differ in length.
         """
         result = np.zeros(ticks.shape[0], dtype=MOTION_DTYPE) if out is None else np.asarray(out)
         cdef Motion[::1] motion = result
@@ -439,7 +441,7 @@ cdef class Bridge:
         self.reset()
         memset(&timeline, 0, sizeof(Timeline))
         with nogil:
-            fpu = mc_flush_denormals()      # as the emitter does
+            fpu = mc_flush_denormals()      # as in the emitter
             for i in range(ticks.shape[0]):
                 while n < frames.shape[0] and frames[n].time <= ticks[i]:
                     if n == 0 or says_more(&frames[n - 1], &frames[n]):
@@ -455,10 +457,10 @@ cdef class Bridge:
 
     @property
     def interval_s(self):
-        """From frame to frame, as followed [s]; 0 before the second."""
+        """Nominal interval between frames [s]; 0 before the second frame."""
         return self._state.place.interval
 
     @property
     def latency_s(self):
-        """How old what the ticks showed was, on average [s]."""
+        """Mean age of what the ticks showed [s]."""
         return latency_s(&self._state)

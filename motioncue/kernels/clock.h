@@ -30,11 +30,11 @@ static inline int64_t mc_now(void) {
            (count.QuadPart % frequency.QuadPart) * 1000000000LL / frequency.QuadPart;
 }
 typedef struct {
-    int64_t spin; /* [ns] before a deadline that are waited without sleeping */
+    int64_t spin; /* [ns] busy-waiting before a deadline instead of sleeping */
     HANDLE handle;
     int period; /* timeBeginPeriod is in force */
 } mc_timer;
-/* Of a library that need not be there. */
+/* Return a function of a library that may be missing, or NULL. */
 static inline FARPROC mc_symbol(const char *library, const char *name) {
     HMODULE module = LoadLibraryA(library);
     return module ? GetProcAddress(module, name) : NULL;
@@ -45,7 +45,7 @@ static inline void mc_timer_open(mc_timer *timer, int64_t spin, mc_attempts *tri
     timer->period = 0;
     timer->handle = CreateWaitableTimerExW(NULL, NULL, CREATE_WAITABLE_TIMER_HIGH_RESOLUTION, TIMER_ALL_ACCESS);
     mc_attempt(tried, "high_resolution_timer", timer->handle != NULL);
-    if (!timer->handle) { /* before Windows 10 1803: an ordinary timer, and ticks of the system of 1 ms instead of 15.6 */
+    if (!timer->handle) { /* before Windows 10 1803: an ordinary timer; system ticks go from 15.6 to 1 ms */
         mc_period_function begin = (mc_period_function)(void *)mc_symbol("winmm.dll", "timeBeginPeriod");
         timer->handle = CreateWaitableTimerExW(NULL, NULL, 0, TIMER_ALL_ACCESS);
         timer->period = begin && begin(1) == 0;
@@ -66,7 +66,7 @@ static inline void mc_sleep_until(void *memory, int64_t deadline) {
     int64_t left;
     while ((left = deadline - timer->spin - mc_now()) > 0) {
         LARGE_INTEGER due;
-        due.QuadPart = -((left + 99) / 100); /* relative, in 100 ns */
+        due.QuadPart = -((left + 99) / 100); /* negative means relative; unit 100 ns */
         if (timer->handle && SetWaitableTimer(timer->handle, &due, 0, NULL, NULL, FALSE))
             WaitForSingleObject(timer->handle, INFINITE);
         else
@@ -87,23 +87,24 @@ static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tri
         (mc_characteristics_function)(void *)mc_symbol("avrt.dll", "AvSetMmThreadCharacteristicsW");
     DWORD task = 0;
     int granted;
-    /* Not slowed down to save power (1), and timers kept precise while no window shows (4; only Windows 11 knows it).  A
-       call gives back to the system what it does not name. */
+    /* Ask not to be slowed down to save power (1), and to keep timers precise while no window shows (4, known to
+       Windows 11 only).  Each call resets whatever flag it does not name, so the second call is made only if the first
+       one failed. */
     granted = mc_throttling_off(1 | 4);
     mc_attempt(tried, "timer_throttling_off", granted);
     mc_attempt(tried, "power_throttling_off", granted || mc_throttling_off(1));
-    granted = mmcss && mmcss(L"Pro Audio", &task) != NULL; /* ends with the thread */
+    granted = mmcss && mmcss(L"Pro Audio", &task) != NULL; /* revoked when the thread ends */
     mc_attempt(tried, "mmcss", granted);
     if (!granted) mc_attempt(tried, "time_critical", SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_TIME_CRITICAL));
     if (core >= 0)
         mc_attempt(tried, "core", core < 64 && SetThreadAffinityMask(GetCurrentThread(), (DWORD_PTR)1 << core) != 0);
-    if (lock_memory) mc_attempt(tried, "lock_memory", 0); /* nothing of the kind here */
+    if (lock_memory) mc_attempt(tried, "lock_memory", 0); /* Windows has no equivalent */
 }
-/* Keep the machine from going to sleep by itself, as it does when nobody touches it; `on` false: no more. */
+/* Keep the machine from going to sleep when nobody touches it; `on` false lifts this. */
 static inline void mc_keep_awake(int on, mc_attempts *tried) {
     mc_attempt(tried, "machine_awake", SetThreadExecutionState(ES_CONTINUOUS | (on ? ES_SYSTEM_REQUIRED : 0)) != 0);
 }
-/* Below the emitter: whatever floods the receiver does not delay a tick. */
+/* The receiver gets a lower priority than the emitter, so that a flood of packets does not delay a tick. */
 static inline void mc_prepare_receiver(mc_attempts *tried) {
     mc_attempt(tried, "highest", SetThreadPriority(GetCurrentThread(), THREAD_PRIORITY_HIGHEST));
 }
@@ -122,8 +123,8 @@ static inline int64_t mc_now(void) {
     clock_gettime(CLOCK_MONOTONIC, &t);
     return t.tv_sec * 1000000000LL + t.tv_nsec;
 }
-static inline void mc_keep_awake(int on, mc_attempts *tried) { (void)on; (void)tried; } /* nothing of the kind here */
-typedef struct { int64_t spin; } mc_timer; /* [ns] before a deadline that are waited without sleeping */
+static inline void mc_keep_awake(int on, mc_attempts *tried) { (void)on; (void)tried; } /* not implemented here */
+typedef struct { int64_t spin; } mc_timer; /* [ns] busy-waiting before a deadline instead of sleeping */
 static inline void mc_timer_open(mc_timer *timer, int64_t spin, mc_attempts *tried) { timer->spin = spin; (void)tried; }
 static inline void mc_timer_close(mc_timer *timer) { (void)timer; }
 static inline void mc_sleep_until(void *memory, int64_t deadline) {
@@ -133,7 +134,7 @@ static inline void mc_sleep_until(void *memory, int64_t deadline) {
 #ifdef __linux__
     t.tv_sec = end / 1000000000LL;
     t.tv_nsec = end % 1000000000LL;
-    /* A sleep until what has passed still sets a timer and waits for its interrupt. */
+    /* Sleeping until a time that has passed would still set a timer and wait for its interrupt. */
     while (mc_now() < end && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0) == EINTR) {}
 #else
     int64_t left;
@@ -145,8 +146,8 @@ static inline void mc_sleep_until(void *memory, int64_t deadline) {
 #endif
     while (mc_now() < deadline) {}
 }
-/* A real-time class is what keeps a thread on time beside other programs; without the right to it, a short slice helps
-   somewhat (Linux 6.12 on).  Neither is handed to child processes. */
+/* A real-time class keeps a thread on time beside other programs.  Without the right to it, a short time slice helps
+   somewhat (Linux 6.12 on).  Child processes inherit neither. */
 static inline void mc_prepare_class(int priority, mc_attempts *tried) {
 #ifdef __linux__
     struct sched_param real_time = {.sched_priority = priority};
@@ -160,20 +161,20 @@ static inline void mc_prepare_class(int priority, mc_attempts *tried) {
     (void)tried;
 #endif
 }
-/* Just below the emitter: whatever floods the receiver does not delay a tick. */
+/* The receiver runs just below the emitter, so that a flood of packets does not delay a tick. */
 static inline void mc_prepare_receiver(mc_attempts *tried) { mc_prepare_class(9, tried); }
-/* core, lock_memory: of a thread that is to stay on one core (-1: none), of a process whose memory is not to be paged. */
+/* Pin the thread to `core` (-1: none) and keep the process's memory from being paged out if `lock_memory`. */
 static inline void mc_prepare_thread(int core, int lock_memory, mc_attempts *tried) {
     mc_prepare_class(10, tried);
 #ifdef __linux__
-    /* The default timer slack of 50 us is 50 us of lateness. */
+    /* The default timer slack of 50 us would make every wake-up up to 50 us late. */
     mc_attempt(tried, "timer_slack", prctl(PR_SET_TIMERSLACK, 1UL, 0, 0, 0) == 0);
     if (core >= 0) {
-        unsigned long cores[16] = {0}; /* a bit each; a cpu_set_t needs _GNU_SOURCE */
+        unsigned long cores[16] = {0}; /* one bit per core; a cpu_set_t would need _GNU_SOURCE */
         if (core < 1024) cores[core / (8 * sizeof *cores)] = 1UL << core % (8 * sizeof *cores);
         mc_attempt(tried, "core", syscall(SYS_sched_setaffinity, 0, sizeof cores, cores) == 0);
     }
-    /* What is there now: a tick allocates nothing.  (Locking all that will ever be mapped can make it fail.) */
+    /* Locking what is mapped now is enough, since a tick allocates nothing; MCL_FUTURE can make later mappings fail. */
     if (lock_memory) mc_attempt(tried, "lock_memory", mlockall(MCL_CURRENT) == 0);
 #else
     if (core >= 0) mc_attempt(tried, "core", 0);

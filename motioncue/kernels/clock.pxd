@@ -1,4 +1,4 @@
-"""The clock that a loop is given: the machine's, or one that a test winds by hand."""
+"""The clock that a loop is given: the machine's monotonic clock, or a fake one that a test sets."""
 
 from libc.stdint cimport int64_t
 
@@ -26,8 +26,8 @@ ctypedef void (*sleep_function)(void* memory, int64_t deadline) noexcept nogil
 ctypedef struct Time:
     now_function now                # [ns]
     sleep_function sleep_until      # returns at or after the deadline [ns]
-    void* memory                    # what both are called with; owned by the clock
-    int64_t lead                    # how long before a deadline its packets are made, to be sent at the deadline [ns]
+    void* memory                    # argument of both functions; owned by the clock
+    int64_t lead                    # how long before a deadline a tick starts, so that packets are ready at it [ns]
 
 
 cdef class Clock:
@@ -37,7 +37,7 @@ cdef class Clock:
 ctypedef struct FakeTime:
     int64_t now             # [ns]
     int64_t wake            # how late each sleep returns [ns]
-    int64_t* stalls         # how much later each sleep returns [ns]
+    int64_t* stalls         # extra lateness of the first, second, ... sleep [ns]
     Py_ssize_t stall_count
     Py_ssize_t sleeps
 

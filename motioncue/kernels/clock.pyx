@@ -17,12 +17,12 @@ __all__ = [
     "processors_awake",
 ]
 
-cdef int64_t LEAD = 5_000               # [ns] what a tick takes on cold caches; too short a time to sleep for
-WAKE_LATENCY = "/dev/cpu_dma_latency"   # while it is open, no processor takes longer to wake than what was written
+cdef int64_t LEAD = 5_000               # [ns] duration of a tick with cold caches; too short to sleep for
+WAKE_LATENCY = "/dev/cpu_dma_latency"   # while open, no processor may take longer to wake than the time written to it
 
 
 def now_ns():
-    """Return the monotonic time [ns]: the clock of every `time` in a record."""
+    """Return the monotonic time [ns]; every `time` in a record is of this clock."""
     return mc_now()
 
 
@@ -31,14 +31,14 @@ cdef dict granted(const mc_attempts* tried):
 
 
 def prepare_thread(core=None, lock_memory=False):
-    """Ask the system for precise wake-ups of the calling thread; return what was granted, each by name.
+    """Ask the system for precise wake-ups of the calling thread; return what was granted, by name.
 
     Parameters
     ----------
     core : int, optional
-        Keep the thread on this processor.
+        Processor to keep the thread on.
     lock_memory : bool
-        Keep the memory that the process has now from being paged out, as long as the process lives.
+        Keep the memory that the process has now from being paged out, until the process ends.
     """
     cdef mc_attempts tried
     memset(&tried, 0, sizeof(tried))
@@ -47,12 +47,12 @@ def prepare_thread(core=None, lock_memory=False):
 
 
 def prepare_receiver():
-    """Ask the system to wake the calling thread soon, but after one that is prepared to send.
+    """Ask the system to wake the calling thread soon, but below the priority of the emitter.
 
     Returns
     -------
     dict of str to bool
-        What was granted, each by name.
+        Whether each request was granted, by name.
     """
     cdef mc_attempts tried
     memset(&tried, 0, sizeof(tried))
@@ -62,11 +62,12 @@ def prepare_receiver():
 
 @contextmanager
 def processors_awake():
-    """Keep the processors out of their deeper sleep while a block runs; yield whether that was granted.
+    """Keep the processors out of deep sleep while a block runs; yield whether that was granted.
 
     Notes
     -----
-    Linux: wakes sooner, costs power.  The file belongs to root, unless a rule of udev gives it to others.
+    Linux only.  Threads wake sooner, at a cost in power.  Only root may write the file, unless a udev rule allows
+    others.
     """
     held = None
     try:
@@ -84,11 +85,11 @@ def processors_awake():
 
 @contextmanager
 def machine_awake():
-    """Keep the machine from going to sleep by itself while a block runs; yield what was granted, by name.
+    """Keep the machine from going to sleep while a block runs; yield what was granted, by name.
 
     Notes
     -----
-    Windows; elsewhere nothing is asked for.  The block begins and ends in one thread.
+    Windows only; elsewhere nothing is requested.  The block must begin and end in the same thread.
     """
     cdef mc_attempts tried
     memset(&tried, 0, sizeof(tried))
@@ -104,7 +105,7 @@ cdef class Clock:
 
     @property
     def granted(self):
-        """What the system was asked for to wait precisely, and whether it was granted, each by name."""
+        """Whether each request for precise waiting was granted by the system, by name."""
         return {}
 
     def now_ns(self):
@@ -122,7 +123,7 @@ cdef class MonotonicClock(Clock):
     Parameters
     ----------
     spin_ns : int
-        How long before a deadline to stop sleeping and look at the time until it is there [ns]; 5 us at least.
+        How long before a deadline to stop sleeping and poll the time instead [ns]; at least 5 us.
 
     Notes
     -----
@@ -142,7 +143,7 @@ cdef class MonotonicClock(Clock):
 
     @property
     def granted(self):
-        """What the system was asked for to wait precisely, and whether it was granted, each by name."""
+        """Whether each request for precise waiting was granted by the system, by name."""
         return granted(&self.tried)
 
 
@@ -160,18 +161,18 @@ cdef void fake_sleep_until(void* memory, int64_t deadline) noexcept nogil:
 
 
 cdef class FakeClock(Clock):
-    """A clock that jumps to whatever it is asked to wait for: runs take no time.
+    """A clock that jumps to the deadline it is asked to wait for, so that tests take no time.
 
     Parameters
     ----------
     time_ns : int
-        Where it starts [ns].
+        Initial time [ns].
     wake_ns : int
         How late each sleep returns [ns].
     stalls : sequence of int
-        How much later the first, second, … sleep returns [ns]; none after the last.
+        Extra lateness of the first, second, … sleep [ns]; 0 after the last.
     lead_ns : int
-        How long before a deadline its packets are made [ns], as with the machine's clock.
+        How long before a deadline a tick starts [ns], as with the machine's clock.
     """
 
     def __cinit__(self, int64_t time_ns=1_000_000_000, int64_t wake_ns=0, stalls=(), int64_t lead_ns=0):
@@ -194,6 +195,6 @@ cdef class FakeClock(Clock):
         Parameters
         ----------
         ns : int
-            How much [ns].
+            By how much [ns].
         """
         self.fake.now += ns

@@ -1,4 +1,4 @@
-"""Packets to and from arrays of doubles, driven by tables compiled from the layouts of protocols/."""
+"""Packets to and from arrays of doubles, driven by tables compiled from the packet layouts of protocols/."""
 
 from libc.float cimport DBL_MAX
 from libc.math cimport NAN, fabs, isfinite, rint
@@ -18,19 +18,19 @@ cdef enum Format:
     I4
     U4
     I8
-    N8                  # a count in an F8: whole, from 0 on
+    N8                  # an F8 that must be a whole number >= 0
 
 
 ctypedef struct Row:
     int offset          # in the packet [bytes]
     Format format
-    bint big            # most significant byte first; otherwise as every host this runs on
-    int slot            # index of the double it comes from or goes to
-    double scale        # decoding multiplies by it, encoding divides
-    double bias         # encoding adds it after that
+    bint big            # most significant byte first; otherwise in host order, which is little-endian
+    int slot            # index of the double it is decoded to or encoded from
+    double scale        # decoding multiplies by it, encoding divides by it
+    double bias         # encoding adds it after dividing
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
-    bint optional       # what is beyond the limit or not finite is then absent, and no reason to refuse the packet
+    bint optional       # decode a value beyond the limit or not finite as NaN instead of refusing the packet
 
 
 cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
@@ -65,7 +65,7 @@ cdef inline double get(const uint8_t* p, Format format) noexcept nogil:
         return u4
     elif format == N8:
         memcpy(&f8, p, 8)
-        return f8 if f8 >= 0.0 and f8 == rint(f8) else -DBL_MAX    # beyond the limit of a field that has one
+        return f8 if f8 >= 0.0 and f8 == rint(f8) else -DBL_MAX    # exceeds the limit of any field that has one
     memcpy(&i8, p, 8)
     return <double>i8
 
@@ -116,7 +116,7 @@ cdef inline void put(uint8_t* p, Format format, bint big, double value) noexcept
 
 
 cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* out) noexcept nogil:
-    """Fill the slots of `out`; NOT_FINITE or IMPLAUSIBLE at the first value that is."""
+    """Fill the slots of `out`; return NOT_FINITE or IMPLAUSIBLE at the first refused value."""
     cdef uint8_t bytes[8]
     cdef int i
     cdef double x
@@ -135,7 +135,7 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
 
 
 cdef inline void encode(const Row* rows, int n, const double* values, uint8_t* packet) noexcept nogil:
-    """Write the slots of `values` into `packet`; whatever no row names keeps its bytes."""
+    """Write the slots of `values` into `packet`; bytes that no row covers are left unchanged."""
     cdef int i
     cdef double x
     for i in range(n):
@@ -152,4 +152,4 @@ cdef inline void encode(const Row* rows, int n, const double* values, uint8_t* p
 cdef class Table:
     cdef Row* rows
     cdef readonly int n
-    cdef readonly int size      # of the packet [bytes]
+    cdef readonly int size      # packet size [bytes]

@@ -14,28 +14,28 @@ FORMATS = {
 
 
 class Number(NamedTuple):
-    """One number of a packet, and the double that it is decoded to or encoded from.
+    """One number of a packet and its place in the record of doubles.
 
     Attributes
     ----------
     offset : int
-        In the packet [bytes].
+        Offset in the packet [bytes].
     dtype : dtype
-        NumPy dtype of the number in the packet.
+        NumPy dtype in the packet.
     place : int
-        Of the double in the record.
+        Index of the double in the record.
     scale : float
-        The double is the number times this.
+        Decoding multiplies the number by this.
     limit : float
-        Largest magnitude that is accepted, before the scale; infinity and NaN are beyond any.
+        Largest magnitude accepted, before scaling; infinity and NaN exceed any limit.
     absent : float
-        Encoded for a double that is NaN.
+        Number encoded when the double is NaN.
     optional : bool
-        A number that is refused otherwise is decoded to NaN.
+        A number that would be refused is decoded to NaN instead.
     bias : float
-        Added when it is encoded; -0.0 changes nothing, not even the sign of a zero.
+        Added when encoding; -0.0 changes nothing, not even the sign of a zero.
     whole : bool
-        Of an f8: anything but whole numbers from 0 on is refused.
+        For an f8: refuse anything but whole numbers from 0 on.
     """
 
     offset: int
@@ -55,14 +55,14 @@ cdef class Table:
     Parameters
     ----------
     size : int
-        Of the packet [bytes].
+        Packet size [bytes].
     numbers : sequence of Number
-        Those that the loops read or write.
+        The numbers to read or write.
 
     Raises
     ------
     ValueError
-        If a number does not fit into the packet or has a format that the codec lacks.
+        If a number does not fit into the packet or the codec lacks its format.
     """
 
     def __cinit__(self, int size, numbers):

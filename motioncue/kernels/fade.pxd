@@ -1,19 +1,19 @@
-"""The weight that takes the platform to neutral and back (0 is neutral, 1 the whole cue), and differences that vanish."""
+"""The weight that fades the cue in and out (0 is neutral, 1 the whole cue), and differences that vanish smoothly."""
 
 
 from libc.math cimport fabs
 
 
 ctypedef struct Fade:
-    double position     # along the fade, 0 to 1
-    double velocity     # of the position [1/tick]
-    double turn         # change of the velocity in a tick [1/tick^2]
+    double position     # progress of the fade, 0 to 1
+    double velocity     # rate of the position [1/tick]
+    double turn         # newest change of the velocity [1/tick^2]
     double pace         # velocity of an undisturbed fade [1/tick]
 
 
 cdef inline double smooth(double x) noexcept nogil:
     """Return x^3 (10 - 15 x + 6 x^2): 0 to 1, first and second derivative zero at both ends."""
-    cdef double y = 1.0 - x if x > 0.5 else x       # from the nearer end: rounding never goes beyond 1
+    cdef double y = 1.0 - x if x > 0.5 else x       # computed from the nearer end, so that rounding never exceeds 1
     y = y * y * y * (10.0 + y * (6.0 * y - 15.0))
     return 1.0 - y if x > 0.5 else y
 
@@ -21,13 +21,13 @@ cdef inline double smooth(double x) noexcept nogil:
 cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
     """Move one tick up or down and return the weight.
 
-    The weight is x^3 (10 - 15 x + 6 x^2) of the position x: its first and second derivative vanish at both ends,
-    whatever the velocity there.  From an end the position moves at the pace at once; a fade that turns round half-way
-    changes its velocity by a critically damped second-order lag (20 paces), so the weight stays smooth.
+    The weight is x^3 (10 - 15 x + 6 x^2) of the position x: its first and second derivatives vanish at both ends,
+    whatever the velocity there.  From an end, the position moves at the pace at once.  A fade that reverses half-way
+    changes its velocity through a critically damped second-order lag (20 paces), so the weight stays smooth.
     """
     cdef double x = f.position
     cdef double goal = f.pace if up else -f.pace
-    cdef double lag = 20.0 * f.pace if f.pace < 0.025 else 0.5      # a fade of few ticks turns more slowly
+    cdef double lag = 20.0 * f.pace if f.pace < 0.025 else 0.5      # a fade of only a few ticks reverses more slowly
     if (x <= 0.0 and up) or (x >= 1.0 and not up):
         f.velocity = goal
         f.turn = 0.0
@@ -42,14 +42,14 @@ cdef inline double fade_step(Fade* f, bint up) noexcept nogil:
     return smooth(x)
 
 
-ctypedef struct Vanishing:      # a difference on its way to zero: a polynomial of the position, 0 to 1
+ctypedef struct Vanishing:      # polynomial of the position (0 to 1) by which a difference goes to zero
     double terms[6]
 
 
 cdef inline Vanishing vanishing(double value, double slope, double bend) noexcept nogil:
-    """Return the quintic with this value, slope and bend (second derivative) at 0, and none of them left at 1.
+    """Return the quintic with this value, slope and bend (second derivative) at 0, all three of which are zero at 1.
 
-    From rest it is value (1 - `smooth`).  Begun anew from its own value, slope and bend at every tick, it still
+    From rest it is value (1 - `smooth`).  If it is restarted from its own value, slope and bend at every tick, it still
     vanishes: its end moves on, but the poles of that recursion, the roots of s^3 + 9 s^2 + 36 s + 60, are stable.
     """
     cdef Vanishing v
@@ -63,7 +63,7 @@ cdef inline Vanishing vanishing(double value, double slope, double bend) noexcep
 
 
 cdef inline double left_at(const Vanishing* v, double s) noexcept nogil:
-    """Return what is left at position `s`."""
+    """Return the remaining difference at position `s`."""
     return v.terms[0] + s * (
         v.terms[1] + s * (v.terms[2] + s * (v.terms[3] + s * (v.terms[4] + s * v.terms[5])))
     )
@@ -82,9 +82,9 @@ cdef inline double bend_at(const Vanishing* v, double s) noexcept nogil:
 
 
 cdef inline double heading(double newest, double before) noexcept nogil:
-    """Return the slope that two differences in a row agree on: the smaller one, 0 if they differ in sign.
+    """Return the slope that two successive differences agree on: the smaller one, or 0 if their signs differ.
 
-    A staircase, which moves at some ticks only, has none.
+    A staircase, which moves only at some ticks, gives 0.
     """
     if newest * before <= 0.0:
         return 0.0

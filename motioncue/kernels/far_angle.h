@@ -1,4 +1,5 @@
-/* Angles beyond a million radians, as less than half a quarter turn: after Payne and Hanek, in whole numbers. */
+/* Reduction of angles beyond a million radians to less than a quarter of pi, after Payne and Hanek, in integer
+   arithmetic. */
 #ifndef MOTIONCUE_FAR_ANGLE_H
 #define MOTIONCUE_FAR_ANGLE_H
 #include <stdint.h>
@@ -12,10 +13,11 @@ static const uint64_t mc_two_by_pi[20] = {
     0x4f463f669e5fea2d, 0x7527bac7ebe5f17b, 0x3d0739f78a5292ea, 0x6bfb5fb11f8d5d08, 0x56033046fc7b6bab,
 };
 
-/* Return the nearest multiple of half pi, modulo 4, and fill what `x` is beyond it: r + tail [rad].
+/* Return the multiple of half pi nearest to x, modulo 4, and fill the remainder as a sum: r + tail [rad].
  *
- * Of x = m 2^e only those bits of 2 / pi matter whose product with m is neither a multiple of 4 nor too small: 192.
- * The double nearest to a multiple of half pi leaves 61 zeros, so that more than 70 bits of the remainder are right.
+ * With x = m 2^e, only 192 bits of 2 / pi matter: higher ones make the product with m a multiple of 4, lower ones are
+ * too small.  The double nearest to a multiple of half pi has 61 leading zeros, so more than 70 bits of the remainder
+ * are right.
  */
 static inline int64_t mc_reduce_far(double x, double *r, double *tail) {
     uint64_t bits, top, middle, carry = 0;
@@ -42,9 +44,9 @@ static inline int64_t mc_reduce_far(double x, double *r, double *tail) {
         }
     }
 
-    /* Two bits of quarters, and a fraction that the next bit rounds: towards zero it is what is beyond, or short of it. */
+    /* Two bits count quarter turns; the next one rounds their fraction to nearest, so the remainder may be negative. */
     int64_t quarters = product[5] >> 30;
-    const uint64_t flip = product[5] >> 29 & 1 ? ~(uint64_t)0 : 0; /* all ones but for the last bit: as good as minus */
+    const uint64_t flip = product[5] >> 29 & 1 ? ~(uint64_t)0 : 0; /* all ones if negative: as good as minus */
     top = ((uint64_t)product[5] << 34 | (uint64_t)product[4] << 2 | product[3] >> 30) ^ flip;
     middle = ((uint64_t)product[3] << 34 | (uint64_t)product[2] << 2 | product[1] >> 30) ^ flip;
     quarters += (int64_t)(flip & 1);
@@ -53,7 +55,7 @@ static inline int64_t mc_reduce_far(double x, double *r, double *tail) {
     const double high = (double)(int64_t)(top >> 11) * unit;
     const double low = (double)(int64_t)((top << 53 | middle >> 11) >> 1) * (unit * 0x1p-63);
 
-    /* Times half pi; the rounding of the product by an exact one (Dekker). */
+    /* Multiply by half pi; the rounding error of the product comes from an exact product (Dekker). */
     const double a = 0x1.921fb5p+0, b = 0x1.110b46p-26, c = 0x1.1a62633145c07p-54; /* half pi: 25, 24 bits, the rest */
     double head = high * 0x1p27 + high;
     head -= head - high;

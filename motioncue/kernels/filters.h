@@ -1,4 +1,4 @@
-/* The filter sections of filters.pxd, which says what they are and what their fields mean. */
+/* The filter sections of filters.pxd, where they and their fields are explained. */
 
 typedef struct {
     real g, d;
@@ -23,10 +23,10 @@ INLINE real NAME(high_pass_1)(const NAME(FirstOrder) *c, real *s, real u) {
     return y;
 }
 
-/* Set the state so that the next step with u starts from rest at that very tick. */
+/* Set the state so that the next step with u starts from rest at that tick. */
 INLINE void NAME(prime_1)(const NAME(FirstOrder) *c, real *s, real u) { *s = -c->g * u; }
 
-/* Return s^2 / (s^2 + c1 s + c0) of u, and its first and second integral. */
+/* Return s^2 / (s^2 + c1 s + c0) of u; fill its first and second integrals. */
 INLINE real NAME(high_pass_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real u, NAME(Integrals) *out) {
     const real a = (u - (c->b * s->v + c->c0 * s->x)) * c->d;
     out->v = s->v + c->k * a;
@@ -36,7 +36,7 @@ INLINE real NAME(high_pass_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState)
     return a;
 }
 
-/* Set the state so that the next step with u starts from rest at that very tick. */
+/* Set the state so that the next step with u starts from rest at that tick. */
 INLINE void NAME(prime_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real u) {
     s->v = -c->k * u;
     s->x = ALL(0.0);

@@ -1,9 +1,9 @@
 """First- and second-order sections in the time domain, stepped by the trapezoidal rule.
 
-Each section keeps integrator states in physical units, so every output (acceleration, velocity, displacement) comes
-from one step, moving coefficients keep the state, and an order that is not wanted is a zero coefficient.  The
-trapezoidal rule with its step prewarped at the break frequency is the prewarped bilinear transform (topology
-preserving form: V. Zavalishin, The Art of VA Filter Design, ch. 3 and 4).
+Each section keeps integrator states in physical units.  So one step gives every output (acceleration, velocity,
+displacement), changing coefficients keep the state, and an unused order is a zero coefficient.  The trapezoidal rule
+with its step prewarped at the break frequency is the prewarped bilinear transform (topology preserving form:
+V. Zavalishin, The Art of VA Filter Design, ch. 3 and 4).
 """
 
 
@@ -14,7 +14,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
 
     ctypedef struct SecondOrder "mc_SecondOrder":
         double c0       # stiffness over mass, omega_n^2 [rad^2/s^2]; 0 for a first-order section
-        double b        # c1 + c0 k [rad/s]; c1: damping over mass, 2 zeta omega_n; of a first-order section omega
+        double b        # c1 + c0 k [rad/s], c1 = 2 zeta omega_n (damping over mass); first order: omega
         double k        # half a tick, prewarped [s]
         double d        # 1 / (1 + b k)
 

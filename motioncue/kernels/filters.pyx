@@ -1,4 +1,4 @@
-"""Coefficients of the filter sections, and the sections over whole arrays."""
+"""Coefficients of the filter sections, and a high-pass filter for use from Python."""
 
 from libc.math cimport tan
 
@@ -26,7 +26,7 @@ cdef SecondOrder second_order(double omega, double zeta, double dt):
 
 
 cdef SecondOrder first_order_as_second(double omega, double dt):
-    """Return the section s / (s + omega) with both integrals: the second one drifts under a sustained input."""
+    """Return the section s / (s + omega) with both integrals; the second one drifts under a sustained input."""
     cdef SecondOrder c
     c.c0 = 0.0
     c.b = omega
@@ -41,9 +41,9 @@ cdef class HighPass:
     Parameters
     ----------
     order : int
-        1: s/(s+w), 2: s^2/(s^2+2 z w s+w^2), 3: the second-order one times s/(s+w_b).
+        1: s/(s+w), 2: s^2/(s^2+2 z w s+w^2), 3: order 2 times s/(s+w_b).
     omega : float
-        Break or natural frequency w [rad/s]; must be > 0.
+        Break frequency or natural frequency w [rad/s]; must be > 0.
     zeta : float
         Damping ratio z; must be > 0 for orders 2 and 3.
     omega_b : float
@@ -54,13 +54,13 @@ cdef class HighPass:
     Raises
     ------
     ConfigError
-        If a parameter is out of its range.
+        If a parameter is out of range.
 
     Notes
     -----
     Bilinear transform, prewarped at `omega` (and `omega_b`).  The first step after `reset` starts from rest at that
-    tick: a step input that is there from the first sample gives the continuous step response at the tick times to
-    second order in `dt`.  Real time: `step` does not allocate and cannot fail.
+    tick: for a step input present from the first sample, the output equals the continuous step response at the tick
+    times to second order in `dt`.  Real time: `step` does not allocate and cannot fail.
     """
 
     cdef FirstOrder _outer
@@ -87,13 +87,13 @@ cdef class HighPass:
         self.reset()
 
     def reset(self):
-        """Forget the past."""
+        """Return to rest."""
         self._s = 0.0
         self._state.v = self._state.x = 0.0
         self._primed = False
 
     def step(self, double u):
-        """Do one tick: return the filtered value, its first and its second integral.
+        """Do one tick: return the filtered value and its first and second integrals.
 
         Parameters
         ----------
@@ -103,7 +103,7 @@ cdef class HighPass:
         Returns
         -------
         tuple of 3 floats
-            In the unit of `u`, and that times s and s^2.
+            In the unit of `u`, that times s, and that times s^2.
         """
         if not self._primed:
             prime_1(&self._outer, &self._s, u)

@@ -1,46 +1,47 @@
-"""What a channel does from one frame to the next: expected by linear prediction, and trusted as far as it came true.
+"""Linear prediction of a channel from frame to frame, trusted as far as it has been right.
 
-The next curve is a linear combination of the last three, of the slope, and of how far the channel is off its average,
-by least squares over about the last 64 frames (J. Makhoul, Proc. IEEE 63, 1975: the covariance method, with older
-frames counting less).
+The next curve is a linear combination of the last three curves, the slope, and the channel's distance from its average,
+by least squares over about the last 64 frames (J. Makhoul, Proc. IEEE 63, 1975: the covariance method, with
+exponentially decaying weights).
 """
 
 cdef enum:
-    SLOPE = 3               # place of the slope among what is seen, after as many curves, newest first
-    OFF = 4                 # place of how far a channel is off its average
-    ORDER = 5               # how much that is
+    SLOPE = 3               # index of the slope among the regressors, after as many curves, newest first
+    OFF = 4                 # index of the distance from the average
+    ORDER = 5               # number of regressors
 
 cdef extern from *:
     """
-    #define MC_KEEP (1.0 - 1.0 / 64.0)  /* of what was learned, from a frame to the next */
+    #define MC_KEEP (1.0 - 1.0 / 64.0)  /* share of the statistics kept from frame to frame */
     """
     const double KEEP "MC_KEEP"
 
 
-ctypedef struct Forecast:       # of one channel, from frame to frame
-    double x                # of the newest frame
-    double slope            # [1/s] from the frame before it to it
-    double next             # [1/s] expected from it to the next
-    double curve            # [1/s^2] expected in between
-    double dt               # [s] that `slope` is over
-    double average          # of about the last 64 frames
-    double seen[ORDER]      # [1/s^2] that a curve is expected from; slope per frame, and distance per frame squared
-    double moments[ORDER][ORDER]    # of such with each other, older ones counting less
-    double products[ORDER]  # and with the curve that followed
-    double missed           # squares of what came out other than expected
-    double moved            # squares of the changes from frame to frame
+ctypedef struct Forecast:       # for one channel, updated at each frame
+    double x                # value of the newest frame
+    double slope            # slope from the frame before to the newest one [1/s]
+    double next             # expected slope from the newest frame to the next [1/s]
+    double curve            # expected curvature until then [1/s^2]
+    double dt               # interval of `slope` [s]
+    double average          # average of about the last 64 frames
+    double seen[ORDER]      # regressors [1/s^2]: curves; slope per frame; distance per frame squared
+    double moments[ORDER][ORDER]    # decaying sums of their products
+    double products[ORDER]  # decaying sums of their products with the curve that followed
+    double missed           # decaying sum of the prediction's squared errors
+    double moved            # decaying sum of squared changes between frames: the errors of `hold`
 
 
 cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil
 
 
 cdef inline double trust(double missed, double moved) noexcept nogil:
-    """Return the share of what `hold` misses, in squares, that an expectation saves; less than 0 if it misses more."""
+    """Return 1 less the prediction's squared error over hold's; negative if it is worse."""
     return 1.0 - missed / moved if moved > 0.0 else 1.0
 
 
 cdef inline double followed(double trusted) noexcept nogil:
-    """Return how far: all the way if it halves the squares, not at all if it adds half as much."""
+    """Return the fraction of the prediction to apply: 1 if it at least halves hold's squared error, 0 if it exceeds it
+    by half, linear between."""
     return 1.0 if trusted > 0.5 else (0.5 + trusted if trusted > -0.5 else 0.0)
 
 

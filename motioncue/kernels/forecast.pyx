@@ -1,12 +1,13 @@
-"""What a channel does from one frame to the next, learned from the frames."""
+"""Linear prediction of a channel, learned from its frames."""
 
 from libc.math cimport fabs, isfinite, sqrt
 from libc.string cimport memset
 
 __all__: list[str] = []
 
-cdef double DOUBT = 1e-3                # share of the moments that speaks for a straight line
-cdef double FARTHEST = 3.0              # slope expected, over the larger one of the last two: no sine needs more
+cdef double DOUBT = 1e-3                # ridge, as a share of the moments; it favors a straight line
+cdef double ONE_MISS = 0.25  # largest squared error that counts, relative to all changes: a single frame says little
+cdef double FARTHEST = 3.0  # largest expected slope, relative to the larger of the last two: no sine needs more
 
 
 cdef double weighed(const double* w, const double* seen) noexcept nogil:
@@ -18,11 +19,11 @@ cdef double weighed(const double* w, const double* seen) noexcept nogil:
 
 
 cdef void expect(const Forecast* f, double* curves) noexcept nogil:
-    """Fill `curves` with the next two.
+    """Fill `curves` with the next two expected ones.
 
-    The next one is a linear combination of what was seen last, by least squares over the frames before.  The normal
-    equations are solved by Cholesky's decomposition; a small ridge makes them regular and prefers zero.  It is
-    measured by how a channel moves, not by how far off its average that has led.
+    The next curve is a linear combination of the regressors, by least squares over the past frames.  The normal
+    equations are solved by Cholesky decomposition; a small ridge makes them regular and prefers zero.  The ridge is
+    scaled by the channel's motion, not by its distance from the average.
     """
     cdef double l[ORDER][ORDER]
     cdef double w[ORDER]
@@ -56,21 +57,24 @@ cdef void expect(const Forecast* f, double* curves) noexcept nogil:
 
 
 cdef void learn(Forecast* f, double x, double dt, double interval, bint known) noexcept nogil:
-    """Take a frame, `dt` after the last: compare with what was expected, and expect again.
+    """Take a frame, `dt` [s] after the last: update the statistics of the prediction, and predict again.
 
-    The first frame, and the first after a gap, show nothing but where the channel is: what was before it is not `known`.
+    The first frame, and the first after a gap, give only the channel's value, because the motion before is not `known`.
     `interval` is the nominal time between frames [s].
     """
     cdef double slope = (x - f.x) / dt
     cdef double missed = x - f.x - f.next * dt
-    cdef double curve, most
+    cdef double curve, moved, most
     cdef double curves[2]
     cdef int i, j
     curves[0] = curves[1] = 0.0
     if known:
-        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those of the middle between two frames
-        f.missed = KEEP * f.missed + missed * missed
-        f.moved = KEEP * f.moved + (x - f.x) * (x - f.x)
+        curve = (slope - f.slope) / (0.5 * (dt + f.dt))     # slopes are those at the middle between two frames
+        moved = (x - f.x) * (x - f.x)
+        f.moved = KEEP * f.moved + moved
+        most = moved if moved > ONE_MISS * f.moved else ONE_MISS * f.moved
+        missed *= missed
+        f.missed = KEEP * f.missed + (most if missed > most else missed)
         for i in range(ORDER):
             for j in range(i + 1):
                 f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]

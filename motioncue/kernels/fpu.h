@@ -1,4 +1,4 @@
-/* Flush denormals to zero on the calling thread, so that a decaying filter costs the same in silence. */
+/* Flush denormals to zero on the calling thread, since filters that decay into denormals would slow down. */
 #ifndef MOTIONCUE_FPU_H
 #define MOTIONCUE_FPU_H
 #include <stdint.h>

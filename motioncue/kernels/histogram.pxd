@@ -1,4 +1,4 @@
-"""How late, how often: a histogram with one writer and 1.6 % wide bins, from 1 ns to hours, in fixed memory."""
+"""A histogram of durations with one writer, bins 1.6 % wide, from 1 ns to hours, in fixed memory."""
 
 from libc.stdint cimport int64_t, uint64_t
 
@@ -15,7 +15,7 @@ ctypedef struct Histogram:
 
 
 cdef inline int bin_of(int64_t value) noexcept nogil:
-    """Return 64 bins an octave: exact below 128, then relative."""
+    """Return the bin: 64 bins an octave, exact below 128."""
     cdef int shift = 0
     if value < 0:
         return 0

@@ -12,7 +12,7 @@ cdef int64_t bin_start(int i) noexcept nogil:
 
 
 cdef int64_t quantile(const Histogram* h, double q) noexcept nogil:
-    """Return the largest value of the bin in which the quantile lies, never above the largest value seen; 0 if empty."""
+    """Return the largest value in the quantile's bin, at most the largest value seen; 0 if empty."""
     cdef int64_t total = 0
     cdef int64_t seen = 0
     cdef int64_t end
@@ -28,19 +28,19 @@ cdef int64_t quantile(const Histogram* h, double q) noexcept nogil:
 
 
 def quantiles(const int64_t[::1] values not None, list levels not None):
-    """Return quantiles as the loops estimate them.
+    """Return quantiles as the loops' histograms estimate them.
 
     Parameters
     ----------
     values : ndarray of int64, shape (n,)
-        Any unit; below 0 counts as 0.
+        Any unit; negative values count as 0.
     levels : list of float
         From 0 to 1.
 
     Returns
     -------
     list of int
-        One for each level, within 1/64 above the exact value; exact below 128.
+        One per level, at most 1/64 above the exact value; exact below 128.
     """
     cdef Histogram h
     cdef Py_ssize_t i

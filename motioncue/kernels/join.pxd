@@ -1,9 +1,9 @@
-"""How an output that is apart from its line comes back to it: smoothly, only towards it, no faster than the drive.
+"""A join: the smooth return of an output to its line, never away from it and never faster than the drive.
 
-The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0, whose
-pace p is that of the join, and rises where the offset closes at a higher velocity than belongs to it.  The output moves
-towards the line only, but for coming to rest where it was moving away, and never moves faster than 1.19 times the largest slope that the
-drive had in the last seconds, beside the largest slope that a fade of the offset would have.
+The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0.  Its
+pace p is that of the join, and higher if the offset already closes faster than that.  The output moves only towards the
+line, except that it comes to rest smoothly if it was moving away.  It never moves faster than 1.19 times the largest
+slope of the drive in the last seconds, plus the largest slope of a fade of the offset.
 """
 
 from libc.math cimport exp, isfinite, sqrt
@@ -13,26 +13,26 @@ cdef enum:
     AXES = 3
 
 
-ctypedef struct Join:           # of one output, on up to three axes
-    double offset[AXES]     # of the output from its line [unit]
-    double velocity[AXES]   # of that [unit/s]
-    double speed[AXES]      # of the output itself [unit/s]
-    double largest          # offset since the join began [unit]
-    double fastest          # slope of the drive in the last seconds [unit/s]
+ctypedef struct Join:           # one output, on up to three axes
+    double offset[AXES]     # output less its line [unit]
+    double velocity[AXES]   # derivative of the offset [unit/s]
+    double speed[AXES]      # velocity of the output itself [unit/s]
+    double largest          # largest offset since the join began [unit]
+    double fastest          # largest slope of the drive in the last seconds [unit/s]
 
 
-ctypedef struct JoinTick:       # what the joins of one tick share
-    double dt               # since the last tick [s]
+ctypedef struct JoinTick:       # values shared by all joins in a tick
+    double dt               # time since the last tick [s]
     double pace             # [1/s]
-    double quickest         # pace where the offset closes faster [1/s]
-    double gentle           # largest slope of a fade, of what it takes away [1/s]
-    bint stairs             # the line moves in steps: what one of them changes is no velocity
+    double quickest         # highest pace, for an offset that closes faster [1/s]
+    double gentle           # largest slope of a fade, per unit of offset [1/s]
+    bint stairs             # the line moves in steps, which must not count as velocity
 
 
 cdef extern from *:
     """
-    #define MC_CATCH_UP 1.19    /* largest slope of an output that joins, over that of the drive */
-    #define MC_NEGLIGIBLE 1e-9  /* [unit] offset that ends a join, beside a thousandth of what the tick may move */
+    #define MC_CATCH_UP 1.19    /* largest slope of a joining output, relative to the drive's */
+    #define MC_NEGLIGIBLE 1e-9  /* [unit] offset that ends a join, plus a thousandth of the largest move in a tick */
     """
     const double CATCH_UP "MC_CATCH_UP"
     const double NEGLIGIBLE "MC_NEGLIGIBLE"
@@ -47,7 +47,8 @@ cdef inline double size_of(const double* x, int n) noexcept nogil:
 
 
 cdef inline double towards(double move, double whole, double coast) noexcept nogil:
-    """Return the move next to `move` that goes towards the line, at most the `whole` way, or coasts at most so far."""
+    """Return the value nearest to `move` that goes towards the line, at most the `whole` way, or away at most by
+    `coast`."""
     cdef double low = coast if coast < 0.0 else 0.0
     cdef double high = coast if coast > 0.0 else 0.0
     low = whole if whole < low else low
@@ -56,7 +57,7 @@ cdef inline double towards(double move, double whole, double coast) noexcept nog
 
 
 cdef inline void join_clear(Join* j) noexcept nogil:
-    """Put the output on its line; what is known of the drive stays."""
+    """Put the output on its line; the drive's largest slope is kept."""
     cdef int i
     for i in range(AXES):
         j.offset[i] = j.velocity[i] = 0.0
@@ -64,7 +65,7 @@ cdef inline void join_clear(Join* j) noexcept nogil:
 
 
 cdef inline void join_grow(Join* j, int n) noexcept nogil:
-    """Take note of a new offset; one that is not a number is none."""
+    """Update the largest offset; an offset that is not a number ends the join."""
     cdef double offset = size_of(j.offset, n)
     if not isfinite(offset + size_of(j.velocity, n)):
         join_clear(j)
@@ -73,7 +74,7 @@ cdef inline void join_grow(Join* j, int n) noexcept nogil:
 
 
 cdef inline double join_pace(const Join* j, int n, const JoinTick* tick) noexcept nogil:
-    """Return the pace at which the offset closes as fast as it does already, within the bounds [1/s]."""
+    """Return the pace that keeps the offset's present velocity, within the bounds [1/s]."""
     cdef double offset = size_of(j.offset, n)
     cdef double velocity = size_of(j.velocity, n)
     if velocity <= tick.pace * offset:
@@ -84,9 +85,9 @@ cdef inline double join_pace(const Join* j, int n, const JoinTick* tick) noexcep
 
 
 cdef inline bint join_step(Join* j, int n, const double* gap, double step, const JoinTick* tick) noexcept nogil:
-    """Move an output of `n` axes for one tick; say whether it is still apart.
+    """Move an output of `n` axes by one tick; return whether it is still off its line.
 
-    `gap` is what the offset would be if the output stayed where it is; a `step` of the line itself is allowed.
+    `gap` is the offset if the output stayed where it is; a `step` of the line itself is allowed.
     """
     cdef double pace = join_pace(j, n, tick)
     cdef double damped = exp(-pace * tick.dt)

@@ -1,7 +1,7 @@
-/* The templates for several doubles side by side, for every kind of machine that this compiler can name.
+/* The templates compiled for several doubles side by side (lanes), once for each kind of machine the compiler supports.
  *
- * A recording has many ticks, a room many rigs; what a tick of one does not need from another is done in lanes.
- * The results are those of scalar.h to the last bit: the same operations, none of them fused (-ffp-contract=off).
+ * Ticks of one recording, or rigs of one room, are done in lanes wherever they do not depend on one another.  Results
+ * equal those of scalar.h to the last bit: the same operations, none of them fused (-ffp-contract=off).
  */
 #ifndef MOTIONCUE_LANES_H
 #define MOTIONCUE_LANES_H
@@ -20,14 +20,14 @@ typedef struct {
     void (*tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
 } mc_Machine;
 
-/* Copy what the washout does not change: speed, engine speed, time. */
+/* Copy what the washout passes through: speed, engine speed, time. */
 static inline void mc_pass(const double *motion, double *cue) {
     cue[MC_SPEED] = motion[MC_SPEED];
     cue[MC_ENGINE_SPEED] = motion[MC_ENGINE_SPEED];
     memcpy(cue + MC_CUE_TIME, motion + MC_MOTION_TIME, sizeof *cue);
 }
 
-/* Have the memory of a motion that will be read, and of a cue that will be written, fetched in the meantime. */
+/* Prefetch a motion that will be read and a cue that will be written. */
 static inline void mc_fetch(const double *motion, const double *cue) {
 #ifdef __GNUC__
     __builtin_prefetch(motion);
@@ -51,7 +51,7 @@ static inline void mc_fetch(const double *motion, const double *cue) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed to inlined functions only */
 
-#define LANES 2 /* what every x86-64 and ARM64 has */
+#define LANES 2 /* supported by every x86-64 and ARM64 */
 #define NAME(x) mc_##x##_any
 #include "motioncue/kernels/lanes_of.h"
 #undef LANES
@@ -79,7 +79,7 @@ static inline void mc_fetch(const double *motion, const double *cue) {
 #endif
 #pragma GCC diagnostic pop
 
-#else /* a compiler without vectors, or one that does not align them: one after the other */
+#else /* a compiler without vectors, or one that does not align them: one lane */
 #define LANES 1
 #define NAME(x) mc_##x##_any
 #include "motioncue/kernels/lanes_of.h"
@@ -88,7 +88,7 @@ static inline void mc_fetch(const double *motion, const double *cue) {
 #endif
 #include "motioncue/kernels/real.h"
 
-/* The machines that this one can be, the best first; how many. */
+/* Fill the kinds of machine that this processor supports, the best first; return how many. */
 static inline int mc_machines(mc_Machine *out) {
     int n = 0;
 #ifdef MC_NAMES_MACHINES

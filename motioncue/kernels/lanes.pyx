@@ -1,4 +1,4 @@
-"""Which of the loops over lanes runs on this processor."""
+"""The choice of the loops over lanes for this processor."""
 
 from libc.stdint cimport int64_t
 
@@ -20,34 +20,34 @@ cdef int choice = 0
 
 
 cdef Machine chosen():
-    """Return the loops that new algorithms and rigs are to use."""
+    """Return the loops that new algorithms and rigs will use."""
     cdef mc_Machine* m = &known[choice]
     return Machine(m.name, m.lanes, m.run, m.tick)
 
 
 def machines():
-    """Return the names of the kinds of machine that this one is, the best first.
+    """Return the kinds of machine whose loops this processor can run, the best first.
 
     Returns
     -------
     list of str
-        Of "avx512" (8 lanes), "avx2" (4) and "any" (2, or 1 where the compiler knows no vectors).
+        From "avx512" (8 lanes), "avx2" (4) and "any" (2, or 1 if the compiler has no vectors).
     """
     return [known[i].name.decode() for i in range(count)]
 
 
 def choose(str name):
-    """Let what is made from now on use the loops of one kind of machine: all give the same bits.
+    """Choose the loops for algorithms and rigs that are made from now on; all kinds give the same bits.
 
     Parameters
     ----------
     name : str
-        One of `machines`; the first is in use unless another is chosen.
+        One of `machines`; the first one is the default.
 
     Raises
     ------
     ValueError
-        If this processor is not of that kind.
+        If this processor cannot run that kind.
     """
     global choice
     choice = machines().index(name)

@@ -6,12 +6,12 @@
 
 enum { NAME(GROUPS) = 32 / LANES };
 
-/* Read the channels that the washout takes, of LANES motions in a row; they become the lanes. */
+/* Read the washout's input channels of LANES consecutive motions, one motion a lane. */
 INLINE void NAME(read)(const double *motion, real *channels) {
     for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
 }
 
-/* Write LANES cues in a row, with what goes straight through from the motions. */
+/* Write LANES consecutive cues, with the channels passed through from the motions. */
 INLINE void NAME(write)(const double *motion, const real *channels, double *cue) {
     for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
     for (int c = MC_SURGE_DISPLACEMENT; c <= MC_HEAVE_DISPLACEMENT; c++) {
@@ -20,7 +20,7 @@ INLINE void NAME(write)(const double *motion, const real *channels, double *cue)
     for (int i = 0; i < LANES; i++, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE) mc_pass(motion, cue);
 }
 
-/* `n` ticks of one rig: side by side what does not need the tick before. */
+/* Run `n` ticks of one rig; whatever does not depend on the tick before is computed in lanes. */
 static void NAME(run)(void *memory, const void *design, const void *motions, void *cues, int64_t n) {
     const mc_WashoutCoeffs *w = (const mc_WashoutCoeffs *)design;
     mc_WashoutState *s = (mc_WashoutState *)memory;
@@ -69,7 +69,7 @@ static void NAME(run)(void *memory, const void *design, const void *motions, voi
     }
 }
 
-/* A tick of `n` rigs, LANES of them in a block of states and in one of coefficients. */
+/* Run one tick of `n` rigs; coefficients and states are in blocks of LANES rigs. */
 static void NAME(tick)(void *memory, const void *designs, const void *motions, void *cues, int64_t n) {
     const NAME(WashoutCoeffs) *w = (const NAME(WashoutCoeffs) *)designs;
     NAME(WashoutState) *s = (NAME(WashoutState) *)memory;

@@ -1,15 +1,15 @@
-"""One channel held within bounds on value, rate, acceleration and jerk, for any input whatsoever.
+"""One channel held within bounds on value, rate, acceleration and jerk, for any input.
 
-The signal is treated as a point that is pushed: per tick, jerk changes acceleration, acceleration changes rate, rate
-changes value, so the bounds are on the first three differences of what is sent.  Whatever the input, the next push is
+The signal is treated as a point: per tick, jerk changes acceleration, acceleration changes rate, and rate changes
+value, so rate, acceleration and jerk are the first three differences of what is sent.  For any input, the next jerk is
 chosen such that the point can still stop short of its bounds (viability: from every state reached, braking within the
-bounds ends at rest inside them).  Within that freedom it follows the input, and returns to it without overshoot.
-An input that keeps the bounds by itself passes bit for bit.
+bounds ends at rest inside them).  Within that freedom the output follows the input, and returns to it without
+overshoot. An input that keeps the bounds by itself passes bit for bit.
 
-Bounds may change while it runs.  If what is sent, and how it moves, keeps the new ones, they hold at once.  Otherwise two
-limiters follow one another until it does: one with the new bounds, and after it one with the wider of those before and
-of the new ones.  The difference between the two vanishes along a fade.  So until then value, rate, acceleration and
-jerk each keep the wider bound.
+Bounds may change while the limiter runs.  If the output and its motion keep the new ones, they apply at once.
+Otherwise two limiters run in series until they do: one with the new bounds, then one with the wider of old and new
+bounds.  The difference between the second one's input and the first one's output vanishes along a fade.  Until then
+value, rate, acceleration and jerk each keep the wider bound.
 """
 
 from libc.math cimport M_PI, fabs, remainder, sqrt
@@ -20,48 +20,48 @@ from motioncue.kernels.records cimport CHANNELS, Cue
 from motioncue.kernels.slot cimport mc_count
 
 
-ctypedef struct Bounds:         # per tick: value, value/tick, value/tick^2, value/tick^3
+ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3
     double value
     double rate
     double acceleration
     double jerk
-    bint stops_at_once       # neither acceleration nor jerk is bounded: one tick is enough to come to rest
+    bint stops_at_once       # neither acceleration nor jerk is bounded, so one tick is enough to come to rest
 
 
 ctypedef struct LimiterState:
     double x
     double v
     double a
-    double target           # input of the tick before
-    bint limiting           # the value sent is not the input
+    double target           # input at the tick before
+    bint limiting           # the output differs from the input
 
 
 ctypedef struct Limit:
     Bounds hard             # never exceeded
-    Bounds plan             # a little inside: room for the time steps
-    double per_jerk         # of the plan: 1 / (2 jerk), 1 / (2 acceleration), acceleration / (2 jerk);
-    double per_acceleration # 0 if the channel stops at once
-    double ramp
+    Bounds plan             # slightly inside `hard`: the margin for discrete time steps
+    double per_jerk         # 1 / (2 jerk) of the plan; 0 if the channel stops at once, as the next two are
+    double per_acceleration # 1 / (2 acceleration)
+    double ramp             # acceleration / (2 jerk)
     LimiterState state
 
 
-ctypedef struct Easing:         # from the bounds before to those of a limit
+ctypedef struct Easing:         # transition from the old bounds to those of a limit
     bint on
-    bint fresh              # the first limiter begins at the next input
-    Limit wide              # the second limiter: its state is what is sent
-    Vanishing difference    # of its input from the output of the first
+    bint fresh              # the first limiter starts at the next input
+    Limit wide              # the second limiter, whose state is what is sent
+    Vanishing difference    # the second limiter's input less the first one's output
     double position         # 0 to 1
     double pace             # [1/tick]
 
 
 cdef inline double stop_above(double x, double v, double a, double A, double J) noexcept nogil:
-    """Return the highest value reached when braking from here, acceleration within `A`, jerk within `J`.
+    """Return the highest value reached when braking from here, with acceleration within `A` and jerk within `J`.
 
     Braking ramps the acceleration down, holds it at -A if there is time, and ramps it back to zero as the rate vanishes
     (time-optimal stop of a double integrator with bounded acceleration and jerk; own derivation).
     """
     cdef double t, p, release
-    if a > 0.0:                 # first the push has to end
+    if a > 0.0:                 # the positive acceleration has to end first
         t = a / J
         x += t * (v + t * (0.5 * a - J * t / 6.0))
         v += 0.5 * a * t
@@ -69,11 +69,11 @@ cdef inline double stop_above(double x, double v, double a, double A, double J) 
     if v <= 0.0:
         return x
     release = 0.5 * a * a / J   # rate lost while the brake is released
-    if v <= release:            # braking hard enough already: the top comes while releasing
+    if v <= release:            # already braking hard enough: the peak comes while the brake is released
         t = (-a - sqrt(a * a - 2.0 * J * v)) / J
         return x + t * (v + t * (0.5 * a + J * t / 6.0))
     p = sqrt(J * v + 0.5 * a * a)
-    if p == 0.0:                # the rate is too small for its brake to be a number
+    if p == 0.0:                # the rate is so small that its brake underflows
         return x + v
     if p <= A:
         t = (p + a) / J
@@ -92,7 +92,7 @@ cdef inline double stop_above(double x, double v, double a, double A, double J) 
 
 
 cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noexcept nogil:
-    """Say whether the state can be braked below the upper bounds."""
+    """Say whether the state can be braked without exceeding the upper bounds."""
     if b.stops_at_once:
         return x <= b.value and v <= b.rate
     cdef double peak = v + (0.5 * a * (a + b.jerk) / b.jerk if a > 0.0 else 0.0)
@@ -100,10 +100,10 @@ cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noe
 
 
 cdef inline bint clearly_viable(const Limit* l, double x, double v, double a) noexcept nogil:
-    """Say whether the state can be braked below the bounds on either side, by an estimate that is quick and never too kind.
+    """Say whether the state can be braked within the bounds on both sides; quick, and may say no although it can.
 
-    With p the rate once the push has ended, stopping takes p (p/A + A/J)/2 at most: that is the exact distance if the
-    brake is held at A, and exceeds it if the brake is not (the inequality of the arithmetic and the geometric mean).
+    Let p be the rate once the acceleration has been taken back.  Stopping takes at most p (p/A + A/J)/2: the exact
+    distance if the brake is held at A, an upper bound if not (inequality of arithmetic and geometric means).
     """
     cdef double push = fabs(a)
     cdef double p = fabs(v) + push * (0.5 + l.per_jerk * push)
@@ -112,14 +112,14 @@ cdef inline bint clearly_viable(const Limit* l, double x, double v, double a) no
 
 
 cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
-    """Say whether push `j` leaves a state that can be braked below the bounds."""
+    """Say whether jerk `j` leads to a state that can be braked without exceeding the upper bounds."""
     cdef double a = sign * (s.a + j)
     cdef double v = sign * s.v + a
     return viable_above(b, sign * s.x + v, v, a)
 
 
 cdef inline bint meets(const Bounds* b, const LimiterState* s, double sign, double goal, double speed, double j) noexcept nogil:
-    """Say whether push `j` leaves a state that can be braked to the input's speed before it passes the input."""
+    """Say whether jerk `j` leads to a state that can be braked to the input's speed before it passes the input."""
     cdef double a = sign * (s.a + j)
     cdef double v = sign * s.v + a
     if b.stops_at_once:
@@ -131,23 +131,23 @@ cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, doubl
 
 
 cdef enum:
-    LIMITS = CHANNELS - 2   # the channels of a cue that move the platform: not speed and engine speed
+    LIMITS = CHANNELS - 2   # channels of a cue that move the platform: all but speed and engine speed
 
 
 ctypedef struct LimitSet:
     Limit limits[LIMITS]
     Easing easings[LIMITS]
-    int easing              # how many are on
-    int channels[LIMITS]    # places among the doubles of a cue
-    bint turns[LIMITS]      # an angle that may go all the way round: pi and -pi are one
-    bint leans[LIMITS]      # a roll that may not: it is sent as a lean, see `lean`
-    int64_t acted[LIMITS]   # ticks
+    int easing              # number of easings that are on
+    int channels[LIMITS]    # index of each channel among the doubles of a cue
+    bint turns[LIMITS]      # an angle without a bound on its value: pi and -pi are the same
+    bint leans[LIMITS]      # a roll with a bound on its value: sent as a lean, see `lean`
+    int64_t acted[LIMITS]   # ticks in which the channel was limited
     int64_t ticks
     int count
 
 
 cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
-    """Limit `value` in place; say whether it had to be."""
+    """Limit `value` in place; return whether it was changed."""
     cdef LimiterState* s = &l.state
     cdef const Bounds* b = &l.plan
     cdef double goal = value[0]
@@ -163,7 +163,8 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
         -l.hard.jerk <= j <= l.hard.jerk
         and viable_above(b, goal, v, a)
         and viable_above(b, -goal, -v, -a)
-        # Back from limiting only when it has caught up, so that it does not let go again at once.
+        # After limiting, pass the input again only once output and input move alike, so that limiting does not resume
+        # at once.
         and (not s.limiting or (-b.jerk <= 2.0 * (v - speed) <= b.jerk and -b.jerk <= a <= b.jerk))
     ):
         s.x, s.v, s.a = goal, v, a
@@ -178,12 +179,12 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
 
 
 cdef inline double short_way(double angle) noexcept nogil:
-    """Return the angle within half a turn either way; one that is there already keeps its bits."""
+    """Return the angle in -pi to pi; one that is already there keeps its bits."""
     return angle if -M_PI <= angle <= M_PI else remainder(angle, 2.0 * M_PI)
 
 
 cdef inline double lean(double roll) noexcept nogil:
-    """Return the lean within a right angle that has the sine of `roll`: gravity pulls sideways as it does in the car."""
+    """Return the lean within +-pi/2 with the sine of `roll`, so that gravity pulls sideways as it does in the car."""
     if -0.5 * M_PI <= roll <= 0.5 * M_PI:
         return roll
     roll = short_way(roll)
@@ -193,7 +194,7 @@ cdef inline double lean(double roll) noexcept nogil:
 
 
 cdef inline void lean_cue(const LimitSet* s, double* channels) noexcept nogil:
-    """Replace the roll of a cue by its lean, unless it may go all the way round or is not bounded."""
+    """Replace the roll of a cue by its lean, unless it may turn all the way round or is not bounded."""
     cdef int i
     for i in range(s.count):
         if s.leans[i]:
@@ -204,7 +205,8 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil
 
 
 cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexcept nogil:
-    """Limit `value` in place; say whether it had to be.  `easing` is a constant where this is compiled."""
+    """Limit `value` in place; return whether it was changed.  Pass `easing` as a constant: it selects code at compile
+    time."""
     cdef bint acted
     if not easing or not s.easings[i].on:
         return limiter_step(&s.limits[i], value)
@@ -214,7 +216,7 @@ cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexce
 
 
 cdef inline void limit_each(LimitSet* s, double* channels, bint easing) noexcept nogil:
-    """Limit every bounded channel of a cue in place; some of them are `easing` or none is."""
+    """Limit every bounded channel of a cue in place; `easing` says whether any channel may be easing."""
     cdef double* channel
     cdef double target
     cdef double wanted

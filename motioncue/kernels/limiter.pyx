@@ -1,4 +1,4 @@
-"""The limiter over arrays, and its cold half."""
+"""The limiter's cold functions, and the limiter over arrays."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uint64_t
@@ -16,8 +16,8 @@ from motioncue.motion import CUE_DTYPE
 
 __all__ = ["CueLimits", "Limiter"]
 
-cdef double ANY_ANGLE = 1e9     # [rad], of an axis that goes round
-cdef double NO_BOUND = 1e250    # that no value reaches
+cdef double ANY_ANGLE = 1e9     # [rad] bound on the value of an axis that may turn all the way round
+cdef double NO_BOUND = 1e250    # larger than any value
 
 LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
 
@@ -25,7 +25,8 @@ LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_spe
 cdef double highest(
     const Bounds* b, const LimiterState* s, double sign, bint meet, double goal, double speed
 ) noexcept nogil:
-    """Return the largest push along `sign` that keeps the bounds, or meets the input; the full brake if none does."""
+    """Return the largest jerk along `sign` that keeps the bounds, or meets the input if `meet`; full brake if none
+    does."""
     cdef double low = -b.jerk
     cdef double high = b.jerk
     cdef double j = high
@@ -42,12 +43,12 @@ cdef double highest(
 
 
 cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double speed) noexcept nogil:
-    """Return the push that follows the input as closely as the bounds let it."""
+    """Return the jerk that follows the input as closely as the bounds allow."""
     cdef double j = (goal - s.x) - s.v - s.a
     cdef double high = highest(b, s, 1.0, False, 0.0, 0.0)
     cdef double low = -highest(b, s, -1.0, False, 0.0, 0.0)
     cdef double meet
-    if low > high:              # only rounding leads here: brake away from the nearer bound
+    if low > high:              # can happen only by rounding: brake away from the nearer bound
         if s.x > 0.0:
             low = high
         else:
@@ -75,7 +76,10 @@ cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
 
 
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
-    """Limit `value` in place with both limiters; say whether it had to be.  The easing ends when both have the same state."""
+    """Limit `value` in place with both limiters; return whether it was changed.
+
+    The easing ends when both limiters have the same state.
+    """
     cdef double wanted = value[0]
     if e.fresh:
         e.fresh = False
@@ -91,19 +95,20 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
 
 
 cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
-    """Say whether the state can be braked within the bounds on either side."""
+    """Say whether the state can be braked within the bounds on both sides."""
     return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
 
 
 cdef void set_estimate(Limit* l) noexcept nogil:
-    """Set what `clearly_viable` needs of the plan."""
+    """Compute the factors that `clearly_viable` uses."""
     l.per_jerk = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.jerk
     l.per_acceleration = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.acceleration
     l.ramp = 0.0 if l.plan.stops_at_once else 0.5 * l.plan.acceleration / l.plan.jerk
 
 
 cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
-    """Return the wider bound of each kind: what can be braked within either can be braked within them."""
+    """Return the wider bound of each kind; a state that can be braked within `a` or `b` can be braked within the
+    result."""
     cdef Bounds w
     w.value = max(a.value, b.value)
     w.rate = max(a.rate, b.rate)
@@ -117,7 +122,7 @@ cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
 
 
 cdef void keep_within(Limit* l) noexcept nogil:
-    """Change the limiter's state as little as its bounds ask for: the value first, then as much of the rate as can be braked."""
+    """Change the state no more than its bounds require: the value first, then the rate to what can be braked."""
     cdef LimiterState* s = &l.state
     cdef int i
     s.x = max(-l.plan.value, min(l.plan.value, s.x))
@@ -130,10 +135,10 @@ cdef void keep_within(Limit* l) noexcept nogil:
 
 
 cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint another, double pace) noexcept nogil:
-    """Go on with the bounds of `l` where the limit `before` is; say whether that takes an easing.
+    """Continue with the bounds of `l` from the state of `before`; return whether that takes an easing.
 
-    The second limiter begins where what is sent is.  The first one begins where it is too; at the next input if it has kept
-    the value off the input, or if that is `another`.
+    The second limiter starts at what is sent.  The first one starts there too: now, or at the next input if the value
+    was being limited or `another` quantity is limited from now on (a roll instead of its lean, or the reverse).
     """
     cdef bint again = was.on
     cdef double scale = was.pace / pace if again else 0.0
@@ -145,7 +150,7 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint
     if not again and not e.fresh and viable(l, &l.state):
         e.on = False
         return False
-    if again and was.position < 1.0:        # the difference goes on as it was going
+    if again and was.position < 1.0:        # the difference keeps its slope and bend
         slope = slope_at(&was.difference, was.position) * scale
         bend = bend_at(&was.difference, was.position) * scale * scale
         slope += l.state.v / pace
@@ -174,7 +179,7 @@ cdef bint same_bounds(const Limit* a, const Limit* b) noexcept nogil:
 
 
 cdef LimiterState state_of(const Cue* sent, int channel) noexcept nogil:
-    """Return the state of a channel without bounds, of which the last three cues are `sent`, oldest first."""
+    """Return the state of an unbounded channel from its last three cues `sent`, oldest first."""
     cdef double x = (<const double*>&sent[2])[channel]
     cdef double v = x - (<const double*>&sent[1])[channel]
     cdef double u = (<const double*>&sent[1])[channel] - (<const double*>&sent[0])[channel]
@@ -185,7 +190,7 @@ cdef LimiterState state_of(const Cue* sent, int channel) noexcept nogil:
 
 
 cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
-    """Take away the whole turns that an angle has made which may not go round any more."""
+    """Remove whole turns from an angle that may no longer turn all the way round."""
     cdef double sent = e.wide.state.x if e.on else s.x
     cdef double turns = sent - remainder(sent, 2.0 * M_PI)
     s.x -= turns
@@ -195,10 +200,10 @@ cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
 
 
 cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil:
-    """Go on where other limits are; `sent` are the last three cues, oldest first.
+    """Continue from the state of other limits; `sent` are the last three cues, oldest first.
 
-    A channel whose bounds are the same goes on as if nothing had happened; one that has bounds no more gets some that
-    nothing reaches, so that it too comes to its input along a fade.
+    A channel whose bounds stay the same is not affected.  A channel that loses its bounds gets bounds larger than any
+    value, so that it too returns to its input along a fade.
     """
     cdef Limit none = limit_of(NO_BOUND, 0.0, 0.0, 0.0, 1.0)
     cdef Limit old
@@ -246,9 +251,9 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
 
 
 cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil:
-    """Return the limit with these bounds per second; a bound that is not positive or not finite is not there.
+    """Return the limit with these bounds per second; a bound that is not positive and finite is missing.
 
-    A missing bound is twice the one before it, per tick: no input can exceed that.
+    A missing bound is set to twice the one before it, per tick, which no input can exceed.
     """
     cdef Limit l
     cdef Bounds* h = &l.hard
@@ -258,7 +263,7 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
     h.jerk = jerk * dt * dt * dt if 0.0 < jerk * dt * dt * dt < 2.0 * h.acceleration else 2.0 * h.acceleration
     h.stops_at_once = h.acceleration == 2.0 * h.rate and h.jerk == 2.0 * h.acceleration
     l.plan = Bounds(0.999 * h.value, 0.98 * h.rate, 0.95 * h.acceleration, 0.9 * h.jerk, h.stops_at_once)
-    if h.stops_at_once:     # nothing to keep room for: what is missing stays out of the way
+    if h.stops_at_once:     # no margin is needed, and a missing bound must not act
         l.plan.acceleration = h.acceleration
         l.plan.jerk = h.jerk
         if h.rate == 2.0 * h.value:
@@ -283,7 +288,7 @@ cdef class Limiter:
     value : float
         Largest magnitude [any unit]; must be > 0.
     rate, acceleration, jerk : float or None
-        Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None is no bound.
+        Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None: unbounded.
     dt : float
         Tick [s]; must be > 0.
 
@@ -294,8 +299,8 @@ cdef class Limiter:
 
     Notes
     -----
-    The derivatives are those of the sent sequence: first, second and third difference over dt.  While the input keeps
-    the bounds, and could be braked within them, it passes bit for bit.
+    The derivatives are the first, second and third differences of the sent sequence over dt.  While the input keeps the
+    bounds and could be braked within them, it passes bit for bit.
     Real time: a step does not allocate, needs no GIL and cannot fail.
     """
 
@@ -307,18 +312,18 @@ cdef class Limiter:
         self._easing.on = False
 
     def process(self, const double[::1] values not None):
-        """Limit a sequence; state is kept between calls.
+        """Limit a sequence; state carries over between calls.
 
         Parameters
         ----------
         values : ndarray of float64, shape (n,)
-            Finite.
+            The input; must be finite.
 
         Returns
         -------
         limited : ndarray of float64, shape (n,)
         acted : ndarray of bool, shape (n,)
-            Where the limiter had to act.
+            Where the output differs from the input.
         """
         cdef Py_ssize_t i
         out = np.array(values)
@@ -327,7 +332,7 @@ cdef class Limiter:
         cdef unsigned char[::1] was = acted
         cdef uint64_t fpu
         with nogil:
-            fpu = mc_flush_denormals()      # as the emitter does
+            fpu = mc_flush_denormals()      # as in the emitter
             for i in range(o.shape[0]):
                 if self._easing.on:
                     was[i] = limiter_eased(&self._limit, &self._easing, &o[i])
@@ -337,16 +342,16 @@ cdef class Limiter:
         return out, acted.view(np.bool_)
 
     def retune(self, double value, rate=None, acceleration=None, jerk=None, *, double dt, double fade_s):
-        """Change the bounds; the value comes within them from where it is, smoothly.
+        """Change the bounds; the value moves within them smoothly from where it is.
 
-        Until then each of value, rate, acceleration and jerk keeps the wider one of the bounds before and the new ones.
+        Until it is there, value, rate, acceleration and jerk each keep the wider of the old and the new bound.
 
         Parameters
         ----------
         value, rate, acceleration, jerk, dt
-            As of the class.
+            As for the class.
         fade_s : float
-            How long the difference to the new bounds takes to vanish, unless the bounds make it take longer [s].
+            How long the difference to the new bounds takes to vanish, longer if the bounds require it [s].
 
         Raises
         ------
@@ -362,12 +367,12 @@ cdef class Limiter:
 
     @property
     def easing(self):
-        """Whether the value is still on its way into bounds that have changed."""
+        """Whether the value is still moving into bounds that have changed."""
         return self._easing.on
 
 
 cdef class CueLimits:
-    """The bounds of a cue's channels, each held by a limiter of its own that starts from rest at 0.
+    """The bounds of a cue's channels: one limiter for each bounded channel, starting from rest at 0.
 
     Notes
     -----
@@ -383,25 +388,25 @@ cdef class CueLimits:
         Parameters
         ----------
         channel : str
-            One that moves the platform.
+            A channel that moves the platform.
         value : float
-            Largest magnitude, in the channel's unit; must be > 0.  Pi or more for roll or yaw lets it go all the way
-            round, pi and -pi being one; the bounds of the derivatives hold across that line too.  With a smaller bound,
-            a roll beyond a right angle is sent as the lean whose sine is the same: pi - roll, or -pi - roll.
+            Largest magnitude, in the channel's unit; must be > 0.  With pi or more, roll or yaw may turn all the way
+            round, pi and -pi being the same; the bounds on the derivatives hold across that line too.  With a smaller
+            bound, a roll beyond a right angle is sent as the lean with the same sine: pi - roll, or -pi - roll.
         rate, acceleration, jerk : float or None
-            Largest magnitude of its first three derivatives [per s, s^2, s^3]; must be > 0; None is no bound.
+            Largest magnitude of the first three derivatives [per s, s^2, s^3]; must be > 0; None: unbounded.
         dt : float
             Tick [s].
 
         Raises
         ------
         ConfigError
-            If there is no such channel, it is bounded already, or a bound is not positive and finite.
+            If the channel does not exist or is bounded already, or a bound is not positive and finite.
         """
         free = [name for name in LIMITED if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
         if channel not in free:
             raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
-        # No angle is beyond half a turn: such a bound leaves the axis free to go round, and only its motion is bounded.
+        # A bound of pi or more leaves the angle free to turn all the way round; only its derivatives are bounded.
         self.set.turns[self.set.count] = channel in ("roll", "yaw") and value >= M_PI * (1.0 - 1e-9)
         self.set.leans[self.set.count] = channel == "roll" and not self.set.turns[self.set.count]
         if self.set.turns[self.set.count] and isfinite(value):
@@ -411,23 +416,23 @@ cdef class CueLimits:
         self.set.count += 1
 
     def process(self, Cue[::1] cue not None):
-        """Limit cues in place; state is kept between calls.
+        """Limit cues in place; state carries over between calls.
 
         Parameters
         ----------
         cue : ndarray of CUE_DTYPE, shape (n,)
-            Finite.
+            The cues; must be finite.
         """
         cdef Py_ssize_t i
         cdef uint64_t fpu
         with nogil:
-            fpu = mc_flush_denormals()      # as the emitter does
+            fpu = mc_flush_denormals()      # as in the emitter
             for i in range(cue.shape[0]):
                 limit_cue(&self.set, <double*>&cue[i])
             mc_restore_fpu(fpu)
 
     def shares(self):
-        """Return the share of ticks in which each bounded channel had to be limited, by channel."""
+        """Return the share of ticks in which each bounded channel was limited, by channel."""
         cdef int64_t ticks = mc_load(&self.set.ticks)
         return {
             CUE_DTYPE.names[self.set.channels[i]]: <double>mc_load(&self.set.acted[i]) / <double>ticks if ticks else 0.0

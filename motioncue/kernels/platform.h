@@ -1,17 +1,17 @@
-/* Kinematics of motion platforms: from a pose to the positions of its actuators, and what each moves by.
+/* Kinematics of motion platforms: from a pose to the positions of its actuators, and how these change as it moves.
  *
- * Axes are x forward, y right, z down.  A pose is where the motion reference point is from neutral, and R, which takes platform
- * axes to base axes.  Every actuator stands for itself, so a platform is any list of them: six legs are a hexapod, a table
- * under it one more.  With q = p + R a - b, from the base joint b to the platform joint a (both from the motion reference point at
- * neutral):
+ * Axes are x forward, y right, z down.  A pose is the displacement of the motion reference point from neutral, and R,
+ * which takes platform axes to base axes.  Each actuator depends on the pose alone, so a platform is any list of
+ * actuators: six legs are a hexapod, a sliding table under it adds another.  With q = p + R a - b, from the base joint
+ * b to the platform joint a (both measured from the motion reference point at neutral), the position of a
  *
- * leg    its length |q|;
- * crank  the angle of a crank of length c that turns in a vertical plane and holds the joint by a rod of length s:
+ * leg    is its length |q|;
+ * crank  is the angle of a crank of length c that turns in a vertical plane and holds the joint by a rod of length s:
  *        asin(g / hypot(e, f)) - atan2(f, e), e = 2 c (up of q), f = 2 c (q along the plane), g = |q|^2 - s^2 + c^2;
- * post   how far the joint is above neutral;
- * axis   one channel of the pose, scaled.
+ * post   is the height of the joint above neutral;
+ * axis   is one channel of the pose, scaled.
  *
- * Source of the crank: the closed form that rotary Stewart platforms share, derived from |q - crank| = s.
+ * Source of the crank: the closed form common for rotary Stewart platforms, derived from |q - crank| = s.
  */
 #ifndef MOTIONCUE_PLATFORM_H
 #define MOTIONCUE_PLATFORM_H
@@ -23,7 +23,7 @@ enum {
     MC_CRANK,
     MC_POST,
     MC_AXIS,
-    MC_MOST_ACTUATORS = 12 /* of one platform, at most */
+    MC_MOST_ACTUATORS = 12 /* actuators of one platform at most */
 };
 
 typedef struct {
@@ -54,16 +54,16 @@ static inline void mc_turned(const double *r, const double *v, double *out) {
     for (int i = 0; i < 3; i++) out[i] = r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
 }
 
-/* One actuator's position at a pose (surge, sway, heave up, roll, pitch, yaw) whose rotation is `r`; NaN if the pose is out of
-   its reach.  `row`, if there is one, is filled with what the position changes by when the platform moves (x, y, z down [m])
-   and turns about the base axes [rad]. */
+/* Return one actuator's position at a pose (surge, sway, heave up, roll, pitch, yaw) whose rotation is `r`; NaN if it
+   cannot reach the pose.  `row`, if not NULL, is filled with the derivatives of the position by displacement (x, y, z
+   down [m]) and by turns about the base axes [rad]. */
 static inline double mc_actuator(const mc_Actuator *a, const double *pose, const double *r, double *row) {
     double arm[3], q[3];
     double along, square, e, f, g, h, angle, slope;
     if (a->kind == MC_AXIS) {
         double position = 0.0;
         for (int i = 0; i < 6; i++) position += a->share[i] * pose[i];
-        if (row) { /* near neutral, where the angles are those about the axes */
+        if (row) { /* valid near neutral, where the angles are turns about the axes */
             for (int i = 0; i < 6; i++) row[i] = a->share[i];
             row[2] = -row[2];
         }
@@ -100,7 +100,7 @@ static inline double mc_actuator(const mc_Actuator *a, const double *pose, const
     h = sqrt(e * e + f * f);
     if (!(fabs(g) <= h)) return NAN;
     angle = asin(g / h) - atan2(f, e);
-    if (row) { /* from e sin(angle) + f cos(angle) = g */
+    if (row) { /* derivative of e sin(angle) + f cos(angle) = g */
         slope = e * cos(angle) - f * sin(angle);
         row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cos(angle)) / slope;
         row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cos(angle)) / slope;
@@ -112,7 +112,7 @@ static inline double mc_actuator(const mc_Actuator *a, const double *pose, const
     return angle;
 }
 
-/* The positions of all actuators; whether every one of them can reach the pose. */
+/* Fill the positions of all actuators; return whether each of them can reach the pose. */
 static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
     double r[9], sum = 0.0;
     mc_rotation(pose + 3, r);
@@ -123,8 +123,8 @@ static inline int mc_inverse(const mc_Platform *p, const double *pose, double *p
     return sum == sum;
 }
 
-/* The pose of given positions, found from a first guess in `pose`: Gauss-Newton, of the smallest step where the actuators leave a
-   direction free.  Returns how many steps it took, or -1 if they did not end within `steps`. */
+/* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
+   actuators leave a direction free.  Returns the number of steps, or -1 if it has not converged within `steps`. */
 static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
     double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6], r[9], turn[9], next[9];
     for (int n = 0; n < steps; n++) {
@@ -138,7 +138,7 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
                 for (int j = 0; j <= i; j++) normal[i][j] += rows[6 * k + i] * rows[6 * k + j];
             }
         for (int i = 0; i < 6; i++) trace += normal[i][i];
-        for (int i = 0; i < 6; i++) { /* Cholesky; the ridge keeps free directions where they are */
+        for (int i = 0; i < 6; i++) { /* Cholesky; the ridge keeps free directions unchanged */
             normal[i][i] += 1e-12 * trace;
             for (int j = 0; j <= i; j++) {
                 double sum = normal[i][j];

@@ -7,7 +7,7 @@ cdef extern from "motioncue/kernels/platform.h" nogil:
         CRANK "MC_CRANK"
         POST "MC_POST"
         AXIS "MC_AXIS"
-        ACTUATORS "MC_MOST_ACTUATORS"    # of one platform, at most
+        ACTUATORS "MC_MOST_ACTUATORS"    # actuators of one platform at most
     ctypedef struct Actuator "mc_Actuator":
         int kind
         double platform[3]      # [m] joint on the platform, from the motion reference point, platform axes

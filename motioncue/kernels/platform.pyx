@@ -8,10 +8,10 @@ import numpy as np
 __all__ = ["KINDS", "Kinematics"]
 
 KINDS = {"leg": LEG, "crank": CRANK, "post": POST, "axis": AXIS}
-"""What an actuator is; see platform.h."""
+"""Kinds of actuators; see platform.h."""
 
 cdef enum:
-    STEPS = 20      # of Newton's method; from neutral a hexapod needs five
+    STEPS = 20      # Newton steps at most; from neutral a hexapod needs five
 
 
 cdef class Kinematics:
@@ -20,14 +20,14 @@ cdef class Kinematics:
     Parameters
     ----------
     actuators : sequence of dict
-        For each: kind ("leg", "crank", "post", "axis"), and as that kind needs platform and base [m, shape (3,), x forward, y right,
-        z down, from the motion reference point at neutral], azimuth [rad, of the crank's plane, from forward to the right], crank
-        and rod [m], share (6 weights of the pose's components).
+        For each: kind ("leg", "crank", "post", "axis"), and as its kind requires: platform and base [m, shape (3,), x
+        forward, y right, z down, from the motion reference point at neutral], azimuth [rad, of the crank's plane, from
+        forward to the right], crank and rod [m], share (6 weights of the pose's components).
 
     Raises
     ------
     ValueError
-        If there are none or too many.
+        If there is no actuator or there are too many.
 
     Notes
     -----
@@ -57,7 +57,7 @@ cdef class Kinematics:
 
     @property
     def count(self):
-        """How many actuators there are."""
+        """Number of actuators."""
         return self.geometry.count
 
     def inverse(self, poses):
@@ -83,7 +83,7 @@ cdef class Kinematics:
         return out
 
     def jacobian(self, poses):
-        """Return by how much each actuator moves when the platform moves.
+        """Return the derivatives of the actuators' positions by the platform's motion.
 
         Parameters
         ----------
@@ -93,7 +93,7 @@ cdef class Kinematics:
         Returns
         -------
         ndarray of float64, shape (n, actuators, 6)
-            Per movement along x forward, y right, z down [m] and per turn about these axes of the base [rad].
+            Per displacement along x forward, y right, z down [m] and per turn about these axes of the base [rad].
         """
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
         out = np.empty((p.shape[0], self.geometry.count, 6))
@@ -113,13 +113,13 @@ cdef class Kinematics:
         positions : ndarray of float64, shape (n, actuators)
             As `inverse` gives them.
         start : ndarray of float64, shape (6,), optional
-            Where to look first; neutral if not given.  Each next row begins where the row before was found.
+            First guess; neutral if not given.  Each next row starts from the pose found for the row before.
 
         Returns
         -------
         ndarray of float64, shape (n, 6)
-            Surge, sway, heave [m], roll, pitch, yaw [rad]; what the actuators leave free is as at the start.  NaN where none
-            was found within 20 steps.
+            Surge, sway, heave [m], roll, pitch, yaw [rad]; directions that the actuators leave free keep their value in
+            `start`.  NaN if the search has not converged within 20 steps.
         """
         cdef const double[:, ::1] p = _rows("positions", positions, self.geometry.count)
         out = np.empty((p.shape[0], 6))

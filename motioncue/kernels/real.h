@@ -1,9 +1,9 @@
-/* What the templates beside this file compute with: one double, or LANES of them side by side.
+/* The number type of the templates in this folder: one double, or LANES of them side by side.
  *
- * A template is a text of arithmetic on `real`.  It is compiled once for one double (scalar.h) and again for lanes
- * (lanes.h); every lane then goes through the same operations in the same order as the double, so it has the same bits.
- * To be defined before: LANES (1, or more where the compiler knows vectors) and NAME(x), what a compilation calls x.
- * Without LANES the short names are taken away again.
+ * A template is arithmetic on `real`.  It is compiled once for one double (scalar.h) and again for lanes (lanes.h);
+ * every lane does the same operations in the same order as the double, so it has the same bits.  Define before
+ * including: LANES (1, or more where the compiler has vectors) and NAME(x), the name that x gets in this compilation.
+ * Without LANES, this header undefines the short names.
  */
 #undef real
 #undef flag
@@ -25,11 +25,11 @@
 
 #if LANES == 1
 #define real double
-#define flag int             /* of a comparison: 0 or 1 */
-#define word int64_t         /* the bits of a real */
-#define ALL(c) (c)           /* a constant in every lane */
-#define BIT(w) ((int)(w))    /* a word that is 0 or 1 as a flag */
-#define SIGN(f) ((word)((uint64_t)(f) << 63)) /* the lowest bit, such as a flag, as that of the sign */
+#define flag int             /* result of a comparison: 0 or 1 */
+#define word int64_t         /* the bits of a real, as an integer */
+#define ALL(c) (c)           /* the constant c in every lane */
+#define BIT(w) ((int)(w))    /* the word w, which is 0 or 1, as a flag */
+#define SIGN(f) ((word)((uint64_t)(f) << 63)) /* the lowest bit of f moved to the sign bit */
 
 INLINE word NAME(word)(real x) {
     word bits;
@@ -58,7 +58,7 @@ INLINE flag NAME(negative)(real x) { return signbit(x) != 0; } /* also -0 */
 typedef double NAME(reals) __attribute__((vector_size(8 * LANES), may_alias));
 typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES), may_alias));
 #define real NAME(reals)
-#define flag NAME(words)     /* of a comparison: 0 or -1 in a lane */
+#define flag NAME(words)     /* result of a comparison: 0 or -1 in each lane */
 #define word NAME(words)
 #define ALL(c) ((real){0} + (c))
 #define BIT(w) (-(w))
@@ -67,7 +67,7 @@ typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES), may_alias));
 #define WORD(x) ((word)(x))
 #define REAL(w) ((real)(w))
 
-/* Lanes from, and to, numbers that are `stride` apart. */
+/* Read lanes from, and write them to, numbers that are `stride` apart. */
 INLINE real NAME(gather)(const double *p, int stride) {
 #if LANES == 8
     return (real){p[0], p[stride], p[2 * stride], p[3 * stride], p[4 * stride], p[5 * stride], p[6 * stride], p[7 * stride]};

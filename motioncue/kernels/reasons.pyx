@@ -5,4 +5,4 @@ __all__ = ["NAMES", "Reason"]
 NAMES = tuple(
     name.lower() for name, member in sorted(Reason.__members__.items(), key=lambda item: item[1]) if name != "REASONS"
 )
-"""Name of each code, by its number."""
+"""Names of the codes, in order."""

@@ -15,7 +15,7 @@ typedef motioncue_motion Motion;
 typedef motioncue_cue Cue;
 typedef motioncue_actuation Actuation;
 
-/* Places among the doubles of a motion and of a cue, whose first channels are the same. */
+/* Indices among the doubles of a motion and of a cue; the first channels of both are the same. */
 enum {
     MC_SURGE,
     MC_SWAY,
@@ -26,39 +26,39 @@ enum {
     MC_ROLL_RATE,
     MC_PITCH_RATE,
     MC_YAW_RATE,
-    MC_MOVING, /* how many channels of a motion move the platform: those until here */
+    MC_MOVING, /* number of a motion's channels that move the platform; they come first */
     MC_SPEED = MC_MOVING,
     MC_ENGINE_SPEED,
-    MC_MOTION_TIME, /* also how many doubles a motion begins with */
+    MC_MOTION_TIME, /* also the number of doubles that a motion begins with */
     MC_FRAME_TIME,
     MC_MOTION_SIZE,
     MC_SURGE_DISPLACEMENT = MC_MOTION_TIME,
     MC_SWAY_DISPLACEMENT,
     MC_HEAVE_DISPLACEMENT,
-    MC_CHANNELS, /* how many doubles a cue begins with: all but its time */
+    MC_CHANNELS, /* number of doubles a cue begins with: all but its time */
     MC_CUE_TIME = MC_CHANNELS,
     MC_CUE_SIZE,
-    MC_UP = MC_CUE_SIZE, /* among the doubles of an actuation: the up vector, */
-    MC_ACTUATORS = MC_UP + 3, /* and what the actuators are asked for */
+    MC_UP = MC_CUE_SIZE, /* index of the up vector in an actuation */
+    MC_ACTUATORS = MC_UP + 3, /* index of the first actuator's position */
     MC_ACTUATION_SIZE = MC_ACTUATORS + MOTIONCUE_ACTUATORS
 };
 
-typedef struct { /* of a frame in time */
+typedef struct { /* when a frame's motion was, on the local clock */
     int64_t taken;   /* when it was taken, on the local clock [ns] */
-    int64_t spent;   /* sum of the times between frames; another one for every frame that says anything new [ns] */
-    double interval; /* nominal, from frame to frame [s] */
-    int64_t joins;   /* number of frames so far that were not where the frame before led */
-    int64_t sure;    /* the last time between frames is not a guess */
+    int64_t spent;   /* sum of the intervals between frames that say anything new; grows with each such frame [ns] */
+    double interval; /* nominal interval between frames [s] */
+    int64_t joins;   /* number of frames so far that did not continue the motion of the frame before */
+    int64_t sure;    /* whether the last interval between frames is known, not guessed */
 } Placement;
 
-typedef struct { /* what the receiver hands to the emitter */
+typedef struct { /* passed from the receiver to the emitter */
     Motion motion;
-    Placement place;     /* of the motion */
-    int64_t epoch;       /* another number: the motion does not continue what came before */
-    int64_t reason;      /* of the newest epoch, or of being frozen */
-    double value, limit; /* what was measured, and what was allowed */
-    int64_t frozen;      /* the simulator repeats itself, or its motion cannot be; `motion` is the last good one */
-    int64_t count;       /* of publications until this one */
+    Placement place;     /* the motion's place in time */
+    int64_t epoch;       /* changes when the motion does not continue what came before */
+    int64_t reason;      /* reason of the newest epoch, or of being frozen */
+    double value, limit; /* the measured value, and the largest one allowed */
+    int64_t frozen;      /* the simulator repeats itself or its motion is impossible; `motion` is the last good one */
+    int64_t count;       /* number of publications, this one included */
 } Publication;
 
 typedef struct {
@@ -66,17 +66,18 @@ typedef struct {
     int64_t deadline; /* [ns] */
     int64_t lateness; /* [ns] */
     int64_t state;    /* a State of the supervisor */
-    int64_t frames;   /* publications until the one that the tick read; a replay feeds as many before it */
-    int64_t operation; /* what the operator wants: an Operator, plus ENGAGED_NOW if asked for since the tick before */
-    int64_t settings; /* number of the newest that were taken: what a replay posts before the tick */
-    double weight;    /* of the fade, 0 to 1 */
+    int64_t frames;   /* number of publications when the tick read its motion; a replay feeds as many before it */
+    int64_t operation; /* the operator's request: an Operator, plus ENGAGED_NOW if made since the tick before */
+    int64_t settings; /* number of the newest settings taken; a replay posts them before the tick */
+    double weight;    /* weight of the fade, 0 to 1 */
     Motion motion;
     Cue cue;
+    double actuators[MOTIONCUE_ACTUATORS]; /* of the first output that has any */
 } Tick;
 
-typedef struct { /* what a simulator says, in SI units but in its own axes */
+typedef struct { /* a simulator's report, in SI units but in its own axes */
     double orientation[4];          /* w, x, y, z: car axes to world axes */
-    double angles[3];               /* [rad] roll, pitch, yaw, where a source says those instead */
+    double angles[3];               /* [rad] roll, pitch, yaw, for sources without a quaternion */
     double position[3];             /* [m] world axes */
     double velocity[3];             /* [m/s] world axes */
     double acceleration[3];         /* [m/s^2] world axes, gravity excluded */
@@ -84,15 +85,15 @@ typedef struct { /* what a simulator says, in SI units but in its own axes */
     double angular_acceleration[3]; /* [rad/s^2] world axes */
     double forward[3], up[3];       /* the car's forward and up axes in its own coordinates */
     double engine_speed;            /* [rpm] */
-    double speed;                   /* [m/s] where there is no velocity; NaN if unknown */
+    double speed;                   /* [m/s] for sources without a velocity; NaN if unknown */
     double frame_duration;          /* [s] NaN if unknown */
-    double stamp;                   /* [s] the simulator's own time, NaN if it says none */
+    double stamp;                   /* [s] the simulator's own time; NaN if it gives none */
 } Telemetry;
 
 MC_SLOT(Publication, publication)
 MC_SLOT(Tick, tick)
 
-/* Every field is where its place says; a record that differs does not compile. */
+/* Each field is at the index that its name says; a struct that differs does not compile. */
 #define MC_AT(Record, field, place) \
     typedef char mc_place_of_##Record##_##field[offsetof(Record, field) == 8 * (place) ? 1 : -1];
 #define MC_BODY(Record) \

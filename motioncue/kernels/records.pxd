@@ -1,4 +1,4 @@
-"""The records of motion.py as C structs and the places of their channels: see records.h, which says what each is."""
+"""The records of motion.py as C structs and the indices of their channels: see records.h, which explains the fields."""
 
 from libc.stdint cimport int64_t
 
@@ -8,9 +8,9 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         ROLL "MC_ROLL"
         YAW "MC_YAW"
         ROLL_RATE "MC_ROLL_RATE"
-        MOVING "MC_MOVING"              # how many channels of a motion move the platform, from the first on
-        MOTION_TIME "MC_MOTION_TIME"    # how many doubles a motion begins with
-        CHANNELS "MC_CHANNELS"          # how many doubles a cue begins with
+        MOVING "MC_MOVING"              # number of a motion's channels that move the platform; they come first
+        MOTION_TIME "MC_MOTION_TIME"    # number of doubles a motion begins with
+        CHANNELS "MC_CHANNELS"          # number of doubles a cue begins with
 
     ctypedef struct Motion:
         double surge            # [m/s^2] forward, gravity excluded
@@ -66,7 +66,7 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         double up_east          # the body's up axis in world axes
         double up_north
         double up_up
-        double actuators[12]    # of the platform, in its units
+        double actuators[12]    # positions of the platform's actuators, in their units
 
     ctypedef struct Tick:
         int64_t index
@@ -79,6 +79,7 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         double weight
         Motion motion
         Cue cue
+        double actuators[12]
 
     ctypedef struct Telemetry:
         double orientation[4]

@@ -1,4 +1,4 @@
-"""Many rigs in one call; those whose algorithm has a form for lanes stand side by side in blocks."""
+"""Many rigs in one call; rigs whose algorithm has a form for lanes are stepped side by side, in blocks."""
 
 from libc.stdint cimport int64_t
 
@@ -8,24 +8,24 @@ from motioncue.kernels.limiter cimport LimitSet
 from motioncue.kernels.records cimport Actuation, Cue, Motion
 
 
-ctypedef struct Group:          # rigs in a row that are stepped alike
+ctypedef struct Group:          # consecutive rigs that are stepped alike
     int64_t first
     int64_t count
-    Lanes lanes                 # of none: the rigs are stepped one by one
-    double* coeffs              # in blocks of lanes: of each double, that of every rig in the block
-    double* states
+    Lanes lanes                 # 0 lanes: the rigs are stepped one by one
+    double* coeffs              # in blocks: each double of the coefficients, for every rig of the block
+    double* states              # in blocks likewise
 
 
 cdef class Batch:
     cdef int64_t n
-    cdef list alive             # what owns the algorithms and the limits
-    cdef Calls* calls           # of each rig
-    cdef LimitSet** limits      # of each rig; NULL if none has any
-    cdef Chain** chains         # of each rig; NULL if there are none
+    cdef list alive             # owns the algorithms and the limits
+    cdef Calls* calls           # one per rig
+    cdef LimitSet** limits      # one per rig; NULL if no rig has limits
+    cdef Chain** chains         # one per rig; NULL if no rig has a chain
     cdef Group* groups
     cdef int64_t group_count
-    cdef list owned             # the arrays that these pointers point into
-    cdef object motion_array    # the arrays that `step` was given last, and the views of them
+    cdef list owned             # owns the memory behind these pointers
+    cdef object motion_array    # the arrays given to the last `step`; the views of them are below
     cdef object cue_array
     cdef object actuation_array
     cdef const Motion[::1] motion

@@ -1,4 +1,4 @@
-"""Many rigs in one call, laid out so that a tick does several of them at once."""
+"""Many rigs in one call, laid out so that several of them are stepped at once."""
 
 from libc.stdint cimport int64_t, uint64_t, uintptr_t
 
@@ -15,17 +15,18 @@ from motioncue.motion import CUE_DTYPE
 __all__ = ["Batch"]
 
 cdef enum:
-    ALIGNMENT = 64                                      # of the widest lanes [bytes]
+    ALIGNMENT = 64                                      # [bytes] of the widest lanes
 
 
 cdef double* place(const Group* group, double* blocks, int count, int64_t rig) noexcept nogil:
-    """Return where the first of a rig's `count` doubles is; the others follow at the distance of the lanes."""
+    """Return the address of the first of a rig's `count` doubles; the others follow at a stride of the number of
+    lanes."""
     cdef int lanes = group.lanes.lanes
     return blocks + rig // lanes * lanes * count + rig % lanes
 
 
 cdef void store(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:
-    """Copy the doubles of a rig into its lane; `rig` counts from the group's first."""
+    """Copy a rig's doubles into its lane; `rig` counts from the group's first."""
     cdef double* first = place(group, blocks, count, rig)
     cdef int k
     for k in range(count):
@@ -38,24 +39,24 @@ cdef class Batch:
     Parameters
     ----------
     algorithms : sequence of Algorithm
-        One a rig, of any kind; from now on they belong to the batch.
+        One per rig, of any kind; the batch takes them over.
     limits : sequence of CueLimits, optional
-        One a rig: what its cues keep.  They belong to the batch too.
+        One per rig: bounds on its cue.  The batch takes them over.
     chains : sequence of OutputChain, optional
-        One a rig: the stages between its cue and what its output is sent.  They belong to the batch too.
+        One per rig: the stages between its cue and what its output is sent.  The batch takes them over.
 
     Raises
     ------
     ValueError
-        If there is no algorithm, an algorithm is given twice, or there are not as many limits or chains.
+        If there is no algorithm, an algorithm is given twice, or the number of limits or chains differs.
     TypeError
-        If they are something else.
+        If an item has another type.
 
     Notes
     -----
-    Bit for bit what each algorithm would do by itself.  Neighbors of one kind that has a form for lanes stand in blocks of
-    8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a block that is not full costs as much as a full one.  All others are
-    stepped one by one.
+    Results equal those of each algorithm by itself, bit for bit.  Neighbors of one kind that has a form for lanes share
+    blocks of 8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a partly filled block costs as much as a full one.  All
+    others are stepped one by one.
     """
 
     def __init__(self, algorithms, limits=(), chains=()):
@@ -78,7 +79,7 @@ cdef class Batch:
                 raise ValueError(f"{name}: found {len(members)}, allowed are {len(algorithms)}, one a rig")
         self.alive = [algorithms, limits, chains]
         self.owned = []
-        self.motion_array = self.cue_array = self       # a sentinel: no caller passes this object, so the first step binds
+        self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
         self.calls = <Calls*>self.room(len(algorithms) * sizeof(Calls))
         self.groups = <Group*>self.room(len(algorithms) * sizeof(Group))
         self.group_count = 0
@@ -106,7 +107,7 @@ cdef class Batch:
         self.n = len(algorithms)
 
     cdef int lay_out(self, Group* group) except -1:
-        """Copy the coefficients and states of a group into blocks; lanes that are left over do as the last rig."""
+        """Copy the coefficients and states of a group into blocks; unused lanes repeat the last rig."""
         cdef int lanes = group.lanes.lanes
         cdef int64_t places = (group.count + lanes - 1) // lanes * lanes
         cdef int64_t i
@@ -120,7 +121,7 @@ cdef class Batch:
         return 0
 
     cdef void* room(self, size_t size) except NULL:
-        """Return aligned memory of this size, all zero, that lives as long as the batch."""
+        """Return aligned, zeroed memory of this size, which lives as long as the batch."""
         cdef unsigned char[::1] memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
         self.owned.append(memory)
         return &memory[0] + -<uintptr_t>&memory[0] % ALIGNMENT
@@ -135,14 +136,14 @@ cdef class Batch:
         Parameters
         ----------
         rigs : sequence of int, optional
-            Which; all if not given.
+            The rigs to reset; all if not given.
 
         Raises
         ------
         IndexError
-            If there is no such rig; then none is reset.
+            If a rig does not exist; then none is reset.
         TypeError
-            If one is no whole number, such as those of a mask.
+            If an item is not a whole number, as in a mask.
         """
         cdef int64_t i, k
         cdef Group* group
@@ -177,13 +178,13 @@ cdef class Batch:
                 limit_cue(self.limits[i], <double*>&cue[i])
 
     cdef int bind(self, motion, cue, actuation) except -1:
-        """Check arrays that were not given last time, and keep views of them until others are given."""
-        cdef Actuation[::1] actuations
+        """Check arrays that differ from the last ones, and keep views of them."""
+        cdef Actuation[::1] actuations = None
         if motion is None or cue is None:
             raise TypeError("step: found None, allowed are arrays")
         cdef const Motion[::1] motions = motion
         cdef Cue[::1] cues = cue
-        if self.n == 0 or motions.shape[0] != self.n or cues.shape[0] != self.n:     # 0: never made
+        if self.n == 0 or motions.shape[0] != self.n or cues.shape[0] != self.n:     # n is 0 if __init__ did not finish
             raise ValueError(f"step: found shapes ({motions.shape[0]},) and ({cues.shape[0]},), allowed is ({self.n},)")
         if np.may_share_memory(motion, cue):
             raise ValueError("step: found motion and cue in the same memory, allowed are arrays of their own")
@@ -204,23 +205,23 @@ cdef class Batch:
         Parameters
         ----------
         motion : ndarray of MOTION_DTYPE, shape (n,)
-            What each rig's vehicle does.
+            What each vehicle does.
         cue : ndarray of CUE_DTYPE, shape (n,)
-            Filled with what each platform is asked to do; its time is that of the motion.
+            Filled with what each platform is asked to do; times are set to the motion's.
         actuation : ndarray of ACTUATION_DTYPE, shape (n,), optional
-            Filled with what each platform is sent; the chains are left out if not given.
+            Filled with what each platform is sent; if not given, the chains are not stepped.
 
         Raises
         ------
         ValueError
-            If an array has another dtype or shape, or two share memory.
+            If an array has another dtype or shape, or two of them share memory.
         TypeError
-            If there is no array.
+            If an argument is not an array.
 
         Notes
         -----
-        Real time: no allocation, if the arrays are those of the call before; others are checked first (about 2 µs).
-        Releases no lock.
+        Real time: does not allocate if the arrays are those of the call before; others are checked first (about 2 µs).
+        Keeps the GIL.
         """
         cdef uint64_t fpu
         cdef int64_t i
@@ -235,7 +236,7 @@ cdef class Batch:
         mc_restore_fpu(fpu)
 
     def process(self, const Motion[:, ::1] motion not None, out=None):
-        """Do as many ticks as there are rows: the same bits as that many calls of `step`.
+        """Do one tick per row, bit-identical to as many calls of `step`.
 
         Parameters
         ----------
@@ -247,7 +248,7 @@ cdef class Batch:
         Returns
         -------
         ndarray of CUE_DTYPE, shape (ticks, n)
-            Times are those of the motion.
+            Their times are the motion's.
 
         Raises
         ------

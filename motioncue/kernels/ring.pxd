@@ -1,4 +1,4 @@
-"""Records in order, handed from one thread to another without a lock: see ring.h."""
+"""Records passed in order from one thread to another without a lock: see ring.h."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 
@@ -15,13 +15,13 @@ cdef extern from "motioncue/kernels/ring.h" nogil:
         RECORD_RETUNED
         RECORD_ENDPOINT
     ctypedef struct RingHead:
-        int32_t kind        # what the payload is: a RECORD_
-        int32_t size        # of the payload [bytes]
+        int32_t kind        # type of the payload: a RECORD_
+        int32_t size        # size of the payload [bytes]
         int64_t time        # [ns]
     ctypedef struct Ring:
         uint8_t* room
-        int64_t size        # of the room [bytes]
-        int64_t lost        # records that found no room
+        int64_t size        # size of `room` [bytes]
+        int64_t lost        # records that did not fit
     bint ring_write(Ring* r, int32_t kind, int64_t time, const void* data, int64_t size)
     int64_t ring_waiting(Ring* r)
     void ring_take(Ring* r, void* out, int64_t size)

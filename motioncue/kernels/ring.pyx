@@ -1,4 +1,4 @@
-"""The memory of a ring, and its reader's side in Python."""
+"""The memory of a ring, and the reader's side in Python."""
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t
@@ -16,29 +16,29 @@ KINDS = {
     "happening": RECORD_HAPPENING, "connected": RECORD_CONNECTED, "disconnected": RECORD_DISCONNECTED,
     "retuned": RECORD_RETUNED,
 }
-"""What a record is, in the lowest byte of its kind; the rest of a package's kind says which endpoint it came to."""
+"""Types of records, in the lowest byte of a kind; the other bytes of a package's kind hold its endpoint's number."""
 
 HEAD_DTYPE = np.dtype([("kind", "i4"), ("size", "i4"), ("time", "i8")])
-"""What stands before every payload: its kind, its size [bytes], its time [ns]; payloads are padded to 8 bytes."""
+"""The head of every record: kind, size of the payload [bytes], time [ns]; payloads are padded to 8 bytes."""
 
 
 cdef class RecordRing:
-    """Records from one thread, which never waits, to another, which takes them when it can.
+    """Records from a thread that never waits to another one that takes them when it can.
 
     Parameters
     ----------
     room : int
-        For records, each with 16 bytes more [bytes]; at least 64.
+        Memory for records, each of which takes 16 bytes beside its payload [bytes]; at least 64.
 
     Raises
     ------
     MemoryError
-        If there is no room for it.
+        If there is not enough memory.
 
     Notes
     -----
-    Every page of the room is touched when the ring is made: no tick waits for one.
-    Real time: writing does not allocate, needs no GIL and cannot fail; what finds no room is counted in `lost`.
+    Every page of memory is touched when the ring is made, so that no tick waits for one.
+    Real time: writing does not allocate, needs no GIL and cannot fail; records that do not fit are counted in `lost`.
     """
 
     def __cinit__(self, int64_t room):
@@ -57,7 +57,7 @@ cdef class RecordRing:
         Parameters
         ----------
         kind : int
-            What the payload is.
+            Type of the payload.
         time : int
             When it happened [ns].
         data : bytes-like
@@ -67,7 +67,7 @@ cdef class RecordRing:
         return ring_write(&self.ring, kind, time, &data[0] if size else <const unsigned char*>b"", size)
 
     def take(self):
-        """Return the bytes of all records that wait, oldest first, and forget them."""
+        """Remove and return the bytes of all waiting records, oldest first."""
         cdef int64_t size = ring_waiting(&self.ring)
         cdef bytes out = PyBytes_FromStringAndSize(NULL, size)
         ring_take(&self.ring, PyBytes_AS_STRING(out), size)
@@ -75,5 +75,5 @@ cdef class RecordRing:
 
     @property
     def lost(self):
-        """How many records found no room."""
+        """Number of records that did not fit."""
         return mc_load(&self.ring.lost)

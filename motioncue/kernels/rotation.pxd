@@ -1,4 +1,4 @@
-"""Small pieces of rotation that several kernels share; angles are aerospace roll, pitch, yaw (z-y-x)."""
+"""Rotation functions shared by several kernels; angles are aerospace roll, pitch, yaw (z-y-x)."""
 
 from libc.math cimport M_PI, atan2, cos, fabs, sin, sqrt
 
@@ -15,7 +15,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
 cdef inline void up_vector(const Turn* known, double roll, double pitch, double yaw, double* out) noexcept nogil:
     """Fill `out` with the body's up axis in world axes: east, north, up.
 
-    `known` are three turns whose sines are taken if their angles are these, or NULL.
+    `known` is NULL or holds three turns; a turn whose angle is the one given supplies its sine and cosine.
     """
     cdef Turn turns[3]
     if known == NULL or known[0].angle != roll or known[1].angle != pitch or known[2].angle != yaw:
@@ -45,9 +45,10 @@ cdef inline void from_angles(double roll, double pitch, double yaw, double* q) n
 
 
 cdef inline void to_angles(const double* q, double* angles) noexcept nogil:
-    """Fill `angles` with roll, pitch, yaw; nose straight up or down, where roll and yaw are one, roll is 0."""
-    cdef double up = 2.0 * (q[0] * q[2] - q[1] * q[3])                  # of the forward axis
-    cdef double right = 2.0 * (q[2] * q[3] + q[0] * q[1])               # the down axis as the body sees it
+    """Fill `angles` with roll, pitch, yaw; roll is 0 if the nose points straight up or down, where roll and yaw
+    coincide."""
+    cdef double up = 2.0 * (q[0] * q[2] - q[1] * q[3])                  # up component of the forward axis
+    cdef double right = 2.0 * (q[2] * q[3] + q[0] * q[1])  # right component of the world's down axis in body axes
     cdef double under = 1.0 - 2.0 * (q[1] * q[1] + q[2] * q[2])
     cdef double level = sqrt(right * right + under * under)
     angles[1] = atan2(up, level)
@@ -60,7 +61,7 @@ cdef inline void to_angles(const double* q, double* angles) noexcept nogil:
 
 
 cdef inline void multiply(const double* a, const double* b, double* out) noexcept nogil:
-    """Fill `out`, which is neither of them, with the rotation `b` as seen from the body that `a` has turned."""
+    """Fill `out` (not `a` or `b`) with the product a b: the rotation `b` in the axes of a body turned by `a`."""
     out[0] = a[0] * b[0] - a[1] * b[1] - a[2] * b[2] - a[3] * b[3]
     out[1] = a[0] * b[1] + a[1] * b[0] + a[2] * b[3] - a[3] * b[2]
     out[2] = a[0] * b[2] - a[1] * b[3] + a[2] * b[0] + a[3] * b[1]
@@ -68,7 +69,7 @@ cdef inline void multiply(const double* a, const double* b, double* out) noexcep
 
 
 cdef inline void turn_about(const double* q, const double* vector, double* out) noexcept nogil:
-    """Fill `out`, which is not `q`, with `q` turned about the body axis `vector` by its length [rad]."""
+    """Fill `out` (not `q`) with `q` turned about the body axis `vector` by its length [rad]."""
     cdef double angle = sqrt(vector[0] * vector[0] + vector[1] * vector[1] + vector[2] * vector[2])
     cdef double share = sin(0.5 * angle) / angle if angle > 1e-8 else 0.5
     cdef double p[4]
@@ -80,7 +81,7 @@ cdef inline void turn_about(const double* q, const double* vector, double* out) 
 
 
 cdef inline double between(const double* a, const double* b, double* vector) noexcept nogil:
-    """Fill `vector` with the turn that takes `a` to `b` the shortest way, in body axes; return its angle [rad]."""
+    """Fill `vector` with the shortest turn from `a` to `b`, in body axes; return its angle [rad]."""
     cdef double back[4]
     cdef double p[4]
     cdef double sine, angle, share
@@ -98,7 +99,7 @@ cdef inline double between(const double* a, const double* b, double* vector) noe
 
 
 cdef inline void between_near(const double* a, const double* b, const double* last, double* vector) noexcept nogil:
-    """Fill `vector` with the turn that takes `a` to `b`, the short or the long way, whichever is nearer to `last`."""
+    """Fill `vector` with the turn from `a` to `b`, the short or the long way, whichever is nearer to `last`."""
     cdef double angle = between(a, b, vector)
     cdef double share = 1.0 - 2.0 * M_PI / angle if angle > 1e-9 else 1.0
     cdef double direct = 0.0

@@ -1,4 +1,4 @@
-/* The templates for one double: the step of one rig. */
+/* The templates compiled for one double: the step of one rig. */
 #ifndef MOTIONCUE_SCALAR_H
 #define MOTIONCUE_SCALAR_H
 #include <math.h>

@@ -1,11 +1,11 @@
-"""What a packet gets last: a count and a checksum."""
+"""The seal of a packet, written last: a counter and a checksum."""
 
 from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef enum Checksum:
     CHECKSUM_NONE
-    CHECKSUM_SUM            # of the bytes, modulo the size of the checksum
+    CHECKSUM_SUM            # sum of the bytes, modulo 2^bits of the checksum
     CHECKSUM_XOR
     CHECKSUM_CRC16          # CRC-16/CCITT-FALSE: polynomial 1021, initial ffff, most significant bit first
     CHECKSUM_CRC32          # IEEE 802.3: polynomial 04c11db7 reflected, initial and final ffffffff
@@ -13,10 +13,10 @@ cdef enum Checksum:
 
 ctypedef struct SealState:
     int counter_at          # [bytes]
-    int counter_size        # 0: no counter
+    int counter_size        # [bytes]; 0: no counter
     uint32_t count
     Checksum kind
-    int first               # of the bytes it is over
+    int first               # start and end of the bytes that the checksum covers
     int end
     int checksum_at
     int checksum_size

@@ -1,4 +1,4 @@
-"""The settings of a packet's count and checksum; the work is in the pxd."""
+"""The settings of a packet's counter and checksum; the pxd computes them."""
 
 from libc.stdint cimport uint8_t
 from libc.string cimport memset
@@ -6,7 +6,7 @@ from libc.string cimport memset
 __all__ = ["CHECKSUMS", "Seal"]
 
 CHECKSUMS = {"sum8": 1, "xor8": 1, "sum16": 2, "crc16": 2, "crc32": 4}
-"""Kinds of checksum, and their size [bytes]."""
+"""Kinds of checksums and their sizes [bytes]."""
 
 KINDS = {
     "sum8": CHECKSUM_SUM, "xor8": CHECKSUM_XOR, "sum16": CHECKSUM_SUM, "crc16": CHECKSUM_CRC16, "crc32": CHECKSUM_CRC32,
@@ -14,21 +14,21 @@ KINDS = {
 
 
 cdef class Seal:
-    """What a packet gets last.
+    """Writes a packet's counter and checksum.
 
     Parameters
     ----------
     counter : tuple of (int, int), optional
         Offset and size [bytes].
     checksum : tuple of (str, int, int, int), optional
-        Kind, offset, first byte and end of the bytes it is over.
+        Kind, offset, and start and end of the bytes that it covers.
     big : bool
         Whether the most significant byte comes first.
 
     Raises
     ------
     ValueError
-        If there is no such kind of checksum.
+        If the kind of checksum does not exist.
     """
 
     def __init__(self, counter=None, checksum=None, bint big=False):
@@ -44,12 +44,12 @@ cdef class Seal:
             s.kind, s.checksum_size = KINDS[kind], CHECKSUMS[kind]
 
     def sealed(self, const unsigned char[::1] packet not None):
-        """Return a copy of `packet` with the next count and its checksum.
+        """Return a copy of `packet` with the next count and the checksum.
 
         Parameters
         ----------
         packet : bytes-like
-            Large enough for the offsets.
+            Must be long enough for the offsets.
         """
         copy = bytearray(packet)
         cdef unsigned char[::1] view = copy

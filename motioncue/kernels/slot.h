@@ -1,18 +1,18 @@
-/* The newest value, handed from one thread to another without a lock, and events likewise.
+/* The newest value passed from one thread to another without a lock; events likewise, in a queue.
 
    A slot is a triple buffer: the writer owns one copy, the reader owns one, the third waits in between, and a single
    atomic exchange swaps a side's copy with the waiting one.  No copy is ever written and read at the same time, so a
-   torn read cannot happen; each side does a bounded number of steps whatever the other does, so it is wait-free.  The
+   torn read cannot happen; each side takes a bounded number of steps whatever the other does, so it is wait-free.  The
    exchange releases what the side has written or read and acquires what the other has; nothing else is shared.  It
-   serves exactly one writer thread and one reader thread at a time.  tests/linux/slot.c runs this very file under
+   serves exactly one writer thread and one reader thread at a time.  tests/linux/slot.c runs this file under
    ThreadSanitizer. */
 #ifndef MOTIONCUE_SLOT_H
 #define MOTIONCUE_SLOT_H
 #include <stdint.h>
 #include "motioncue/kernels/atomics.h"
 enum {
-    SLOT_FRESH = 4, /* set in `waiting` when the writer has been there since the reader */
-    EVENTS = 256    /* room in the event queue */
+    SLOT_FRESH = 4, /* set in `waiting` if the writer has written since the last read */
+    EVENTS = 256    /* capacity of the event queue */
 };
 /* Define a slot for records of one type: the struct RecordSlot, and record_clear, record_write and record_read, whose
  * argument `record` begins their names.  A read copies the newest record if there is one since the last read, and says
@@ -40,13 +40,13 @@ typedef struct {
     int64_t time;          /* [ns] monotonic clock */
     int64_t code;          /* a Reason */
     int64_t detail;
-    int64_t before, after; /* of a transition: the State left, and the one entered */
-    double value, limit;   /* what was measured, and what was allowed */
+    int64_t before, after; /* for a transition: the State left and the State entered */
+    double value, limit;   /* the measured value, and the largest one allowed */
 } Event;
 typedef struct {
     Event ring[EVENTS];
     int64_t written, read;
-    int64_t lost; /* written while the queue was full */
+    int64_t lost; /* events dropped because the queue was full */
 } Events;
 static inline void event_write(Events *q, const Event *event) {
     int64_t n = mc_load(&q->written);

@@ -1,6 +1,6 @@
-"""Events handed from one thread to another without a lock, and counters that threads share: see slot.h.
+"""Events passed from one thread to another without a lock, and counters that threads share: see slot.h.
 
-The slots for the newest value are in records.pxd, one for each record that is handed over.
+The slots for the newest value are in records.pxd, one for each record that is passed.
 """
 
 from libc.stdint cimport int64_t
@@ -17,16 +17,16 @@ cdef extern from "motioncue/kernels/atomics.h" nogil:
 
 cdef extern from "motioncue/kernels/slot.h" nogil:
     enum:
-        EVENTS              # room in the event queue
+        EVENTS              # capacity of the event queue
     ctypedef struct Event:
         int64_t time        # [ns] monotonic clock
         int64_t code        # a Reason
         int64_t detail
-        int64_t before      # of a transition: the State left,
-        int64_t after       # and the one entered
-        double value        # what was measured,
-        double limit        # and what was allowed
+        int64_t before      # for a transition: the State left
+        int64_t after       # and the State entered
+        double value        # the measured value
+        double limit        # and the largest one allowed
     ctypedef struct Events:
-        int64_t lost        # written while the queue was full
+        int64_t lost        # events dropped because the queue was full
     void event_write(Events* q, const Event* event)
     bint event_read(Events* q, Event* out)

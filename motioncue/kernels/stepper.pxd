@@ -1,6 +1,6 @@
-"""A profile's whole cueing as one call: the algorithm, then the limits of what it asks for.
+"""A profile's whole cueing as one call: the algorithm, then the limits on its cue.
 
-Controllers with a loop of their own step it: from Python through `Stepper`, from Cython through `cueing_step` on a
+Controllers with a loop of their own call it: from Python through `Stepper`, from Cython through `cueing_step` on a
 stepper's `cueing`, from C through ``motioncue/motioncue.h``.
 """
 
@@ -14,7 +14,7 @@ from motioncue.kernels.tuning cimport Cueing, CueingState, cueing_begin, cueing_
 
 
 cdef inline bint possible(const Motion* m) noexcept nogil:
-    """Say whether the motion is finite, and no channel far beyond any vehicle: what no algorithm makes infinite."""
+    """Say whether no channel is NaN or far beyond any vehicle, so that no algorithm gets infinite."""
     return (
         m.surge * m.surge + m.sway * m.sway + m.heave * m.heave + m.roll * m.roll + m.pitch * m.pitch + m.yaw * m.yaw
         + m.roll_rate * m.roll_rate + m.pitch_rate * m.pitch_rate + m.yaw_rate * m.yaw_rate
@@ -22,7 +22,7 @@ cdef inline bint possible(const Motion* m) noexcept nogil:
 
 
 cdef inline bint cueing_tick(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Do one tick on a thread that flushes denormals; False, and nothing is changed, if the motion is refused."""
+    """Do one tick on a thread that flushes denormals; return False, and change nothing, if the motion is refused."""
     if not possible(motion):
         return False
     cueing_take(c)
@@ -33,7 +33,7 @@ cdef inline bint cueing_tick(CueingState* c, const Motion* motion, Cue* cue) noe
 
 
 cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Do one tick on any thread; False, and nothing is changed, if the motion is refused."""
+    """Do one tick on any thread; return False, and change nothing, if the motion is refused."""
     cdef uint64_t fpu = mc_flush_denormals()
     cdef bint taken = cueing_tick(c, motion, cue)
     mc_restore_fpu(fpu)
@@ -41,21 +41,21 @@ cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noe
 
 
 cdef inline void cueing_reset(CueingState* c) noexcept nogil:
-    """Forget the past; the next step starts from rest, and its limits at neutral."""
+    """Start from rest, with the limits at neutral, at the next step."""
     cueing_begin(c)
     limits_rest(c.now.limits)
 
 
 cdef class Stepper:
     cdef CueingState* cueing
-    cdef Cueing _cueing         # owns it
+    cdef Cueing _cueing         # owns `cueing`
     cdef object _tune
-    cdef const Motion* _in      # of the arrays bound
+    cdef const Motion* _in      # into the bound arrays, as are the next two
     cdef Cue* _out
-    cdef Actuation* _filled     # NULL if none is bound
+    cdef Actuation* _filled     # NULL if no actuation is bound
     cdef OutputChain chain
     cdef readonly object motion
     cdef readonly object cue
     cdef readonly object actuation
     cdef readonly int64_t period_ns
-    cdef tuple _alive           # owns what the other pointers point to
+    cdef tuple _alive           # owns the memory behind the pointers

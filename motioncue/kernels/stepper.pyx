@@ -1,4 +1,4 @@
-"""The step as a Python controller calls it: arrays bound once, then nothing but the step."""
+"""The step for a Python controller: arrays are bound once, then only `step` is called."""
 
 cimport cython
 from libc.stdint cimport uint64_t
@@ -17,7 +17,7 @@ __all__ = ["Stepper"]
 
 
 cdef checked(str name, array, str kind, dtype, bint writeable):
-    """Return `array`, or a new one if there is none; ConfigError unless it is one row of `dtype` to point at."""
+    """Return `array`, or a new one if it is None; raise ConfigError unless it is one contiguous row of `dtype`."""
     if array is None:
         return np.zeros(1, dtype)
     found = type(array).__name__
@@ -46,34 +46,35 @@ cdef class Stepper:
     Parameters
     ----------
     settings : Settings
-        The first ones.
+        The initial settings.
     motion : ndarray of MOTION_DTYPE, shape (1,), optional
-        What each step reads; a new one if not given.  Any memory will do, such as one row of a larger array, or a shared one.
+        Read by each step; a new array if not given.  Any memory will do, such as one row of a larger array, or shared
+        memory.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
-        What each step fills; a new one if not given.
+        Filled by each step; a new array if not given.
     chain : OutputChain, optional
         The stages between the cue and what the output is sent; none if not given.
     actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
-        Filled by each step with what the output is sent; the chain is left out if not given.
+        Filled by each step with what the output is sent; if not given, the chain is not stepped.
     tune : callable, optional
-        Takes what `retune` is given, and a function to which it gives the Settings that this means.
+        Called by `retune` with the change and with a function that takes the resulting Settings.
 
     Raises
     ------
     ConfigError
-        If `motion`, `cue` or `actuation` is not an array of its kind, or two share memory.
+        If `motion`, `cue` or `actuation` is not an array of its kind, or two of them share memory.
 
     Attributes
     ----------
     motion, cue, actuation : ndarray
         The bound arrays; `actuation` is None if none was given.
     period_ns : int
-        From one step to the next [ns].
+        Time from one step to the next [ns].
 
     Notes
     -----
-    Real time: `step` and `reset` do not allocate and cannot fail.  The bound arrays stay where they are as long as the
-    stepper lives.  One thread at a time, but for `retune`, which any thread may call.
+    Real time: `step` and `reset` do not allocate and cannot fail.  The bound arrays keep their memory as long as the
+    stepper lives.  Use it from one thread at a time; only `retune` may be called from any thread.
     """
 
     def __cinit__(
@@ -99,20 +100,20 @@ cdef class Stepper:
         self.cueing = &self._cueing.state
         self.period_ns = settings.period_ns
         self._tune = tune
-        # An array that lends its memory cannot be resized.
+        # These views keep the arrays from being resized.
         bound = (array for array in (self.motion, self.cue, self.actuation) if array is not None)
         self._alive = tuple(map(memoryview, bound))
 
     @cython.binding(False)
     def step(self):
-        """Do one tick: read `motion`, fill `cue` and `actuation`; their time is that of the motion.
+        """Do one tick: read `motion`, fill `cue` and `actuation`; their times are set to the motion's.
 
         Returns
         -------
         bool
-            False if the motion was refused, because an acceleration, an angle or a rate is not finite or beyond a
-            million of its unit: then nothing has changed, and `cue` is still that of the tick before.  Speeds go
-            through unlooked at.
+            False if the motion was refused because an acceleration, an angle or a rate is not finite or beyond a
+            million of its unit: then nothing changes, and `cue` is still that of the tick before.  Speeds are not
+            checked.
         """
         cdef uint64_t fpu = mc_flush_denormals()
         cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
@@ -123,22 +124,22 @@ cdef class Stepper:
         return taken
 
     def reset(self):
-        """Forget the past: the next step starts from rest at neutral; for a platform that is there."""
+        """Start from rest at neutral at the next step; call it only when the platform is at neutral."""
         cueing_reset(self.cueing)
         chain_reset(&self.chain.chain)
 
     def retune(self, change):
-        """Change settings from the next step on, without a step in what is asked for.
+        """Change settings from the next step on; the cue moves to them without a step.
 
         Parameters
         ----------
         change : Profile, str, Path, mapping or sequence of str
-            A profile; the name or path of one; or overrides of the settings asked for last, as ``"KEY=VALUE"``.
+            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
 
         Raises
         ------
         ConfigError
-            If a key or a value is refused, or cannot change while it runs; then nothing changes.
+            If a key or a value is refused, or cannot change while running; then nothing changes.
         TypeError
             If this stepper was made without `tune`.
         """
@@ -148,5 +149,5 @@ cdef class Stepper:
 
     @property
     def profile(self):
-        """The profile whose settings the steps use; None if it was not made from one."""
+        """The profile that the current settings were made from; None if there is none."""
         return self._cueing.settings.profile

@@ -1,4 +1,4 @@
-"""When the platform may move: a state machine that is one table (in the pyx), stepped once a tick."""
+"""The supervisor decides when the platform may move: a state machine in one table (in the pyx), stepped once a tick."""
 
 from libc.stdint cimport int64_t
 
@@ -12,29 +12,29 @@ cpdef enum State:
     ENGAGING        # fading in; the filters run from the first tick
     RUNNING         # the whole cue
     HOLDING         # the last motion, held
-    PARKING         # fading to neutral from the last motion
-    FAULT           # fading to neutral from the last good cue; stays until an operator engages
+    PARKING         # fading to neutral from the last motion, held
+    FAULT           # fading to neutral from the last good cue; left only when an operator engages
     STATES
 
 
 cdef enum Condition:
-    FAULTED = 1         # the cue is not a number
+    FAULTED = 1         # the cue is NaN or infinite
     RESET = 2           # an operator has engaged since the fault
-    PARKED = 4          # an operator wants neutral
-    HELD = 8            # an operator wants no change
-    ENGAGED = 16        # an operator wants motion, and the run goes on
+    PARKED = 4          # an operator has requested park
+    HELD = 8            # an operator has requested hold
+    ENGAGED = 16        # an operator has requested engage, and the run has not been ended
     BROKEN = 32         # the newest motion does not continue the one in use
-    LOST = 64           # no new motion for longer than it is held
-    OVERDUE = 128       # no new motion for three quarters of that time
-    FRESH = 256         # none of the two
+    LOST = 64           # no new motion for longer than the hold time
+    OVERDUE = 128       # no new motion for three quarters of the hold time
+    FRESH = 256         # the input is neither LOST nor OVERDUE
     AT_NEUTRAL = 512
     AT_CUE = 1024
-    ENDED = 2048        # the end of the run wants neutral
+    ENDED = 2048        # the end of the run requires neutral
 
 
 ctypedef struct Rule:
     State state
-    int conditions      # all of them
+    int conditions      # flags that must all be set
     State to
     int reason
 
@@ -44,31 +44,31 @@ cdef enum Operator:
     OPERATOR_WANTS_HOLD
     OPERATOR_WANTS_PARK
     OPERATOR_WANTS_END
-    ENGAGED_NOW = 8             # added to one of these in a tick: an operator has engaged since the tick before
+    ENGAGED_NOW = 8             # flag added to one of these in a tick: an operator has engaged since the tick before
 
 
 ctypedef struct Supervisor:
-    int64_t hold        # how long a motion is held [ns]
+    int64_t hold        # hold time [ns]
     State state
     Fade fade
-    bint still              # nothing that is sent is on its way any more: the limits have let go
+    bint still              # whether what is sent is at rest, the limiters included
     bint have_input
-    Publication input   # the newest
-    Motion motion       # the one in use
-    int64_t epoch       # of the one in use
-    bint faulted        # set by the tick whose cue was not a number
-    bint reset          # set by an operator who engages
-    int64_t wanted      # an Operator
+    Publication input   # the newest publication
+    Motion motion       # the motion in use
+    int64_t epoch       # epoch of the motion in use
+    bint faulted        # set by a tick whose cue was NaN or infinite
+    bint reset          # set when an operator engages
+    int64_t wanted      # the operator's request: an Operator
 
 
 ctypedef struct Step:
-    double weight       # of the cue, 0 to 1
+    double weight       # weight of the cue, 0 to 1
     bint begin          # the algorithm starts from rest at this tick
     bint moved          # the state has changed
     State before
-    int reason          # why
-    double value        # what was measured,
-    double limit        # and what was allowed
+    int reason          # reason of the transition
+    double value        # the measured value
+    double limit        # and the largest one allowed
 
 
 cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil

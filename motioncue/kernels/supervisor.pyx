@@ -1,4 +1,4 @@
-"""The supervisor's table, and the tick that reads it."""
+"""The supervisor's transition table, and its step."""
 
 from libc.string cimport memset
 
@@ -13,10 +13,10 @@ from motioncue.kernels.reasons import NAMES
 __all__ = ["TABLE", "State"]
 
 cdef enum:
-    OF_INPUT = -1       # the reason that the input gives: which discontinuity, or why it was lost
+    OF_INPUT = -1       # use the reason that the input gives: its discontinuity, or why it was lost
     RULES = 27
 
-# In a state, the first rule whose conditions all hold moves to another one.
+# In each state, the first rule whose conditions all hold is applied.
 cdef Rule[RULES] rules = [
     Rule(OFFLINE, ENGAGED | FRESH, ENGAGING, INPUT),
 
@@ -66,11 +66,11 @@ TABLE = [
     )
     for i in range(RULES)
 ]
-"""The rules as (state, conditions, next state, reason), in the order in which they are tried."""
+"""The rules (state, conditions, next state, reason) in the order in which they are tried."""
 
 
 cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
-    """Return which conditions hold at this tick."""
+    """Return the flags of the conditions that hold at this tick."""
     cdef int64_t age = deadline - s.input.motion.time
     cdef bint broken = s.have_input and s.state != OFFLINE and s.input.epoch != s.epoch
     cdef int c = 0
@@ -100,11 +100,11 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
 
 
 cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) noexcept nogil:
-    """Go to another state and say why."""
+    """Change the state as the rule says, and fill the reason."""
     step.moved = True
     step.before = s.state
     step.reason = rule.reason
-    step.value = (deadline - s.input.motion.time) * 1e-9    # age of the input, unless it says better
+    step.value = (deadline - s.input.motion.time) * 1e-9  # age of the input, unless it has a measure of its own
     step.limit = s.hold * 1e-9
     if rule.reason == OF_INPUT:
         step.reason = INPUT_LOST
@@ -117,13 +117,13 @@ cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) no
     if s.state == OFFLINE:
         s.faulted = False
     if s.state == FAULT:
-        s.reset = False         # whoever engaged before the fault has not seen it
+        s.reset = False         # an operator who engaged before the fault cannot have meant it
     if s.state == ENGAGING:
         s.epoch = s.input.epoch
 
 
 cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
-    """Do one tick: find the state, choose the motion to use, move the fade."""
+    """Do one tick: find the state, choose the motion in use, step the fade."""
     cdef int c = conditions(s, deadline)
     cdef int i
     memset(step, 0, sizeof(Step))

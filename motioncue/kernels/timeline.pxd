@@ -1,12 +1,12 @@
-"""When each frame was taken, on the local clock: every frame is placed as it arrives.
+"""The time at which each frame was taken, on the local clock, estimated when the frame arrives.
 
-A frame can only come late, so the earliest arrivals show how far the local clock is ahead of the simulator's time, and a
-later frame was taken when its own time says.  A source whose time is only when frames arrived has no time of its own:
-its frames were taken when they arrived, and frames that come sooner than a nominal interval are counted as one
-interval apart, because they had been waiting for each other.
+A frame can only arrive late, so the earliest arrivals show the offset of the local clock from the simulator's time, and
+later frames are placed by the simulator's time plus that offset.  A source whose times are only those of arrival has no
+time of its own: its frames count as taken when they arrived, except that frames closer together than the nominal
+interval are placed one interval apart, because they had been waiting for each other.
 
-`spent` is the time between frames for those who compute slopes: the longer one of what the simulator says and what
-passed between arrivals, so a slope is never larger than that of the drive.
+`spent` is the interval between frames for computing slopes: the longer of the simulator's own interval and the interval
+between arrivals, so that a slope is never larger than the drive's.
 """
 
 from libc.stdint cimport int64_t
@@ -15,20 +15,21 @@ from motioncue.kernels.records cimport Placement
 
 
 ctypedef struct Timeline:
-    int frames              # since the restart, up to 2
-    int64_t arrived         # when the newest frame came [ns]
-    int64_t own             # the simulator's time of it [ns]
-    int64_t late            # how much later it came than the earliest ones [ns]
-    int64_t least           # smallest `late` of the frames at their own pace in this block [ns]
+    int frames              # frames since the restart, up to 2
+    int64_t arrived         # arrival of the newest frame [ns]
+    int64_t own             # simulator's time of the newest frame [ns]
+    int64_t late            # its delay relative to the earliest arrivals [ns]
+    int64_t least           # smallest `late` in this block, among frames that came at their own pace [ns]
     int block               # number of those frames
-    double told             # simulator's time between frames, older ones counting less [s]
-    double came             # time between their arrivals, likewise [s]
+    double told             # decaying sum of the simulator's intervals between frames [s]
+    double came             # decaying sum of the intervals between arrivals [s]
     int64_t debt            # time that frames have been missing and may still come in a burst [ns]
-    int paced               # frames in a row at the interval
-    int odd                 # frames in a row that were much further apart than the interval; negative: much closer
-    double nearest          # time between those that is nearest to the interval [s]
-    int settled             # frames since the last that was not where the frame before led, up to SETTLED
-    Placement place         # of the newest frame
+    int paced               # successive frames that were one interval apart
+    int odd                 # successive frames much further apart than the interval; negative: much closer
+    double nearest          # the interval among those that is nearest to the nominal one [s]
+    double usual  # mean of about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
+    int settled             # frames since the last one that did not continue the motion, up to SETTLED
+    Placement place         # placement of the newest frame
 
 
 cdef void timeline_restart(Timeline* t) noexcept nogil

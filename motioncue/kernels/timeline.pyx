@@ -1,4 +1,4 @@
-"""Where a frame is placed on the local clock; see the declarations."""
+"""Placement of frames on the local clock; see the declarations."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memset
@@ -6,31 +6,31 @@ from libc.string cimport memset
 __all__: list[str] = []
 
 cdef enum:
-    BLOCK = 4               # frames in a row, all of them late, after which that is the delay of the link
-    FAR = 8                 # frames in a row much further apart than the interval: the nearest is that then
-    NEAR = 32               # frames in a row much closer together, likewise: more than a burst brings beyond what is due
-    SAME_NS = 1000          # the simulator's time and the arrivals agree to this: it says nothing of its own
-    AHEAD_NS = 100_000_000  # how much further than its arrival allows a frame's own time can be believed to have gone
-    SETTLED = 4             # frames in a row where they were expected, after which all is as it was before a gap
-    SHORTEST_NS = 100_000   # frames closer together are taken as this far apart
+    BLOCK = 4               # successive late frames after which their delay counts as that of the link
+    FAR = 8  # successive frames much further apart than the interval, after which the nearest distance is the interval
+    NEAR = 32               # the same for frames much closer together: more than a burst contains after a gap
+    SAME_NS = 1000          # the simulator's time is not its own if it agrees with the arrivals to within this
+    AHEAD_NS = 100_000_000  # by how much a frame's own time may be ahead of its arrival
+    SETTLED = 4             # successive frames at their expected times, after which a gap is forgotten
+    SHORTEST_NS = 100_000   # frames closer together count as this far apart
 
 cdef double KEEP = 1.0 - 1.0 / 64.0
 
 
 cdef void timeline_restart(Timeline* t) noexcept nogil:
-    """Forget every frame, but go on counting."""
+    """Forget every frame, but keep counting."""
     cdef Placement place = t.place
     memset(t, 0, sizeof(Timeline))
     t.place = place
 
 
 cdef int64_t own_time(double frame_time, int64_t now) noexcept nogil:
-    """Return the simulator's time of a frame [ns]; its arrival, if it is no time."""
+    """Return the simulator's time of a frame [ns]; its arrival, if it reports no valid time."""
     return <int64_t>(frame_time * 1e9) if -1e9 < frame_time < 1e9 else now
 
 
 cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
-    """Follow the nominal interval [s] by the time since the frame before, whatever frames are lost or come in bursts."""
+    """Update the nominal interval from the last interval [s], robust against lost and bunched frames."""
     cdef double interval = t.place.interval
     cdef int odd = 1 if dt > 1.5 * interval else (-1 if dt < 0.5 * interval else 0)
     if odd == 0:
@@ -48,8 +48,16 @@ cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
         t.debt = 0
 
 
+cdef void follow_arrivals(Timeline* t, double dt) noexcept nogil:
+    """Keep the interval from following the short intervals within bunches: its mean is that between arrivals."""
+    cdef double most = 4.0 * t.place.interval
+    t.usual += ((dt if dt < most else most) - t.usual) * (1.0 - KEEP)
+    if t.place.interval < 0.75 * t.usual:
+        t.place.interval = 0.75 * t.usual
+
+
 cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
-    """Count the time for which frames are missing; say whether this frame has come early because it was missed."""
+    """Account for missing frames; return whether this frame came early because it had been waiting."""
     cdef int64_t interval = <int64_t>(1e9 * t.place.interval)
     cdef bint waited = t.debt > 0 and 16 * arrival < 15 * interval
     if waited:
@@ -60,18 +68,18 @@ cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
         t.paced = 0
     else:
         t.paced += 1
-    if t.debt < 0 or t.paced >= SETTLED:    # at their own pace again: what is still missing is lost
+    if t.debt < 0 or t.paced >= SETTLED:    # frames come at their own pace again, so what is still missing is lost
         t.debt = 0
     return waited
 
 
 cdef int64_t lateness(Timeline* t, int64_t arrival, int64_t told) noexcept nogil:
-    """Return how much later than the earliest frames this one came [ns], by the simulator's own time."""
+    """Return the frame's delay relative to the earliest ones [ns], by the simulator's own time."""
     cdef int64_t late = t.late + arrival - told
     if late <= 0:
         t.block = 0
         return 0
-    if 4 * arrival > 3 * told:          # not one of a burst
+    if 4 * arrival > 3 * told:          # a frame of a burst says nothing about the link's delay
         t.least = late if t.block == 0 or late < t.least else t.least
         t.block += 1
         if t.block == BLOCK:
@@ -108,19 +116,22 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         t.frames = 2
         p.interval = 1e-9 * (told if stamped else arrival)
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
+        t.usual = p.interval
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
         t.late = lateness(t, arrival, told)
         follow_interval(t, 1e-9 * told)
-    else:                   # no time of its own, or one that goes at another speed
+    else:                   # no time of its own, or one that runs at another speed
         waited = in_debt(t, arrival)
-        if not waited:
+        if not waited or 2 * arrival > interval:    # early frames of a jitter compensate late ones
             follow_interval(t, 1e-9 * arrival)
+        follow_arrivals(t, 1e-9 * arrival)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
     taken = now - t.late
     jump = arrival - told
-    # Not where the frame before leads: it had ended, it came from a backlog, or the delay of the link has changed.
+    # The frame does not continue the motion if that had ended, if it was in a backlog, or if the link's delay has
+    # changed.
     if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
         p.joins += 1
         t.settled = 0
@@ -128,8 +139,9 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         t.settled += 1
     p.taken = taken
     p.sure = stamped or t.settled == SETTLED
-    if arrival > told + interval // 2:      # late, or frames are missing that the simulator does not count
+    if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
-    if 2 * told < interval:                 # two frames at once make no slope
-        told = interval // 2
+    # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.
+    if 2 * told < interval or (not stamped and 4 * told < 3 * interval):
+        told = interval // 2 if stamped else 3 * interval // 4
     p.spent += told if told > SHORTEST_NS else SHORTEST_NS

@@ -1,25 +1,26 @@
-/* Sine, cosine, arc sine and the angle of a vector, for one double and for lanes (real.h): the same bits in both.
+/* Sine, cosine, arc sine and the angle of a vector, for one double and for lanes (real.h), with the same bits in both.
  *
- * Arguments are reduced after Cody and Waite, with the remainder as an unevaluated sum of two; polynomials are minimax
- * (Remez, weighted so that the relative error of the function is level, below 2^-55), in the forms of the classical
- * libraries: the largest terms are added last, with what they lose.  No operation is fused, so every IEEE machine gives
- * the same bits.  Errors found against 200 bits (tests/test_trigonometry.py) are below 0.9 units in the last place.
+ * Arguments are reduced after Cody and Waite, with the remainder as an unevaluated sum of two.  Polynomials are minimax
+ * (Remez, weighted for an even relative error of the function, below 2^-55), in the forms of the classical libraries:
+ * the largest terms are added last, with their rounding errors.  No operation is fused, so every IEEE machine gives the
+ * same bits.  Errors measured against 200-bit arithmetic (tests/test_trigonometry.py) are below 0.9 units in the last
+ * place.
  *
- * Branches only skip what would change nothing, such as reducing what is small already.
+ * Branches skip only operations that would change nothing, such as reducing a small argument.
  */
 
 #define MC_QUARTER_PI 0x1.921fb54442d18p-1
 #define MC_QUARTER_PI_REST 0x1.1a62633145c07p-55
 
-/* Half pi in parts of 33 bits, so that products with whole numbers below 2^20 are exact, and what is left. */
+/* Half pi as parts of 33 bits, whose products with whole numbers below 2^20 are exact, and the rest. */
 #define MC_HALF_PI_1 0x1.921fb544p+0
 #define MC_HALF_PI_2 0x1.0b4611a6p-34
 #define MC_HALF_PI_3 0x1.3198a2e0p-69
 #define MC_HALF_PI_4 0x1.b839a252049c1p-104
 
-/* x less the nearest multiple of half pi, as r + tail; the multiple is the lowest bits of the word returned. */
+/* Fill x less the nearest multiple of half pi as r + tail; the lowest bits of the returned word are the multiple. */
 INLINE word NAME(reduce)(real x, real *r, real *tail) {
-    const real shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52; /* 2 / pi; the sum has no bits behind the point */
+    const real shifted = x * 0x1.45f306dc9c883p-1 + 0x1.8p52; /* times 2 / pi; the sum has no fraction bits */
     const real k = shifted - 0x1.8p52;
     const real first = x - k * MC_HALF_PI_1; /* exact, as are the next two products */
     const real second = k * MC_HALF_PI_2;
@@ -62,7 +63,7 @@ INLINE void NAME(sin_cos)(real x, real *sine, real *cosine) {
         + zz * ((0x1.a01a019c81627p-16 + z * -0x1.27e4f7e8b96e6p-22)
                 + zz * (0x1.1ee9d65c8abcdp-29 + z * -0x1.8fa3ed3e72f7fp-37));
     const real cube = z * r, half = 0.5 * z, top = 1.0 - half;
-    const real s = r - (cube * (0x1.5555555555555p-3 - z * ps) + (half * tail - tail)); /* keeps -0 */
+    const real s = r - (cube * (0x1.5555555555555p-3 - z * ps) + (half * tail - tail)); /* keeps the sign of -0 */
     const real c = top + ((((1.0 - top) - half) - r * tail) + zz * pc);
     *sine = s;
     *cosine = c;
@@ -83,7 +84,8 @@ INLINE void NAME(turn)(NAME(Turn) *t, real angle) {
     NAME(sin_cos)(angle, &t->sine, &t->cosine);
 }
 
-/* asin(x) = x + x z P(z), z = x^2 up to 1/4; above 1/2 by the half angle, with what its root lost put back. */
+/* asin(x) = x + x z P(z), z = x^2 up to 1/4; above 1/2 by the half-angle formula, corrected for the rounding of its
+   root. */
 INLINE real NAME(arc_sine)(real x) {
     const real a = NAME(magnitude)(x);
     const flag outer = a > ALL(0.5);
@@ -99,24 +101,25 @@ INLINE real NAME(arc_sine)(real x) {
     if (any_outer) {
         const real s = NAME(root)(z);
         const real head = REAL(WORD(s) & -0x100000000);                /* its square is exact */
-        const real rest = (z - head * head) / (s + head + 1e-300);     /* the root is head + rest; never 0 / 0 */
+        const real rest = (z - head * head) / (s + head + 1e-300); /* the root is head + rest; 1e-300 avoids 0 / 0 */
         const real low = 2.0 * s * p - (MC_QUARTER_PI_REST * 2.0 - 2.0 * rest);
         y = NAME(pick)(outer, MC_QUARTER_PI - (low - (MC_QUARTER_PI - 2.0 * head)), y);
     }
     return NAME(with_sign)(y, x);
 }
 
-/* The angle of the vector (x, y) from the x axis [rad], as atan2(y, x).
+/* Return the angle of the vector (x, y) from the x axis [rad], as atan2(y, x).
  *
- * Of the smaller by the larger, atan(t) = t + t z P(z), z = t^2; beyond 1/2 of the difference by the sum, from a quarter
- * of pi.  The quotient's rounding is found by an exact product (Dekker) and put back.
+ * With t the smaller component over the larger, atan(t) = t + t z P(z), z = t^2.  Beyond t = 1/2, t is their difference
+ * over their sum, and the angle is measured from a quarter of pi.  The quotient's rounding error is found by an exact
+ * product (Dekker) and added.
  */
 INLINE real NAME(angle_of)(real y, real x) {
     const real ax = NAME(magnitude)(x), ay = NAME(magnitude)(y);
     const flag steep = ay > ax;
     real larger = NAME(pick)(steep, ay, ax), smaller = NAME(pick)(steep, ax, ay);
     real unit = ALL(1.0);
-    if (NAME(any)((smaller < ALL(0x1p-900)) | (larger > ALL(0x1p900)))) { /* what the products below cannot hold */
+    if (NAME(any)((smaller < ALL(0x1p-900)) | (larger > ALL(0x1p900)))) { /* too small or large for what follows */
         const real up = NAME(pick)(larger < ALL(0x1p-400), ALL(0x1p600), ALL(1.0));
         const real scale = NAME(pick)(larger > ALL(0x1p900), ALL(0x1p-200), up);
         smaller = smaller * scale;
@@ -124,7 +127,7 @@ INLINE real NAME(angle_of)(real y, real x) {
         const flag infinite = larger > ALL(0x1.fffffffffffffp1023);
         smaller = NAME(pick)(infinite, NAME(pick)(smaller == larger, ALL(1.0), 0.0 * smaller), smaller);
         larger = NAME(pick)(infinite | (larger == ALL(0.0)), ALL(1.0), larger);
-        const flag tiny = smaller < ALL(0x1p-900); /* the angle is the quotient */
+        const flag tiny = smaller < ALL(0x1p-900); /* the angle equals the quotient */
         smaller = NAME(pick)(tiny, smaller * 0x1p200, smaller);
         unit = NAME(pick)(tiny, ALL(0x1p-200), unit);
     }
@@ -134,7 +137,7 @@ INLINE real NAME(angle_of)(real y, real x) {
     const real d = NAME(pick)(middle, both, larger);
     const real d_rest = NAME(pick)(middle, smaller - (both - larger), ALL(0.0));
     const real t = n / d;
-    const real head = REAL(WORD(t) & -0x8000000);                     /* 26 bits: */
+    const real head = REAL(WORD(t) & -0x8000000);                     /* 26 bits, so that the products are exact */
     const real d_head = REAL(WORD(d) & -0x8000000);
     const real left_over = (n - head * d_head) - head * (d - d_head); /* exact */
     const real rest = (left_over - head * d_rest) / d;                /* the quotient is head + rest */
@@ -144,7 +147,7 @@ INLINE real NAME(angle_of)(real y, real x) {
     const real p8 = (-0x1.a3a77f49e48a9p-5 + z * 0x1.571e0f49e1251p-5) + z2 * (-0x1.c1fb2f7214264p-6 + z * 0x1.4c29324de55e8p-7);
     const real more = t * (z * (p0 + z4 * (p4 + z4 * p8))) + rest;
 
-    /* Where it is measured from, 0 to pi by quarters, and whether towards there. */
+    /* The multiple of a quarter of pi that the angle is measured from, and its sign. */
     const flag left = NAME(negative)(x);
     const real base = NAME(pick)(middle, ALL(MC_QUARTER_PI), NAME(pick)(steep, ALL(2.0 * MC_QUARTER_PI), ALL(0.0)));
     const real base_rest = base * (MC_QUARTER_PI_REST / MC_QUARTER_PI);

@@ -1,4 +1,4 @@
-"""Sine, cosine, arc sine and the angle of a vector: within 1 ulp, and the same bits on every machine."""
+"""Sine, cosine, arc sine and the angle of a vector: within 1 ulp, with the same bits on every machine."""
 
 
 cdef extern from "motioncue/kernels/scalar.h" nogil:

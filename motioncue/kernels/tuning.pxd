@@ -1,10 +1,10 @@
-"""Cueing whose settings change while it runs: left in a mailbox, taken at a tick, joined to what was sent before.
+"""Cueing whose settings change while it runs: passed through a mailbox, taken at a tick, joined smoothly.
 
-Whoever changes settings designs them elsewhere and leaves them in the mailbox with one atomic exchange; newer ones replace
-older ones that no tick has taken.  A tick takes them with another exchange.  For three ticks the algorithm that they
-ask for then runs beside the one in force, with its state if that keeps its meaning, from rest if not.  So the difference of
-the two cues is known, and how it moves.  From the next tick on the new settings are in force, and that difference is
-added to the cue and vanishes along a fade.  What is sent has no step, whatever has changed.
+Settings are designed in the thread that changes them and put into the mailbox by one atomic exchange; they replace
+older ones that no tick has taken yet.  A tick takes them by another exchange.  For three ticks the new algorithm then
+runs beside the current one: with a copy of its state if that keeps its meaning, else from rest.  This gives the
+difference between the two cues, with its slope and bend.  From the next tick on the new settings are in force, and the
+difference is added to the cue and vanishes along a fade.  So the cue has no step, whatever has changed.
 """
 
 from libc.stdint cimport int64_t, uintptr_t
@@ -17,31 +17,31 @@ from motioncue.kernels.slot cimport mc_load
 
 
 cdef enum:
-    OVERLAP = 3             # ticks that both algorithms run: two slopes, which have to agree
+    OVERLAP = 3             # ticks in which both algorithms run: they give two slopes, which have to agree
 
 
-ctypedef struct Design:         # settings as the ticks use them
+ctypedef struct Design:         # settings in the form that ticks use
     Calls algorithm
     LimitSet* limits
-    double pace             # of a fade and of a join, the part of it that is a tick
-    int64_t hold            # how long a motion is held [ns]
-    int bridge              # what a tick makes of the frames before it
-    int64_t number          # how many settings were posted before these
+    double pace             # change of the position of a fade or a join in one tick
+    int64_t hold            # hold time [ns]
+    int bridge              # how a tick interpolates between frames: a kind of bridge
+    int64_t number          # number of settings posted before these
 
 
 ctypedef struct CueingState:
     Design now              # in force
-    Design next             # taken, and running beside it
-    int overlap             # which of the ticks with both this is, from 1; 0 if there are none
-    int compared            # how many of them in a row gave two cues
-    double apart[OVERLAP][CHANNELS]   # by how much the cue of `now` exceeded that of `next`
-    Cue sent[OVERLAP]       # in these ticks, oldest first
-    Vanishing joins[CHANNELS] # what is still added to the cue
-    double position         # of that, 0 to 1; 1 is done
+    Design next             # taken, and running beside `now`
+    int overlap             # index of the tick in the overlap, from 1; 0 outside an overlap
+    int compared            # successive overlap ticks in which both algorithms ran
+    double apart[OVERLAP][CHANNELS]   # cue of `now` less cue of `next`
+    Cue sent[OVERLAP]       # cues sent in these ticks, oldest first
+    Vanishing joins[CHANNELS] # remaining difference that is added to the cue
+    double position         # position of the join, 0 to 1; 1 is done
     double pace             # [1/tick]
-    bint busy               # there is an overlap or a join
-    int64_t mail            # where newer settings wait (a const Design*); 0 if there are none
-    int64_t in_force        # number of `now`, for other threads
+    bint busy               # an overlap or a join is under way
+    int64_t mail            # the mailbox: address of newer settings (a const Design*); 0 if there are none
+    int64_t in_force        # number of `now`, for other threads to read
     int64_t changes         # how often settings have come into force
 
 
@@ -51,34 +51,34 @@ cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil
 
 
 cdef inline void cueing_take(CueingState* c) noexcept nogil:
-    """Begin a tick: take the settings in the mailbox, if there are any."""
+    """Begin a tick: take the settings in the mailbox, if any."""
     if mc_load(&c.mail) != 0 and c.overlap == 0:
         cueing_open(c)
 
 
 cdef inline void cueing_run(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Fill `cue` with what the algorithm makes of the motion, joined to what it was before a change."""
+    """Fill `cue` with the algorithm's cue for this motion, plus what remains of a join."""
     c.now.algorithm.step(c.now.algorithm.state, c.now.algorithm.coeffs, motion, cue)
     if c.busy:
         cueing_compare(c, motion, cue)
 
 
 cdef inline void cueing_rest(CueingState* c) noexcept nogil:
-    """Do a tick in which the algorithm does not run: there is nothing to join."""
+    """Do a tick in which the algorithm does not run, so that there is nothing to join."""
     if c.busy:
         c.compared = 0
         c.position = 1.0
 
 
 cdef inline void cueing_limit(CueingState* c, Cue* cue) noexcept nogil:
-    """End a tick: limit what is sent."""
+    """End a tick: limit the cue."""
     limit_cue(c.now.limits, <double*>cue)
     if c.busy:
         cueing_sent(c, cue)
 
 
 cdef inline void cueing_begin(CueingState* c) noexcept nogil:
-    """Let the algorithm start from rest, with no memory of what was."""
+    """Start the algorithm from rest, and end any join."""
     c.now.algorithm.reset(c.now.algorithm.state)
     if c.overlap:
         c.next.algorithm.reset(c.next.algorithm.state)

@@ -1,4 +1,4 @@
-"""Cueing whose settings change, the cold half: taking, comparing, joining, keeping alive."""
+"""Cold functions of cueing whose settings change: take, compare, join, and free old settings."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
@@ -18,12 +18,12 @@ cdef int64_t NOT_POSTED = 0x7FFFFFFFFFFFFFFF
 
 
 cdef inline double turned(double difference, int channel) noexcept nogil:
-    """Return a difference the short way round, if it is one of roll or yaw."""
+    """Return the difference of a channel; for roll and yaw within -pi to pi."""
     return remainder(difference, 2.0 * M_PI) if channel == ROLL or channel == YAW else difference
 
 
 cdef void cueing_open(CueingState* c) noexcept nogil:
-    """Take the settings in the mailbox: from this tick on their algorithm runs beside the one in force."""
+    """Take the settings in the mailbox; from this tick on their algorithm runs beside the current one."""
     cdef const Design* mail = <const Design*><uintptr_t>mc_exchange(&c.mail, 0)
     cdef Calls* now = &c.now.algorithm
     cdef Calls* next = &c.next.algorithm
@@ -38,7 +38,7 @@ cdef void cueing_open(CueingState* c) noexcept nogil:
 
 
 cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Step the algorithm beside, keep the difference, and add to the cue what is left of the last change."""
+    """Step the next algorithm, keep the difference of the cues, and add what remains of the last join to the cue."""
     cdef const Calls* next = &c.next.algorithm
     cdef double* channels = <double*>cue
     cdef double* apart
@@ -60,7 +60,7 @@ cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcep
 
 
 cdef void begin_join(CueingState* c, double pace) noexcept nogil:
-    """Let the newest difference vanish, beside what is left of the one before."""
+    """Begin a join from the newest difference and what remains of the join before."""
     cdef const double* newest = c.apart[c.compared - 1]
     cdef bint going = c.position < 1.0
     cdef double scale = c.pace / pace if going else 0.0
@@ -80,7 +80,7 @@ cdef void begin_join(CueingState* c, double pace) noexcept nogil:
             value = turned(value + left_at(&c.joins[i], c.position), i)
             slope += slope_at(&c.joins[i], c.position) * scale
             bend = bend_at(&c.joins[i], c.position) * scale * scale
-        if not isfinite(value + slope + bend):      # of an absent channel, which has no difference
+        if not isfinite(value + slope + bend):      # an absent channel is NaN and has no difference
             value = slope = bend = 0.0
         c.joins[i] = vanishing(value, slope, bend)
     c.position = 0.0
@@ -88,7 +88,7 @@ cdef void begin_join(CueingState* c, double pace) noexcept nogil:
 
 
 cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
-    """Keep what was sent in a tick with both algorithms; after the last of them the new settings are in force."""
+    """Keep the cue sent in a tick of the overlap; after the last one the new settings are in force."""
     if c.overlap:
         c.sent[c.overlap - 1] = cue[0]
         c.overlap += 1
@@ -104,22 +104,22 @@ cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
 
 
 cdef class Settings:
-    """A profile's settings, designed: what ticks take as a whole, and nobody else changes from then on.
+    """A profile's settings, designed; ticks take them as a whole, and they never change.
 
     Parameters
     ----------
     algorithm : Algorithm
         Designed for `period_ns`.
     limits : CueLimits, optional
-        What is sent keeps them; none if not given.
+        Bounds on what is sent; none if not given.
     period_ns : int
-        From one tick to the next [ns].
+        Time from one tick to the next [ns].
     bridge : {"hold", "linear", "predict"}
-        What a tick makes of the frames before it; see `motioncue.kernels.bridge.Bridge`.
+        How a tick interpolates between frames; see `motioncue.kernels.bridge.Bridge`.
     hold_s, fade_s : float
-        How long a motion is held when no newer one comes, and how long a fade or a join takes [s].
+        How long the last motion is held when no newer one comes, and the duration of a fade or a join [s].
     profile : object, optional
-        What they were made of, for whoever asks.
+        What the settings were made from.
 
     Attributes
     ----------
@@ -154,22 +154,22 @@ cdef class Settings:
 
     @property
     def number(self):
-        """How many settings were posted before these; it is known once they have been posted."""
+        """Number of settings posted before these; known once they have been posted."""
         return self.design.number
 
 
 cdef class Cueing:
-    """Cueing that is stepped in a loop without the GIL, and whose settings anybody may change meanwhile.
+    """Cueing that runs in a loop without the GIL, while any thread may change its settings.
 
     Parameters
     ----------
     settings : Settings
-        The first ones.
+        The initial settings.
 
     Notes
     -----
-    Real time: taking new settings does not allocate, needs no GIL and takes no lock.  Settings that have been replaced are
-    freed when newer ones are posted.
+    Real time: taking new settings does not allocate, needs no GIL and takes no lock.  Replaced settings are freed when
+    newer ones are posted.
     """
 
     def __cinit__(self, Settings settings not None):
@@ -180,7 +180,7 @@ cdef class Cueing:
         self._kept = [settings]
 
     cdef int post(self, Settings settings) except -1:
-        """Leave settings in the mailbox, and forget those that no tick uses any more."""
+        """Put settings into the mailbox, and free those that no tick uses any more."""
         cdef int64_t in_force, unread
         cdef Settings kept
         if settings.period_ns != (<Settings>self._kept[0]).period_ns:
@@ -188,7 +188,7 @@ cdef class Cueing:
                 f"period_ns: found {settings.period_ns}, allowed is that of the ticks, {self._kept[0].period_ns}"
             )
         self._kept.append(settings)
-        self._posted += 1       # from here to the exchange nothing lets another thread in
+        self._posted += 1       # from here to the exchange, nothing releases the GIL
         settings.design.number = self._posted
         unread = mc_exchange(&self.state.mail, <int64_t><uintptr_t>&settings.design)
         in_force = mc_load_acquire(&self.state.in_force)
@@ -199,17 +199,17 @@ cdef class Cueing:
         return 0
 
     def retune(self, Settings settings not None):
-        """Have the ticks take other settings, from the next one on.
+        """Use other settings from the next tick on.
 
         Parameters
         ----------
         settings : Settings
-            For the same period; given to nobody else.
+            Designed for the same period, and used by no other loop.
 
         Raises
         ------
         ValueError
-            If they are for another period.
+            If their period differs.
         """
         self.post(settings)
 
@@ -224,5 +224,5 @@ cdef class Cueing:
 
     @property
     def retunes(self):
-        """How often other settings have come into force."""
+        """How often new settings have come into force."""
         return mc_load(&self.state.changes)

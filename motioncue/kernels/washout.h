@@ -1,9 +1,9 @@
-/* The classical washout, one tick of it on one screen.
+/* The classical washout: one tick.
  *
  * Reid & Nahon, UTIAS reports 296, 307 and 319: translation is high-passed, sustained specific force becomes tilt,
  * rotation is high-passed.  Axes are x forward, y right, z down; index order surge, sway, heave and roll, pitch, yaw.
- * A tick is three parts, so that a recording can have the first and the last of many ticks done side by side (lanes.h):
- * only the middle one changes the state.  The fields are explained in washout.pxd.
+ * A tick has three parts, of which only the middle one changes the state, so that the first and the last part can be
+ * computed for many ticks of a recording side by side (lanes.h).  washout.pxd explains the fields.
  */
 
 typedef struct {
@@ -41,11 +41,11 @@ typedef struct {
     real primed;
 } NAME(WashoutState);
 
-typedef struct { /* what the filters take of a motion */
+typedef struct { /* inputs of the filters, computed from a motion */
     real g_sin[2], aim[2], level[3], rates[3];
 } NAME(Demand);
 
-typedef struct { /* what they make of it: level accelerations, displacements, Euler rates, the platform's attitude */
+typedef struct { /* outputs of the filters: level accelerations, displacements, Euler rates, the platform's attitude */
     real a[3], travel[3], rates[3], yaw;
     NAME(Turn) roll, pitch;
 } NAME(Response);
@@ -63,14 +63,14 @@ INLINE real NAME(high_pass)(const NAME(HighPassAxis) *axis, NAME(HighPassState) 
     return NAME(high_pass_2)(&axis->inner, &state->inner, inner, &state->integrals);
 }
 
-/* Return the low-passed sine of the tilt that presents a sustained force. */
+/* Return the low-passed sine of the tilt that presents the sustained specific force. */
 INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real g_sin) {
     NAME(Integrals) low;
     NAME(high_pass_2)(&axis->low_pass, &state->low_pass, g_sin, &low);
     return axis->low_pass.c0 * low.x;
 }
 
-/* Move the tilt towards an angle; return by how much. */
+/* Move the tilt towards an angle within the rate limit; return the change of the angle. */
 INLINE real NAME(tilt)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real target) {
     const real change = NAME(saturate)(target - state->angle, axis->step_limit);
     state->angle = state->angle + change;
@@ -91,7 +91,7 @@ INLINE void NAME(start)(const NAME(HighPassAxis) *axis, NAME(HighPassState) *sta
     NAME(start_2)(&axis->inner, &state->inner, fresh, u);
 }
 
-/* Body rates to Euler rates at an attitude: roll, pitch. */
+/* Convert body rates into the Euler rates of roll and pitch at an attitude. */
 INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *euler) {
     const real level = NAME(pick)(at[1].cosine > ALL(0.2), at[1].cosine, ALL(0.2));
     const real c = (rates[1] * at[0].sine + rates[2] * at[0].cosine) / level;
@@ -100,7 +100,7 @@ INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *eul
     euler[2] = c;
 }
 
-/* Start every filter that has not begun yet from rest at this tick's input, so that engaging rings nothing. */
+/* Start every filter that has not run yet from rest at this tick's input, so that engaging causes no transient. */
 INLINE void NAME(prime)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in) {
     const flag fresh = s->primed == ALL(0.0);
     real euler[3];
@@ -135,19 +135,19 @@ INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, N
     in->rates[2] = NAME(scale)(&w->rotation[2], motion[MC_YAW_RATE]);
 }
 
-/* Low-pass the sines of the tilts; this changes the state. */
+/* Low-pass the sines of the tilts; changes the state. */
 INLINE void NAME(washout_sustain)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, NAME(Demand) *in) {
     in->g_sin[0] = NAME(sustained)(&w->tilt[0], &s->tilt[0], in->g_sin[0]);
     in->g_sin[1] = NAME(sustained)(&w->tilt[1], &s->tilt[1], in->g_sin[1]);
 }
 
-/* Turn the sines into angles. */
+/* Convert the sines into angles. */
 INLINE void NAME(washout_aim)(NAME(Demand) *in) {
     in->aim[0] = NAME(arc_sine)(NAME(saturate)(in->g_sin[0], ALL(1.0)));
     in->aim[1] = NAME(arc_sine)(NAME(saturate)(in->g_sin[1], ALL(1.0)));
 }
 
-/* High-pass and move the platform; this changes the state, and each tick needs the attitude of the tick before. */
+/* High-pass and move the platform; changes the state, since each tick needs the attitude of the tick before. */
 INLINE void NAME(washout_move)(
     const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in, NAME(Response) *out
 ) {
@@ -185,7 +185,7 @@ INLINE void NAME(washout_out)(const NAME(WashoutCoeffs) *w, const NAME(Response)
     cue[MC_PITCH_RATE] = q * roll->cosine + r * roll->sine * pitch->cosine;
     cue[MC_YAW_RATE] = r * roll->cosine * pitch->cosine - q * roll->sine;
 
-    /* What the occupant feels beyond rest: (a - g) in platform axes, plus g. */
+    /* Specific force deviation at the platform: (a - g) in platform axes, plus g. */
     const real az = out->a[2] - g;
     const real ax = yaw->cosine * out->a[0] + yaw->sine * out->a[1];
     const real ay = yaw->cosine * out->a[1] - yaw->sine * out->a[0];
@@ -198,7 +198,7 @@ INLINE void NAME(washout_out)(const NAME(WashoutCoeffs) *w, const NAME(Response)
     cue[MC_HEAVE_DISPLACEMENT] = -out->travel[2];
 }
 
-/* One tick; what the washout does not change (speed, engine speed, time) is for the caller to pass on. */
+/* Do one tick; the caller copies the channels that the washout passes through (speed, engine speed, time). */
 INLINE void NAME(washout_step)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, real *cue) {
     NAME(Demand) demand;
     NAME(Response) response;

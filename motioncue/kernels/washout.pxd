@@ -13,28 +13,28 @@ from motioncue.kernels.rotation cimport Turn
 cdef extern from "motioncue/kernels/scalar.h" nogil:
     ctypedef struct HighPassAxis "mc_HighPassAxis":
         double gain
-        double limit            # of the scaled input [m/s^2 or rad/s]
-        FirstOrder outer        # third order only; passes everything otherwise
+        double limit            # largest magnitude of the scaled input [m/s^2 or rad/s]
+        FirstOrder outer        # third order only; otherwise it passes everything
         SecondOrder inner
 
     ctypedef struct HighPassState "mc_HighPassState":
-        double outer            # of the outer section [m/s^2 or rad/s]
+        double outer            # state of the outer section [m/s^2 or rad/s]
         SecondOrderState inner
         Integrals integrals     # translation: velocity, displacement; rotation: angle, its integral
 
     ctypedef struct TiltAxis "mc_TiltAxis":
         SecondOrder low_pass
-        double step_limit       # largest change of the angle in a tick [rad]
+        double step_limit       # largest change of the angle per tick [rad]
 
     ctypedef struct TiltState "mc_TiltState":
         SecondOrderState low_pass
         double angle            # [rad]
 
-    # Both structs hold nothing but doubles: in lanes, each double becomes a vector.
+    # Both structs hold only doubles: in lanes, each double becomes a vector.
     ctypedef struct WashoutCoeffs "mc_WashoutCoeffs":
         HighPassAxis translation[3]
         HighPassAxis rotation[3]
-        TiltAxis tilt[2]        # of surge (pitch) and of sway (roll)
+        TiltAxis tilt[2]        # for surge (pitch) and sway (roll)
         double gravity          # [m/s^2]
         double ticks_per_second
 
@@ -42,7 +42,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         HighPassState translation[3]
         HighPassState rotation[3]
         TiltState tilt[2]
-        Turn platform[3]        # roll, pitch, yaw of the tick before
+        Turn platform[3]        # roll, pitch, yaw at the tick before
         double primed           # 0 before the first tick, then 1
 
     void mc_washout_step(const WashoutCoeffs* coeffs, WashoutState* state, const double* motion, double* cue)
@@ -51,7 +51,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
 cdef inline void washout_step(
     const WashoutCoeffs* coeffs, WashoutState* state, const Motion* motion, Cue* cue
 ) noexcept nogil:
-    """Do one tick; leaves cue.time alone."""
+    """Do one tick; cue.time is left unchanged."""
     mc_washout_step(coeffs, state, <const double*>motion, <double*>cue)
     cue.speed = motion.speed
     cue.engine_speed = motion.engine_speed

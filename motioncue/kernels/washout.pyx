@@ -1,4 +1,4 @@
-"""The classical washout as an algorithm: its settings become coefficients; the step is in the pxd."""
+"""The classical washout as an algorithm: coefficients from settings; the step is in washout.h."""
 
 from libc.math cimport INFINITY, M_PI
 from libc.string cimport memset
@@ -28,7 +28,7 @@ cdef void reset(void* state) noexcept nogil:
 
 
 cdef HighPassAxis axis_of(settings, limit, double dt):
-    """Return the coefficients of a high-passed axis; `limit` is that of the scaled input, None if there is none."""
+    """Return the coefficients of a high-passed axis; `limit` bounds the scaled input, None: unbounded."""
     cdef HighPassAxis axis
     cdef double omega = 2.0 * M_PI * settings.cutoff_hz
     axis.gain = settings.gain
@@ -44,7 +44,7 @@ cdef class ClassicalWashout(Algorithm):
     Parameters
     ----------
     settings : Classical
-        The ``cueing`` table of a profile; it is checked by `motioncue.cueing.classical.design`, not here.
+        The ``cueing`` table of a profile, which `motioncue.cueing.classical.design` checks.
     rate_hz : float
         Ticks a second [Hz].
 

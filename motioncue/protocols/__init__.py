@@ -1,8 +1,9 @@
-"""The systems that motioncue speaks with: one file a system, one row here.
+"""The systems that motioncue supports: one module per system, one row here.
 
-A source's module has `Options`, `SCHEMES` and `session`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
-`framed` and `identify`, which name and decode any of its packets.  A platform of one's own is `custom`.  A simulator
-that takes commands has them in `COMMANDS`, by name; if they are numbered, `COUNTER` is the field that does.
+A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
+`framed` and `identify`, which split recordings and name packets.  The platform `custom` is described by its profile.  A
+simulator that takes commands has them in `COMMANDS`, by name; if they are numbered, `COUNTER` names the field that
+counts.
 """
 
 import math
@@ -28,7 +29,7 @@ SYSTEMS: dict[str, ModuleType] = {
 
 
 def having(attribute: str) -> list[str]:
-    """Return the names of the systems whose module has something."""
+    """Return the names of the systems whose module has an attribute."""
     return [name for name, module in SYSTEMS.items() if hasattr(module, attribute)]
 
 
@@ -40,35 +41,35 @@ def _find(name: str, attribute: str, key: str) -> ModuleType:
 
 
 def system(name: str) -> ModuleType:
-    """Return a system's module; ConfigError if there is no such system."""
+    """Return a system's module; raise ConfigError if there is no such system."""
     return _find(name, "identify", "system")
 
 
 def source(name: str, key: str = "source.system") -> ModuleType:
-    """Return the module of a system that sends motion; ConfigError that names `key` if there is none."""
-    return _find(name, "session", key)
+    """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
+    return _find(name, "intake", key)
 
 
 def platform(name: str) -> ModuleType:
-    """Return the module of a system that takes cues; ConfigError if `name` is not one."""
+    """Return the module of a system that takes cues; raise ConfigError if `name` is not one."""
     return _find(name, "STREAMS", "output.system")
 
 
 def commands(system: str) -> Mapping[str, Packet]:
-    """Return the commands that a system takes, by name; ConfigError if it takes none."""
+    """Return the commands that a system takes, by name; raise ConfigError if it takes none."""
     known: Mapping[str, Packet] = _find(system, "COMMANDS", "system").COMMANDS
     return known
 
 
 def command(system: str, message: str) -> tuple[Packet, str | None]:
-    """Return the layout of a command, and the field that numbers it, if any.
+    """Return the layout of a command, and its counter field or None.
 
     Raises
     ------
     ConfigError
         If the system takes no commands.
     PacketError
-        If it has no such command.
+        If the command does not exist.
     """
     known = commands(system)
     if message not in known:
@@ -78,29 +79,29 @@ def command(system: str, message: str) -> tuple[Packet, str | None]:
 
 
 def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:
-    """Return a command to a simulator, checked against its document; nothing is sent.
+    """Return the bytes of a command, checked against the simulator's document; send nothing.
 
     Parameters
     ----------
     system : str
-        The simulator's.
+        The simulator's name.
     message : str
-        One of the `COMMANDS` of its module.
+        A key of `COMMANDS` of its module.
     values : mapping
-        By field: numbers, truth values, texts; lists, or mappings from index to value, of what is repeated; mappings by
-        field of slots.
+        By field name: number, truth value or text; for a repeated field a list, or a mapping from index to value; for a
+        slot, a mapping by field name.
 
     Raises
     ------
     ConfigError
         If the system takes no commands.
     PacketError
-        If it has no such command, or a value is not allowed: names the field, what was found and what is allowed.
+        If the command does not exist or a value is not allowed; names the field, what was found and what is allowed.
 
     Examples
     --------
     >>> from motioncue.protocols import compose
-    >>> len(compose("beamng-simulink", "control", {"id": 7, "brake_pedal": 0.5}))  # the rest stays as it is
+    >>> len(compose("beamng-simulink", "control", {"id": 7, "brake_pedal": 0.5}))  # other fields keep their values
     512
     """
     packet, counter = command(system, message)

@@ -1,4 +1,4 @@
-"""BeamNG.drive: MotionSim and OutGauge by UDP, to one port or two, and DK's short forms of them.
+"""BeamNG.drive: MotionSim and OutGauge by UDP, to one port or two, and the short forms that DK reads.
 
 Layout: BeamNG's ``lua/vehicle/protocols/motionSim.lua`` and ``outgauge.lua`` (0.32) and documentation.beamng.com
 (modding/protocols); "BeamNG Telemetry Scheme", DK's document, for the short forms; SpaceMonkey's BeamNG mod for BNG2.
@@ -13,14 +13,16 @@ braking car offset 32 holds the deceleration.  Checked against captured 88-byte 
 | OutGauge | ``beam`` at 4 | 96; 92 (no id); 20 (what DK reads) |
 | OutGauge of a DK emitter | zeros at 4 | 96; 92; 20 to 59 |
 
-A packet with a mark has exactly its sizes; only one without is taken by its size.  Signs are those of `Motion`:
+A packet with a mark must have one of its form's sizes; a packet without a mark is identified by its size.  Signs are
+`Motion`'s:
 
 * World: X east, Y north, Z up; position and velocity.  Acceleration: car axes right, forward, up, gravity excluded.
-* Roll right side down, pitch nose up, yaw as a compass: the car's axes are turned about down, right, forward.
-* Rates and angular accelerations: of those angles, unless told otherwise.
-* The short forms and those without a mark say acceleration, roll and pitch only: rates are derived from the attitude,
-  the speed is OutGauge's, or unknown.  Otherwise it is that of the velocity: OutGauge's is that of the wheels.
-* No packet says when it was made: frames are timed as they arrive.  Nothing comes while the game is paused.
+* Roll right side down, pitch nose up, yaw as a compass: turns about the car's forward, right and down axes.
+* Rates and angular accelerations: of those angles, unless set otherwise.
+* The short forms and those without a mark carry acceleration, roll and pitch only: rates are derived from the attitude,
+* and
+  the speed is OutGauge's, or unknown.  In the other forms it is the velocity's, because OutGauge's is the wheels'.
+* Packets carry no time: frames are timed as they arrive.  Nothing is sent while the game is paused.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,12 +36,12 @@ from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
 
-__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "session"]
+__all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "identify", "intake"]
 
 SCHEMES = ("udp",)
-"""How the simulator sends."""
+"""Transports that the simulator uses."""
 
-# Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken packet.
+# Limits: no road vehicle is faster and no crash is harder; a packet beyond them is broken.
 MOTION = Packet(
     "motion",
     88,
@@ -129,18 +131,18 @@ GAUGES = Packet(
 
 class _Form(NamedTuple):
     packet: Packet
-    largest: int  # [bytes]; the smallest is the packet's size
+    largest: int  # largest size [bytes]; the smallest is the packet's size
     kind: str
     offset: int
-    mark: bytes  # or zeros
+    mark: bytes  # zeros in a form without a mark
 
     def fits(self, data: bytes, start: int = 0) -> bool:
-        """Say whether the datagram at `start` has the mark, whatever its size."""
+        """Say whether the datagram at `start` has the mark; its size is not checked."""
         return data.startswith(self.mark, start + self.offset)
 
 
 def _form(whole: Packet, size: int, kind: str, *, marked: bool = True, largest: int = 0) -> _Form:
-    """Return the form that has a packet's first `size` bytes, and its mark or zeros in the mark's place."""
+    """Return the form of a packet's first `size` bytes, with its mark or with zeros in its place."""
     ((name, mark),) = whole.constants.items()
     packet = whole
     if not marked or size < whole.size:
@@ -155,7 +157,7 @@ _FORMS = (
     _form(GAUGES, 96, "gauges"),
     _form(GAUGES, 92, "gauges"),
     _form(GAUGES, 20, "gauges"),
-    # What bears no mark comes last: it is not looked for where there is one.
+    # Forms without a mark come last: they are not tried for a packet that has one.
     _form(MOTION, 60, "short", marked=False, largest=88),
     _form(GAUGES, 96, "gauges", marked=False),
     _form(GAUGES, 92, "gauges", marked=False),
@@ -163,11 +165,11 @@ _FORMS = (
 )
 _MARKED = tuple(form for form in _FORMS if any(form.mark))
 _SIZES: dict[int, dict[bytes, tuple[int, ...]]] = {0: {}, 4: {}}
-"""By the mark's offset and the mark: how large such a datagram may be, the largest first."""
+"""Allowed sizes, the largest first, by the mark's offset and the mark."""
 for _marked in sorted(_MARKED, key=lambda form: form.largest, reverse=True):
     _SIZES[_marked.offset][_marked.mark] = (*_SIZES[_marked.offset].get(_marked.mark, ()), _marked.largest)
 
-# The telemetry's world is north, east, down, and its car forward, right, down.
+# The telemetry's world axes are north, east, down, its car axes forward, right, down.
 _SHORT = [
     Take("acceleration", 0, "surge"),
     Take("acceleration", 1, "sway"),
@@ -200,15 +202,15 @@ _GAUGES = [
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the documents leave open."""
+    """Readings that the documents leave open."""
 
     rates: Literal["angles", "car", "derived"] = "angles"
-    """What is published as angular velocity: rates of roll, pitch and yaw, those about the car's axes, or nothing to
-    rely on."""
+    """Meaning of the angular velocity: rates of roll, pitch and yaw, rates about the car's axes, or ignored in favor
+    of rates derived from the attitude."""
 
 
-def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
-    """Return what takes BeamNG's datagrams.
+def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
+    """Return an intake for BeamNG's datagrams.
 
     Parameters
     ----------
@@ -217,7 +219,7 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     head_m : sequence of 3 floats
         The occupant's head from the car's reference point: forward, right, up [m].
     derivation : Derivation
-        Where the acceleration comes from, and the delay of what is derived.
+        Source of the acceleration, and delay of derived quantities.
     """
     takes = {
         "whole": _WHOLE if options.rates == "derived" else _WHOLE + _RATES,
@@ -242,10 +244,10 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split datagrams that were written one after the other.
+    """Split concatenated datagrams.
 
-    Each ends where the next mark stands, or the data.  What has no mark, or cannot end so, is one datagram with all
-    that follows.
+    Each ends where the next mark stands, or at the end of the data.  Data that has no mark, or cannot be split so, is
+    one datagram.
     """
     start = 0
     while start < len(data):
@@ -256,7 +258,7 @@ def framed(data: bytes) -> Iterator[bytes]:
 
 
 def _sizes(data: bytes, start: int = 0) -> tuple[int, ...]:
-    """Return how large the datagram may be whose mark stands here, the largest first; none if there is no mark."""
+    """Return the allowed sizes of the datagram whose mark stands here, the largest first; none if there is no mark."""
     motion, gauges = (_SIZES[offset].get(data[start + offset : start + offset + 4], ()) for offset in (0, 4))
     return tuple(sorted({*motion, *gauges}, reverse=True)) if motion and gauges else motion or gauges
 
@@ -267,7 +269,7 @@ def identify(data: bytes) -> Packet:
     Raises
     ------
     PacketError
-        If it is none of the forms.
+        If it matches no form.
     """
     for form in _MARKED if _sizes(data) else _FORMS:
         if form.fits(data) and form.packet.size <= len(data) <= form.largest:

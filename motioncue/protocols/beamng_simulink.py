@@ -1,4 +1,4 @@
-"""BeamNG.tech's coupling with Simulink: each message is answered, and the answer leaves the car alone.
+"""BeamNG.tech's coupling with Simulink: each message is answered without controlling the car.
 
 Layout: "BeamNG Simulink generic interface" (Bank A to H), its leading message id and the loop from BeamNG's
 ``lua/vehicle/controller/tech/vehicleSystemsCoupling.lua`` (0.33).  The document's banks leave the id out, and bank G's
@@ -6,20 +6,20 @@ names say rear left where they mean rear right.  No captured packets are public.
 
 Messages are arrays of doubles, little-endian, without a mark; their size tells them apart:
 
-* state, 111 doubles, to port 64890: id and banks A to H.  Ids begin at 0; one a message, 200 a simulated second.
-* control, 64 doubles, to port 64891: the id of the message that is answered, and banks A and B.  NaN leaves a field as
-  it is, so id and NaN is no control at all; 0.0 would let the pedals go and center the wheel.
+* state, 111 doubles, to port 64890: id and banks A to H.  Ids count up from 0, one per message, 200 a simulated second.
+* control, 64 doubles, to port 64891: the id of the message that is answered, and banks A and B.  NaN leaves a field
+  unchanged, so an id with NaN controls nothing; 0.0 would release the pedals and center the wheel.
 
-BeamNG waits up to 2 s for the answer before it sends the next message, and takes an answer only if its id is larger
-than those before: the answer to message 0 is discarded, so that a simulator that is answered faithfully stalls once,
-when it begins.  Messages that are refused as motion are answered too.  A control that is sent by somebody else takes
-effect only with an id that BeamNG has not been answered yet.
+BeamNG waits up to 2 s for the answer before it sends the next message, and accepts only an answer whose id is larger
+than those before: the answer to message 0 is discarded, so the simulator stalls once, at the start.  Messages refused
+as motion are answered too.  A control sent by another program takes effect only with an id that BeamNG has not been
+answered yet.
 
-Signs, here turned into those of `Motion` (forward, right, down; world north, east, down):
+Signs as sent; here they are converted to those of `Motion` (forward, right, down; world north, east, down):
 
 * Position and velocity: world X east, Y north, Z up.
 * Acceleration: the sensors' values, which are the negated acceleration to the right, forward and up (`acceleration`);
-  the last one alone with gravity, about -9.81 m/s^2 at rest on the flat (its sign is inferred).
+  only the last one includes gravity, about -9.81 m/s^2 at rest on the flat (its sign is inferred).
 * Roll: left side down.  Pitch: nose up.  Yaw: nose left, from north.
 * No rates: they are derived from the attitude.  The simulator's time is the id times the length of a step.
 """
@@ -51,34 +51,34 @@ __all__ = [
     "Options",
     "framed",
     "identify",
-    "session",
+    "intake",
 ]
 
 SCHEMES = ("udp",)
-"""How the simulator sends."""
+"""Transports that the simulator uses."""
 
 READINGS = ("acceleration",)
-"""Options that a drive can settle; the others say how the simulator is set up and answered."""
+"""Options that a drive can settle; the others describe how the simulator is set up and answered."""
 
 NUMBERS = {"gravity_m_s2": (9.81, 0.0)}
-"""Numbers that a drive can settle: those to try."""
+"""Numerical options that a drive can settle, with the values to try."""
 
 CLOCK = "simulink_time_s"
-"""What the simulator's time is proportional to."""
+"""Option to which the simulator's time is proportional."""
 
 RATES_DERIVED = True
-"""The messages say none."""
+"""The messages carry no rates, so they are derived."""
 
 REPLY_PORT = 64891
-"""Where BeamNG expects the answers, unless told otherwise."""
+"""Port on which BeamNG expects the answers by default."""
 
 WHEELS = ("wheel_fl", "wheel_fr", "wheel_rl", "wheel_rr")
-"""In the order of the banks D to G."""
+"""The wheels in the order of banks D to G."""
 
-LARGEST_ID = 2.0**53  # above it doubles do not count any more
+LARGEST_ID = 2.0**53  # above it, a double cannot hold every whole number
 FREE_RUN_ID = 1e15
 
-# Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken message.
+# Limits: no road vehicle is faster and no crash is harder; a message beyond them is broken.
 _ID = Field("id", 0, "<f8", "", LARGEST_ID, 0.0, LARGEST_ID)
 _BANKS_A_TO_C: list[str | tuple[Any, ...]] = [
     *("throttle", "throttle_input", "brake", "brake_input", "clutch", "clutch_input"),
@@ -108,7 +108,7 @@ _BANKS_D_TO_G = [(f"{wheel}_{name}", unit) for wheel in WHEELS for name, unit in
 
 
 def _doubles(first: int, rows: Iterable[str | tuple[Any, ...]]) -> list[Field]:
-    """Return fields from the `first` double on: names, with unit and limit if there are any."""
+    """Return fields of consecutive doubles from number `first` on: names, with unit and limit if given."""
     named = ((row,) if isinstance(row, str) else row for row in rows)
     return [Field(name, 8 * place, "<f8", *more) for place, (name, *more) in enumerate(named, start=first)]
 
@@ -141,29 +141,29 @@ CONTROL = Packet(
 )
 
 COMMANDS: Mapping[str, Packet] = {"control": CONTROL}
-"""What can be sent to the simulator; it never is by itself."""
+"""Commands that can be sent to the simulator, on request only."""
 
 COUNTER = "id"
-"""The field that numbers the commands: it must be given, and counts up from one to the next."""
+"""The field that numbers the commands; it is required, and must grow from one command to the next."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """How BeamNG is answered and set up."""
+    """How BeamNG is set up and answered."""
 
     reply: Literal["echo", "free_run", "none"] = "echo"
-    """The id and NaN; or NaN with an id so large that BeamNG never waits again, even if nobody listens any more, and
-    ignores all control; or nothing, where something else answers."""
+    """Answer with the id and NaN; or with NaN and an id so large that BeamNG never waits again, even if nobody listens
+    any more, and ignores all control; or not at all, because another program answers."""
     reply_port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = REPLY_PORT
-    """Where BeamNG listens, `udpReceivePort` of its controller; 0: where the message came from."""
+    """Port on which BeamNG listens, `udpReceivePort` of its controller; 0: the port the message came from."""
     simulink_time_s: Annotated[float, msgspec.Meta(ge=0.0005, le=1.0)] = 0.005
-    """Simulated time from one message to the next [s], `simulinkTime` of its controller."""
+    """Simulated time between messages [s], `simulinkTime` of its controller."""
     acceleration: Literal["left_back_down", "right_forward_up", "left_back_up", "right_forward_down"] = "left_back_down"
-    """Where the acceleration's x, y and z are positive: the sensors of BeamNG's source have it negated."""
+    """Positive directions of the acceleration's x, y and z; the sensors of BeamNG's source negate it."""
     gravity_m_s2: Annotated[float, msgspec.Meta(ge=0.0, le=100.0)] = 9.81
-    """Of the world that is driven in [m/s^2], as it is in the acceleration's z; 0 if it is not in it."""
+    """Gravity contained in the acceleration's z [m/s^2], that of the simulated world; 0 if not contained."""
 
 
-# The telemetry's world is north, east, down, and its car forward, right, down.
+# The telemetry's world axes are north, east, down, its car axes forward, right, down.
 _TAKES = (
     Take("position", 0, "pos_y"),
     Take("position", 1, "pos_x"),
@@ -179,7 +179,7 @@ _TAKES = (
 
 
 def _acceleration(positive: str) -> tuple[Take, ...]:
-    """Return how the acceleration is read whose x, y and z are positive that way."""
+    """Return the takes of an acceleration whose x, y and z are positive in the named directions."""
     right, forward, up = positive.split("_")
     return (
         Take("acceleration", 0, "acc_y", scale=1.0 if forward == "forward" else -1.0),
@@ -188,8 +188,8 @@ def _acceleration(positive: str) -> tuple[Take, ...]:
     )
 
 
-def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
-    """Return what takes BeamNG's messages, and answers them.
+def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE) -> Intake:
+    """Return an intake for BeamNG's messages that also answers them.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
     head_m : sequence of 3 floats
         The occupant's head from the car's reference point: forward, right, up [m].
     derivation : Derivation
-        Where the acceleration comes from, and the delay of what is derived.
+        Source of the acceleration, and delay of derived quantities.
     """
     stamp = Take("stamp", 0, "id", scale=options.simulink_time_s, whole=True)
     takes = [stamp, *_TAKES, *_acceleration(options.acceleration)]
@@ -223,7 +223,7 @@ def session(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivat
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split messages of one kind written one after the other; what cannot be split is one datagram."""
+    """Split concatenated messages of one kind; data that cannot be split is one datagram."""
     fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(data, size))
     size = next(fitting, len(data))
     for start in range(0, len(data), size):
@@ -231,7 +231,7 @@ def framed(data: bytes) -> Iterator[bytes]:
 
 
 def _are_ids(data: bytes, size: int) -> bool:
-    """Say whether every message of a size begins with an id."""
+    """Say whether every piece of a size begins with an id."""
     ids = np.frombuffer(data, "<f8")[:: size // 8]
     return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
 
@@ -242,7 +242,7 @@ def identify(data: bytes) -> Packet:
     Raises
     ------
     PacketError
-        If it has neither's size, or does not begin with an id.
+        If it has neither message's size, or does not begin with an id.
     """
     for packet in (STATE, CONTROL):
         if len(data) == packet.size:

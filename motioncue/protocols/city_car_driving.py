@@ -25,14 +25,14 @@ from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take, vector
 
-__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "session"]
+__all__ = ["FRAME", "FRAME_REPLY", "INIT", "INIT_REPLY", "SCHEMES", "Options", "framed", "identify", "intake"]
 
 SCHEMES = ("pipe", "unix", "tcp")
-"""Where the simulator connects to."""
+"""Transports over which the simulator connects."""
 
 
 class Packets(NamedTuple):
-    """The four packages, in one order of bytes."""
+    """The four packages, in one byte order."""
 
     init: Packet
     init_reply: Packet
@@ -49,7 +49,7 @@ def _packets(order: str) -> Packets:
         Field("forward", 15, f"3{f4}"),
         Field("up", 27, f"3{f4}"),
     ]
-    # Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken package.
+    # Limits: no road vehicle is faster and no crash is harder; a package beyond them is broken.
     frame = [
         *head,
         Field("frame_time", 3, f8, "s", 1e9),
@@ -74,14 +74,14 @@ def _packets(order: str) -> Packets:
 
 
 PACKETS: Mapping[Literal["little", "big"], Packets] = {"little": _packets("<"), "big": _packets(">")}
-"""The packages in either order of bytes."""
+"""The packages in both byte orders."""
 
 INIT, INIT_REPLY, FRAME, FRAME_REPLY = PACKETS["little"]
 
 SETTLED_BY = {"quaternion": "attitude and course", "rotation": "attitude and course"}
-"""Options that only the answer to that question of `motioncue check` settles: a straight drive fits any of them."""
+"""Options that only this question of `motioncue check` settles, because a straight drive fits any of them."""
 
-# What is told apart by the size field; little-endian first.
+# The size field tells the byte order; little-endian comes first.
 FROM_SIMULATOR = tuple(packet for packets in PACKETS.values() for packet in (packets.init, packets.frame))
 FROM_DRIVER = tuple(packet for packets in PACKETS.values() for packet in (packets.init_reply, packets.frame_reply))
 
@@ -92,17 +92,17 @@ class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     quaternion: Literal["xyzw", "wxyz"] = "xyzw"
     rotation: Literal["car_to_world", "world_to_car"] = "car_to_world"
     rates: Literal["world", "car", "derived"] = "world"
-    """The axes of angular velocity and acceleration; or neither is relied on, and the rates come from the attitude."""
+    """Axes of angular velocity and acceleration; or derive the rates from the attitude instead."""
     gravity: Literal["excluded", "included"] = "excluded"
     frame_time: Literal["duration", "duration_ms", "time", "time_ms"] = "duration"
-    """What "last frame time" is: how long the frame took, or when it was; in seconds, or in milliseconds."""
+    """Meaning of "last frame time": how long the frame took, or when it was, in seconds or milliseconds."""
     byte_order: Literal["little", "big"] = "little"
 
 
-def session(
+def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Session:
-    """Return the driver's side of the protocol.
+    """Return a session for the driver's side of the protocol.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ def session(
     head_m : tuple of 3 floats
         The occupant's head from the car's reference point: forward, right, up [m].
     derivation : Derivation
-        Where the acceleration comes from.
+        Source of the acceleration.
     """
     packets, derived = PACKETS[options.byte_order], options.rates == "derived"
     order = (3, 0, 1, 2) if options.quaternion == "xyzw" else (0, 1, 2, 3)
@@ -159,7 +159,7 @@ def framed(data: bytes) -> Iterator[bytes]:
     Raises
     ------
     PacketError
-        If a size field cannot be, or the last package is cut short: says at which offset.
+        If a size field is impossible or the last package is cut short; names the offset.
     """
     start, order = 0, _byte_order(data)
     while start < len(data):
@@ -174,7 +174,7 @@ def framed(data: bytes) -> Iterator[bytes]:
 
 
 def _byte_order(data: bytes) -> Literal["little", "big"]:
-    """Return the order of the bytes: big-endian if a stream begins so with a package of the simulator's."""
+    """Return the byte order: big-endian if the stream begins with a big-endian package of the simulator's."""
     big = (PACKETS["big"].init, PACKETS["big"].frame)
     return "big" if any(data[:3] == packet.encode()[:3] for packet in big) else "little"
 
@@ -185,7 +185,7 @@ def identify(data: bytes) -> Packet:
     Raises
     ------
     PacketError
-        If there is no such package.
+        If no package has its size and type.
     """
     for packet in (*FROM_SIMULATOR, *FROM_DRIVER):
         if len(data) == packet.size and packet.identifies(data):

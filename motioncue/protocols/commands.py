@@ -1,4 +1,4 @@
-"""Commands to a simulator: named values, checked against the document before they become bytes."""
+"""Commands to a simulator: named values, checked against the document before they are encoded."""
 
 import json
 import re
@@ -16,39 +16,39 @@ _STEP = re.compile(r"(\w+)((?:\[\d+\])?)")
 
 
 def composed(packet: Packet, values: Mapping[str, Any]) -> bytes:
-    """Return a command.
+    """Return the bytes of a command.
 
     Parameters
     ----------
     packet : Packet
-        Its layout, with the document's ranges.
+        The command's layout, with the document's ranges.
     values : mapping
-        By field: numbers, truth values, texts; lists, or mappings from index to value, of what is repeated; mappings by
-        field of slots.  What is not given is absent, which is zero unless the packet says otherwise.
+        By field name: number, truth value or text; for a repeated field a list, or a mapping from index to value; for a
+        slot, a mapping by field name.  A field that is not given is absent: zero unless the packet says otherwise.
 
     Raises
     ------
     PacketError
-        If a field is unknown or constant, a value is of another kind or out of its range, a text or a list is too long,
-        or a field is not given whose range does not hold zero: names it, and says what is allowed.
+        If a field is unknown or constant, a value has the wrong kind or is out of range, a text or a list is too long,
+        or a field that must not be zero is not given; names the field and what is allowed.
     """
     return packet.encode(_checked(packet, values, f"{packet.name}: "))
 
 
 def assigned(packet: Packet, assignments: Iterable[str]) -> dict[str, Any]:
-    """Return what ``FIELD=VALUE`` texts say, for `composed`.
+    """Return the values of ``FIELD=VALUE`` texts, for `composed`.
 
     Parameters
     ----------
     packet : Packet
         The command's layout.
     assignments : iterable of str
-        FIELD may be ``slots[2].field`` or ``numbers[5]``; VALUE is JSON (also ``nan``), or a text as it is.
+        FIELD may be ``slots[2].field`` or ``numbers[5]``; VALUE is JSON (also ``nan``) or plain text.
 
     Raises
     ------
     PacketError
-        If there is no such field, it is given twice, or a value cannot be read.
+        If a field does not exist or is given twice, or a value cannot be read.
     """
     values: dict[str, Any] = {}
     for assignment in assignments:
@@ -60,7 +60,7 @@ def assigned(packet: Packet, assignments: Iterable[str]) -> dict[str, Any]:
 
 
 def _assign(packet: Packet, values: dict[Any, Any], path: str, text: str) -> None:
-    """Put the value of one assignment where its path leads."""
+    """Store the value of one assignment at its path."""
     where = f"{packet.name}: {path}"
     steps = path.split(".")
     inner: Packet | None = packet
@@ -109,7 +109,7 @@ def _find(packet: Packet, name: Any, where: str) -> Field:
 
 
 def _checked(packet: Packet, values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return values that `Packet.encode` takes."""
+    """Return the values in the form that `Packet.encode` takes."""
     out = {}
     for name, value in values.items():
         field = _find(packet, name, where)
@@ -126,7 +126,7 @@ def _absent(packet: Packet, field: Field) -> float:
 
 
 def _whole(packet: Packet, field: Field, value: Any, where: str) -> Any:
-    """Return the checked value of a field, be it repeated or not."""
+    """Return the checked value of a field, repeated or not."""
     if not field.dtype.shape:
         return _one(packet, field, value, where)
     (count,) = field.dtype.shape
@@ -165,20 +165,20 @@ def _one(packet: Packet, field: Field, value: Any, where: str) -> Any:
         between = low <= value <= high and (kind == "f" or float(value).is_integer())
         if between and (not field.among or value in field.among):
             return value if kind == "f" else int(value)
-        if value != value and packet.absent != packet.absent:  # said to be absent
+        if value != value and packet.absent != packet.absent:  # given as absent
             return value
     raise PacketError(f"{where}: found {value!r}, allowed is {_allowed(field)}")
 
 
 def _range(field: Field) -> tuple[float, float]:
-    """Return the smallest and the largest value: of the document, of what is plausible, of the format."""
+    """Return the smallest and the largest value allowed by the document, plausibility and the format."""
     base = field.dtype.base
     form = np.finfo(base) if base.kind == "f" else np.iinfo(base)
     return max(field.low, -field.limit, float(form.min)), min(field.high, field.limit, float(form.max))
 
 
 def _allowed(field: Field) -> str:
-    """Say what a field takes."""
+    """Return a text of what a field allows."""
     if field.slot is not None:
         return f"a table of {', '.join(field.slot.fields)}"
     base = field.dtype.base

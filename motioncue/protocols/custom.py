@@ -1,7 +1,9 @@
-"""A platform of one's own: the packet that a profile describes in ``[output.packet]``.
+"""A platform without built-in support: its packet is described by the profile's ``[output.packet]``.
 
-It is sent to ``output.motion`` at every tick, like a built-in one.
+The packet is sent to ``output.motion`` at every tick, like a built-in one.
 """
+
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -9,44 +11,60 @@ from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.seal import CHECKSUMS, Seal
 from motioncue.motion import ACTUATION
-from motioncue.packets import PacketTable
+from motioncue.packets import Actuated, PacketTable
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
 __all__ = ["CHANNELS", "MAX_RATE_HZ", "encoding"]
 
 MAX_RATE_HZ = 2000.0
-"""As much as a profile may ask for [Hz]."""
+"""The highest rate that a profile may set [Hz]."""
 
 CHANNELS = tuple(channel.name for channel in ACTUATION if channel.name != "time")
-"""What a field can follow."""
+"""Channels that a field can carry."""
 
 
-def encoding(table: PacketTable) -> Encoding:
-    """Return how the packet that a profile describes is filled.
+def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None) -> Encoding:
+    """Return how the packet that a profile describes is encoded.
 
     Parameters
     ----------
     table : PacketTable
-        The profile's.
+        The packet's table in the profile.
+    actuators : mapping of str to Actuated, optional
+        Those of the profile's platform, by name.
 
     Raises
     ------
     ConfigError
-        If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal: names the part.
+        If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal; names the part.
     """
     order = "<" if table.byte_order == "little" else ">"
     parts: list[Field] = []
     numbers = []
+    channels = set()
     for index, field in enumerate(table.fields):
         name = f"fields[{index}]"
-        if field.channel not in CHANNELS:
-            raise ConfigError(f"output.packet.{name}.channel: {not_among(field.channel, CHANNELS)}")
+        actuator = (actuators or {}).get(field.channel)
+        channel = actuator.channel if actuator is not None else field.channel
+        if channel not in CHANNELS:
+            raise ConfigError(f"output.packet.{name}.channel: {not_among(channel, (*(actuators or {}), *CHANNELS))}")
+        if actuator is None and field.measure != "position":
+            raise ConfigError(
+                f"output.packet.{name}.measure: found {field.measure!r}, which is for actuators of a platform"
+            )
         if not field.scale:
             raise ConfigError(f"output.packet.{name}.scale: found 0, allowed is any other number")
         dtype = np.dtype(order + field.type)
         parts.append(Field(name, field.offset, dtype.str))
-        place = ACTUATION_PLACES[field.channel]
-        numbers.append(Number(field.offset, dtype, place, 1.0 / field.scale, absent=field.absent, bias=field.bias))
+        channels.add(channel)
+        scale, bias = field.scale, field.bias
+        if actuator is not None and field.measure == "share":
+            scale /= actuator.high - actuator.low
+            bias -= scale * actuator.low
+        elif actuator is not None and field.measure == "stroke":
+            bias -= scale * actuator.neutral
+        place = ACTUATION_PLACES[channel]
+        numbers.append(Number(field.offset, dtype, place, 1.0 / scale, absent=field.absent, bias=bias))
     constants = {}
     for index, constant in enumerate(table.constants):
         name = f"constants[{index}]"
@@ -76,9 +94,7 @@ def encoding(table: PacketTable) -> Encoding:
         start = packet.fields[name].offset
         template[start : start + len(data)] = data
     seal = Seal(counter, checksum, order == ">")
-    return Encoding(
-        Table(table.size, numbers), bytes(template), seal, frozenset(field.channel for field in table.fields)
-    )
+    return Encoding(Table(table.size, numbers), bytes(template), seal, frozenset(channels))
 
 
 def _bytes(digits: str, key: str) -> bytes:

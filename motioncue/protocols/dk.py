@@ -1,15 +1,15 @@
 """DK (SIGMA INTEGRALE): two UDP streams in the layouts of BeamNG's MotionSim and OutGauge.
 
 Layout: "BeamNG Telemetry Scheme", DK's document, for the offsets DK reads (speed 12 and engine speed 16 of the gauges;
-sway 28, surge 32, heave 36, roll 52, pitch 56 of the motion).  The packets are whole ones, those of `protocols.beamng`,
-so that every other BeamNG tool can read the streams too.  Signs are BeamNG's, which are those of `Motion`.
+sway 28, surge 32, heave 36, roll 52, pitch 56 of the motion).  Whole packets of `protocols.beamng` are sent, so that
+every other BeamNG tool can read the streams too.  Signs are BeamNG's, which equal those of `Motion`.
 DK limits motion below 0.89408 m/s, so a source without speed sends 1.0 m/s.  DK is not stable above 400 Hz.
 
-Angles: DK's document does not say what it makes of one that jumps from 180 to -180 degrees, so under a profile's
-bounds none does.  Roll beyond a right angle is sent as the lean with the same sine (180 degrees less roll, on the left
--180 less roll): it passes through 0 where roll jumps, and leans the seat to the side to which gravity pulls.  Pitch is
-within 90 degrees by nature; yaw goes the short way at its largest rate.  With ``limits = "none"`` roll and yaw are sent
-as they are, and jump.
+Angles: DK's document does not say how it treats a jump from 180 to -180 degrees, so under a profile's bounds no angle
+jumps.  Roll beyond a right angle is sent as the lean with the same sine (180 degrees less roll; on the left -180 less
+roll): it passes through 0 where roll jumps, and tilts the seat to the side to which gravity pulls.  Pitch is within 90
+degrees by definition; yaw takes the short way at its largest rate.  With ``limits = "none"`` roll and yaw are sent
+unchanged, and jump.
 """
 
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ STREAMS = {
         {"gear": 1},
     ),
 }
-"""What is sent, by the name of the endpoint in the profile's output table."""
+"""The packets sent, by the name of their endpoint in the profile's output table."""
 
 _SIZES = {88: MOTION, 60: MOTION, 96: GAUGES, 92: GAUGES, 20: GAUGES}
 _MAGIC = {"motion": (0, b"BNG1"), "gauges": (4, b"beam")}
@@ -56,7 +56,7 @@ def identify(data: bytes) -> Packet:
     Raises
     ------
     PacketError
-        If it is neither stream's.
+        If it belongs to neither stream.
     """
     packet = _SIZES.get(len(data))
     if packet is not None:
@@ -71,5 +71,5 @@ def identify(data: bytes) -> Packet:
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Yield the one packet that a datagram is."""
+    """Yield the datagram itself, which is one packet."""
     yield data

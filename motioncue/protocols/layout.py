@@ -1,4 +1,4 @@
-"""Packets as tables: one table serves NumPy, the documentation, the tests and the compiled codec."""
+"""Packets as tables, used alike by NumPy, the documentation, the tests and the compiled codec."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -20,10 +20,10 @@ __all__ = ["NATIVE", "Derivation", "Encoding", "Field", "Message", "Packet", "Se
 
 
 ACTUATION_PLACES = {channel.name: place for place, channel in enumerate(ACTUATION)}
-"""Where each channel is among the doubles of an actuation."""
+"""Index of each channel among the doubles of an actuation."""
 
 TELEMETRY_PLACES = {name: place[1] // 8 for name, place in (TELEMETRY_DTYPE.fields or {}).items()}
-"""Where each field begins among the doubles of a telemetry record."""
+"""Index of each field's first element among the doubles of a telemetry record."""
 
 
 class Field(NamedTuple):
@@ -31,16 +31,16 @@ class Field(NamedTuple):
 
     name: str
     offset: int
-    format: Any  # NumPy format, e.g. "<f4", "3<f4", "S4"; of a slot its Packet, of a repeated one (Packet, count)
+    format: Any  # NumPy format such as "<f4", "3<f4", "S4"; for a slot its Packet, repeated (Packet, count)
     unit: str = ""
-    limit: float = math.inf  # largest magnitude accepted, in `unit`; beyond it lies no vehicle
+    limit: float = math.inf  # largest plausible magnitude, in `unit`
     low: float = -math.inf  # smallest and largest value that may be sent
     high: float = math.inf
-    among: tuple[int, ...] = ()  # the values between them that may be sent, if not all
+    among: tuple[int, ...] = ()  # the only values that may be sent, if not all between
 
     @property
     def slot(self) -> "Packet | None":
-        """The packet that the field is made of, once or repeated; None if it is a number, numbers or text."""
+        """The packet of a slot or of repeated slots; None for numbers and text."""
         kind = self.format[0] if isinstance(self.format, tuple) else self.format
         return kind if isinstance(kind, Packet) else None
 
@@ -53,23 +53,23 @@ class Field(NamedTuple):
 
 
 class Take(NamedTuple):
-    """Decoding: the field (and the element of it) that fills one element of a telemetry field."""
+    """Decoding: the field, and its element, that fills one element of a telemetry field."""
 
     telemetry: str
     element: int
     field: str
-    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which nobody needs
+    index: int = 0  # type: ignore[assignment]  # hides tuple.index, which is not used
     scale: float = 1.0  # telemetry = wire * scale
-    optional: bool = False  # a value that is not finite, or beyond the field's limit, is absent instead of refused
-    whole: bool = False  # of an f8: anything but whole numbers from 0 on is refused
+    optional: bool = False  # a value that is not finite or is beyond the limit is decoded as NaN, not refused
+    whole: bool = False  # for an f8: refuse anything but whole numbers from 0 on
 
 
 class Send(NamedTuple):
-    """Encoding: the cue channel that fills a field."""
+    """Encoding: the actuation channel that fills a field."""
 
     field: str
     channel: str
-    absent: float = 0.0  # sent when the source lacks the channel
+    absent: float = 0.0  # sent when the channel is NaN
     scale: float = 1.0  # wire = channel / scale
 
 
@@ -81,18 +81,18 @@ class Packet:
     name : str
         The message's name.
     size : int
-        Of the whole packet [bytes].
+        Size of the whole packet [bytes].
     fields : iterable of Field
-        Little-endian unless the format says otherwise; bytes that no field names are zero when encoding.
+        Little-endian unless the format says otherwise; bytes without a field are encoded as zero.
     constants : mapping of str to value
-        Fields that have the same value in every packet; the first identifies it, the others must hold.
+        Fields with the same value in every packet; the first identifies the packet, the others must hold too.
     absent : float
-        What a number that is not given is when encoding, where the packet's numbers are floats; else 0.
+        Value encoded for a floating-point number that is not given; whole numbers get 0.
 
     Raises
     ------
     ValueError
-        If fields overlap, do not fit, or share a name: the message names them.
+        If fields overlap, do not fit, or share a name; the message names them.
     """
 
     def __init__(
@@ -142,19 +142,19 @@ class Packet:
         return Packet(self.name, size, whole)
 
     def identifies(self, data: bytes) -> bool:
-        """Say whether `data` holds this packet's constants, whatever its size."""
+        """Say whether `data` holds this packet's constants; its size is not checked."""
         if len(data) < self.size:
             data = data + bytes(self.size - len(data))
         row = np.frombuffer(data, self.dtype, count=1)[0]
         return all(row[name] == value for name, value in self.constants.items())
 
     def decode(self, data: bytes) -> dict[str, Any]:
-        """Return the fields by name, in the units of the wire; vectors are lists.
+        """Return the fields by name, in the units on the wire; vectors are lists.
 
         Raises
         ------
         PacketError
-            If the size or a constant is not this packet's.
+            If the size or a constant does not match.
         """
         if len(data) != self.size:
             raise PacketError(f"{self.name}: found {len(data)} bytes, allowed are {self.size}")
@@ -166,7 +166,7 @@ class Packet:
         return {name: plain(row[name]) for name in self.fields}
 
     def encode(self, values: Mapping[str, Any] | None = None) -> bytes:
-        """Return the packet with `values`, as `decode` gives them; constants too, the rest absent or zero.
+        """Return the packet with `values`, in `decode`'s form, and constants; other fields are absent or zero.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class Packet:
         return Table(self.size, numbers)
 
     def sending(self, sends: Iterable[Send]) -> Table:
-        """Compile the packet for encoding from an actuation; ValueError for a field it cannot write."""
+        """Compile the packet for encoding from an actuation; raise ValueError if a field does not allow it."""
         numbers = []
         for send in sends:
             offset, dtype = self.where(send.field)
@@ -239,25 +239,25 @@ class Packet:
 
 
 class Derivation(NamedTuple):
-    """Where a source's acceleration comes from, and the delay of what is derived."""
+    """Source of a system's acceleration, and delay of derived quantities."""
 
     acceleration: str = "native"  # or "from_velocity"
-    delay_s: float = DELAY_S  # of an acceleration from velocity and of rates from attitude [s]
+    delay_s: float = DELAY_S  # delay of an acceleration from velocity, and of rates from attitude [s]
 
 
 NATIVE = Derivation()
-"""Acceleration as the source says it."""
+"""Acceleration as the source reports it."""
 
 
 class Message(NamedTuple):
-    """One of the packets a source sends, and what is to be done with it."""
+    """One of the packets a source sends, and its use."""
 
     packet: Packet
-    role: str  # "axes", "motion", "part" of the next motion, "needed" part of it, or "other": nothing
+    role: str  # "axes", "motion", "part" of the next motion, "needed" part of it, or "other": not used
     takes: Iterable[Take] = ()
     reply: bytes = b""
-    echo: Echo = Echo()  # bytes of the packet that the reply repeats
-    largest: int = 0  # longest form of the packet [bytes]; its own size if 0
+    echo: Echo = Echo()  # bytes of the packet repeated in the reply
+    largest: int = 0  # size of the packet's longest form [bytes]; 0: its own size
 
     def compiled(self) -> CompiledMessage:
         """Compile the message for `motioncue.intake.intake.Intake`."""
@@ -273,41 +273,41 @@ class Message(NamedTuple):
 
 
 class Encoding(NamedTuple):
-    """How a packet is filled at each tick."""
+    """How a packet is encoded at each tick."""
 
     table: Table
-    packet: bytes  # what no row of the table fills
-    seal: Seal | None  # what comes last
-    reads: frozenset[str]  # the channels that it is filled from
+    packet: bytes  # initial bytes; kept where the table has no row
+    seal: Seal | None  # counter and checksum, written last
+    reads: frozenset[str]  # the channels in the table
 
 
 class Stream(NamedTuple):
-    """One of the packets a platform is sent at every tick."""
+    """One of the packets sent to a platform at every tick."""
 
     packet: Packet
     sends: tuple[Send, ...]
-    defaults: Mapping[str, Any] = MappingProxyType({})  # fields that no channel fills
+    defaults: Mapping[str, Any] = MappingProxyType({})  # values of fields without a channel
 
     def table(self) -> Table:
         """Compile the packet for encoding from an actuation."""
         return self.packet.sending(self.sends)
 
     def encoding(self) -> Encoding:
-        """Return how the packet is filled at each tick."""
+        """Return how the packet is encoded at each tick."""
         return Encoding(
             self.table(), self.packet.encode(self.defaults), None, frozenset(send.channel for send in self.sends)
         )
 
 
 def plain(value: npt.ArrayLike) -> Any:
-    """Return `value` as plain Python: numbers, text, lists, repeated slots as dicts; non-finite numbers stay."""
+    """Return `value` as plain Python: numbers, text, lists; repeated slots as dicts; non-finite numbers unchanged."""
     value = np.asarray(value)
     if value.dtype.names is not None:
         if value.ndim:
             return [plain(item) for item in value]
         return {name: plain(value[name]) for name in value.dtype.names}
     if value.dtype.kind == "S":
-        return bytes(value.item()).decode("utf-8", "surrogateescape")  # the same bytes go back
+        return bytes(value.item()).decode("utf-8", "surrogateescape")  # encodes to the same bytes again
     return value.tolist()
 
 

@@ -1,8 +1,8 @@
-"""MORAI: the ego vehicle status over UDP, the IMU if wanted, and every other message.
+"""MORAI: the ego vehicle status over UDP, optionally the IMU, and every other message.
 
-Layout: see `motioncue.protocols.morai_messages`.  A datagram is told by its header, never by its port.
+Layout: see `motioncue.protocols.morai_messages`.  A datagram is identified by its header, not by its port.
 
-What the status means, and how sure that is:
+Meaning of the status, and how well it is known:
 
 ==================  ==================================================================================================
 position            on the map: x east, y north, z up [m]
@@ -46,61 +46,61 @@ from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
 from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, FEWER_OBJECTS, IMU, MESSAGES
 
-__all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "session"]
+__all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "intake"]
 
 SCHEMES = ("udp",)
-"""Where the simulator sends to."""
+"""Transports that the simulator uses."""
 
 VELOCITY_IN_CAR = True
-"""Unless told otherwise: then a wrong attitude turns the velocity too, and the two agree all the same."""
+"""The velocity is in the car's axes by default, so a wrong attitude turns it too and the two still agree."""
 
 READINGS = ("velocity", "acceleration_y", "roll", "pitch", "rates", "angular_velocity")
 """Options that a drive can settle; the others are a matter of choice."""
 
 IDLE = {"angular_velocity": {"rates": "derived"}, "acceleration_y": {"imu": True}}
-"""Options that mean nothing where others have these values."""
+"""Options without effect, with the values of other options that make them so."""
 
 KM_H = 1.0 / 3.6
 DEG = math.pi / 180.0
 
 
 class Sending(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What is not agreed on in commands; the defaults are MORAI's own."""
+    """Conventions of commands that are in doubt; the defaults are MORAI's own."""
 
     steering: Literal["right", "left"] = "right"
-    """Where a positive steering command turns: right in MORAI's example, left as a team has measured it."""
+    """Direction of a positive steering command: right in MORAI's example, left as measured by a team."""
     auto: Literal[16, 2] = 16
-    """Automatic control in a multi ego setting: 16 in the document, 2 in MORAI's Python structures."""
+    """Code of automatic control in a multi ego setting: 16 in the document, 2 in MORAI's Python structures."""
 
 
 DEFAULT = Sending()
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the document leaves open; the defaults are what was measured, or else the likeliest reading."""
+    """Readings that the document leaves open; the defaults are measured, or else the likeliest."""
 
     velocity: Literal["car", "world"] = "car"
-    """The axes of the status's velocity."""
+    """Axes of the status's velocity."""
     acceleration_y: Literal["right", "left"] = "right"
-    """Where the status's acceleration is positive in y."""
+    """Positive direction of y in the status's acceleration."""
     roll: Literal["right_side_down", "left_side_down"] = "right_side_down"
     pitch: Literal["nose_down", "nose_up"] = "nose_down"
-    """Where the status's angles are positive."""
+    """Positive directions of the status's angles."""
     rates: Literal["derived", "native"] = "derived"
-    """From the attitude; or the status's angular velocity.
+    """Derive the rates from the attitude, or use the status's angular velocity.
 
-    Versions 1 and 2 have none: unless derived, they are refused.
+    Versions 1 and 2 carry none, so they are refused unless rates are derived.
     """
     angular_velocity: Literal["south_east_down", "north_west_up", "south_east_up", "north_west_down"] = (
         "south_east_down"
     )
-    """About which of the world's axes the status's angular velocity is positive, in the usual right-handed sense."""
+    """World axes about which the status's angular velocity is positive, in the right-handed sense."""
     imu: bool = False
-    """Whether acceleration and rates are the IMU's."""
+    """Whether to take acceleration and rates from the IMU."""
 
 
 def takes(packet: Packet, options: Options) -> list[Take]:
-    """Return how a status is read: the one place where its axes and signs are turned.
+    """Return how a status is decoded; the only place where its axes and signs are converted.
 
     World axes become east, south, down; the car's become forward, right, down.
     """
@@ -112,12 +112,12 @@ def takes(packet: Packet, options: Options) -> list[Take]:
         Take("angles", 1, "pitch", scale=pitch * DEG),
         Take("angles", 2, "heading", scale=-DEG),  # clockwise from east
         *vector("position", "position", scale=(1.0, -1.0, -1.0)),
-        *vector("velocity", "velocity", scale=(KM_H, -KM_H, -KM_H)),  # the same signs in either axes
+        *vector("velocity", "velocity", scale=(KM_H, -KM_H, -KM_H)),  # the signs are the same for both axes
     ]
     if options.imu:
         return found
     found += vector("acceleration", "acceleration", scale=(1.0, right, -1.0))
-    if "angular_velocity" in packet.fields:  # taken in any case: identical to the bit, it tells a repeat
+    if "angular_velocity" in packet.fields:  # always decoded, because identical bits reveal a repeat
         level = DEG if options.angular_velocity.startswith("south_east") else -DEG
         turning = DEG if options.angular_velocity.endswith("down") else -DEG
         rates = vector("angular_velocity", "angular_velocity", (1, 0, 2), (level, level, turning))
@@ -125,17 +125,17 @@ def takes(packet: Packet, options: Options) -> list[Take]:
     return found
 
 
-# Of the IMU: forward, left, up to forward, right, down.
+# The IMU's forward, left, up become forward, right, down.
 IMU_TAKES = (
     *vector("acceleration", "acceleration", scale=(1.0, -1.0, -1.0)),
     *vector("angular_velocity", "angular_velocity", scale=(1.0, -1.0, -1.0)),
 )
 
 
-def session(
+def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
-    """Return the reader of what the simulator sends.
+    """Return an intake for what the simulator sends.
 
     Parameters
     ----------
@@ -143,9 +143,9 @@ def session(
         How to read what the document leaves open.
     head_m : tuple of 3 floats
         The occupant's head from the car's reference point, the middle of the rear axle: forward, right, up [m].  With
-        the IMU, from where that is mounted.
+        the IMU, from the IMU's position.
     derivation : Derivation
-        Where the acceleration comes from.
+        Source of the acceleration.
     """
     derived = options.rates == "derived" or options.imu
     messages = []
@@ -181,22 +181,22 @@ def session(
 
 
 def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) -> bytes:
-    """Return a command for the simulator, checked against its document.
+    """Return the bytes of a command for the simulator, checked against its document.
 
     Parameters
     ----------
     name : str
-        One of `COMMANDS`.
+        A key of `COMMANDS`.
     values : mapping of str
-        As `motioncue.protocols.compose` takes them, with two exceptions: steering and rear_steering are + right
-        whatever the simulator takes, and a ctrl_mode in a list of egos may be ``"keyboard"`` or ``"auto"``.
+        As for `motioncue.protocols.compose`, with two exceptions: steering and rear_steering are positive to the right
+        whatever the simulator uses, and a ctrl_mode in a list of egos may be ``"keyboard"`` or ``"auto"``.
     sending : Sending
-        How the simulator takes those.
+        The simulator's conventions.
 
     Raises
     ------
     PacketError
-        If there is no such command or field, or a value is not allowed.
+        If the command or a field does not exist, or a value is not allowed.
     """
     if name not in COMMANDS:
         raise PacketError(f"morai: found command {name!r}, allowed are {', '.join(COMMANDS)}")
@@ -213,12 +213,12 @@ def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) ->
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split datagrams that were laid one after the other, by their own lengths.
+    """Split concatenated datagrams by their own lengths.
 
     Raises
     ------
     PacketError
-        If what begins somewhere has no header and length, or the last one is cut short: says at which offset.
+        If a header or a length is missing, or the last datagram is cut short; names the offset.
     """
     start = 0
     while start < len(data):
@@ -241,7 +241,7 @@ def identify(data: bytes) -> Packet:
     Raises
     ------
     PacketError
-        If it is none of MORAI's.
+        If it is not one of MORAI's.
     """
     near = [packet for packet in MESSAGES if data.startswith(packet.constants["header"])]
     for packet in near:

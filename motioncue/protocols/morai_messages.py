@@ -6,7 +6,7 @@ is 2 bytes longer than its total says, and has grown since; object info has 68 o
 of a multi ego setting has 4 bytes.
 
 Every packet is packed and little-endian: a header "#Name$", the length of the data, 12 bytes of zeros, the data,
-``\r\n``.  The header tells what it is, the length of the data which form of it.  Offsets below count from the
+``\r\n``.  The header identifies the message, the length of the data its version.  Offsets below count from the
 beginning of the data.
 """
 
@@ -31,7 +31,7 @@ TAIL = b"\r\n"
 
 
 def envelope(name: str, header: str, length: int, fields: Iterable[Field]) -> Packet:
-    """Return a message whose data, `length` bytes of it, is made of `fields`."""
+    """Return a message whose `length` bytes of data consist of `fields`."""
     start = len(header) + 16
     return Packet(
         name,
@@ -48,16 +48,16 @@ def envelope(name: str, header: str, length: int, fields: Iterable[Field]) -> Pa
 
 
 def shifted(offset: int, fields: Iterable[Field]) -> list[Field]:
-    """Return fields `offset` bytes further on."""
+    """Return fields moved by `offset` bytes."""
     return [field._replace(offset=field.offset + offset) for field in fields]
 
 
-# When the packet was put together, by the clock on the wall: not when the physics was computed.
+# Wall-clock time at which the packet was assembled, not the time of the physics step.
 _STAMP = (Field("sec", 0, "<i4", "s"), Field("nsec", 4, "<i4", "ns"))
 
 # --- what the simulator publishes ------------------------------------------------------------------------------------
 
-# Limits: nothing on wheels is faster, and no crash is harder; what lies beyond is a broken packet.
+# Limits: no road vehicle is faster and no crash is harder; a packet beyond them is broken.
 _STATUS = (
     Field("ctrl_mode", 0, "|i1"),  # 1 keyboard, 2 auto
     Field("gear", 1, "|i1"),  # 0 M, 1 P, 2 R, 3 N, 4 D, 5 L
@@ -87,9 +87,9 @@ _V3 = (
 )
 
 EGO_VEHICLE_STATUS = (
-    envelope("ego_vehicle_status_v1", "#MoraiInfo$", 94, _V1),  # 2021, the document's
+    envelope("ego_vehicle_status_v1", "#MoraiInfo$", 94, _V1),  # 2021, from the document
     envelope("ego_vehicle_status_v2", "#MoraiInfo$", 132, (*_V1, Field("link_id", 94, "S38"))),  # 22.R1
-    envelope("ego_vehicle_status_v3", "#MoraiInfo$", 152, _V3),  # 23.R1, and the competitions' status
+    envelope("ego_vehicle_status_v3", "#MoraiInfo$", 152, _V3),  # 23.R1, also the competitions' status
     envelope(  # 24.R2
         "ego_vehicle_status_v4",
         "#MoraiInfo$",
@@ -125,7 +125,7 @@ EGO_VEHICLE_STATUS = (
 """Versions 1 to 5."""
 
 _SHORT_OBJECT = (
-    Field("obj_id", 0, "<i2"),  # 0: nothing in this slot
+    Field("obj_id", 0, "<i2"),  # 0: empty slot
     Field("obj_type", 2, "<i2"),  # -1 ego, 0 pedestrian, 1 vehicle, 2 static
     Field("position", 4, "3<f4", "m"),
     Field("heading", 16, "<f4", "deg"),
@@ -140,13 +140,13 @@ SHORT_OBJECT = Packet("object", 68, _SHORT_OBJECT)
 OBJECT = Packet("object", 106, (*_SHORT_OBJECT, Field("link_id", 68, "S38")))
 
 OBJECTS = 20
-"""At most, in one message."""
+"""The largest number of objects in one message."""
 
 
 def object_info(length: int) -> Packet | None:
-    """Return the message whose data has this length [bytes]: slots, with or without a stamp; None if there is none.
+    """Return the message with this length of data [bytes]: slots with or without a stamp; None if none fits.
 
-    Where both kinds of slot fit (212 bytes), it is the newer one.
+    If both kinds of slot fit (212 bytes), it is the newer one.
     """
     for slot, name in ((OBJECT, ("object_info_unstamped", "object_info")),
                        (SHORT_OBJECT, ("object_info_short", "object_info_short_stamped"))):  # fmt: skip
@@ -158,7 +158,7 @@ def object_info(length: int) -> Packet | None:
 
 
 OBJECT_INFO = tuple(packet for length in (1360, 1368, 2120, 2128) if (packet := object_info(length)))
-"""With all slots, as the simulator sends it."""
+"""The messages with all slots, as the simulator sends them."""
 
 FEWER_OBJECTS = tuple(
     packet
@@ -167,7 +167,7 @@ FEWER_OBJECTS = tuple(
 )
 
 LIGHTS = (-1, *(sum(lamps) for lamps in itertools.product((0, 32), (0, 16), (0, 4), (0, 1))))
-"""What a traffic light can show: any sum of 1 red, 4 yellow, 16 green, 32 green left; -1 default."""
+"""States of a traffic light: any sum of 1 red, 4 yellow, 16 green, 32 green left; or -1, the default."""
 
 TRAFFIC_LIGHT = envelope(
     "traffic_light",
@@ -184,9 +184,9 @@ COLLIDED = Packet(
     "collided",
     28,
     [
-        Field("obj_type", 0, "<i2"),  # the type first, unlike in object info
+        Field("obj_type", 0, "<i2"),  # comes first, unlike in object info
         Field("obj_id", 2, "<i2"),
-        Field("position", 4, "3<f4", "m"),  # from the ego vehicle
+        Field("position", 4, "3<f4", "m"),  # relative to the ego vehicle
         Field("global_offset", 16, "3<f4", "m"),  # on the map
     ],
 )
@@ -216,31 +216,31 @@ NPC_VEHICLE_COLLISION = envelope(
 _INTERSECTION = (
     Field("index", 0, "<i2", low=0),
     Field("status", 2, "<i2", low=0),
-    Field("time", 4, "<f4", "s", low=0.0),  # that this has been so
+    Field("time", 4, "<f4", "s", low=0.0),  # how long the state has lasted
 )
 INTERSECTION = envelope("intersection", "#IntStatus$", 8, _INTERSECTION)
 
 _IMU = (
     Field("orientation", 0, "4<f8"),  # w, x, y, z
     Field("angular_velocity", 32, "3<f8", "rad/s", 100.0),
-    Field("acceleration", 56, "3<f8", "m/s^2", 2000.0),  # what an accelerometer reads: +9.8 upwards at rest
+    Field("acceleration", 56, "3<f8", "m/s^2", 2000.0),  # an accelerometer's reading: +9.8 upwards at rest
 )
 IMU = (
     envelope("imu_unstamped", "#IMUData$", 80, _IMU),
     envelope("imu", "#IMUData$", 88, [*_STAMP, *shifted(8, _IMU)]),
 )
 
-# --- what it is told -------------------------------------------------------------------------------------------------
+# --- commands to the simulator ---------------------------------------------------------------------------------------
 
 _CTRL = (
-    Field("ctrl_mode", 0, "|i1", low=0, high=2),  # 0 as it is, 1 keyboard, 2 auto
+    Field("ctrl_mode", 0, "|i1", low=0, high=2),  # 0 unchanged, 1 keyboard, 2 auto
     Field("gear", 1, "|i1", low=0, high=5),  # 0 M, 1 P, 2 R, 3 N, 4 D, 5 L
     Field("cmd_type", 2, "|i1", low=1, high=3),  # 1 pedals, 2 velocity, 3 acceleration
     Field("velocity", 3, "<f4", "km/h"),
     Field("acceleration", 7, "<f4", "m/s^2"),
     Field("accelerator", 11, "<f4", low=0.0, high=1.0),
     Field("brake", 15, "<f4", low=0.0, high=1.0),
-    Field("steering", 19, "<f4", low=-1.0, high=1.0),  # of the largest angle
+    Field("steering", 19, "<f4", low=-1.0, high=1.0),  # fraction of the largest angle
 )
 EGO_CTRL_CMD = (
     envelope("ego_ctrl_cmd", "#MoraiCtrlCmd$", 23, _CTRL),
@@ -368,7 +368,7 @@ PUBLISHED = (
     INTERSECTION,
     *IMU,
 )
-"""What the simulator sends."""
+"""Messages that the simulator sends."""
 
 COMMANDS = {
     packet.name: packet
@@ -385,7 +385,7 @@ COMMANDS = {
         NPC_GHOST,
     )
 }
-"""What it is told, by name, with the ranges of the document."""
+"""Commands to the simulator by name, with the document's ranges."""
 
 MESSAGES = (*PUBLISHED, *COMMANDS.values())
-"""Everything."""
+"""All messages."""

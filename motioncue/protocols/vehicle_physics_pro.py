@@ -1,9 +1,9 @@
-"""Vehicle Physics Pro: its data bus, and the motion the bus lacks, in a UDP packet of our exporter.
+"""Vehicle Physics Pro: its data bus and the vehicle's motion, in a UDP packet of our own exporter.
 
-The bus (`motioncue.protocols.vehicle_physics_pro_bus`) is an array inside the simulator: nothing goes over a network,
-and it has no attitude, acceleration or rates.  So there is no packet of the vendor's; this one is our own, sent by the
-component ``contrib/unity/MotioncueExporter.cs`` from the vehicle's physics step.  It was checked against that component
-run on stand-ins for Unity and the SDK; no packet from a real game was to be had.
+The bus (`motioncue.protocols.vehicle_physics_pro_bus`) is an array inside the simulator: it is not sent over a network,
+and it has no attitude, acceleration or rates.  The vendor defines no packet, so this layout is our own; the component
+``contrib/unity/MotioncueExporter.cs`` sends it from the vehicle's physics step.  It was checked against that component
+run on stand-ins for Unity and the SDK; no packet from a real game was available.
 
 Version 1, 356 bytes, little-endian, without gaps:
 
@@ -29,20 +29,21 @@ offset  format  what
 292     16 i32  channel Settings
 ======  ======  ==========================================================================
 
-* Two headers of this table always differ in more than one byte, so that one wrong byte never makes another good one.
-* What is not carried is ignored.  A packet without motion adds what it has to the next one with it.
+* Any two valid headers differ in more than one byte, so one corrupted byte cannot turn one into another.
+* Parts that are not carried are ignored.  A packet without motion completes the next one that has it.
 * Integers beyond the end of the SDK's array are NaN (-2147483647).
-* Any change of the layout, also a field more at its end, has another version.  A packet of another version is refused,
-  as is one that is longer or shorter.
-* Values that only have a name (`bus` module) have no place in the packet; a channel's unnamed ids have.
+* Any change of the layout, even a field added at its end, is a new version.  A packet of another version is refused, as
+* is
+  one of another size.
+* Values known only by name (`bus` module) have no place in the packet; a channel's unnamed ids have.
 
-All vectors are raw as Unity gives them, in its left-handed axes: x right, y up, z forward, and in the world y up.  They
-are turned here, and only here (`MOTION`): forward and north = z, right and east = x, down = -y.  That mirrors space,
-so what turns (quaternion, angular velocity, angular acceleration) changes its sign as well: a positive turn about
-Unity's z lifts the right side (roll = -z), about x lowers the nose (pitch = -x), about y goes right (yaw = +y).
+All vectors are as Unity gives them, in its left-handed axes: x right, y up, z forward; in the world, y up.  Only
+`MOTION` converts them: forward and north = z, right and east = x, down = -y.  That mirrors space, so rotations
+(quaternion, angular velocity, angular acceleration) change their sign as well: a positive turn about Unity's z lifts
+the right side (roll = -z), about x lowers the nose (pitch = -x), about y goes right (yaw = +y).
 
-The speed is the length of the velocity.  The bus's own is absolute in the document, longitudinal in the newer source;
-it is decoded, but not used.
+The speed is the length of the velocity.  The bus's own speed is absolute in the document but longitudinal in the newer
+source; it is decoded, but not used.
 """
 
 from collections.abc import Iterator
@@ -75,39 +76,39 @@ __all__ = [
     "bus_of",
     "framed",
     "identify",
+    "intake",
     "saying",
-    "session",
 ]
 
 SCHEMES = ("udp",)
-"""What the exporter sends through."""
+"""Transports that the exporter uses."""
 
 VELOCITY_IN_CAR = True
-"""A wrong attitude turns the velocity in the world too, and the two agree all the same."""
+"""The velocity is in the car's axes, so a wrong attitude turns it in the world too and the two still agree."""
 
 VERSION = 1
-"""Of the layout."""
+"""Version of the layout."""
 
 SIZE = 356
-"""Of the packet [bytes]."""
+"""Size of the packet [bytes]."""
 
 CODES: dict[Sdk, bytes] = {"old": b"OL", "newer": b"NW"}
-"""What a packet calls the SDK."""
+"""Names of the SDKs in a packet."""
 
 CARRIED = {"motion": 1, "Input": 2, "Vehicle": 4, "Settings": 8}
-"""The bits of what a packet carries."""
+"""Bits of the parts that a packet carries."""
 
 EVERYTHING = sum(CARRIED.values())
-"""All of them."""
+"""All bits of `CARRIED`."""
 
 PLACES = {"Input": (100, 16), "Vehicle": (164, 32), "Settings": (292, 16)}
 """Offset [bytes] and number of integers of each channel."""
 
-_LIMITS = {"Vehicle.EngineRpm": 50_000e3}  # in raw integers
+_LIMITS = {"Vehicle.EngineRpm": 50_000e3}  # raw integers
 
 
 def _integers(channel: str, sdk: Sdk) -> list[Field]:
-    """Return the fields of a channel: the values with a name, and each run of ids without one."""
+    """Return a channel's fields: one for each named value, and one for each run of unnamed ids."""
     offset, count = PLACES[channel]
     known = CHANNELS[channel].by_id(sdk)
     fields, start = [], 0
@@ -150,9 +151,9 @@ def _state(sdk: Sdk) -> Packet:
 
 
 STATES: dict[Sdk, Packet] = {sdk: _state(sdk) for sdk in SDKS}
-"""The packet, with the names that its integers have in each SDK."""
+"""The packet's layout for each SDK, with its names of the integers."""
 
-_TURNS = (-1.0, -1.0, 1.0)  # about z, x, y
+_TURNS = (-1.0, -1.0, 1.0)  # signs of turns about z, x, y
 
 MOTION = (
     Take("stamp", 0, "time"),
@@ -164,31 +165,31 @@ MOTION = (
     *vector("angular_velocity", "angular_velocity", (2, 0, 1), _TURNS),
     *vector("angular_acceleration", "angular_acceleration", (2, 0, 1), _TURNS),
 )
-"""Unity's axes turned into north, east, down and forward, right, down."""
+"""Takes that convert Unity's axes into north, east, down and forward, right, down."""
 
 GAUGES = (Take("engine_speed", 0, "Vehicle.EngineRpm", scale=1e-3, optional=True),)
-"""What the bus adds."""
+"""Takes from the bus."""
 
 
 class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """What the simulator's documents leave open; the default is the likeliest reading."""
+    """Readings that the simulator's documents leave open; the default is the likeliest."""
 
-    gravity: Literal["excluded", "included"] = "excluded"  # in the vehicle's localAcceleration
+    gravity: Literal["excluded", "included"] = "excluded"  # as contained in the vehicle's localAcceleration
 
 
-def session(
+def intake(
     options: Options, head_m: tuple[float, float, float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
 ) -> Intake:
-    """Return the receiver's side of the protocol.
+    """Return an intake for the exporter's packets.
 
     Parameters
     ----------
     options : Options
-        How to read what is left open.
+        How to read what the documents leave open.
     head_m : tuple of 3 floats
         The occupant's head from the car's center of mass: forward, right, up [m].
     derivation : Derivation
-        Where the acceleration comes from.
+        Source of the acceleration.
     """
     stage = BodyStage(
         world_north=(1, 0, 0),
@@ -210,17 +211,17 @@ def session(
 
 @cache
 def _messages() -> list[Any]:
-    """Return the compiled messages: one for each choice of what is carried, most of it first, in each SDK."""
+    """Return the compiled messages, one for each SDK and each set of parts carried, largest sets first."""
     return [_message(sdk, carried).compiled() for carried in range(EVERYTHING, 0, -1) for sdk in SDKS]
 
 
 def saying(carried: int) -> dict[str, int]:
-    """Return the two fields that say what a packet carries."""
+    """Return the values of the two header fields for the parts carried."""
     return {"carried": carried, "not_carried": 255 - carried}
 
 
 def _message(sdk: Sdk, carried: int) -> Message:
-    """Return what is to be done with a packet that carries just this."""
+    """Return the message for packets that carry exactly these parts."""
     state = STATES[sdk]
     packet = Packet(state.name, SIZE, state.fields.values(), {**state.constants, **saying(carried)})
     takes = GAUGES if carried & CARRIED["Vehicle"] else ()
@@ -230,14 +231,14 @@ def _message(sdk: Sdk, carried: int) -> Message:
 
 
 def blank(sdk: Sdk, rows: int = 1) -> np.ndarray:
-    """Return packets that carry everything, standing still with an empty bus, to be filled by field name.
+    """Return packets to be filled by field name: all parts carried, standing still, the bus empty.
 
     Parameters
     ----------
     sdk : {"old", "newer"}
-        Whose ids the integers have.
+        SDK whose ids the integers have.
     rows : int
-        How many.
+        Number of packets.
 
     Returns
     -------
@@ -270,12 +271,12 @@ def bus_of(data: bytes) -> Bus:
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split packets that lie one after the other.
+    """Split concatenated packets.
 
     Raises
     ------
     PacketError
-        If a size field cannot be, or the last packet is cut short: says at which offset.
+        If a size field is impossible or the last packet is cut short; names the offset.
     """
     start = 0
     while start < len(data):
@@ -296,7 +297,7 @@ def identify(data: bytes) -> Packet:
     Raises
     ------
     PacketError
-        If it is not a packet of this system and version: says what was found and what is allowed.
+        If it is not a packet of this system and version; says what was found and what is allowed.
     """
     name = "vehicle-physics-pro"
     if len(data) < 12 or data[:4] != b"MCVP":

@@ -1,12 +1,12 @@
 """Vehicle Physics Pro's data bus as data: channels and values by name and by the ids of both SDKs.
 
-Names, units and resolutions: "Data Bus reference", Vehicle Physics Pro's document.  It gives no ids, and its order is
-not theirs.  The ids are those of the published SDKs: an older one with three channels, a newer one (2022) with five.
-What only the newer one has (race inputs, throttle and clutch signals, brake pressure) its own source describes.  Values
-without a published id are known by name alone.
+Names, units and resolutions: "Data Bus reference", Vehicle Physics Pro's document, which gives no ids and lists values
+in another order.  The ids are those of the published SDKs: an older one with three channels, a newer one (2022) with
+five. Values that only the newer one has (race inputs, throttle and clutch signals, brake pressure) are described by its
+own source.  Values without a published id are known by name alone.
 
-Every value is a 32-bit integer, fixed-point: raw = value x resolution.  Not a number is -2147483647 when written; C#
-may turn a NaN into -2147483648 as well, so both extremes are read as NaN.
+Every value is a 32-bit fixed-point integer: raw = value x resolution.  Not a number is written as -2147483647; C# may
+convert a NaN into -2147483648 as well, so both are read as NaN.
 """
 
 import math
@@ -21,32 +21,32 @@ __all__ = ["CHANNELS", "GEAR_MODES", "NAN", "SDKS", "Bus", "Channel", "Sdk", "Va
 
 Sdk = Literal["old", "newer"]
 SDKS: tuple[Sdk, ...] = ("old", "newer")
-"""The two arrangements of the ids."""
+"""The two SDKs, whose ids differ."""
 
 NAN = -2147483647
-"""Not a number, as the document writes it; -2147483648 is read as the same."""
+"""Not a number, as the document defines it; -2147483648 is read as NaN too."""
 
 GEAR_MODES = ("M", "P", "R", "N", "D", "D1", "D2", "D3", "D4", "D5")
-"""Manual, park, reverse, neutral, drive, drive up to that gear.  (The newer source has L in place of D1.)"""
+"""Manual, park, reverse, neutral, drive, and drive limited to a gear (the newer source has L instead of D1)."""
 
 
 class Value(NamedTuple):
     """One value of a channel."""
 
     name: str
-    old: int | None = None  # its id in the older SDK; None: it has none, or none is published
+    old: int | None = None  # id in the older SDK; None: not there, or not published
     newer: int | None = None
     resolution: int = 1
-    unit: str = ""  # of raw / resolution
-    words: tuple[str, ...] = ()  # what 0, 1, 2 ... are called
+    unit: str = ""  # unit of raw / resolution
+    words: tuple[str, ...] = ()  # names of the values 0, 1, 2 ...
 
     def id(self, sdk: Sdk) -> int | None:
-        """Return its id in an SDK, None if it has none there."""
+        """Return the id in an SDK; None if it has none there."""
         return self.old if sdk == "old" else self.newer
 
     @property
     def unnumbered(self) -> bool:
-        """Whether no id of it is published."""
+        """Whether no id is published."""
         return self.old is None and self.newer is None
 
     def wire_unit(self) -> str:
@@ -58,17 +58,17 @@ class Channel(NamedTuple):
     """One channel of the bus."""
 
     name: str
-    old: int | None  # its id in the older SDK
+    old: int | None  # id in the older SDK
     newer: int | None
-    lengths: tuple[int, int]  # of its array in the older SDK and in the newer one
+    lengths: tuple[int, int]  # lengths of its array in the older and in the newer SDK
     values: tuple[Value, ...]
 
     def id(self, sdk: Sdk) -> int | None:
-        """Return its id in an SDK, None if it is not there."""
+        """Return the id in an SDK; None if it is not there."""
         return self.old if sdk == "old" else self.newer
 
     def length(self, sdk: Sdk) -> int:
-        """Return how many values its array has."""
+        """Return the length of its array."""
         return self.lengths[SDKS.index(sdk)]
 
     def by_id(self, sdk: Sdk) -> dict[int, Value]:
@@ -100,7 +100,7 @@ CHANNELS: dict[str, Channel] = {
                 _same(4, "Clutch", 10000),
                 _same(5, "ManualGear", unit="gear"),  # -1 reverse, 0 neutral
                 _same(6, "AutomaticGear", unit="gear mode", words=GEAR_MODES),
-                _same(7, "GearShift", unit="gears"),  # the vehicle sets it back to 0
+                _same(7, "GearShift", unit="gears"),  # the vehicle resets it to 0
                 _same(8, "Retarder", unit="level"),
                 _same(9, "Key"),  # -1 off, 0 acc-on, 1 start
             ),
@@ -178,11 +178,11 @@ CHANNELS: dict[str, Channel] = {
         Channel("Custom", None, 4, (0, 100), ()),
     )
 }
-"""Every channel by its name."""
+"""The channels by name."""
 
 
 def is_nan(raw: int) -> bool:
-    """Say whether a raw integer means not a number."""
+    """Say whether a raw integer means NaN."""
     return raw <= NAN
 
 
@@ -192,7 +192,7 @@ def to_raw(values: npt.ArrayLike, resolution: int) -> npt.NDArray[np.int32]:
     Raises
     ------
     ConfigError
-        If one does not fit: its integer would be out of range, or mean NaN.
+        If an integer would be out of range or mean NaN.
     """
     scaled = np.round(np.asarray(values, np.float64) * resolution)
     if (np.abs(scaled) > 2147483646).any():
@@ -206,18 +206,18 @@ class Bus:
     Parameters
     ----------
     sdk : {"old", "newer"}
-        Whose ids the numbers are.
+        SDK whose ids are used.
 
     Raises
     ------
     ConfigError
-        If there is no such SDK; of the methods, if a channel or a value is not on this bus, or what is set does not
+        If the SDK does not exist; from the methods, if a channel or value is not on this bus or a value to set does not
         fit.
 
     Notes
     -----
-    A channel is its name or its id; so is a value.  A value without a published id is known by its name alone, and
-    `raw_channel` does not show it.
+    Channels and values are given by name or id.  A value without a published id is known by name only and is not part
+    of `raw_channel`.
 
     Examples
     --------
@@ -239,10 +239,10 @@ class Bus:
             for name, channel in CHANNELS.items()
             if channel.id(sdk) is not None
         }
-        self._named: dict[tuple[str, str], int] = {}  # raw values that have no id
+        self._named: dict[tuple[str, str], int] = {}  # raw values without an id
 
     def raw_channel(self, channel: str | int) -> npt.NDArray[np.int32]:
-        """Return the channel's array itself, indexed by id, as the vehicle has it."""
+        """Return the channel's array itself, indexed by id, as in the vehicle."""
         return self._channels[self._channel(channel).name]
 
     def raw(self, channel: str | int, value: str | int) -> int:
@@ -263,7 +263,7 @@ class Bus:
             self._channels[row.name][number] = raw
 
     def get(self, channel: str | int, value: str | int) -> float | str:
-        """Return a value in its unit, or its word if it has one; NaN if it is not a number."""
+        """Return a value in its unit, or as a word if it has words; NaN if it is not a number."""
         known = self._find(channel, value)[2]
         raw = self.raw(channel, value)
         if is_nan(raw):
@@ -271,7 +271,7 @@ class Bus:
         return known.words[raw] if 0 <= raw < len(known.words) else raw / known.resolution
 
     def set(self, channel: str | int, value: str | int, to: float | str) -> None:
-        """Set a value in its unit or by its word; it is rounded to its resolution."""
+        """Set a value in its unit or by a word; it is rounded to its resolution."""
         row, _, known = self._find(channel, value)
         name = f"{row.name}.{known.name}"
         if isinstance(to, str):
@@ -292,7 +292,7 @@ class Bus:
         raise ConfigError(f"channel of the {self.sdk} SDK: found {channel!r}, allowed are {allowed}")
 
     def _find(self, channel: str | int, value: str | int) -> tuple[Channel, int | None, Value]:
-        """Return the channel, the value's id or None if it has none, and what is known of it."""
+        """Return the channel, the value's id (None if it has none), and its description."""
         row = self._channel(channel)
         length = row.length(self.sdk)
         if isinstance(value, int) and 0 <= value < length:

@@ -1,1 +1,1 @@
-"""Recordings of what a simulator wrote: read as arrays, or replayed through the whole engine."""
+"""Recordings of runs and of simulators: written, read as arrays, replayed, exported."""

@@ -1,4 +1,4 @@
-"""Recordings for other programs: CSV, Parquet, MDF4; one row a tick, a frame or an event."""
+"""Export of recordings to CSV, Parquet and MDF4, with one row per tick, frame or event."""
 
 import csv
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from motioncue.recording.topics import Event
 
 __all__ = ["FORMATS", "WHAT", "columns", "export"]
 
-ROWS = 10_000  # at a time: what bounds the memory
+ROWS = 10_000  # rows at a time, which bounds the memory
 
 UNITS = {
     **{channel.name: channel.unit for channel in (*MOTION, *CUE)},
@@ -26,13 +26,13 @@ UNITS = {
 }
 
 WHAT = ("ticks", "frames", "events")
-"""What of a recording can be exported."""
+"""Parts of a recording that can be exported."""
 
 
 def columns(rows: npt.NDArray[np.void]) -> list[tuple[str, str, npt.NDArray[Any]]]:
     """Return name, unit and values of each column of records.
 
-    Nested records give columns such as ``motion_surge``.
+    Nested records give columns such as ``motion_surge``, arrays such as ``actuator_1``.
 
     Parameters
     ----------
@@ -42,7 +42,10 @@ def columns(rows: npt.NDArray[np.void]) -> list[tuple[str, str, npt.NDArray[Any]
     assert rows.dtype.names is not None
     found = []
     for name in rows.dtype.names:
-        if rows.dtype[name].names is None:
+        if rows.dtype[name].shape:
+            several = enumerate(rows[name].T, 1)
+            found += [(f"{name.removesuffix('s')}_{number}", UNITS.get(name, ""), values) for number, values in several]
+        elif rows.dtype[name].names is None:
             found.append((name, UNITS.get(name, ""), rows[name]))
         else:
             found += [(f"{name}_{inner}", unit, values) for inner, unit, values in columns(rows[name])]

@@ -8,11 +8,11 @@ from motioncue.intake.intake import Intake
 __all__ = ["START_NS", "Timed", "arriving", "feed"]
 
 START_NS = 1
-"""When the first package of a recording comes, where no clock runs beside it [ns]; a clock's 0 stands for never."""
+"""Time of a recording's first package where no clock runs beside it [ns]; a time of 0 would mean never."""
 
 
 class Timed(NamedTuple):
-    """A package, and when it comes."""
+    """A package and its arrival time."""
 
     time_ns: int
     package: bytes  # empty: the simulator leaves
@@ -21,16 +21,17 @@ class Timed(NamedTuple):
 def feed(
     packages: Iterable[Timed], *intakes: Intake, before: Callable[[int], object] = lambda time_ns: None
 ) -> Iterator[bool]:
-    """Feed packages at their times; yield whether each gave the first intake a frame.
+    """Feed packages at their times; yield whether each one gave the first intake a frame.
 
     Parameters
     ----------
     packages : iterable of Timed
-        In order of time; read one by one, each when the one before it has been fed and yielded.
+        In order of time; each is read when the one before has been fed and its result yielded.
     *intakes : Intake
-        Each is given every package; the simulator connects with its first one, and with the next after it has left.
+        Each gets every package; a session begins with the first package, and with the first one after the simulator
+        left.
     before : callable, optional
-        Called with each time before the package is fed, such as what runs an emitter until then.
+        Called with each package's time before it is fed, for example to run an emitter until then.
     """
     connected = False
     for time_ns, package in packages:
@@ -48,18 +49,18 @@ def feed(
 def arriving(
     packages: Iterable[bytes], times_s: Sequence[float] | None, rate_hz: float | None, intake: Intake
 ) -> Iterator[Timed]:
-    """Yield packages with the times given, else at a rate of frames, else all at once.
+    """Yield packages with the given times, else at a rate of frames, else all at once.
 
     Parameters
     ----------
     packages : iterable of bytes
-        In the order in which they came.
+        In order of arrival.
     times_s : sequence of float or None
-        When each came [s].
+        Arrival times [s].
     rate_hz : float or None
-        Frames a second [Hz].
+        Frames per second [Hz].
     intake : Intake
-        Is fed with these packages before the next one is asked for: a package that gives no frame takes no time.
+        Must be fed each package before the next one is requested: a package without a frame takes no time.
     """
     for place, package in enumerate(packages):
         if times_s is not None:

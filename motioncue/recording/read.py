@@ -1,5 +1,7 @@
-"""Recordings: the bytes that a simulator wrote, as they came."""
+"""Recordings: the bytes that a simulator wrote."""
 
+import logging
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from importlib import resources
@@ -18,70 +20,88 @@ from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS, arriving, feed
-from motioncue.recording.load import McapFile, is_mcap
-from motioncue.recording.topics import Package
+from motioncue.recording.load import packages_in
+from motioncue.recording.walk import McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
+log = logging.getLogger("motioncue")
+
 
 def quoted(path: str | Path) -> str:
-    """Return a path in quotes for a message: what cannot be printed is escaped, a backslash stays one."""
+    """Return a path in quotes for a message: unprintable characters are escaped, a backslash is kept."""
     return repr(str(path)).replace("\\\\", "\\")
 
+
+UNREADABLE = "unreadable"
+SAID = 3  # lines about what is damaged
+
+LONGEST_S = 4e9
+"""Between packages of a recording: less than the 2^62 ns that times may differ by."""
 
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
 
 def sample_recording() -> Path:
-    """Return the path of the recording that comes with the package.
+    """Return the path of the recording in the package.
 
     A real drive as City Car Driving bytes: a 59.9 s motorway drive at 60 Hz, made from the
-    example segment of comma.ai's comma2k19 data set (MIT licence).
+    example segment of comma.ai's comma2k19 data set (MIT license).
     """
     return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
 
 
 def read_bytes(path: str | Path, name: str) -> bytes:
-    """Return what is in a file; PacketError, which begins with `name`, if it cannot be read or has no end."""
+    """Return the contents of a file; raise PacketError, beginning with `name`, if it is unreadable or endless."""
     try:
         with Path(path).open("rb") as file:
-            data = file.read(LARGEST + 1)
+            huge = os.fstat(file.fileno()).st_size > LARGEST
+            data = b"" if huge else file.read(LARGEST + 1)  # what is no file has no size
     except OSError as error:
         raise PacketError(f"{name}: {error.strerror}") from error
-    if len(data) > LARGEST:
+    if huge or len(data) > LARGEST:
         raise PacketError(f"{name}: found more than {LARGEST >> 20} MiB, allowed is up to that")
     return data
 
 
 class Recording(NamedTuple):
-    """What a simulator sent."""
+    """The packages that a simulator sent."""
 
     packages: list[bytes]
-    times: list[float] | None  # when each came, since the first [s]; None if the file does not say
+    times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
     """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
-    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own."""
+    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
+    what of an MCAP file is damaged."""
+    unreadable: tuple[str, ...] = ()
+    """What that is, in words."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
-    """Return a recording: the packages of a simulator one after the other, or a network capture.
+    """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
+
+    What is damaged in an MCAP file is logged.
 
     Parameters
     ----------
     path : str or Path
-        The file; pcap and pcapng captures are known by their first bytes.
+        The file; pcap and pcapng captures are recognized by their first bytes.
     system : str
-        Whose bytes they are.
+        The system that sent the bytes.
 
     Raises
     ------
     PacketError
-        If the file cannot be read, is empty or is cut short: says where.
+        If the file cannot be read, is empty or is cut short; says where.
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     """
-    return parse_recording(read_bytes(path, f"recording {quoted(path)}"), f"recording {quoted(path)}", system)
+    name = f"recording {quoted(path)}"
+    recording = parse_recording(read_bytes(path, name), name, system)
+    for line in recording.unreadable[:SAID]:
+        log.warning("%s: %s", name, line)
+    return recording
 
 
 def parse_recording(data: bytes, name: str, system: str) -> Recording:
@@ -89,7 +109,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     module = protocols.system(system)
     try:
         if is_mcap(data):
-            return _from_mcap(McapFile(name, data).packages(), module, system)
+            return _from_mcap(McapFile(name, data), module, system)
         if is_capture(data):
             return _from_capture(captured(data), module, system)
         packages = list(islice(module.framed(data), MOST + 1)) if data else []
@@ -102,19 +122,24 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(recorded: list[Package], module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among recorded ones; what else came is counted as an engine would refuse it."""
+def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
+    """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
+    recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
-        why = f" (of the first, {_why_not(module, recorded[0].data)})" if recorded else ""
-        raise PacketError(f"found {len(recorded)} packages of other kinds{why}, allowed is at least one of {system}")
+        topics = sorted({name for name, _, _ in file.topics.values()})[:5]
+        whose = f"{len(recorded)} packages of other kinds (of the first, {{}})" if recorded else "no package"
+        found = [whose.format(_why_not(module, recorded[0].data) if recorded else ""), *file.damage.texts()[:1]]
+        found += [f"topics {', '.join(topics)}"] if topics and not recorded else []
+        raise PacketError(f"found {'; '.join(found)}; allowed is at least one package of {system}")
     rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
-    times = [(package.time - own[0].time) * 1e-9 for package in own]
-    return Recording([package.data for package in own], times, 0, rejected)
+    rejected += Counter({UNREADABLE: file.damage.count})
+    times = [1e-9 * package.time for package in own]
+    return Recording([package.data for package in own], _from_first(times), 0, rejected, file.damage.texts())
 
 
 def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
-    """Return the system's packages among captured datagrams, and what else was sent where they were."""
+    """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
     for datagram in found.datagrams:
@@ -128,8 +153,16 @@ def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording
         raise PacketError(f"found {what}, allowed is at least one package of {system}")
     refused = [datagram.payload for datagram in others if datagram.port in ports]
     rejected = Counter(incomplete) + _rejected(module, refused)
-    times = [datagram.time - own[0].time for datagram in own]
+    times = _from_first([datagram.time for datagram in own])
     return Recording([datagram.payload for datagram in own], times, len(others) - len(refused), rejected)
+
+
+def _from_first(times: list[float]) -> list[float]:
+    """Return times counted from the first [s]; PacketError if they are further apart than nanoseconds can count."""
+    furthest = max((abs(time - times[0]) for time in times), default=0.0)
+    if not furthest < LONGEST_S:
+        raise PacketError(f"found packages that came {furthest:.4g} s apart, allowed are {LONGEST_S:g} s")
+    return [time - times[0] for time in times]
 
 
 def _counted(reasons: Iterable[str]) -> list[str]:
@@ -137,17 +170,17 @@ def _counted(reasons: Iterable[str]) -> list[str]:
 
 
 def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
-    """Return how often an engine would have refused datagrams, by reason."""
-    if not hasattr(module, "session"):
+    """Return how many datagrams an engine would have refused, by reason."""
+    if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
-    session = module.session(module.Options())
+    intake = module.intake(module.Options())
     for payload in refused:
-        session.feed(payload, START_NS)
-    return Counter(session.rejected)
+        intake.feed(payload, START_NS)
+    return Counter(intake.rejected)
 
 
 def _why_not(module: ModuleType, data: bytes) -> str | None:
-    """Return why a datagram is none of a system's packages; None if it is one."""
+    """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)
     except PacketError as error:
@@ -163,14 +196,14 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
     path : str or Path
         The bytes that the simulator wrote, or a network capture.
     system : str
-        Whose bytes they are.
+        The system that sent the bytes.
 
     Raises
     ------
     PacketError
-        If the file cannot be read, is empty or is cut short: says where.
+        If the file cannot be read, is empty or is cut short; says where.
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     """
     return read_recording(path, system).packages
 
@@ -178,29 +211,29 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
 def read_motion(
     path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> npt.NDArray[np.void]:
-    """Return the motion in a recording, one row a frame.
+    """Return the motion in a recording, one row per frame.
 
     Parameters
     ----------
     path : str or Path
         The bytes that the simulator wrote, or a network capture.
     system : str
-        Whose bytes they are.
+        The system that sent the bytes.
     rate_hz : float, optional
-        Frames a second [Hz], for packages that say no time in a file that says none either.
+        Frames per second [Hz], required if neither the packages nor the file have times.
     **options
         As ``source.options`` of a profile.
 
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
-        `time` counts nanoseconds from the first frame: by the simulator's own clock over all sessions, or as captured
-        if it has none.
+        `time` counts nanoseconds from the first frame: by the simulator's own clock over all sessions, or, if it has
+        none, as captured.
 
     Raises
     ------
     PacketError
-        If the file cannot be read or a package is refused: names the first one and the reason.
+        If the file cannot be read or a package is refused; names the first one and the reason.
     """
     return read_frames(path, system, rate_hz=rate_hz, **options)[0]
 
@@ -208,24 +241,24 @@ def read_motion(
 def read_frames(
     path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
-    """Return what `read_motion` does, all packages, and the place of each frame among them."""
+    """Return the motion as `read_motion` does, all packages, and the index of each frame's package."""
     source = protocols.source(system)
-    session = source.session(msgspec.convert(options, source.Options))
+    intake = source.intake(msgspec.convert(options, source.Options))
     packages, arrivals, *_ = read_recording(path, system)
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
-    times: list[float] = []  # [s] of each frame
-    began = 0.0  # [s], by the clock of the whole recording
-    others = 0  # packages that say nothing of the clock
-    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, session), session)):
-        if not is_frame and session.rejected:
-            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(session.rejected)}")
+    times: list[float] = []  # time of each frame [s]
+    began = 0.0  # start of the session on the recording's clock [s]
+    others = 0  # packages that do not affect the clock
+    for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):
+        if not is_frame and intake.rejected:
+            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(intake.rejected)}")
         if not is_frame:
-            if session.others == others:  # an announcement: the simulator's clock begins again
+            if intake.others == others:  # an announcement: the simulator's clock begins again
                 began = times[-1] if times else 0.0
-            others = session.others
+            others = intake.others
             continue
-        row = session.frame()
+        row = intake.frame()
         rows.append(row)
         places.append(place)
         times.append(began + float(row["frame_time"][0]))
@@ -240,14 +273,14 @@ def read_frames(
 
 
 def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:
-    """Return the motion of each tick when frames arrive at their `time`: the newest, or bridged.
+    """Return the motion at each tick when frames arrive at their `time`: the newest frame, or bridged.
 
     Parameters
     ----------
     motion : ndarray of MOTION_DTYPE, shape (n,)
         Frames in order of time.
     rate_hz : float
-        Ticks a second [Hz]; the first tick is at the first frame.
+        Ticks per second [Hz]; the first tick is at the first frame.
     bridge : {"hold", "linear", "predict"}
         As ``source.bridge`` of a profile.
 
@@ -259,9 +292,9 @@ def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str 
     Raises
     ------
     ConfigError
-        If there is no such bridge.
+        If the bridge does not exist.
     ValueError
-        If there is no frame, times go back, or the rate is not positive.
+        If there is no frame, times decrease, or the rate is not positive.
     """
     time = motion["time"]
     if len(motion) == 0 or (np.diff(time) < 0).any() or not 0 < rate_hz < np.inf:

@@ -1,14 +1,14 @@
-"""The recorder: takes what the loops have put into their rings, and writes it in a thread of its own."""
+"""The recorder: empties the loops' rings and writes their records in a thread of its own."""
 
 import logging
+import os
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 
 from motioncue.errors import ConfigError
@@ -20,16 +20,19 @@ from motioncue.profile import Record
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.write import RecordingWriter
 
-__all__ = ["RING_BYTES", "Batch", "Recorder", "sorted_out", "tick_ring_bytes"]
+__all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]
 
 log = logging.getLogger("motioncue")
 
 RING_BYTES = 8 << 20
-"""For what a source says: more than ten seconds of the largest packages at 400 Hz."""
+"""Size of the ring for a source: more than ten seconds of the largest packages at 400 Hz."""
 
-TAKE_S = 0.05  # how often the rings are emptied
-PATIENCE_S = 10.0  # for a disk that does not answer at the end
-FLUSH_S = 1.0  # how much a crash can lose
+TAKE_S = 0.05  # interval at which the rings are emptied
+PATIENCE_S = 10.0  # longest wait for a disk that does not respond at the end
+FLUSH_S = 1.0  # most that a crash can lose
+KEPT_BYTES_S = 2 << 20
+"""Most that `last_s` keeps in memory for each of its seconds: twice what 1000 ticks and 400 of the largest packages
+need [bytes/s]."""
 
 EVENT_DTYPE = np.dtype(
     [
@@ -46,30 +49,54 @@ EVENT_DTYPE = np.dtype(
 
 
 _WHAT = {number: name for name, number in KINDS.items()}
+_ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT of ``kernels/ring.h``
+
+
+def package_kind(endpoint: int) -> int:
+    """Return the kind of a record that is a package at one of a source's endpoints.
+
+    Parameters
+    ----------
+    endpoint : int
+        Its number.
+    """
+    return KINDS["package"] | endpoint << _ENDPOINT_BITS
 
 
 def tick_ring_bytes(rate_hz: float) -> int:
-    """Return the room that ticks need while a disk stalls for ten seconds [bytes].
+    """Return the size of a ring that holds the ticks while a disk stalls for ten seconds [bytes].
 
     Parameters
     ----------
     rate_hz : float
-        Ticks a second [Hz].
+        Ticks per second [Hz].
     """
     return round(10.0 * rate_hz) * (HEAD_DTYPE.itemsize + TICK_DTYPE.itemsize) + (64 << 10)
 
 
 class Batch(NamedTuple):
-    """Records of some time, by what they are."""
+    """Records of a time span, by kind."""
 
     ticks: Any
     frames: Any
     packages: list[Package]
     events: list[Event]
 
+    def sizes(self) -> dict[str, int]:
+        """Return the number of records of each kind."""
+        return {name: len(rows) for name, rows in self._asdict().items()}
+
+
+class Kept(NamedTuple):
+    """A ring's output at one time, for a recording in memory."""
+
+    since: int
+    """When the rings were emptied the time before: no record is older [ns]."""
+    data: bytes
+
 
 def sorted_out(data: bytes) -> Batch:
-    """Return the records in what a ring gave.
+    """Return the records in a ring's output.
 
     Parameters
     ----------
@@ -82,7 +109,7 @@ def sorted_out(data: bytes) -> Batch:
         kind, size, when = np.frombuffer(data, HEAD_DTYPE, 1, place)[0].tolist()
         payload = data[place + HEAD_DTYPE.itemsize : place + HEAD_DTYPE.itemsize + size]
         place += HEAD_DTYPE.itemsize + -(-size // 8) * 8
-        what, endpoint = _WHAT[kind & 0xFF], kind >> 8
+        what, endpoint = _WHAT[kind & 0xFF], kind >> _ENDPOINT_BITS
         if what == "tick":
             ticks += payload
         elif what == "frame":
@@ -111,22 +138,23 @@ class Recorder:
     Parameters
     ----------
     record : Record or str or Path
-        What is to be kept, and where; or only where.
+        What to record and where, or only where.
     rings : sequence of RecordRing
-        What the loops fill.
+        The rings that the loops fill.
     settings : mapping
         The profile in force at the beginning, as tables.
     about : mapping of str to str
-        Kept in the file.
+        Stored in the file.
 
     Raises
     ------
     ConfigError
-        When entered, if the file cannot be made.
+        On entering, if the file cannot be made.
 
     Notes
     -----
-    Whatever happens to the disk, the loops do not wait: rings drop what finds no room, and `counts` says how much.
+    The loops never wait, whatever happens to the disk: records that do not fit into a ring are dropped and counted.
+    Rolled files share one epoch: their times are consecutive even if the wall clock is set meanwhile.
     """
 
     def __init__(
@@ -138,20 +166,25 @@ class Recorder:
         about: Mapping[str, str] | None = None,
     ) -> None:
         record = record if isinstance(record, Record) else Record(file=str(record))
-        self._path, self._rings, self._settings, self._force = Path(record.file), rings, settings, record.force
+        self._path, self._rings, self._force = Path(record.file).absolute(), rings, record.force
         self._last_s, self._roll_s = record.last_s, record.roll_s
         self._roll_bytes = None if record.roll_mb is None else round(1e6 * record.roll_mb)
         self._about = dict(about or {})
+        self._about_noted = True  # whether the file has all of it
         self._epoch = time.time_ns() - time.monotonic_ns()
         self._writer: RecordingWriter | None = None
         self._written: list[Path] = []
-        self._totals = {"packages": 0, "ticks": 0, "frames": 0, "events": 0}
-        self._lost = 0  # records that were taken from the rings and could not be written
-        self._kept: deque[tuple[float, bytes]] = deque()  # with `last_s`: when taken, and what
-        self._in_force: list[tuple[int, int, Mapping[str, Any]]] = []
-        self._wanted = threading.Event()  # write what is kept
+        self._totals = Counter(packages=0, ticks=0, frames=0, events=0)  # records flushed
+        self._pending = Counter[str]()  # records written since the last flush
+        self._lost = 0  # records taken from the rings that could not be written
+        self._short = False  # whether a ring has been found too small
+        self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
+        self._kept_bytes = 0
+        self._taken = time.monotonic_ns()  # when the rings were last emptied
+        self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
+        self._noted = -1  # number of the newest settings in the file
+        self._wanted = threading.Event()  # set to write the recording in memory
         self._stopping = threading.Event()
-        self._failed = False
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._run, name="motioncue recorder", daemon=True)
 
@@ -161,55 +194,73 @@ class Recorder:
         return list(self._written)
 
     def counts(self) -> dict[str, int]:
-        """Return how much has been recorded of each kind, and how many records were lost."""
-        return {**self._totals, "lost": self._lost + sum(ring.lost for ring in self._rings)}
+        """Return how many records of each kind have been flushed to files, and how many were lost."""
+        return {**self._totals, "lost": self._lost + self._unrecorded()}
+
+    def _unrecorded(self) -> int:
+        """Return the number of records that did not fit into the rings."""
+        return sum(ring.lost for ring in self._rings)
 
     def summary(self) -> str:
-        """Return in words what has been recorded, and where."""
+        """Return a text of what has been recorded, and where."""
         counts = self.counts()
         what = f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages"
         lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
         return f"{what} in {', '.join(str(path) for path in self._written) or 'no file'}{lost}"
 
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
-        """Note that another profile is in force.
+        """Record that another profile is in force.
 
         Parameters
         ----------
         when : int
             Monotonic clock [ns].
         number : int
-            How many changes there have been.
+            Number of changes so far.
         profile : mapping
-            Its tables.
+            The profile's tables.
         """
         with self._lock:
             self._in_force.append((when, number, profile))
 
+    def tell(self, about: Mapping[str, str]) -> None:
+        """Add to what tells how the recording was made, from any thread.
+
+        Parameters
+        ----------
+        about : mapping of str to str
+            Replaces values of the same names.
+        """
+        with self._lock:
+            self._about, self._about_noted = {**self._about, **about}, False
+
     def keep(self) -> None:
-        """Write what is kept in memory, in a file of its own; nothing to do without `last_s`."""
+        """Write the recording in memory to a file of its own; has no effect without `last_s`."""
         self._wanted.set()
 
-    def _open(self) -> RecordingWriter:
-        force = self._force and not self._written
-        writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=self._about)
-        self._written.append(writer.path)
-        when, number, profile = self._in_force[-1]
-        writer.settings(when, number, profile)
-        return writer
-
     def __enter__(self) -> "Recorder":
-        """Make the file and begin."""
-        self._in_force = [(time.monotonic_ns(), 0, self._settings)]
-        if self._last_s is None:
-            self._writer = self._open()
-        elif not self._path.parent.is_dir():
-            raise ConfigError(f"recording {str(self._path)!r}: there is no folder {str(self._path.parent)!r}")
+        """Make the file and start to record."""
+        if self._last_s is not None:
+            self._refuse_place()
+        else:
+            try:
+                self._open()
+            except OSError as error:
+                raise ConfigError(f"recording: {self._told(error)}") from error
         self._thread.start()
         return self
 
+    def _refuse_place(self) -> None:
+        """Refuse a path to which nothing could be written later."""
+        folder = self._path.parent
+        if self._path.is_dir():
+            raise ConfigError(f"recording {str(self._path)!r}: found a folder, allowed is a file")
+        wrong = "" if os.access(folder, os.W_OK) else "cannot be written to" if folder.is_dir() else "does not exist"
+        if wrong:
+            raise ConfigError(f"recording {str(self._path)!r}: its folder {wrong}")
+
     def __exit__(self, *_: object) -> None:
-        """Write what is left and close the file; a disk that does not answer is not waited for."""
+        """Write the rest and close the file, without waiting for a disk that does not respond."""
         self._stopping.set()
         self._thread.join(PATIENCE_S)
         if self._thread.is_alive():
@@ -222,7 +273,7 @@ class Recorder:
             now = time.monotonic()
             if self._wanted.is_set():
                 self._wanted.clear()
-                self._guarded(self._dump)
+                self._dump()
             if now - flushed >= FLUSH_S:
                 flushed = now
                 self._guarded(self._flush)
@@ -230,7 +281,9 @@ class Recorder:
                 began = now
                 self._guarded(self._roll)
         self._take()
-        self._guarded(self._dump if self._last_s is not None else self._close)
+        if self._last_s is not None:
+            self._dump()
+        self._guarded(self._close)
 
     def _due(self, age: float) -> bool:
         assert self._writer is not None
@@ -238,63 +291,116 @@ class Recorder:
         return too_old or (self._roll_bytes is not None and self._writer.size >= self._roll_bytes)
 
     def _take(self) -> None:
-        data = b"".join(ring.take() for ring in self._rings)
-        if self._last_s is not None:
-            now = time.monotonic()
-            self._kept.append((now, data))
-            while self._kept[0][0] < now - self._last_s:
-                self._kept.popleft()
-        elif data:
-            self._guarded(lambda: self._write(data))
+        """Empty the rings into the file, or into memory."""
+        since, self._taken = self._taken, time.monotonic_ns()
+        batch = Kept(since, b"".join(ring.take() for ring in self._rings))
+        if self._last_s is None:
+            self._guarded(self._write, batch)
+            self._forget(since)
+        else:
+            self._keep(batch, self._last_s)
+            self._forget(self._kept[0].since if self._kept else self._taken)
+        if self._unrecorded() and not self._short:
+            self._short = True
+            log.warning("recording: the disk is too slow; what finds no room in memory is lost, and counted")
 
-    def _write(self, data: bytes) -> None:
-        batch = sorted_out(data)
-        if self._writer is None:  # an earlier write has failed
-            self._lost += len(batch.ticks) + len(batch.frames) + len(batch.packages) + len(batch.events)
-            return
+    def _keep(self, batch: Kept, last_s: float) -> None:
+        """Add records to those in memory, and drop what is too old; what exceeds the memory is lost."""
+        self._kept.append(batch)
+        self._kept_bytes += len(batch.data)
+        while self._kept[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
+            oldest = self._kept.popleft()
+            self._kept_bytes -= len(oldest.data)
+            if oldest.since >= self._taken - 1e9 * last_s:
+                self._lost += sum(sorted_out(oldest.data).sizes().values())
+            if not self._kept:
+                break
+
+    def _forget(self, since: int) -> None:
+        """Drop settings that others had replaced by a time."""
         with self._lock:
-            news, self._in_force = self._in_force[1:], self._in_force[-1:]
-        for when, number, profile in news:
-            self._writer.settings(when, number, profile)
+            while len(self._in_force) > 1 and self._in_force[1][0] <= since:
+                del self._in_force[0]
+
+    def _open(self) -> None:
+        """Begin a file."""
+        force = self._force and not self._written
+        self._writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=self._about)
+        self._written.append(self._writer.path)
+        self._noted = -1
+        self._note()
+        self._writer.flush()
+
+    def _note(self) -> None:
+        """Write the settings that have come into force since the last call; into a new file, all that are known."""
+        assert self._writer is not None
+        with self._lock:
+            known, about = list(self._in_force), {} if self._about_noted else self._about
+            self._about_noted = True
+        if about:
+            self._writer.about(about)
+        for when, number, profile in known:
+            if number > self._noted:
+                self._noted = number
+                self._writer.settings(when, number, profile)
+
+    def _write(self, kept: Kept) -> None:
+        batch = sorted_out(kept.data)
+        if self._writer is None:  # an earlier write has failed
+            self._lost += sum(batch.sizes().values())
+            return
+        self._pending.update(batch.sizes())
+        self._note()
         self._writer.packages(batch.packages)
         self._writer.frames(batch.frames)
         self._writer.ticks(batch.ticks)
         self._writer.events(batch.events)
-        self._totals["packages"] += len(batch.packages)
-        self._totals["ticks"] += len(batch.ticks)
-        self._totals["frames"] += len(batch.frames)
-        self._totals["events"] += len(batch.events)
 
     def _flush(self) -> None:
         if self._writer is not None:
             self._writer.flush()
+            self._count()
 
     def _roll(self) -> None:
         self._close()
-        self._writer = self._open()
+        self._forget(self._taken)
+        self._open()
 
     def _close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
+            self._count()
+
+    def _count(self) -> None:
+        """Count what has been written as recorded, because it is safely in the file."""
+        self._totals.update(self._pending)
+        self._pending.clear()
 
     def _dump(self) -> None:
-        """Write what is kept in memory to a file of its own."""
-        if self._last_s is None:
-            return
-        self._writer = self._open()
-        for _, data in self._kept:
-            self._write(data)
-        self._close()
+        """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile."""
+        self._guarded(self._open)
+        for batch in list(self._kept):
+            self._guarded(self._write, batch)
+            if time.monotonic_ns() - self._taken >= 1e9 * TAKE_S:
+                self._take()
+        self._guarded(self._close)
 
-    def _guarded(self, action: Callable[[], None]) -> None:
-        """Do something with the file; if the system refuses, say so once and record no more."""
+    def _guarded(self, action: Callable[..., None], *arguments: Any) -> None:
+        """Do something with the file; an error is logged, and ends the recording but not the run."""
         try:
-            action()
-        except (OSError, ConfigError, msgspec.MsgspecError) as error:
+            action(*arguments)
+        except Exception as error:
             if self._writer is not None:
                 self._writer.abandon()
                 self._writer = None
-            if not self._failed:
-                self._failed = True
-                log.error("recording: %s; the run goes on and records no more", error)
+            self._lost += sum(self._pending.values())
+            self._pending.clear()
+            goes_on = "records no more" if self._last_s is None else "keeps the last seconds in memory"
+            log.error("recording: %s; the run goes on and %s", self._told(error), goes_on)
+
+    def _told(self, error: Exception) -> str:
+        """Return the text of an error, with the file concerned."""
+        if isinstance(error, OSError) and error.strerror:
+            return f"{error.filename or self._written[-1]}: {error.strerror}"
+        return str(error)

@@ -1,4 +1,4 @@
-"""Recordings of ROS 2, as robots and research vehicles make them, read as motion without ROS.
+"""Recordings of ROS 2, as made by robots and research vehicles, read as motion without ROS.
 
 Layouts: the message definitions of ROS 2's common_interfaces (sensor_msgs/msg/Imu, nav_msgs/msg/Odometry), as plain
 little-endian CDR.  Axes: REP 103: the body is x forward, y left, z up, the world x east, y north, z up.  An
@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.motion import GRAVITY, MOTION_DTYPE
-from motioncue.recording.load import McapFile
+from motioncue.recording.walk import McapFile
 
 __all__ = ["ros2_motion"]
 
@@ -22,7 +22,7 @@ IMU, ODOMETRY = "sensor_msgs/msg/Imu", "nav_msgs/msg/Odometry"
 _IMU = np.dtype(
     [
         ("orientation", "<f8", 4),  # x, y, z, w: body to world
-        ("orientation_covariance", "<f8", 9),  # its first is -1 where there is no orientation
+        ("orientation_covariance", "<f8", 9),  # the first element is -1 if there is no orientation
         ("angular_velocity", "<f8", 3),
         ("angular_velocity_covariance", "<f8", 9),
         ("linear_acceleration", "<f8", 3),
@@ -47,7 +47,7 @@ class _Samples(NamedTuple):
 
 
 def _sample(payload: bytes, dtype: np.dtype[np.void], strings: int) -> tuple[float, npt.NDArray[np.void]]:
-    """Return stamp [s] and fixed part of a message, which so many strings come before; ValueError if it has none."""
+    """Return stamp [s] and fixed part of a message after `strings` strings; raise ValueError if it is too short."""
     if payload[:2] != b"\x00\x01":
         raise ValueError(f"header {payload[:4].hex()} is not plain little-endian CDR")
     body = payload[4:]
@@ -71,7 +71,7 @@ def _samples(file: McapFile, schema: str, dtype: np.dtype[np.void], strings: int
         try:
             time, row = _sample(payload, dtype, strings)
         except (ValueError, struct.error) as error:
-            file.bad.append(f"{topics[0]}: {error}")
+            file.damage.add(f"{topics[0]}: {error}")
             continue
         times.append(time)
         rows.append(row)
@@ -84,24 +84,24 @@ def _is(file: McapFile, number: int, schema: str) -> bool:
 
 
 def ros2_motion(file: McapFile) -> npt.NDArray[np.void]:
-    """Return the motion in a recording of ROS 2: one row a message of the first IMU topic.
+    """Return the motion in a recording of ROS 2: one row per message of the first IMU topic.
 
     Parameters
     ----------
     file : McapFile
-        With a topic of `sensor_msgs/msg/Imu`, and for the speed one of `nav_msgs/msg/Odometry`.
+        Contains a topic of `sensor_msgs/msg/Imu`, and for the speed one of `nav_msgs/msg/Odometry`.
 
     Returns
     -------
     ndarray of MOTION_DTYPE, shape (n,)
         `time` [ns] counts from the first message by the messages' own stamps.  The attitude is the IMU's, or the
-        odometry's where the IMU says that it has none.  Accelerations are without gravity.  The speed is the odometry's
-        newest; NaN before it.
+        odometry's if the IMU reports none.  Accelerations exclude gravity.  The speed is the newest of the odometry;
+        NaN before the first.
 
     Raises
     ------
     PacketError
-        If there is no IMU message, or nobody says the attitude.
+        If there is no IMU message or no attitude.
     """
     imu, odometry = _samples(file, IMU, _IMU, 1), _samples(file, ODOMETRY, _ODOMETRY, 2)
     if not len(imu.times):
@@ -117,11 +117,11 @@ def ros2_motion(file: McapFile) -> npt.NDArray[np.void]:
     size = np.linalg.norm(quaternions, axis=1)
     good = np.isfinite(size) & (np.abs(size - 1.0) < 0.1)
     if not good.all():
-        file.bad.append(f"{IMU}: {np.count_nonzero(~good)} orientations are no unit quaternions")
+        file.damage.add(f"{IMU}: {np.count_nonzero(~good)} orientations are no unit quaternions")
     x, y, z, w = (quaternions[good] / size[good, None]).T
     rows = imu.rows[good]
     motion = np.zeros(len(rows), MOTION_DTYPE)
-    # The world's up axis in the body's, and the body's forward axis in the world's.
+    # The world's up axis in body axes, and the body's forward axis in world axes.
     up = np.stack([2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)])
     free = rows["linear_acceleration"].T - GRAVITY * up
     motion["surge"], motion["sway"], motion["heave"] = free[0], -free[1], free[2]

@@ -1,9 +1,9 @@
-"""What a recording holds: for each topic its schema, its bytes on disk and its NumPy dtype.
+"""The topics of a recording, each with its schema, its bytes on disk and its NumPy dtype.
 
 A recording is an MCAP file (https://mcap.dev/spec).  Every message is plain little-endian CDR with a ``ros2msg``
 schema, which Foxglove, Lichtblick and PlotJuggler plot without a plug-in.  All fields of `frame` and `tick` have 8
-bytes, so CDR pads nothing and the payload after its 4 header bytes is the record's own memory: schema and payload come
-from the NumPy dtype alone.
+bytes, so CDR needs no padding and the payload after its 4 header bytes is the record's own memory: schema and payload
+follow from the NumPy dtype alone.
 """
 
 import struct
@@ -17,7 +17,7 @@ from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 __all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic"]
 
 HEADER = b"\x00\x01\x00\x00"
-"""Before every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
+"""Header of every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
 
 _TYPES = {"f8": "float64", "i8": "int64", "u4": "uint32"}
 
@@ -31,7 +31,7 @@ class Topic(NamedTuple):
     text: str
     """Its ``ros2msg`` definition."""
     dtype: np.dtype[np.void] | None = None
-    """Of its payload, if all records have the same size."""
+    """Dtype of its payload, if all records have the same size."""
 
 
 def _definition(dtype: np.dtype[np.void], nested: dict[str, str]) -> str:
@@ -41,7 +41,8 @@ def _definition(dtype: np.dtype[np.void], nested: dict[str, str]) -> str:
     for name in dtype.names:
         inner = dtype[name]
         if inner.names is None:
-            lines.append(f"{_TYPES[inner.str[1:]]} {name}")
+            several = f"[{inner.shape[0]}]" if inner.shape else ""
+            lines.append(f"{_TYPES[inner.base.str[1:]]}{several} {name}")
         else:
             lines.append(f"{nested[name]} {name}")
             appended.append(f"{'=' * 80}\nMSG: {nested[name]}\n{_definition(inner, {})}")
@@ -53,30 +54,30 @@ def _record(name: str, schema: str, dtype: np.dtype[np.void], **nested: str) -> 
 
 
 FRAME = _record("/motioncue/frame", "motioncue/msg/Motion", MOTION_DTYPE)
-"""The motion that each frame of the simulator gave."""
+"""The motion of each frame of the simulator."""
 
 TICK = _record("/motioncue/tick", "motioncue/msg/Tick", TICK_DTYPE, motion="motioncue/Motion", cue="motioncue/Cue")
-"""Every tick of the emitter: motion used, cue sent, state, weight, lateness."""
+"""Each tick of the emitter: motion used, cue and actuators sent, state, weight, lateness."""
 
 PACKAGE = Topic("/motioncue/package", "motioncue/msg/Package", "int64 time\nuint32 endpoint\nuint8[] data")
-"""A package of the simulator as it came: when [ns, monotonic], at which of the profile's endpoints, its bytes."""
+"""A package of the simulator: arrival [ns, monotonic], index among the profile's endpoints, bytes."""
 
 EVENT = Topic(
     "/motioncue/event",
     "motioncue/msg/Event",
     "int64 time\nint64 detail\nfloat64 value\nfloat64 limit\nstring what\nstring reason\nstring before\nstring after",
 )
-"""Something that happened: a transition of the supervisor, a session, a refusal; what was measured and allowed."""
+"""An event: a transition of the supervisor, a session, a refusal; with the measured value and its limit."""
 
 SETTINGS = Topic("/motioncue/settings", "motioncue/msg/Settings", "int64 time\nint64 number\nstring profile")
-"""The profile in force from a time on, as JSON of its tables; a run begins with number 0, each retune adds one."""
+"""The profile in force from a time on, as JSON of its tables; numbers begin at 0 and grow by 1 at each retune."""
 
 TOPICS = {topic.name: topic for topic in (PACKAGE, FRAME, TICK, EVENT, SETTINGS)}
-"""Every topic by name."""
+"""The topics by name."""
 
 
 class Package(NamedTuple):
-    """A package as it came."""
+    """A package as it arrived."""
 
     time: int
     endpoint: int
@@ -84,7 +85,7 @@ class Package(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened at a time [ns]."""
+    """An event at a time [ns]."""
 
     time: int
     what: str
@@ -102,7 +103,7 @@ def _string(text: str) -> bytes:
 
 
 def _padded(data: bytes) -> bytes:
-    """Return `data`, which is to be followed by a string, with the padding that its length field wants."""
+    """Return `data` padded for the length field of a string that follows."""
     return data + b"\0" * (-len(data) % 4)
 
 
@@ -112,7 +113,7 @@ def encode_package(package: Package) -> bytes:
 
 
 def decode_package(payload: bytes) -> Package:
-    """Return the package in a payload; PacketError if it is none."""
+    """Return the package in a payload; raise PacketError if it is not one."""
     try:
         time, endpoint, size = struct.unpack_from("<qII", _body(payload))
     except struct.error as error:
@@ -132,7 +133,7 @@ def encode_event(event: Event) -> bytes:
 
 
 def decode_event(payload: bytes) -> Event:
-    """Return the event in a payload; PacketError if it is none."""
+    """Return the event in a payload; raise PacketError if it is not one."""
     body = _body(payload)
     try:
         time, detail, value, limit = struct.unpack_from("<qqdd", body)
@@ -148,7 +149,7 @@ def encode_settings(time: int, number: int, profile: str) -> bytes:
 
 
 def decode_settings(payload: bytes) -> tuple[int, int, str]:
-    """Return time, number and profile text of a payload; PacketError if it is none."""
+    """Return time, number and profile text of a payload; raise PacketError if it is not valid."""
     body = _body(payload)
     try:
         time, number = struct.unpack_from("<qq", body)

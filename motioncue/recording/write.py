@@ -1,4 +1,4 @@
-"""The writer of recordings: an MCAP file that is whole up to its newest second, whatever happens."""
+"""The writer of recordings: an MCAP file that is readable up to its newest second, whatever happens."""
 
 import contextlib
 import json
@@ -31,25 +31,25 @@ from motioncue.recording.topics import (
     encode_settings,
 )
 
-__all__ = ["RecordingWriter", "free_name"]
+__all__ = ["RecordingWriter"]
 
 CHUNK_BYTES = 256 << 10
-"""A chunk is closed at this size, or when it is flushed: what a cut file loses at most."""
+"""Size at which a chunk is closed, unless it is flushed earlier: the most that a cut file loses."""
 
 
-def free_name(path: Path) -> Path:
-    """Return `path`, or the first of ``NAME-1``, ``NAME-2``... that no file has.
-
-    Parameters
-    ----------
-    path : Path
-        As asked for.
-    """
+def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
+    """Open a new file; return its path, with a number added if the name is in use, and the file."""
+    if path.is_dir():
+        raise ConfigError(f"recording {str(path)!r}: found a folder, allowed is a file")
     name, number = path, 0
-    while name.exists() or name.is_symlink():
-        number += 1
-        name = path.with_name(f"{path.stem}-{number}{path.suffix}")
-    return name
+    while True:
+        try:
+            return name, name.open("wb" if force else "xb")
+        except FileExistsError:
+            number += 1
+            name = path.with_name(f"{path.stem}-{number}{path.suffix}")
+        except OSError as error:
+            raise ConfigError(f"recording {str(name)!r}: cannot be made: {error.strerror}") from error
 
 
 class RecordingWriter:
@@ -58,49 +58,49 @@ class RecordingWriter:
     Parameters
     ----------
     path : str or Path
-        The file.
+        The file; it stays the same even if the process changes its working directory.
     force : bool
-        Replace a file that exists; otherwise a number is added to the name.
+        Replace an existing file; otherwise a number is added to the name.
     epoch_ns : int
-        What is added to a monotonic time to give the time of the wall clock that viewers show [ns].
+        Added to monotonic times for the wall-clock time that viewers show [ns].
     about : mapping of str to str
-        Kept in the file: host, what the system has granted, and whatever else tells how it was made.
+        Stored in the file: host, what the system has granted, and other facts about its making.
 
     Raises
     ------
     ConfigError
-        If the file cannot be made: names it and the system's reason.
+        If the file cannot be made; names it and the system's reason.
 
     Notes
     -----
-    Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; the
-    file is then to be left as it is.
+    Everything up to the last `flush` is readable after a crash or a full disk.  A write that fails raises OSError; then
+    leave the file as it is.
     """
 
     def __init__(
         self, path: str | Path, *, force: bool = False, epoch_ns: int = 0, about: Mapping[str, str] | None = None
     ) -> None:
-        self.path = Path(path) if force else free_name(Path(path))
         self.counts = dict.fromkeys(TOPICS, 0)
         """Records written so far, by topic."""
         self._epoch = epoch_ns
+        self.path, self._file = _made(Path(path).absolute(), force)
         try:
-            self._file: IO[bytes] = self.path.open("wb" if force else "xb")
+            self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+            self._begin(about or {})
         except OSError as error:
-            raise ConfigError(f"recording {str(self.path)!r}: cannot be made: {error.strerror}") from error
-        self._writer = Writer(self._file, chunk_size=CHUNK_BYTES, compression=CompressionType.ZSTD)
+            self.abandon()
+            raise ConfigError(f"recording {str(self.path)!r}: cannot be written: {error.strerror}") from error
+
+    def _begin(self, about: Mapping[str, str]) -> None:
         self._writer.start(profile="", library=f"motioncue {__version__}")
-        self._writer.add_metadata(
-            "motioncue",
-            {
-                "version": __version__,
-                "epoch_ns": str(epoch_ns),
-                "host": platform.node(),
-                "system": platform.platform(),
-                "python": platform.python_version(),
-                **(about or {}),
-            },
-        )
+        self._about = {
+            "version": __version__,
+            "epoch_ns": str(self._epoch),
+            "host": platform.node(),
+            "system": platform.platform(),
+            "python": platform.python_version(),
+        }
+        self.about(about)
         self._channels = {topic.name: self._register(topic) for topic in TOPICS.values()}
         self._writer.flush()
 
@@ -114,8 +114,19 @@ class RecordingWriter:
         self._writer.add_message(self._channels[topic.name], stamp, payload, stamp, number)
         self.counts[topic.name] += 1
 
+    def about(self, about: Mapping[str, str]) -> None:
+        """Add to what tells how the recording was made.
+
+        Parameters
+        ----------
+        about : mapping of str to str
+            Replaces values of the same names.
+        """
+        self._about |= about
+        self._writer.add_metadata("motioncue", self._about)
+
     def packages(self, packages: list[Package]) -> None:
-        """Write packages as they came.
+        """Write packages.
 
         Parameters
         ----------
@@ -126,7 +137,7 @@ class RecordingWriter:
             self._add(PACKAGE, package.time, encode_package(package))
 
     def events(self, events: list[Event]) -> None:
-        """Write what happened.
+        """Write events.
 
         Parameters
         ----------
@@ -172,7 +183,7 @@ class RecordingWriter:
         number : int
             0 at the beginning, one more with each change.
         profile : mapping
-            Its tables, with nothing left to a preset.
+            The profile's tables, with presets filled in.
         """
         self._add(SETTINGS, time, encode_settings(time, number, json.dumps(profile)))
 
@@ -207,7 +218,7 @@ class RecordingWriter:
 
     def abandon(self) -> None:
         """Close the file as it is, after a write that failed."""
-        with contextlib.suppress(OSError):  # what was buffered finds no room either
+        with contextlib.suppress(OSError):  # buffered data cannot be written either
             self._file.close()
 
     def __enter__(self) -> "RecordingWriter":

@@ -1,1 +1,1 @@
-"""Where simulator, cueing and platform meet: the receiving loop, the emitting loop, the engine."""
+"""The engine: the receiving loop, the emitting loop, and what connects them."""

@@ -1,4 +1,4 @@
-"""What a profile is made into: checked, and taken to the parts that loops are built of."""
+"""From a profile to the parts of an engine: checked, designed and connected."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import cueing, protocols
+from motioncue import cueing, platforms, protocols
 from motioncue.errors import ConfigError, not_among
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
@@ -21,15 +21,17 @@ from motioncue.profile import Output, Profile, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.reception import check_endpoints
+from motioncue.settings import ALGORITHMS
+from motioncue.settings.platform import Platform
 from motioncue.transports.endpoint import parse_endpoint
 
 __all__ = ["actuate", "cue", "load_profile"]
 
-ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # of outputs: one loop sends them all
+ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # one loop sends all outputs
 
 
 def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
-    """Return a profile, checked: built-in by name, or a TOML file.
+    """Return a checked profile: a built-in one by name, or a TOML file.
 
     Parameters
     ----------
@@ -41,9 +43,10 @@ def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
     Raises
     ------
     ConfigError
-        If there is no such profile, or a key or value is not allowed: names its path, what was found, what is allowed.
+        If the profile does not exist, or a key or value is not allowed; names the path, what was found and what is
+        allowed.
     EndpointError
-        If an endpoint is not a URL of a kind that fits its place.
+        If an endpoint is not a URL that is allowed there.
 
     Examples
     --------
@@ -57,12 +60,18 @@ def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
 
 
 def check(profile: Profile) -> None:
-    """Refuse what cannot run, before anything starts; raises as `load_profile` does."""
+    """Refuse a profile that cannot run; raises as `load_profile` does."""
     options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
+    if profile.platform is not None and not profile.cueing.poses:
+        name = profile.cueing.__struct_config__.tag
+        able = ", ".join(name for name, table in ALGORITHMS.items() if table.poses)
+        raise ConfigError(
+            f"cueing.algorithm: found {name!r}, whose cue is no pose for [platform] to take; allowed are {able}"
+        )
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
     for output in profile.outputs:
-        streams = streams_of(output)
+        streams = streams_of(output, profile.platform)
         chain_of(profile, output)
         highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
         if output.rate_hz > highest:
@@ -79,7 +88,7 @@ def check(profile: Profile) -> None:
 
 
 def options_of(profile: Profile) -> Any:
-    """Return what the profile says that the source's document leaves open; ConfigError if it cannot."""
+    """Return the source's options in the profile; raise ConfigError if they are not allowed."""
     source = protocols.source(profile.source.system)
     try:
         return msgspec.convert(profile.source.options, source.Options)
@@ -87,14 +96,15 @@ def options_of(profile: Profile) -> Any:
         raise ConfigError(f"source.options.{explain(error, profile.source.options, source.Options)}") from error
 
 
-def streams_of(output: Output) -> dict[str, tuple[str, Encoding]]:
-    """Return the endpoint of each stream that a platform is sent, and how its packet is filled."""
+def streams_of(output: Output, platform: Platform | None = None) -> dict[str, tuple[str, Encoding]]:
+    """Return the endpoint of each of a platform's streams, and how its packet is encoded."""
     if output.packet is not None and output.system != "custom":
         raise ConfigError(f"output.system: found {output.system!r}, allowed is 'custom' if there is [output.packet]")
     if output.packet is not None:
         if output.gauges is not None:
             raise ConfigError("output.gauges: allowed is none beside [output.packet]")
-        return {"motion": (output.motion, custom.encoding(output.packet))}
+        actuators = platforms.channels_of(platform) if platform is not None else {}
+        return {"motion": (output.motion, custom.encoding(output.packet, actuators))}
     streams = protocols.platform(output.system).STREAMS
     urls = {name: getattr(output, name) for name in streams}
     return {name: (url, streams[name].encoding()) for name, url in urls.items() if url is not None}
@@ -105,12 +115,12 @@ def period_ns_of(profile: Profile) -> int:
 
 
 def algorithm_of(profile: Profile) -> Algorithm:
-    """Return the algorithm for the rate that the emitter's grid really has."""
+    """Return the algorithm, designed for the exact rate of the emitter's grid."""
     return cueing.design(profile.cueing, 1e9 / period_ns_of(profile))
 
 
 def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
-    """Return what the ticks use of a profile; what is as it was in the settings `before` is theirs."""
+    """Return the profile's settings for the ticks; parts equal to those of `before` are shared with it."""
     algorithm, limits = None, None
     if before is not None and before.profile.cueing == profile.cueing:
         algorithm = before.algorithm
@@ -130,28 +140,27 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
 def cue(
     profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None
 ) -> npt.NDArray[np.void]:
-    """Return the cues that the engine's kernels give for `motion`, offline.
+    """Return the engine's cues for `motion`, computed offline.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     motion : ndarray of MOTION_DTYPE, shape (n,)
-        What each tick reads: one row a tick of ``output.rate_hz``.
+        What each tick reads, one row per tick of ``output.rate_hz``.
     out : ndarray of CUE_DTYPE, shape (n,), optional
         Filled and returned; allocated if not given.
 
     Returns
     -------
     ndarray of CUE_DTYPE, shape (n,)
-        A motion that is not finite leaves the cues not finite from there on; the engine refuses such frames.
-        Bit for bit what the engine computes for the same ticks while its fade is at the whole cue; times are those of
-        `motion`.
+        Bit for bit the engine's cues for the same ticks at full weight; times are those of `motion`.  A motion that is
+        not finite makes all later cues not finite; the engine refuses such frames.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, or `motion` or `out` is not an array of its kind, or both share memory.
+        If the profile is refused, `motion` or `out` is not an array of its kind, or they share memory.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     motion = np.ascontiguousarray(motion)
@@ -184,50 +193,51 @@ def _limits(bounds: Mapping[str, Sequence[float | None]], period_ns: int) -> Cue
 
 
 def chain_of(profile: Profile, output: Output) -> OutputChain:
-    """Return the stages between the cue and what one of the profile's outputs is sent.
+    """Return the stages between the cue and one of the profile's outputs.
 
     Raises
     ------
     ConfigError
-        If a packet is filled from a channel that no stage of this output fills.
+        If a packet uses a channel that no stage of this output fills.
     """
     stages: list[Stage] = []
     bounds = output.limits.bounds()
     if bounds:
         stages.append(OutputLimits(_limits(bounds, period_ns_of(profile))))
-    reads = {channel for _, encoding in streams_of(output).values() for channel in encoding.reads}
+    reads = {channel for _, encoding in streams_of(output, profile.platform).values() for channel in encoding.reads}
     if reads & set(UpVector.fills):
         stages.append(UpVector())
-    filled = [channel.name for channel in CUE if channel.name != "time"] + [
-        name for stage in stages for name in stage.fills
-    ]
+    if profile.platform is not None and any(name.startswith("actuator_") for name in reads):
+        stages.append(platforms.stage_of(profile.platform, period_ns_of(profile)))
+    chain = OutputChain(stages)
+    filled = [*(channel.name for channel in CUE if channel.name != "time"), *chain.fills]
     for channel in sorted(reads):
         if channel not in filled:
             raise ConfigError(f"output.packet: channel {not_among(channel, filled)}")
-    return OutputChain(stages)
+    return chain
 
 
 def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: int = 0) -> npt.NDArray[np.void]:
-    """Return what one output is sent for `cues`, offline.
+    """Return what one output is sent for `cues`, computed offline.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     cues : ndarray of CUE_DTYPE, shape (n,)
-        Such as `cue` returns; one row a tick.
+        Cues such as `cue` returns, one row per tick.
     output : int
-        Which of the profile's outputs, from 0.
+        Index of the output in the profile, from 0.
 
     Returns
     -------
     ndarray of ACTUATION_DTYPE, shape (n,)
-        Bit for bit what the engine fills the packets of this output from.
+        Bit for bit what the engine encodes this output's packets from.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, `cues` is not an array of its kind, or there is no such output.
+        If the profile is refused, `cues` is not an array of its kind, or the output does not exist.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     cues = np.ascontiguousarray(cues)
@@ -238,10 +248,10 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
     return chain_of(profile, profile.outputs[output]).process(cues)
 
 
-def session_of(profile: Profile) -> Intake:
-    """Return the source's side that the profile describes."""
+def intake_of(profile: Profile) -> Intake:
+    """Return an intake for the profile's source."""
     source = profile.source
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
-    session: Intake = protocols.source(source.system).session(options_of(profile), source.head_m, derivation)
-    session.watch(profile.watch)
-    return session
+    intake: Intake = protocols.source(source.system).intake(options_of(profile), source.head_m, derivation)
+    intake.watch(profile.watch)
+    return intake

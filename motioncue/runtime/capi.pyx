@@ -1,4 +1,4 @@
-"""The functions behind ``motioncue/motioncue.h``, and the capsule in which C finds them."""
+"""The functions of ``motioncue/motioncue.h``, and the capsule in which C finds them."""
 
 from cpython.pycapsule cimport PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
@@ -40,11 +40,11 @@ cdef extern from "motioncue/motioncue.h" nogil:
         void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
 
 
-ctypedef struct Handle:     # what a motioncue_stepper* points to
+ctypedef struct Handle:     # the target of a motioncue_stepper*
     CueingState* cueing
     Chain* chain
     int64_t period_ns
-    PyObject* stepper       # owns what the other pointers point to
+    PyObject* stepper       # owns the memory behind the other pointers
 
 
 cdef Handle* made(const char* profile, double rate_hz) except NULL:
@@ -62,7 +62,7 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
 
 
 cdef void explain(problem, char* error, size_t size) noexcept:
-    """Put the reason of a refusal where C wants it, cut to whole characters that fit."""
+    """Write the reason of a refusal into C's buffer, cut to whole characters that fit."""
     cdef bytes text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
     if size > 0:
         text = text[: size - 1].decode("utf-8", "ignore").encode()
@@ -72,7 +72,7 @@ cdef void explain(problem, char* error, size_t size) noexcept:
 cdef motioncue_stepper* create(const char* profile, double rate_hz, char* error, size_t size) noexcept with gil:
     try:
         return <motioncue_stepper*>made(profile, rate_hz)
-    except BaseException as problem:    # C has nowhere else to put it
+    except BaseException as problem:    # C receives the reason in `error`
         explain(problem, error, size)
     return NULL
 

@@ -1,4 +1,4 @@
-"""The engine's kernels for a loop of one's own; in C they are in ``motioncue/motioncue.h``."""
+"""The engine's kernels for a controller's own loop; ``motioncue/motioncue.h`` offers them in C."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
-from motioncue.runtime.assembly import chain_of, load_profile, session_of, streams_of
+from motioncue.runtime.assembly import chain_of, intake_of, load_profile, streams_of
 from motioncue.runtime.relay import Relay
 from motioncue.runtime.tuning import Tuner
 
@@ -26,20 +26,20 @@ def bind(
     *,
     rate_hz: float | None = None,
 ) -> Stepper:
-    """Return the profile's cueing for a loop of one's own: each `step` reads `motion` and fills `cue`.
+    """Return the profile's cueing for your own loop: each `step` reads `motion` and fills `cue`.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     motion : ndarray of MOTION_DTYPE, shape (1,), optional
-        What each step reads; a new one if not given.
+        Read by each step; a new array if not given.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
-        What each step fills; a new one if not given.
+        Filled by each step; a new array if not given.
     actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
-        Filled by each step with what the first output is sent.
+        Filled by each step with what the first output is sent; if not given, the output's stages are not stepped.
     rate_hz : float, optional
-        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
+        Steps per second [Hz]; the profile's ``output.rate_hz`` if not given.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def bind(
 
     Notes
     -----
-    Bit for bit what `motioncue.cue` computes for the same motion.  What the engine does around it is the controller's:
+    Bit for bit what `motioncue.cue` computes for the same motion.  The rest of the engine's work is the controller's:
     noticing that the input has stopped or jumped, and fading.
     Real time: a step does not allocate and cannot fail.
 
@@ -67,16 +67,16 @@ def bind(
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
-    """Return the way from a simulator's packages to a platform's packets, for a loop of one's own.
+    """Return the way from a simulator's packages to a platform's packets, for your own loop.
 
     Parameters
     ----------
     profile : Profile, str or Path
-        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several platforms it is the first.
+        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several outputs the first is used.
     rate_hz : float, optional
-        Steps a second [Hz]; if not given, ``output.rate_hz`` of the profile.
+        Steps per second [Hz]; the profile's ``output.rate_hz`` if not given.
     clock : Clock, optional
-        Stamps what comes in; the machine's if not given.
+        Gives the arrival times; the machine's clock if not given.
 
     Raises
     ------
@@ -85,8 +85,8 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
 
     Notes
     -----
-    Codecs, checks and cueing are the engine's.  What the engine does around them is the controller's: noticing that
-    the input has stopped, and fading, also after a jump (`Relay.source` counts them).
+    Codecs, checks and cueing are the engine's.  The rest of the engine's work is the controller's: noticing that the
+    input has stopped, and fading, also after a jump (`Relay.source` counts jumps).
     Real time: a step does not allocate and cannot fail.
 
     Examples
@@ -100,13 +100,15 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
     output = profile.outputs[0]
-    packets = {name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output).items()}
+    packets = {
+        name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output, profile.platform).items()
+    }
     chain = chain_of(profile, output)
-    return Relay(session_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
+    return Relay(intake_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
 
 
 def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:
-    """Return what makes settings of the profile, and of its changes, for the caller's rate."""
+    """Return a tuner for the profile at the caller's rate."""
 
     def adapt(profile: Profile) -> Profile:
         return profile if rate_hz is None else _at_rate(profile, rate_hz)
@@ -115,7 +117,7 @@ def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:
 
 
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:
-    """Return the profile for another rate than its platform's; ConfigError if it cannot be a rate."""
+    """Return the profile at another rate than its platform's; raise ConfigError if the rate is not allowed."""
     output = profile.outputs[0]
     tables = {"system": output.system, "motion": output.motion, "rate_hz": rate_hz}
     try:

@@ -1,4 +1,4 @@
-"""The emitting loop: one tick of the whole engine on one screen, on an absolute grid, without the GIL."""
+"""The emitting loop: the whole engine's tick, on an absolute grid, without the GIL."""
 
 from libc.math cimport M_PI, isfinite, remainder, rint
 from libc.stdint cimport int64_t, uint8_t, uint64_t
@@ -52,27 +52,27 @@ ctypedef struct Sink:
     int address_size
     Row* rows
     int row_count
-    const double* values    # what they read: the actuation of an output
+    const double* values    # the output's actuation, which the rows read
     uint8_t packet[PACKET_BYTES]
     int size
-    SealState* seal         # NULL if the packet has neither count nor checksum
+    SealState* seal         # NULL if the packet has neither counter nor checksum
     int64_t sent
-    int64_t unheard         # of those, as far as the system says so: nobody listened at the address
-    int64_t refused         # by the system
-    int64_t error           # the newest number that it gave as the reason; 0 before any
+    int64_t unheard         # packets sent that nobody listened to, as far as the system reports it
+    int64_t refused         # packets that the system refused to send
+    int64_t error           # number of the newest refusal's error; 0 before the first
 
 
 ctypedef struct Counts:
     int64_t ticks
-    int64_t packets         # ticks of which at least one output's packet was sent
+    int64_t packets         # ticks in which at least one output's packet was sent
     int64_t skipped
     int64_t not_finite
-    int64_t first           # [ns] when the first was sent
+    int64_t first           # deadline of the first tick [ns]
     int64_t last
 
 
 cdef inline void blend(double* channels, double weight) noexcept nogil:
-    """Scale every channel towards neutral; a whole cue keeps its bits."""
+    """Scale every channel towards neutral; a weight of 1 keeps every bit."""
     cdef int i
     if weight != 1.0:
         for i in range(CHANNELS):
@@ -80,7 +80,7 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
 
 
 cdef inline bint send(Sink* s) noexcept nogil:
-    """Send the output's packet; say whether it left."""
+    """Send the output's packet; return whether it was sent."""
     cdef int done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
     if done < 0:
         mc_store(&s.error, -done)
@@ -93,7 +93,7 @@ cdef inline bint send(Sink* s) noexcept nogil:
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
-    """Say whether every channel that moves the platform is a number."""
+    """Say whether every channel that moves the platform is finite."""
     return isfinite(
         c.surge + c.sway + c.heave + c.roll + c.pitch + c.yaw + c.roll_rate + c.pitch_rate + c.yaw_rate
         + c.surge_displacement + c.sway_displacement + c.heave_displacement
@@ -101,25 +101,25 @@ cdef inline bint finite(const Cue* c) noexcept nogil:
 
 
 cdef class Emitter:
-    """Reads the newest motion, cues and sends, once a tick.
+    """Reads the newest motion, computes the cue and sends the packets, once a tick.
 
     Parameters
     ----------
     intake : Intake
-        Where the newest motion comes from.
+        Source of the newest motion.
     settings : Settings
-        The first ones; `retune` takes others.  Their period is that of the grid.
+        The initial settings; `retune` changes them.  Their period is the grid's.
     clock : Clock
-        The grid's time.
+        Clock of the grid.
     chains : sequence of OutputChain, optional
-        The stages of each output between the cue and its packets; one output without stages if not given.
+        The stages between the cue and the packets of each output; one output without stages if not given.
     trace : int
-        How many ticks to keep, from the first on.
+        Number of ticks to keep, from the first on.
 
     Raises
     ------
     ValueError
-        If there are too many chains.
+        If there are more chains than outputs allowed.
 
     Notes
     -----
@@ -127,39 +127,40 @@ cdef class Emitter:
     never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
     """
 
-    cdef Intake _intake         # owns
-    cdef PublicationSlot* _input    # receiver to emitter
-    cdef Clock _clock           # owns what is in
+    cdef Intake _intake         # owns the memory behind `_input`
+    cdef PublicationSlot* _input    # slot from the receiver to the emitter
+    cdef Clock _clock           # owns the memory behind `_time`
     cdef Time _time
-    cdef Cueing _cueing         # owns
+    cdef Cueing _cueing         # owns `_cued`
     cdef CueingState* _cued
-    cdef int64_t _number        # of the settings in force
+    cdef int64_t _number        # number of the settings in force
     cdef Sink _sinks[OUTPUTS]
     cdef int _sink_count
     cdef list _owned
     cdef int64_t _period
-    cdef int64_t _deadline      # of the next tick; 0 before the first
-    cdef int64_t _index         # of the next tick
+    cdef int64_t _deadline      # deadline of the next tick; 0 before the first
+    cdef int64_t _index         # index of the next tick
     cdef Supervisor _supervisor
-    cdef BridgeState _bridge    # from frames to ticks
-    cdef Cue _good              # the last one that was all numbers, before the fade
-    cdef Cue _joined            # of the last tick, before the fade and the limits
+    cdef BridgeState _bridge    # interpolates between frames
+    cdef Cue _good              # the last finite cue, before the fade
+    cdef Cue _joined            # cue of the last tick, before fade and limits
     cdef Tick _tick
     cdef tuple _chains          # an OutputChain for each output
+    cdef Chain* _driven         # the first one that moves actuators, or NULL
     cdef Chain* _outputs[OUTPUTS]
     cdef int _output_count
-    cdef TickSlot _newest       # emitter to viewer
+    cdef TickSlot _newest       # slot from the emitter to whoever watches
     cdef Tick _viewed
     cdef Counts _counts
     cdef Histogram* _lateness
     cdef Tick[::1] _trace
     cdef object _trace_array
     cdef int64_t _traced
-    cdef Ring* _ring            # every tick goes there too; NULL if nobody records
+    cdef Ring* _ring            # recorder's ring for every tick; NULL if not recording
     cdef Events _transitions
     cdef Event _transition
-    cdef int64_t _wanted        # by the operator
-    cdef int64_t _engages       # how often the operator has asked
+    cdef int64_t _wanted        # the operator's request
+    cdef int64_t _engages       # number of engage requests
     cdef int64_t _engages_seen
     cdef int64_t _stopping
 
@@ -193,37 +194,39 @@ cdef class Emitter:
             raise ValueError(f"chains: found {len(self._chains)}, allowed are {OUTPUTS}")
         for self._output_count, chain in enumerate(self._chains, start=1):
             self._outputs[self._output_count - 1] = &(<OutputChain?>chain).chain
+            if self._driven == NULL and "actuator_1" in (<OutputChain>chain).fills:
+                self._driven = &(<OutputChain>chain).chain
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
         self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
-        self._trace_array.view(np.uint8).fill(0)    # every page is there: no tick waits for one
+        self._trace_array.view(np.uint8).fill(0)    # touches every page, so that no tick waits for one
         self._trace = self._trace_array
 
     def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
-        """Send `packet`, with the fields of `table` filled in, to `address` at every tick.
+        """Send `packet` to `address` at every tick, with the fields of `table` filled in.
 
         Parameters
         ----------
         sock : socket.socket
-            Of datagrams, non-blocking; kept open as long as the emitter lives.
+            Non-blocking datagram socket; kept open as long as the emitter lives.
         address : tuple of (str, int, int)
             Numeric IP address, port, scope.
         table : Table
-            Compiled for encoding from an actuation.
+            Encodes the fields from an actuation.
         packet : bytes
-            What no row of the table fills.
+            Initial bytes; kept where the table has no row.
         seal_with : Seal, optional
-            The count and the checksum that come last.
+            Counter and checksum, written last.
         output : int
-            Which of the chains gives the actuation.
+            Index of the chain that gives the actuation.
 
         Raises
         ------
         ValueError
-            If there are too many outputs or the packet is too large.
+            If there are too many packets or the packet is too large.
         IndexError
-            If there is no such chain.
+            If the chain does not exist.
         """
         cdef Sink* sink = &self._sinks[self._sink_count]
         if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
@@ -242,14 +245,14 @@ cdef class Emitter:
         self._sink_count += 1
 
     cdef void adopt(self) noexcept nogil:
-        """Have the supervisor and the bridge use the settings in force."""
+        """Pass the settings in force to the supervisor and the bridge."""
         self._number = self._cued.now.number
         self._supervisor.hold = self._cued.now.hold
         self._supervisor.fade.pace = self._cued.now.pace
         bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period)
 
     cdef void adopt_new(self) noexcept nogil:
-        """Use settings that have come into force since the last tick, and say so."""
+        """Use settings that have come into force since the last tick, and report that."""
         cdef Step step
         bridge_change(&self._bridge, self._cued.now.bridge)
         self.adopt()
@@ -259,7 +262,7 @@ cdef class Emitter:
         self.report(&step)
 
     cdef void tick(self) noexcept nogil:
-        """Everything that happens at a deadline."""
+        """Do the work of one deadline."""
         cdef const Time* clock = &self._time
         cdef Supervisor* s = &self._supervisor
         cdef Tick* t = &self._tick
@@ -291,7 +294,7 @@ cdef class Emitter:
 
         t.cue.time = self._deadline
         for i in range(self._output_count):
-            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude)
+            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude, self.parked())
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             encode(sink.rows, sink.row_count, sink.values, sink.packet)
@@ -310,18 +313,20 @@ cdef class Emitter:
         t.lateness = now - self._deadline
         t.state = s.state
         t.frames = s.input.count
-        t.settings = self._cued.next.number if self._cued.overlap else self._number
+        t.settings = self._cued.next.number if self._cued.overlap else self._cued.now.number
         t.weight = step.weight
         t.motion = self._bridge.motion
+        if self._driven != NULL:
+            memcpy(t.actuators, self._driven.actuation.actuators, sizeof(t.actuators))
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
-        """Make the cue of this tick: algorithm, fade, limits."""
+        """Fill the tick's cue: algorithm, fade, limits."""
         cdef Supervisor* s = &self._supervisor
         cdef Cue* cue = &self._tick.cue
         cdef double* channels = <double*>cue
         if step.begin:
-            cueing_begin(self._cued)                    # from rest, with no memory of an older drive
+            cueing_begin(self._cued)                    # from rest, without memory of an earlier drive
             memset(&self._good, 0, sizeof(Cue))
             memset(&self._joined, 0, sizeof(Cue))
         if s.fade.position > 0.0:
@@ -335,9 +340,9 @@ cdef class Emitter:
                     s.faulted = True
                     mc_count(&self._counts.not_finite, 1)
             cue[0] = self._good
-            lean_cue(self._cued.now.limits, channels)   # before the fade: half a roll of pi is a right angle, half its lean is 0
+            lean_cue(self._cued.now.limits, channels)  # before the fade: half of pi is no lean, half its lean is 0
             if step.weight != 1.0 and not step.begin:
-                # Half a heading of pi is not half of one of -pi: while faded, angles go on where they were.
+                # Halves of a heading of pi and of -pi differ, so while faded, angles continue where they were.
                 cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
                 cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
             self._joined = cue[0]
@@ -345,17 +350,22 @@ cdef class Emitter:
         else:
             cueing_rest(self._cued)
             memset(cue, 0, sizeof(Cue))
-            cue.speed = 0.0 * s.motion.speed            # absent stays absent
+            cue.speed = 0.0 * s.motion.speed            # NaN stays NaN
             cue.engine_speed = 0.0 * s.motion.engine_speed
         cueing_limit(self._cued, cue)
 
     cdef bint at_rest(self) noexcept nogil:
-        """Say whether everything that is sent rests at neutral."""
+        """Say whether everything that is sent is at rest at neutral."""
         cdef int i
         for i in range(self._output_count):
             if not chain_at_rest(self._outputs[i]):
                 return False
         return at_neutral(self._cued.now.limits)
+
+    cdef bint parked(self) noexcept nogil:
+        """Say whether the platform is to rest, so that its actuators may go to where they are parked."""
+        cdef const Supervisor* s = &self._supervisor
+        return s.state == OFFLINE or (s.state == FAULT and s.fade.position == 0.0)
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
@@ -366,7 +376,7 @@ cdef class Emitter:
             ring_write(self._ring, RECORD_TRANSITION, self._deadline, &self._transition, sizeof(Event))
 
     cdef void account(self, int64_t now) noexcept nogil:
-        """Count and publish the tick that has just been sent."""
+        """Count and publish the tick whose packets have just been sent."""
         record(self._lateness, self._tick.lateness)
         if mc_load(&self._counts.ticks) == 0:
             mc_store(&self._counts.first, now)
@@ -380,7 +390,7 @@ cdef class Emitter:
             mc_store(&self._traced, self._traced + 1)
 
     cdef void loop(self, int64_t ticks, int64_t until) noexcept nogil:
-        """Tick on the grid: `ticks` times, or until a deadline is `until`, or until stopped at neutral."""
+        """Tick on the grid: `ticks` times, or until the deadline `until`, or until stopped and at neutral."""
         cdef const Time* clock = &self._time
         cdef int64_t missed
         cdef uint64_t fpu = mc_flush_denormals()
@@ -398,35 +408,32 @@ cdef class Emitter:
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
             ticks -= 1
-            if mc_load(&self._stopping) and (
-                self._supervisor.state == OFFLINE
-                or (self._supervisor.state == FAULT and self._supervisor.fade.position == 0.0 and self.at_rest())
-            ):
+            if mc_load(&self._stopping) and self.parked() and self.at_rest():
                 break
         mc_restore_fpu(fpu)
 
     def record(self, RecordRing ring not None):
-        """Put every tick and every change of state into a ring; call it before `run`.
+        """Write every tick and every transition into a ring; call it before `run`.
 
         Parameters
         ----------
         ring : RecordRing
-            Its writer's side belongs to the thread that ticks.
+            The ticking thread writes it.
         """
         self._owned.append(ring)
         self._ring = &ring.ring
 
     def replay_tick(self, int64_t index, int64_t deadline_ns, int64_t operation):
-        """Do one tick that has been recorded, with what the operator wanted then.
+        """Repeat a recorded tick, with the operator's request of that tick.
 
         Parameters
         ----------
         index : int
-            Of the tick.
+            Index of the tick.
         deadline_ns : int
-            Of the tick [ns].
+            Deadline of the tick [ns].
         operation : int
-            As in the recorded tick.
+            The recorded tick's `operation`.
         """
         mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
         if not self._stopping:
@@ -443,51 +450,51 @@ cdef class Emitter:
         mc_restore_fpu(fpu)
 
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
-        """Tick along the grid until told enough, or until `stop` has faded to neutral.
+        """Tick along the grid up to a limit, or until `stop` has faded to neutral.
 
         Parameters
         ----------
         ticks : int
-            How many at most; negative for any number.
+            Largest number of ticks; negative: no limit.
         until_ns : int
-            The deadline not to tick at any more [ns].
+            First deadline at which not to tick [ns].
 
         Notes
         -----
-        Called again, it goes on along the same grid.
+        A second call continues on the same grid.
         """
         with nogil:
             self.loop(ticks, until_ns)
 
     def prepare_thread(self, core=None, lock_memory=False):
-        """Ask the system for precise wake-ups of the calling thread; return what was granted, each by name.
+        """Ask the system for precise wake-ups of the calling thread; return what was granted, by name.
 
         Parameters
         ----------
         core : int, optional
-            Keep the thread on this processor.
+            Processor to keep the thread on.
         lock_memory : bool
             Keep the memory that the process has now from being paged out.
         """
         return {**self._clock.granted, **prepare_thread(core, lock_memory)}
 
     def retune(self, Settings settings not None):
-        """Have the ticks take other settings, from the next one on.
+        """Use other settings from the next tick on.
 
         Parameters
         ----------
         settings : Settings
-            For the same period; given to nobody else.
+            Designed for the same period, and used by no other loop.
 
         Raises
         ------
         ValueError
-            If they are for another period.
+            If their period differs.
 
         Notes
         -----
-        What is sent has no step.  Three ticks after the one that takes them the settings are in force; a change of
-        reason ``retuned`` is among the `transitions` then.
+        The cue has no step.  Three ticks after the one that takes them the settings are in force, and a change of
+        reason ``retuned`` is added to `transitions`.
         """
         self._cueing.post(settings)
 
@@ -502,11 +509,11 @@ cdef class Emitter:
         mc_count(&self._engages, 1)
 
     def hold(self):
-        """Keep the motion of this moment until told otherwise."""
+        """Hold the present motion until the next request."""
         mc_store(&self._wanted, OPERATOR_WANTS_HOLD)
 
     def park(self):
-        """Fade to neutral and stay there, whatever comes in."""
+        """Fade to neutral and stay there, whatever the input."""
         mc_store(&self._wanted, OPERATOR_WANTS_PARK)
 
     def stop(self):
@@ -515,12 +522,12 @@ cdef class Emitter:
         mc_store(&self._stopping, 1)
 
     def transitions(self):
-        """Return and forget the changes of state since the last call.
+        """Remove and return the transitions since the last call.
 
         Returns
         -------
         list of dict
-            time [ns], from, to, reason, and the value that caused it with its limit.
+            time [ns], from, to, reason, and the measured value with its limit.
         """
         out = []
         while event_read(&self._transitions, &self._transition):
@@ -541,7 +548,7 @@ cdef class Emitter:
 
     @property
     def latency_s(self):
-        """How old the motion that the ticks have made was, on average, from its frame's arrival at best [s]."""
+        """Mean age of the motion shown by the ticks, relative to their frames' earliest possible arrival [s]."""
         return latency_s(&self._bridge)
 
     def newest(self):
@@ -554,17 +561,17 @@ cdef class Emitter:
 
     @property
     def trace(self):
-        """Every tick so far, up to the number asked for: ndarray of TICK_DTYPE."""
+        """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._trace_array[: mc_load(&self._traced)]
 
     def outputs(self):
-        """Return what became of each output's packets, in the order of `add_output`.
+        """Return each output's packet counters, in the order of `add_output`.
 
         Returns
         -------
         list of dict
-            ``sent``; ``unheard``: of those, how many nobody listened to, as far as the system says so; ``refused`` by
-            the system, and ``error``, the newest number that it gave as the reason, 0 before any.
+            ``sent``; ``unheard``: those of them that nobody listened to, as far as the system reports it; ``refused``
+            by the system; ``error``: number of the newest refusal's error, 0 before the first.
         """
         cdef const Sink* sink
         cdef int i
@@ -582,8 +589,8 @@ cdef class Emitter:
     def counts(self):
         """Return the counters, and the measured rate of the ticks [Hz].
 
-        ``packets`` are the ticks of which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
-        sums over the outputs; ``retunes`` says how often settings have changed.
+        ``packets`` counts ticks in which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
+        sums over the outputs; ``retunes`` counts changes of settings.
         """
         outputs = self.outputs()
         cdef int64_t ticks = mc_load(&self._counts.ticks)
@@ -601,6 +608,6 @@ cdef class Emitter:
         }
 
     def lateness_us(self):
-        """Return how late packets were sent, by quantile [us]."""
+        """Return quantiles of the lateness of packets [us]."""
         levels = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
         return {name: quantile(self._lateness, q) / 1e3 for name, q in levels.items()}

@@ -1,5 +1,6 @@
-"""The engine: a receiver and an emitter that share one slot, and the threads they run in."""
+"""The engine: a receiver and an emitter that share one slot, and their threads."""
 
+import json
 import logging
 import threading
 import time
@@ -13,7 +14,6 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.actuation import OutputLimits
 from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
@@ -21,8 +21,8 @@ from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
     chain_of,
     check,
+    intake_of,
     load_profile,
-    session_of,
     streams_of,
 )
 from motioncue.runtime.emitter import Emitter
@@ -38,38 +38,38 @@ __all__ = ["Engine"]
 
 log = logging.getLogger("motioncue")
 
-TRANSITIONS = 10_000  # changes of state that are kept
-SHOWN = 5  # changed settings in one line of the log
-DRAIN_S = 0.1  # how often events are moved from the loops' queue to the log
-LOG_PATIENCE_S = 2.0  # for the last lines of the log: a handler that blocks does not keep an engine from its end
+TRANSITIONS = 10_000  # transitions to keep
+SHOWN = 5  # changed settings to name in one line of the log
+DRAIN_S = 0.1  # interval at which events are moved from the loops' queues to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a blocked handler must not keep an engine from ending
 
 
 class Pipeline:
-    """The parts of an engine, connected, without threads or sockets of their own: what live and simulated runs share.
+    """The connected parts of an engine, without threads and sockets, for live and simulated runs.
 
     Parameters
     ----------
     profile : Profile
-        Checked.
+        A checked profile.
     clock : Clock
-        The time of both loops.
+        Clock of both loops.
     trace : int
-        How many ticks to keep.
+        Number of ticks to keep.
     """
 
     def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
         self._tuner = Tuner(profile)
-        self.session = session_of(profile)
+        self.intake = intake_of(profile)
         self.recorder: Recorder | None = None
         self._chains = [chain_of(profile, output) for output in profile.outputs]
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
-        self._collecting = threading.Lock()  # who logs and who asks for statistics are two threads
-        self.emitter = Emitter(self.session, self._tuner.settings, clock, chains=self._chains, trace=trace)
+        self._collecting = threading.Lock()  # the logging thread and callers of `stats` both collect transitions
+        self.emitter = Emitter(self.intake, self._tuner.settings, clock, chains=self._chains, trace=trace)
 
     @property
     def profile(self) -> Profile:
-        """The profile whose settings the ticks use."""
+        """The profile whose settings are in force."""
         profile: Profile = self.emitter.settings.profile
         return profile
 
@@ -78,25 +78,25 @@ class Pipeline:
         self._tuner(change, self._post)
 
     def _post(self, settings: Settings) -> None:
-        """Leave settings for both loops; called by one thread at a time."""
+        """Pass settings to both loops; one thread at a time calls it."""
         profile: Profile = settings.profile
         self.emitter.retune(settings)
-        self.session.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
+        self.intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
         if self.recorder is not None:
             self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
 
     def record(self, record: Record, about: dict[str, str]) -> "Recorder":
-        """Have both loops recorded; return the recorder, to be entered before they begin."""
+        """Record both loops; return the recorder, which the caller enters before they begin."""
         from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
 
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
         self.emitter.record(ticks)
-        self.session.record(source)
+        self.intake.record(source)
         self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
         return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the changes of state and settings after the first `known`, as far as kept, and how many there were."""
+        """Return the kept transitions and retunes after the first `known`, and how many there were in all."""
         with self._collecting:
             new = _gathered(self.emitter.transitions())
             self._moves.extend(new)
@@ -105,23 +105,23 @@ class Pipeline:
             return list(self._moves)[len(self._moves) - missing :], self._collected
 
     def stats(self) -> dict[str, Any]:
-        """Return what has happened so far; the keys are those of ``motioncue run --json``."""
+        """Return the statistics so far; the keys are those of ``motioncue run --json``."""
         moves, _ = self.transitions()
         began = self.emitter.counts()["first_ns"]
         counts = self.emitter.counts()
         return {
-            "frames_received": self.session.accepted,
+            "frames_received": self.intake.accepted,
             "packets_sent": counts["packets"],
             "rate_hz": counts["rate_hz"],
             "skipped": counts["skipped"],
-            "rejected": self.session.rejected,
+            "rejected": self.intake.rejected,
             "lateness_us": self.emitter.lateness_us(),
             "latency_s": self.emitter.latency_s,
-            "sessions": self.session.sessions,
-            "others_received": self.session.others,
-            "repeats": self.session.repeats,
-            "replies_sent": self.session.replies,
-            "replies_lost": self.session.replies_lost,
+            "sessions": self.intake.sessions,
+            "others_received": self.intake.others,
+            "repeats": self.intake.repeats,
+            "replies_sent": self.intake.replies,
+            "replies_lost": self.intake.replies_lost,
             "datagrams_sent": counts["datagrams"],
             "send_errors": counts["send_errors"],
             "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
@@ -134,14 +134,14 @@ class Pipeline:
                 }
                 for move in moves
             ],
-            "events": self.session.discontinuities,
+            "events": self.intake.discontinuities,
             "limits": self._bounds() or "none",
             "limited": self.emitter.settings.limits.shares() | self._output_shares(),
             **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }
 
     def _bounds(self) -> dict[str, list[float | None]]:
-        """Return the bounds of what is sent, those of an output's own by its number."""
+        """Return the bounds on the cue; those on a single output have its number."""
         return self.profile.bounds() | {
             f"output[{index}].{channel}": bounds
             for index, output in enumerate(self.profile.outputs)
@@ -149,13 +149,12 @@ class Pipeline:
         }
 
     def _output_shares(self) -> dict[str, float]:
-        """Return the share of ticks in which each bound of an output's own acted."""
+        """Return the share of ticks in which each bound on a single output or an actuator acted."""
         return {
-            f"output[{index}].{channel}": share
+            f"output[{index}].{name}": share
             for index, chain in enumerate(self._chains)
             for stage in chain.stages
-            if isinstance(stage, OutputLimits)
-            for channel, share in stage.limits.shares().items()
+            for name, share in stage.shares().items()
         }
 
 
@@ -167,21 +166,21 @@ class Engine:
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     trace : int
-        How many ticks to keep for `trace`, from the first on.
+        Number of ticks to keep for `trace`, from the first on.
     record : Record, str or Path, optional
-        What is recorded, and where; ``[record]`` of the profile if not given.
+        What to record, and where; the profile's ``[record]`` if not given.
 
     Raises
     ------
     ConfigError
-        If the profile is refused; when entered: if the recording cannot be made.
+        If the profile is refused; on entering: if the recording cannot be made.
     EndpointError
-        When entered: if the source's endpoint is in use or not to be had.
+        On entering: if the source's endpoint is in use or not available.
 
     Notes
     -----
     Both loops run without the GIL from the simulator's bytes to the platform's.  Leaving the context fades to neutral
-    before the sending ends, also after an exception.
+    before sending ends, even after an exception.
 
     Examples
     --------
@@ -200,10 +199,10 @@ class Engine:
         self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
-        self._logged = 0  # changes of state
-        self._lost = 0  # events
+        self._logged = 0  # transitions logged
+        self._lost = 0  # events lost
         self._journal = Journal()
-        self._endpoints: list[str] = []  # of what is sent
+        self._endpoints: list[str] = []  # URLs of the outputs
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
         if record is not None and not isinstance(record, Record):
@@ -216,21 +215,21 @@ class Engine:
         Raises
         ------
         EndpointError
-            If an endpoint is in use or not to be had, or what is sent would come back to the source.
+            If an endpoint is in use or not available, or the source would receive what is sent.
         RuntimeError
-            If this engine has been started before, or the system has no room for its threads.
+            If this engine has been started before, or the system cannot make its threads.
         """
         if self._threads or self._ended.is_set():
             raise RuntimeError("this engine has been started already; make another one")
         source = self.profile.source
         with ExitStack() as opened:
             self._receiver = Reception(
-                self._pipeline.session, source.endpoints, allow=source.allow, forward=source.forward
+                self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
             )
             opened.callback(self._receiver.close)
             senders = []
             for index, output in enumerate(self.profile.outputs):
-                for name, (url, encoding) in streams_of(output).items():
+                for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)
@@ -254,13 +253,13 @@ class Engine:
                 thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
                 thread.start()
                 self._threads.append(thread)
-        except BaseException:  # the system has no room for another thread
+        except BaseException:  # the system cannot make another thread
             self._end()
             raise
         return self
 
     def _warn_of_what_is_free(self) -> None:
-        """Say which channels the profile does not bound."""
+        """Warn of channels that the profile does not bound."""
         free = [name.replace("_", " ") for name in self.profile.free]
         if self.profile.limits == "none":
             log.warning('limits = "none": nothing bounds what the platform is asked to do')
@@ -268,8 +267,14 @@ class Engine:
             log.warning("limits: %s: not bounded", ", ".join(free))
 
     def _receive(self) -> None:
-        self._granted |= {f"receiver_{name}": granted for name, granted in prepare_receiver().items()}
+        self._grant({f"receiver_{name}": granted for name, granted in prepare_receiver().items()})
         self._receiver.run()
+
+    def _grant(self, granted: dict[str, bool]) -> None:
+        """Note what the system has granted, also in the recording."""
+        self._granted |= granted
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.tell({"granted": json.dumps(self._granted)})
 
     def _emit(self) -> None:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
@@ -278,7 +283,7 @@ class Engine:
             granted |= held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
-            self._granted |= granted
+            self._grant(granted)
             emitter.run()
 
     def _drain(self) -> None:
@@ -289,10 +294,10 @@ class Engine:
         self._journal.tell(end=True)
 
     def _log_events(self) -> None:
-        for _, reason, detail in self._pipeline.session.events():
+        for _, reason, detail in self._pipeline.intake.events():
             level, text = MESSAGES[reason]
             self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
-        before, self._lost = self._lost, self._pipeline.session.events_lost
+        before, self._lost = self._lost, self._pipeline.intake.events_lost
         if self._lost > before:
             self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
         moves, self._logged = self._pipeline.transitions(self._logged)
@@ -311,34 +316,34 @@ class Engine:
 
     @property
     def profile(self) -> Profile:
-        """The profile whose settings the ticks use."""
+        """The profile whose settings are in force."""
         return self._pipeline.profile
 
     def retune(self, change: Change) -> None:
-        """Change settings while it runs, without a step in what is sent.
+        """Change settings while the engine runs; the cue moves to them without a step.
 
         Parameters
         ----------
         change : Profile, str, Path, mapping or iterable of str
-            A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides of what
-            was asked for last: ``"cueing.surge.gain=0.4"``, several of these, or a mapping.
+            A profile, its name or path (a str with "=" is an override, a Path never is), or overrides of the settings
+            requested last: ``"cueing.surge.gain=0.4"``, several of these, or a mapping.
 
         Raises
         ------
         ConfigError
-            If a key or value is not allowed, or cannot change while it runs (systems, endpoints, packets, rate,
-            options of the source): names it, what was found and what is allowed.  Then nothing changes.
+            If a key or value is not allowed, or cannot change while running (systems, endpoints, packets, rate, options
+            of the source); names it, what was found and what is allowed.  Then nothing changes.
 
         Notes
         -----
-        Everything of ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
-        ``source.head_m``.  It is checked and designed here, in the caller's thread; the loops take it from a mailbox
-        without waiting.  `profile` is the new one once its settings are in force.
+        Everything in ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
+        ``source.head_m``.  The change is checked and designed here, in the caller's thread; the loops take it from a
+        mailbox without waiting.  `profile` is the new one once its settings are in force.
 
-        Filters keep their states as long as the structure is the same (each axis its order); otherwise they start
-        from rest.  In either case the cue goes on from where it was, and the difference vanishes within a
-        ``supervisor.fade_s``.  Bounds that what is sent does not keep yet are approached likewise; until then each of
-        value, rate, acceleration and jerk keeps the wider bound, that before or the new one.
+        Filters keep their states if the structure is the same (each axis keeps its order); otherwise they start from
+        rest. In either case the cue continues from where it was, and the difference vanishes within
+        ``supervisor.fade_s``.  Bounds that the output does not keep yet are approached likewise; until then each of
+        value, rate, acceleration and jerk keeps the wider of the old and the new bound.
 
         Examples
         --------
@@ -349,7 +354,7 @@ class Engine:
         self._pipeline.retune(change)
 
     def _log_retuned(self) -> None:
-        """Say which settings have changed since the last time."""
+        """Log the settings that have changed since the last time."""
         old, self._logged_profile = self._logged_profile, self.profile
         new = differences(old, self._logged_profile)
         words = [f"{key} {_short(before)} → {_short(after)}" for key, (before, after) in new.items()]
@@ -360,13 +365,13 @@ class Engine:
             self._warn_of_what_is_free()
 
     def keep(self) -> None:
-        """Write what a recording that keeps only the last seconds has in memory; nothing to do for any other."""
+        """Write the last seconds that a ``keep_s`` recording holds in memory; other recordings need no call."""
         if self._pipeline.recorder is not None:
             self._pipeline.recorder.keep()
 
     @property
     def recordings(self) -> list[Path]:
-        """The files that have been recorded so far, the newest last."""
+        """The files recorded so far, the newest last."""
         return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
 
     def engage(self) -> None:
@@ -374,11 +379,11 @@ class Engine:
         self._pipeline.emitter.engage()
 
     def hold(self) -> None:
-        """Keep the motion of this moment until told to engage or park."""
+        """Hold the present motion until told to engage or park."""
         self._pipeline.emitter.hold()
 
     def park(self) -> None:
-        """Fade to neutral and stay there, still sending."""
+        """Fade to neutral and stay there; packets are still sent."""
         self._pipeline.emitter.park()
 
     def stop(self, *, wait: bool = True) -> None:
@@ -387,7 +392,7 @@ class Engine:
         Parameters
         ----------
         wait : bool
-            False begins the fade and returns; whatever is asked for afterwards, only a second call ends the rest.
+            False: begin the fade and return.  Later requests have no effect; a second call completes the stop.
         """
         if self._ended.is_set() or not self._threads:
             return
@@ -397,7 +402,7 @@ class Engine:
             self._pipeline.emitter.stop()
 
     def _end(self) -> None:
-        """Fade to neutral, end as many loops as have begun, one after the other, and close the endpoints."""
+        """Fade to neutral, end the started loops one after the other, and close the endpoints."""
         ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
         for (end, patience_s), thread in zip(ends, self._threads, strict=False):
             end()
@@ -412,13 +417,13 @@ class Engine:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Stop, with a fade."""
+        """Stop, with a fade to neutral."""
         self.stop()
 
     def stats(self) -> dict[str, Any]:
-        """Return what has happened so far; the keys are those of ``motioncue run --json``.
+        """Return the statistics so far; the keys are those of ``motioncue run --json``.
 
-        ``granted`` tells what the system was asked for to be on time: name to whether it was granted.
+        ``granted`` has each request for punctuality to the system, and whether it was granted.
         """
         outputs = [
             {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
@@ -427,22 +432,22 @@ class Engine:
         return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
 
     def newest(self) -> npt.NDArray[np.void]:
-        """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): motion read and cue sent."""
+        """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent."""
         return self._pipeline.emitter.newest()
 
     @property
     def trace(self) -> npt.NDArray[np.void]:
-        """The first ticks, as many as asked for: ndarray of TICK_DTYPE."""
+        """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
         return self._pipeline.emitter.trace
 
 
 def _short(value: Any) -> str:
-    """Return a setting as a line of the log shows it."""
+    """Return a setting as the log shows it."""
     return f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)
 
 
 def _gathered(moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the changes with those of settings that follow one another made one, which says how many they are."""
+    """Return the transitions with consecutive retunes merged into one that says how many they are."""
     out: list[dict[str, Any]] = []
     for move in moves:
         if move["reason"] != "retuned":
@@ -458,7 +463,7 @@ CALM = (
     *("input_overdue", "input_back"),
     *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park", "end_of_run"),
 )
-"""Reasons that are nothing to worry about; the first two are not even worth a line."""
+"""Reasons that are expected: logged as information, the first two for debugging, all others as warnings."""
 
 REFUSED = {
     "size": "another size than this type has",
@@ -466,12 +471,12 @@ REFUSED = {
     "envelope": "a length field or an end mark that does not fit",
     "not_finite": "a value that is not a number",
     "implausible": "a value that no vehicle reaches",
-    "quaternion": "an orientation that is none",
+    "quaternion": "an orientation that is not a rotation",
     "before_init": "a frame before the session's init package",
     "incomplete": "a frame without the other package that it needs",
     "late": "a frame older than the newest by its own time stamp",
 }
-"""Why a package is refused, in words."""
+"""Why a package was refused, in words."""
 
 MESSAGES = {
     **{why: (logging.WARNING, f"package refused: {why}, {text} ({{}} bytes)") for why, text in REFUSED.items()},
@@ -494,7 +499,7 @@ MESSAGES = {
         logging.ERROR,
         "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
     ),
-    "framing": (logging.ERROR, "a size field of {} cannot be: the stream is lost; connection closed"),
+    "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
     "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
     "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
     "axes": (
@@ -502,4 +507,4 @@ MESSAGES = {
         "the announced car axes are zero or not orthogonal; using forward (0, 0, 1), up (0, 1, 0)",
     ),
 }
-"""How each event of a source is logged."""
+"""How the source's events are logged."""

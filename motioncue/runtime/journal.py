@@ -1,4 +1,4 @@
-"""What the loops have counted and queued, as lines of the log; repetitions as a number."""
+"""Lines of the log for what the loops have counted and queued; repetitions become a number."""
 
 import logging
 import time
@@ -11,18 +11,18 @@ __all__ = ["Journal", "Outputs"]
 
 log = logging.getLogger("motioncue")
 
-AT_ONCE = 3  # lines of a kind that are logged as they come
-WINDOW_S = 10.0  # since the first of them; the others are counted until it is over
-HEARD_S = 3.0  # without word that nobody listens, somebody does: hosts far away say it once a second only
+AT_ONCE = 3  # lines of a kind that are logged at once
+WINDOW_S = 10.0  # from the first line of a kind; more than AT_ONCE are counted until this has passed
+HEARD_S = 3.0  # without an "unheard" report, after which an output counts as heard: distant hosts report once a second
 
 
 class Journal:
-    """Logs lines; of those of one kind the first few, then how many more there were.
+    """Logs lines: the first few of a kind, then how many more there were.
 
     Parameters
     ----------
     clock : callable
-        Returns the time [s].
+        Returns the current time [s].
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -30,14 +30,14 @@ class Journal:
         self._kinds: dict[Hashable, _Kind] = {}
 
     def say(self, kind: Hashable, level: int, text: str) -> None:
-        """Log a line, or count it if there were several of its kind already.
+        """Log a line, or only count it if there were several of its kind already.
 
         Parameters
         ----------
         kind : hashable
-            The same for lines that differ in their numbers only.
+            The same for lines that differ only in their numbers.
         level : int
-            Of the line, as `logging` has it.
+            Level, as in `logging`.
         text : str
             The line.
         """
@@ -48,12 +48,12 @@ class Journal:
             log.log(level, "%s", text)
 
     def tell(self, *, end: bool = False) -> None:
-        """Say how many lines were counted; call it a few times a second, and at the end.
+        """Log how many lines were counted; call it a few times a second, and at the end.
 
         Parameters
         ----------
         end : bool
-            Whether to say it before the window is over.
+            Whether to log it even before the window has passed.
         """
         now = self._clock()
         for kind, known in list(self._kinds.items()):
@@ -64,12 +64,12 @@ class Journal:
             if known.lines > AT_ONCE:
                 level, text = known.newest
                 log.log(level, "%s ... %d more in the last %.0f s", text, known.lines - AT_ONCE, max(age, 1.0))
-                # Whoever goes on like this has had its first lines.
+                # A kind that continues gets no first lines again.
                 self._kinds[kind] = _Kind(now, AT_ONCE)
 
 
 class _Kind:
-    """Lines that differ in their numbers only."""
+    """Lines that differ only in their numbers."""
 
     def __init__(self, since: float, lines: int = 0) -> None:
         self.since = since
@@ -78,16 +78,16 @@ class _Kind:
 
 
 class Outputs:
-    """Says when an output's packets cannot be sent or are not listened to, and when they are again.
+    """Logs when an output's packets cannot be sent or are not heard, and when they are again.
 
     Parameters
     ----------
     journal : Journal
-        Where to say it.
+        Where to log.
     endpoints : sequence of str
-        Of the outputs.
+        URLs of the outputs.
     clock : callable
-        Returns the time [s].
+        Returns the current time [s].
     """
 
     def __init__(self, journal: Journal, endpoints: Sequence[str], clock: Callable[[], float] = time.monotonic) -> None:
@@ -96,12 +96,12 @@ class Outputs:
         self._outputs = [_Output(endpoint) for endpoint in endpoints]
 
     def look(self, counts: Sequence[dict[str, int]]) -> None:
-        """Say what has changed since the last call.
+        """Log what has changed since the last call.
 
         Parameters
         ----------
         counts : sequence of dict
-            As `Emitter.outputs` returns them.
+            As from `Emitter.outputs`.
         """
         now = self._clock()
         for output, count in zip(self._outputs, counts, strict=True):
@@ -127,5 +127,5 @@ class _Output:
     def __init__(self, endpoint: str) -> None:
         self.endpoint = endpoint
         self.trouble = ""  # "", "unheard" or "refused"
-        self.since = 0.0  # when it was last seen [s]
+        self.since = 0.0  # when the trouble was last seen [s]
         self.counts: dict[str, Any] = {"refused": 0, "unheard": 0, "sent": 0}

@@ -1,4 +1,4 @@
-"""The plain listener: what the engine does for a simulator, without cueing and without a platform."""
+"""The listener: the engine's receiving side, without cueing and without a platform."""
 
 import logging
 import threading
@@ -19,35 +19,35 @@ log = logging.getLogger("motioncue")
 
 
 class Listener:
-    """Serves a simulator and shows what it says: a context manager.
+    """Serves a simulator and shows what it reports: a context manager.
 
     Parameters
     ----------
     system : str
-        The simulator's.
+        The simulator's name.
     *urls : str
-        Where to listen.
+        Endpoints to listen at.
 
     Raises
     ------
     ConfigError
         If there is no such source.
     EndpointError
-        If a URL is bad; when entered, if it is in use.
+        If a URL is not valid; on entering, if it is in use.
     """
 
     def __init__(self, system: str, *urls: str) -> None:
         module = protocols.source(system)
         check_endpoints(module, urls)
         self.system, self.urls = system, urls
-        self._session = module.session(module.Options())
+        self._intake = module.intake(module.Options())
         self._journal = Journal()
         self._motion: Any = None
-        self._first = self._last = (0, 0)  # frames so far, when the newest one came [ns]
+        self._first = self._last = (0, 0)  # frames so far, arrival of the newest one [ns]
 
     def __enter__(self) -> "Listener":
-        """Listen."""
-        self._receiver = Reception(self._session, self.urls)
+        """Start to listen."""
+        self._receiver = Reception(self._intake, self.urls)
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
         self._thread.start()
         log.info("waiting for %s at %s", self.system, ", ".join(self.urls))
@@ -56,7 +56,7 @@ class Listener:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close everything."""
+        """Stop listening and close everything."""
         self._receiver.stop()
         self._thread.join()
         self._receiver.close()
@@ -69,43 +69,43 @@ class Listener:
         Parameters
         ----------
         ring : RecordRing
-            Taken from by whoever keeps them.
+            The recorder reads it.
         """
-        self._session.record(ring)
+        self._intake.record(ring)
 
     def poll(self) -> Any:
         """Log what has happened, and return the newest motion: ndarray of MOTION_DTYPE, shape (1,), or None.
 
         Call it a few times a second, from one thread.
         """
-        for _, reason, detail in self._session.events():
+        for _, reason, detail in self._intake.events():
             level, text = MESSAGES[reason]
             self._journal.say(reason, level, f"{self.system}: {text.format(detail)}")
         self._journal.tell()
-        motion = self._session.newest()
+        motion = self._intake.newest()
         if motion is not None:
             self._motion = motion
-            self._last = (self._session.accepted, int(motion["time"][0]))
+            self._last = (self._intake.accepted, int(motion["time"][0]))
             if self._first[0] == 0:
                 self._first = self._last
         return self._motion
 
     def rate_hz(self) -> float:
-        """Return the mean rate of frames between the first and the newest poll that found one [Hz]."""
+        """Return the mean rate of frames between the first and the newest poll that found a frame [Hz]."""
         span = self._last[1] - self._first[1]
         return (self._last[0] - self._first[0]) * 1e9 / span if span > 0 else 0.0
 
     def stats(self) -> dict[str, Any]:
-        """Return what has come so far; the keys are those of ``motioncue listen --json``."""
+        """Return the statistics so far; the keys are those of ``motioncue listen --json``."""
         motion = self.poll()
         names = () if motion is None else motion.dtype.names
         return {
-            "frames_received": self._session.accepted,
+            "frames_received": self._intake.accepted,
             "rate_hz": self.rate_hz(),
-            "rejected": self._session.rejected,
-            "sessions": self._session.sessions,
-            "others_received": self._session.others,
-            "repeats": self._session.repeats,
-            "replies_sent": self._session.replies,
+            "rejected": self._intake.rejected,
+            "sessions": self._intake.sessions,
+            "others_received": self._intake.others,
+            "repeats": self._intake.repeats,
+            "replies_sent": self._intake.replies,
             "motion": {name: np.asarray(motion[name]).item() for name in names} or None,
         }

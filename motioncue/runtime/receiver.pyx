@@ -1,4 +1,4 @@
-"""The receiving loops: wait for a simulator, serve one at a time, never touch the GIL."""
+"""The receiving loops: wait for a simulator and serve it, one at a time, without the GIL."""
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
@@ -22,14 +22,14 @@ import socket
 __all__ = ["DatagramReceiver", "StreamReceiver"]
 
 cdef enum:
-    READS = 64              # of one simulator in a row, before whoever else waits has a turn
-    RETRY_MS = 20           # while a package is incomplete or a reply is waiting for room
-    REST_MS = 100           # while the system has no descriptor for whoever knocks
-    ALIVE_NS = 1_000_000_000    # after this long without a frame (of datagrams: without any), another may drive
+    READS = 64              # successive reads from one simulator before a waiting one gets a turn
+    RETRY_MS = 20           # wait while a package is incomplete or a reply has no room
+    REST_MS = 100           # wait while the system has no descriptor for a client
+    ALIVE_NS = 1_000_000_000  # without a frame (datagrams: without any), after which another may take over
 
 
 cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
-    """Send the replies that are waiting; False if the simulator has gone."""
+    """Send the waiting replies; return False if the simulator has gone."""
     cdef int n = 1
     while s.out_have > 0 and n > 0:
         n = server.send(server.memory, s.out, s.out_have)
@@ -39,7 +39,7 @@ cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
 
 
 cdef bint serve(SessionState* s, const mc_server* server, const Time* clock) noexcept nogil:
-    """Take what the simulator has sent so far and answer it; False if the connection has ended."""
+    """Take and answer what the simulator has sent so far; return False if the connection has ended."""
     cdef uint8_t buffer[FEED_BYTES]
     cdef int i, n
     cdef bint open
@@ -54,22 +54,22 @@ cdef bint serve(SessionState* s, const mc_server* server, const Time* clock) noe
 
 
 cdef class StreamReceiver:
-    """Serves a stream source at a stream server, one simulator at a time.
+    """Serves a stream source, one simulator at a time.
 
     Parameters
     ----------
     session : Session
-        Takes the bytes, gives the replies and the motion.
+        Takes the bytes; gives the replies and the motion.
     server : Server
-        Carries them; stays the caller's.
+        Transports the bytes; remains the caller's.
     clock : Clock
-        Stamps what is received.
+        Gives the arrival times.
 
     Notes
     -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
-    its connection, unless the first has sent no frame for a second: then the second takes over.  Simulators may leave,
-    come back and be killed at any byte.
+    its connection, unless the first one has sent no frame for a second: then the second one takes over.  Simulators may
+    leave, return and be killed at any byte.
     """
 
     cdef Session _session
@@ -77,10 +77,10 @@ cdef class StreamReceiver:
     cdef Time _time
     cdef Server _server
     cdef bint _serving
-    cdef int64_t _frames        # accepted until now
-    cdef int64_t _heard         # when the newest of them came, or the simulator connected [ns]
-    cdef bint _starved          # no descriptor was left for the newest who knocked
-    cdef int64_t _rest          # until then nobody who knocks is noticed [ns]
+    cdef int64_t _frames        # number of accepted frames at the last look
+    cdef int64_t _heard         # arrival of the newest frame, or of the simulator itself [ns]
+    cdef bint _starved          # no descriptor was left for the newest client
+    cdef int64_t _rest          # until then, waiting clients are ignored [ns]
     cdef int64_t _stopping
 
     def __init__(self, Session session not None, Server server not None, Clock clock not None):
@@ -102,7 +102,8 @@ cdef class StreamReceiver:
             knocking = server.wait(server.memory, self.patience(s, deaf), deaf)
             if mc_load(&self._stopping):
                 break
-            # The simulator first: one that has gone makes room, and one that has been heard keeps its place.
+            # The present simulator comes first: if it has gone it makes room, and if it sends frames it keeps its
+            # place.
             if self._serving:
                 self.hear(s, server)
             if knocking:
@@ -111,13 +112,13 @@ cdef class StreamReceiver:
             self.leave(s, server)
 
     cdef int patience(self, const SessionState* s, bint deaf) noexcept nogil:
-        """Return how long a wait may take [ms]; for ever if it is negative."""
+        """Return the longest wait [ms]; negative: no limit."""
         if self._serving and (s.have > 0 or s.out_have > 0):
             return RETRY_MS
         return REST_MS if deaf else -1
 
     cdef void hear(self, SessionState* s, const mc_server* server) noexcept nogil:
-        """Take what the simulator has sent, and notice a frame, and its end."""
+        """Take what the simulator has sent; record whether a frame came and whether the connection has ended."""
         cdef const Time* clock = &self._time
         cdef int64_t now = clock.now(clock.memory)
         cdef bint open = serve(s, server, clock)
@@ -135,7 +136,7 @@ cdef class StreamReceiver:
         session_end(s, self._time.now(self._time.memory))
 
     cdef void admit(self, SessionState* s, const mc_server* server, int64_t now) noexcept nogil:
-        """Let whoever knocks drive if nobody does; a simulator that is silent gives way."""
+        """Accept a waiting client if there is no simulator or if the present one is silent."""
         cdef bint taken = self._serving and now - self._heard < ALIVE_NS
         cdef int done = server.refuse(server.memory) if taken else server.accept(server.memory)
         if done == MC_NO_DESCRIPTOR:
@@ -156,15 +157,15 @@ cdef class StreamReceiver:
         self._starved = done == MC_NO_DESCRIPTOR
 
     def stop(self):
-        """End `run` at once, from any thread."""
+        """End `run` at once; may be called from any thread."""
         mc_store(&self._stopping, 1)
         self._server.wake()
 
 
 cdef enum:
-    SOURCES = 8             # sockets to listen on
-    FORWARDS = 8            # addresses to pass on to
-    LARGEST = 65536         # bytes of a datagram
+    SOURCES = 8             # most sockets to listen on
+    FORWARDS = 8            # most addresses to forward to
+    LARGEST = 65536         # largest datagram [bytes]
 
 
 ctypedef struct Forward:
@@ -174,21 +175,21 @@ ctypedef struct Forward:
 
 
 cdef class DatagramReceiver:
-    """Receives a datagram source, one simulator at a time.
+    """Receives from a datagram source, one simulator at a time.
 
     Parameters
     ----------
     intake : Intake
-        Takes the datagrams, gives the replies and the motion.
+        Takes the datagrams; gives the replies and the motion.
     sockets : sequence of socket.socket
-        Bound and non-blocking; stay the caller's.
+        Bound and non-blocking; they remain the caller's.
     clock : Clock
-        Stamps what is received.
+        Gives the arrival times.
     hosts : sequence of bytes, optional
-        Who may be heard, as packed IPv6 addresses (an IPv4 address mapped); anybody if not given.
+        Hosts that are heard, as packed IPv6 addresses (IPv4 addresses mapped); all if not given.
     forwards : sequence of (socket.socket, (str, int, int))
-        Where every datagram of an allowed host is passed on to, unchanged: a non-blocking socket, and numeric IP address,
-        port, scope.
+        Where to send every datagram of an allowed host unchanged: a non-blocking socket, and a numeric address (IP,
+        port, scope).
 
     Raises
     ------
@@ -197,8 +198,8 @@ cdef class DatagramReceiver:
 
     Notes
     -----
-    `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host that is heard drives; others are
-    refused and counted until it has been silent for a second.
+    `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host that is heard drives; others
+    are refused and counted until it has been silent for a second.
     """
 
     cdef Intake _intake
@@ -211,10 +212,10 @@ cdef class DatagramReceiver:
     cdef mc_allowed _allowed
     cdef Forward _forwards[FORWARDS]
     cdef int _forward_count
-    cdef readonly int64_t forwarded     # datagrams passed on
+    cdef readonly int64_t forwarded     # datagrams forwarded
     cdef int _reply_port
     cdef uint8_t _driver[16]            # the host that drives
-    cdef int64_t _heard                 # when it last said something [ns]; 0 before anybody did
+    cdef int64_t _heard                 # arrival of its newest datagram [ns]; 0 before the first
     cdef uint8_t _buffer[LARGEST]
     cdef int64_t _stopping
 
@@ -262,7 +263,7 @@ cdef class DatagramReceiver:
                     self.receive(s, self._fds[i])
 
     cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
-        """Take the datagram that waits at one socket, pass it on, answer it."""
+        """Take the datagram that waits at one socket, forward it, and answer it."""
         cdef const Time* clock = &self._time
         cdef uint8_t out[REPLY_BYTES]
         cdef uint8_t host[16]
@@ -301,6 +302,6 @@ cdef class DatagramReceiver:
                 refuse(s, REPLY_LOST, now, 0)
 
     def stop(self):
-        """End `run` at once, from any thread."""
+        """End `run` at once; may be called from any thread."""
         mc_store(&self._stopping, 1)
         self._waker.send(b".")

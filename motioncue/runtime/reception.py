@@ -1,4 +1,4 @@
-"""A source's endpoints, opened, and the loop that reads them, whatever carries the bytes."""
+"""A source's open endpoints, and the loop that reads them, on any transport."""
 
 import socket
 from collections.abc import Sequence
@@ -20,25 +20,25 @@ __all__ = ["Reception", "check_endpoints"]
 def check_endpoints(
     module: ModuleType, urls: Sequence[str], forward: Sequence[str] = (), name: str = "source.endpoint"
 ) -> None:
-    """Refuse endpoints that a source cannot be heard at.
+    """Refuse endpoints at which a source cannot be received.
 
     Parameters
     ----------
     module : module
-        The system's.
+        The system's module.
     urls : sequence of str
-        Where to listen.
+        Endpoints to listen at.
     forward : sequence of str
-        Where to pass datagrams on to.
+        Endpoints to forward datagrams to.
     name : str
-        Of the key or option that says where to listen; named in errors.
+        Key or option of `urls`, used in errors.
 
     Raises
     ------
     ConfigError
-        If there are too many or none, or a stream's packages are to be forwarded.
+        If there are too many or none, or a stream is to be forwarded.
     EndpointError
-        If one is not a URL of a kind that the system speaks.
+        If an endpoint is not a URL of a transport that the system uses.
     """
     datagrams = module.SCHEMES == ("udp",)
     if not 0 < len(urls) <= (8 if datagrams else 1):
@@ -56,24 +56,23 @@ def check_endpoints(
 
 
 class Reception:
-    """Hears a source: opens its endpoints, `run` belongs in a thread.
+    """Receives from a source: opens its endpoints; `run` belongs in a thread.
 
     Parameters
     ----------
     intake : Intake
-        Takes what comes; a `Session` is connected to, anything else is sent datagrams.
+        Takes the packages.  A `Session` is served as a stream, any other intake by datagrams.
     urls : sequence of str
-        Where to listen.
+        Endpoints to listen at.
     allow : sequence of str
-        The hosts that may be heard.  If none is given: this machine while no other can reach the endpoints, else
-        nobody.
+        Hosts that are heard.  If empty: only this machine if the endpoints are local, else nobody.
     forward : sequence of str
-        ``udp://`` endpoints that every datagram is passed on to.
+        ``udp://`` endpoints to which every datagram is forwarded.
 
     Raises
     ------
     EndpointError
-        If an endpoint is in use or not to be had, a host is unknown, or what is passed on would come back.
+        If an endpoint is in use or not available, a host is unknown, or forwarded datagrams would come back.
     """
 
     def __init__(
@@ -82,9 +81,10 @@ class Reception:
         reachable = not all(parse_endpoint(url).local for url in urls)
         hosts = packed_hosts(allow) if allow or reachable else None
         self.deaf = hosts == []
-        """Whether no host at all is allowed."""
+        """Whether no host is allowed."""
         self.held = False
-        """Whether an earlier server's pipe keeps the name: it is served as soon as its other end is closed."""
+        """Whether an earlier server's pipe keeps the name in use; this server listens once the pipe's other end is
+        closed."""
         self._receiver: DatagramReceiver | StreamReceiver
         self._sockets: list[socket.socket] = []
         self._forwards: list[tuple[str, int, int]] = []
@@ -116,21 +116,21 @@ class Reception:
             self._opened = opened.pop_all()
 
     def refuse_output(self, name: str, url: str, address: tuple[str, int, int]) -> None:
-        """Refuse an output that would be heard here, or that gets the source's own datagrams as well.
+        """Refuse an output whose packets would be received here, or that also gets the forwarded datagrams.
 
         Parameters
         ----------
         name : str
-            Of the output's key.
+            The output's key.
         url : str
-            As the profile has it.
+            URL in the profile.
         address : tuple of (str, int, int)
             Numeric IP address, port, scope.
 
         Raises
         ------
         EndpointError
-            If it is one.
+            If it is such an output.
         """
         if comes_back(address, self._sockets):
             raise EndpointError(f"{name}: found {url!r}, allowed is where the source does not listen")
@@ -142,9 +142,9 @@ class Reception:
         self._receiver.run()
 
     def stop(self) -> None:
-        """End `run` at once, from any thread."""
+        """End `run` at once; may be called from any thread."""
         self._receiver.stop()
 
     def close(self) -> None:
-        """Close the endpoints; call it when `run` has ended."""
+        """Close the endpoints; call it after `run` has ended."""
         self._opened.close()

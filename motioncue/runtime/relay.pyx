@@ -1,4 +1,4 @@
-"""A simulator's package in, a platform's packets out, in one call: for a loop of one's own."""
+"""A simulator's package in, a platform's packets out, in one call, for a controller's own loop."""
 
 cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
@@ -22,7 +22,7 @@ from motioncue.kernels.tuning cimport Cueing, CueingState, Settings
 __all__ = ["Relay"]
 
 cdef enum:
-    LARGEST = 1 << 20       # more is no package of anything: its size is wrong even when cut
+    LARGEST = 1 << 20       # larger than any package; a longer one is cut, and is still refused for its size
     PACKETS = 8
 
 
@@ -35,42 +35,42 @@ ctypedef struct Packet:
 
 @cython.final
 cdef class Relay:
-    """A source's codec, a profile's cueing and a platform's codec, one after the other, at every step.
+    """A source's codec, a profile's cueing and a platform's codec, run one after the other in every step.
 
     Made by `motioncue.relay`.
 
     Parameters
     ----------
     source : Intake
-        Takes whole packages, gives motion and replies; nobody else feeds it or asks it for the newest motion.
+        Takes whole packages; gives motion and replies.  Nothing else may feed it or take its newest motion.
     settings : Settings
-        The first ones.
+        The initial settings.
     packets : mapping of str to (Table, bytes, Seal or None)
-        For each packet: its table, compiled for encoding from an actuation, what no row of it fills, and the count and
-        the checksum that come last.
+        For each packet: its table, which encodes from an actuation; its initial bytes; and its counter and checksum,
+        written last.
     chain : OutputChain
         The stages between the cue and the packets.
     clock : Clock
-        Stamps what comes in.
+        Gives the arrival times.
     tune : callable, optional
-        Takes what `retune` is given, and a function to which it gives the Settings that this means.
+        Called by `retune` with the change and with a function that takes the resulting Settings.
 
     Raises
     ------
     ValueError
-        If there are too many packets, or one is not of its table's size.
+        If there are too many packets, or a packet's size differs from its table's.
 
     Attributes
     ----------
     packets : dict of str to ndarray of uint8
-        The platform's packets, encoded anew in place by each step.
+        The platform's packets, encoded in place by each step.
     source : Intake
-        Its counters say what was refused, and which frames did not continue the drive.
+        Counts what was refused, and frames that did not continue the drive.
 
     Notes
     -----
-    Real time: `step` and `reset` do not allocate and cannot fail.  One thread at a time, but for `retune`, which any thread
-    may call.
+    Real time: `step` and `reset` do not allocate and cannot fail.  Use it from one thread at a time; only `retune` may
+    be called from any thread.
     """
 
     cdef Cueing _cueing
@@ -84,7 +84,7 @@ cdef class Relay:
     cdef int _packet_count
     cdef uint8_t _reply[REPLY_BYTES]
     cdef int _reply_size
-    cdef tuple _alive           # owns what the pointers point to
+    cdef tuple _alive           # owns the memory behind the pointers
     cdef readonly dict packets
     cdef readonly Intake source
 
@@ -152,7 +152,7 @@ cdef class Relay:
 
     @cython.binding(False)
     def step(self, package):
-        """Take what has come, cue the newest motion, encode the packets.
+        """Take a package, cue the newest motion, encode the packets.
 
         Parameters
         ----------
@@ -162,11 +162,11 @@ cdef class Relay:
         Returns
         -------
         bool
-            False if there is nothing to send, because no frame has come yet: then the packets are as they were.
+            False if there is nothing to send because no frame has come yet; then the packets are unchanged.
         """
         cdef Py_buffer view
         cdef bint done
-        if isinstance(package, bytes):      # the usual case, without the ceremony
+        if isinstance(package, bytes):      # the usual case, without a buffer request
             return self.flushed(PyBytes_AS_STRING(package), PyBytes_GET_SIZE(package))
         PyObject_GetBuffer(package, &view, PyBUF_SIMPLE)
         done = self.flushed(view.buf, view.len)
@@ -175,26 +175,26 @@ cdef class Relay:
 
     @property
     def reply(self):
-        """What the simulator is to be answered to its package; empty if nothing."""
+        """The reply to the newest package, to be sent to the simulator; empty if it wants none."""
         return self._reply[: self._reply_size]
 
     def reset(self):
-        """Forget the past: the cueing starts from rest at neutral; for a platform that is there."""
+        """Start from rest at neutral at the next step; call it only while the platform is at neutral."""
         cueing_reset(self._cued)
         chain_reset(&self._chain.chain)
 
     def retune(self, change):
-        """Change settings from the next step on, without a step in what is sent.
+        """Change settings from the next step on; the cue moves to them without a step.
 
         Parameters
         ----------
         change : Profile, str, Path, mapping or sequence of str
-            A profile; the name or path of one; or overrides of the settings asked for last, as ``"KEY=VALUE"``.
+            A profile, its name or path, or overrides of the settings requested last, as ``"KEY=VALUE"``.
 
         Raises
         ------
         ConfigError
-            If a key or a value is refused, or cannot change while it runs; then nothing changes.
+            If a key or a value is refused, or cannot change while running; then nothing changes.
         TypeError
             If this relay was made without `tune`.
         """
@@ -203,12 +203,12 @@ cdef class Relay:
         self._tune(change, self._post)
 
     def _post(self, Settings settings not None):
-        """Leave settings for the next step; called by one thread at a time."""
+        """Pass settings to the next step; one thread at a time calls it."""
         profile = settings.profile
         self._cueing.retune(settings)
         self.source.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
 
     @property
     def profile(self):
-        """The profile whose settings the steps use; None if it was not made from one."""
+        """The profile whose settings are in force; None if there is none."""
         return self._cueing.settings.profile

@@ -12,16 +12,19 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile
 from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
-from motioncue.recording.load import Drive
+from motioncue.recording.load import Drive, Settings
 from motioncue.recording.read import quoted, read_frames
+from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
 from motioncue.recording.topics import Package
-from motioncue.runtime.assembly import check, load_profile, settings_of
+from motioncue.recording.write import RecordingWriter
+from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
 from motioncue.runtime.engine import Pipeline
 
-__all__ = ["Difference", "first_difference", "profile_of", "repeat", "replay"]
+__all__ = ["Difference", "Heard", "first_difference", "keep", "profile_of", "repeat", "replay"]
 
 START_NS = 1_000_000_000
 
@@ -29,23 +32,23 @@ START_NS = 1_000_000_000
 def replay(
     profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0, rate_hz: float | None = None
 ) -> npt.NDArray[np.void]:
-    """Return every tick that the engine makes of a recording.
+    """Return every tick that the engine makes from a recording.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `load_profile` takes.
     path : str or Path
-        The bytes that the simulator wrote; frames arrive when its own clock says.
+        Bytes that the simulator wrote; frames arrive at the times of its own clock.
     tail_s : float
-        How long to go on after the last frame [s]: hold, then fade.
+        Time to continue after the last frame, for hold and fade [s].
     rate_hz : float, optional
-        Frames a second [Hz], for a recording that says no times.
+        Frames per second [Hz], for a recording without times.
 
     Returns
     -------
     ndarray of TICK_DTYPE, shape (n,)
-        Motion read and cue sent by every tick, fades included.
+        Motion read and cue sent at every tick, fades included.
 
     Raises
     ------
@@ -62,39 +65,39 @@ def replay(
     ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
-    # What is not a frame came just before the next one.
+    # Packages without a frame arrive together with the next frame.
     nexts = np.searchsorted(places, np.arange(len(packages)))
     times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
     timed = map(Timed, times.tolist(), packages)
-    for _ in feed(timed, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+    for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         pass
     pipeline.emitter.run(until_ns=end)
     return pipeline.emitter.trace
 
 
 class Difference(NamedTuple):
-    """Where two runs differ first."""
+    """Where two runs first differ."""
 
     tick: int
     """Index of the tick."""
     channel: str
-    """Such as ``cue.surge``."""
+    """The channel, such as ``cue.surge``."""
     recorded: float
     replayed: float
 
 
 def profile_of(tables: Mapping[str, Any]) -> Profile:
-    """Return the profile that a recording was made with.
+    """Return the profile of a recording.
 
     Parameters
     ----------
     tables : mapping
-        As the recording has them.
+        The profile's tables as recorded.
 
     Raises
     ------
     ConfigError
-        If this version does not take them.
+        If this version refuses them.
     """
     try:
         profile = msgspec.convert(tables, Profile, strict=False)
@@ -104,96 +107,221 @@ def profile_of(tables: Mapping[str, Any]) -> Profile:
     return profile
 
 
-def repeat(drive: Drive, profile: Profile | None = None) -> npt.NDArray[np.void]:
-    """Return the ticks that the engine makes of a recording, each with what the recorded tick had.
+def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
+    """Return what the engine makes of a recording: another recording with the same ticks.
 
     Parameters
     ----------
     drive : Drive
-        With packages and ticks.
+        A recording with packages and ticks.
     profile : Profile, optional
-        Other settings than those of the recording, in force throughout.
+        Settings to use throughout instead of the recorded ones.
 
     Returns
     -------
-    ndarray of TICK_DTYPE, shape (n,)
-        With the recording's own settings, and the same build, bit for bit the recorded ticks but for their lateness.
+    Drive
+        The same packages, with this engine's frames, ticks and events.  With the recorded settings and the same build,
+        its ticks are the recorded ones bit for bit, except their lateness, which is 0.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, or is for another system than the recording.
+        If the profile is refused, or its system or rate differs from the recording's.
     PacketError
-        If the recording has no ticks or no settings.
+        If the recording has no ticks or no settings, or does not begin with the run: what a simulator announced and
+        the state of the filters are then missing, as in the last seconds of a run or a rolled file.
 
     Notes
     -----
-    Each tick reads what it read then: as many frames are fed before it as it says, at the times at which they came.
-    Changes of settings and what the operator did are repeated at their ticks.
+    Each tick reads the frame that it read then: as many packages are fed before it as it says, with their recorded
+    arrival times.  Retunes and the operator's requests are repeated at their ticks.
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
-    changes = {row.number: profile_of(row.profile) for row in drive.settings} if profile is None else {}
-    first = drive.settings[0].profile
-    chosen = profile_of(first) if profile is None else profile
-    if chosen.source.system != first["source"]["system"]:
-        raise ConfigError(
-            f"source.system: found {chosen.source.system!r}, allowed is that of the recording, "
-            f"{first['source']['system']!r}"
+    if drive.ticks["index"][0] != 0:
+        raise PacketError(
+            f"found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
         )
-    pipeline = Pipeline(chosen, FakeClock(START_NS), trace=len(drive.ticks))
+    changes = {row.number: profile_of(row.profile) for row in drive.settings}
+    own = changes[drive.settings[0].number]
+    chosen = own if profile is None else profile
+    if chosen.source.system != own.source.system:
+        raise ConfigError(
+            f"source.system: found {chosen.source.system!r}, allowed is that of the recording, {own.source.system!r}"
+        )
+    if chosen.rate_hz != own.rate_hz:  # only the recorded ticks are repeated
+        raise ConfigError(
+            f"output.rate_hz: found {chosen.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
+        )
+    pipeline = Pipeline(chosen, FakeClock(START_NS))
+    heard = Heard(pipeline)
+    # Other settings may accept other packages, so the recorded frames say which packages each tick had.
+    counting = pipeline.intake if profile is None else intake_of(own)
     source = _events(drive, changes)
     settings = pipeline.emitter.settings
     upcoming = next(source, None)
     number = int(drive.ticks["settings"][0])
     columns = ("index", "deadline", "frames", "operation", "settings")
+
+    def feed_next() -> None:
+        assert upcoming is not None
+        upcoming(counting, True)
+        if counting is not pipeline.intake:
+            upcoming(pipeline.intake, False)
+        heard.listen()
+
     for index, deadline, frames, operation, newest in zip(
         *(drive.ticks[name].tolist() for name in columns), strict=True
     ):
-        while upcoming is not None and pipeline.session.published < frames:
-            upcoming(pipeline.session)
+        while upcoming is not None and counting.published < frames:
+            feed_next()
             upcoming = next(source, None)
-        if newest != number and newest in changes:
+        if profile is None and newest != number and newest in changes:
             settings = settings_of(changes[newest], settings)
             pipeline.emitter.retune(settings)
         number = newest
         pipeline.emitter.replay_tick(index, deadline, operation)
-    ticks = pipeline.emitter.trace
-    ticks["settings"] = drive.ticks["settings"]  # numbers count what was posted, also what no tick has taken
-    return ticks
+        heard.listen()
+    while upcoming is not None:
+        feed_next()
+        upcoming = next(source, None)
+    answer = heard.all()
+    # settings are numbered when posted, even if no tick took them
+    answer.ticks["settings"] = drive.ticks["settings"] if profile is None else 0
+    in_force = drive.settings
+    if profile is not None:
+        in_force = [Settings(drive.settings[0].time, 0, msgspec.to_builtins(profile))]
+    outside = [event for event in drive.events if event.what == "disconnected" or event.reason in FROM_OUTSIDE]
+    return drive._replace(
+        motion=answer.frames,
+        ticks=answer.ticks,
+        events=sorted(answer.events + outside),
+        settings=in_force,
+        unreadable=(),
+    )
 
 
-def _events(drive: Drive, changes: Mapping[int, Profile]) -> Iterator[Callable[[Intake], Any]]:
-    """Yield what happened to the source, in order: each takes the intake that it is to happen to."""
-    rows: list[tuple[int, int, Callable[[Intake], Any]]] = []
+FROM_OUTSIDE = frozenset(
+    (
+        *("session_ended", "second_simulator", "taken_over", "no_descriptor", "not_allowed"),
+        *("big_endian", "framing", "stalled", "reply_lost"),
+    )
+)
+"""Events of sockets and pipes, which a replay does not have: it keeps the recorded ones."""
+
+ACTIONS = 64  # ticks and packages between two times at which the rings are emptied; even the largest packages fit
+
+
+class Heard:
+    """The records of a pipeline, collected as by a recorder, but without a thread.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        A pipeline that has not begun.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._rings = RecordRing(tick_ring_bytes(pipeline.profile.rate_hz)), RecordRing(RING_BYTES)
+        pipeline.emitter.record(self._rings[0])
+        pipeline.intake.record(self._rings[1])
+        self._waiting = 0
+        self._batches: list[Batch] = []
+
+    def listen(self) -> None:
+        """Count an action of the pipeline, at most a few seconds of ticks, and empty its rings now and then."""
+        self._waiting += 1
+        if self._waiting == ACTIONS:
+            self._take()
+
+    def _take(self) -> None:
+        self._waiting = 0
+        self._batches.append(sorted_out(b"".join(ring.take() for ring in self._rings)))
+
+    def all(self) -> Batch:
+        """Return all records: ticks, frames, packages and events."""
+        self._take()
+        return Batch(
+            np.concatenate([batch.ticks for batch in self._batches]),
+            np.concatenate([batch.frames for batch in self._batches]),
+            [package for batch in self._batches for package in batch.packages],
+            [event for batch in self._batches for event in batch.events],
+        )
+
+
+Action = Callable[[Intake, bool], Any]
+"""Something that happens to an intake; True is passed if the intake has the recorded settings."""
+
+
+def _events(drive: Drive, changes: Mapping[int, Profile]) -> Iterator[Action]:
+    """Yield the events of the source, in order."""
+    rows: list[tuple[int, int, Action]] = []
     for event in drive.events:
         if event.what == "connected":
             rows.append((event.time, 0, _begin(event.time)))
         elif event.what == "retuned" and event.detail in changes:
-            rows.append((event.time, 1, _retune(changes[event.detail])))
+            rows.append((event.time, 1, _retune(changes[event.detail], event.detail)))
     rows += [(package.time, 2, _feed(package)) for package in drive.packages]
     return (action for _, _, action in sorted(rows, key=lambda row: row[:2]))
 
 
-def _begin(time: int) -> Callable[[Intake], Any]:
-    return lambda intake: intake.begin(time)
+def _begin(time: int) -> Action:
+    return lambda intake, _: intake.begin(time)
 
 
-def _retune(profile: Profile) -> Callable[[Intake], Any]:
-    return lambda intake: intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s)
+def _retune(profile: Profile, number: int) -> Action:
+    def retune(intake: Intake, own: bool) -> None:
+        if own:
+            intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, number)
+
+    return retune
 
 
-def _feed(package: Package) -> Callable[[Intake], Any]:
-    return lambda intake: intake.feed(package.data, package.time)
+def _feed(package: Package) -> Action:
+    return lambda intake, _: intake.feed(package.data, package.time)
+
+
+def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping[str, str] | None = None) -> Path:
+    """Write a recording in memory, such as the result of `repeat`, to a file; return its path.
+
+    Parameters
+    ----------
+    answer : Drive
+        The recording; viewers show it at the same times as the one that it was made from.
+    path : str or Path
+        The file; a number is added to its name if it exists.
+    force : bool
+        Replace an existing file.
+    about : mapping of str to str
+        Stored in the file.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be made or written.
+    """
+    epoch = answer.about.get("epoch_ns", "0")
+    epoch_ns = int(epoch) if epoch.isdecimal() else 0
+    try:
+        with RecordingWriter(path, force=force, epoch_ns=epoch_ns, about=about) as writer:
+            for settings in answer.settings:
+                writer.settings(*settings)
+            writer.packages(answer.packages)
+            writer.events(answer.events)
+            writer.frames(answer.motion)
+            writer.ticks(answer.ticks)
+    except OSError as error:
+        raise ConfigError(f"recording {quoted(path)}: cannot be written: {error.strerror or error}") from error
+    return writer.path
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:
-    """Return where two runs differ first, whatever their lateness; None if every bit is the same.
+    """Return where two runs first differ, lateness aside; None if every bit is the same.
 
     Parameters
     ----------
     recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
-        As many ticks of both.
+        The same number of ticks of both runs.
     """
     numbers = [rows.copy().view("i8").reshape(len(rows), -1) for rows in (recorded, replayed)]
     names = [name for name, _, _ in columns_of(recorded)]

@@ -1,4 +1,4 @@
-"""Many rigs in one process: one call steps them all."""
+"""Many rigs in one process, stepped by one call."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ __all__ = ["Rigs"]
 
 
 class Rigs(Batch):
-    """Rigs that are stepped together, each as its own profile says.
+    """Rigs that are stepped together, each with its own profile.
 
     Parameters
     ----------
     profiles : Profile, str, Path, or sequence of these
-        One profile for all, or one a rig; profiles, or what `load_profile` takes.
+        One profile for all, or one per rig; profiles, or what `load_profile` takes.
     n : int, optional
-        How many rigs, if one profile is given for all.
+        Number of rigs, if one profile is given for all.
 
     Raises
     ------
@@ -32,10 +32,10 @@ class Rigs(Batch):
 
     Notes
     -----
-    Bit for bit what `motioncue.cue` does for each: cueing and limits, and for the first
-    output what `motioncue.actuate` does; fade, supervisor and packets are the engine's.
-    Neighbors whose algorithm has a form for vector lanes are computed side by side: sort mixed profiles by algorithm.
-    Real time: `step` does not allocate while it is given the same two arrays, and cannot fail.
+    Bit for bit what `motioncue.cue` computes for each rig (cueing and limits) and `motioncue.actuate` for its first
+    output; fade, supervisor and packets are left to the engine.
+    Neighbors whose algorithm has a form for lanes are computed side by side: sort mixed profiles by algorithm.
+    Real time: `step` does not allocate as long as it is given the same arrays, and cannot fail.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The one door for settings that change while it runs: here they are checked and designed."""
+"""The single place where changes of settings are checked and designed while the engine runs."""
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -13,24 +13,24 @@ from motioncue.runtime.assembly import load_profile, settings_of
 __all__ = ["Change", "Tuner", "refuse_fixed"]
 
 Change: TypeAlias = Profile | str | Path | Mapping[str, Any] | Iterable[str]
-"""A profile; the name or path of one; or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
+"""A profile, its name or path, or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
 
 LIVE = ("cueing", "limits", "watch", "supervisor", "source.bridge", "source.head_m", "description", "name")
-"""The tables and keys of a profile that may change while it runs."""
+"""Tables and keys of a profile that may change while it runs."""
 
 
 def refuse_fixed(old: Profile, new: Profile) -> None:
-    """Refuse a change of what is fixed while it runs.
+    """Refuse a change of settings that are fixed while the engine runs.
 
     Parameters
     ----------
     old, new : Profile
-        What runs, and what is to run.
+        The running profile and the requested one.
 
     Raises
     ------
     ConfigError
-        If another key than those of `LIVE` differs: names it, what was found and what is allowed.
+        If a key outside `LIVE` differs; names it, what was found and what is allowed.
     """
     for key, (allowed, found) in differences(old, new).items():
         if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
@@ -39,21 +39,21 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
 
 
 class Tuner:
-    """Makes changes of a profile into settings, one after the other.
+    """Turns requested changes of a profile into settings, one after the other.
 
     Parameters
     ----------
     profile : Profile
-        Checked; what runs first.
+        The first profile, checked.
     adapt : callable, optional
-        Makes a whole profile fit its place, such as a rate of its own; it has been applied to `profile` already.
+        Adapts a whole profile, for example to another rate; `profile` is adapted already.
 
     Attributes
     ----------
     profile : Profile
-        What was asked for last.
+        The profile requested last.
     settings : Settings
-        Designed from it.
+        The settings designed from it.
     """
 
     def __init__(self, profile: Profile, adapt: Callable[[Profile], Profile] = lambda profile: profile) -> None:
@@ -63,20 +63,20 @@ class Tuner:
         self._one_by_one = threading.Lock()
 
     def __call__(self, change: Change, post: Callable[[Settings], Any]) -> None:
-        """Check a change, design its settings and hand them to whoever uses them.
+        """Check a change, design its settings and pass them on.
 
         Parameters
         ----------
         change : Profile, str, Path, mapping or iterable of str
-            A profile; the name or path of one (a str with "=" is an override, a Path never is); or overrides of what
-            was asked for last.
+            A profile, its name or path (a str with "=" is an override, a Path never is), or overrides of the profile
+            requested last.
         post : callable
-            Takes the settings.
+            Called with the settings.
 
         Raises
         ------
         ConfigError
-            If the change is refused; then nothing has changed.
+            If the change is refused; then nothing changes.
         """
         with self._one_by_one:
             profile = self._changed(change)
@@ -86,7 +86,7 @@ class Tuner:
             self.profile, self.settings = profile, settings
 
     def _changed(self, change: Change) -> Profile:
-        """Return the profile that a change means; ConfigError if it is refused by itself."""
+        """Return the profile that results from a change; raise ConfigError if it is not valid by itself."""
         if isinstance(change, str) and "=" in change:
             return overridden(self.profile, [change])
         if isinstance(change, str | Path):

@@ -1,4 +1,4 @@
-"""Settings of `classical`, the classical washout, and the published sets of them.
+"""Settings of `classical`, the classical washout, and its published parameter sets.
 
 Frequencies are published in rad/s; the sets hold Hz, as profiles do.
 """
@@ -39,7 +39,7 @@ PRESETS: dict[str, dict[str, Any]] = {
             "rate_limit_deg_s": 3.0,
         },
     },
-    # The set of the open project hexi; it looks like that of Reid & Nahon (UTIAS reports 296, 307, 319).
+    # From the open project hexi; apparently that of Reid & Nahon (UTIAS reports 296, 307, 319).
     "utias": {
         "surge": _axis(0.5, 2.5, 0.25),
         "sway": _axis(0.5, 4.0, 0.4),
@@ -53,7 +53,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 
 
 class Axis(Table, frozen=True, kw_only=True):
-    """A washed-out axis."""
+    """An axis with washout."""
 
     gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
     order: Literal[1, 2, 3] = 2
@@ -62,21 +62,21 @@ class Axis(Table, frozen=True, kw_only=True):
     damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
     """Damping ratio of the second-order section."""
     break_hz: Annotated[float, msgspec.Meta(gt=0, le=100)] | None = None
-    """Break frequency of the third order's extra section [Hz]; no other order uses it."""
+    """Break frequency of the third order's additional section [Hz]; not used by other orders."""
 
 
 class TranslationAxis(Axis, frozen=True, kw_only=True):
     """Surge, sway or heave."""
 
     limit_m_s2: Positive | None = None
-    """Largest scaled input [m/s^2]; none if left out."""
+    """Largest scaled input [m/s^2]; unlimited if not given."""
 
 
 class RotationAxis(Axis, frozen=True, kw_only=True):
     """Roll, pitch or yaw."""
 
     limit_deg_s: Positive | None = None
-    """Largest scaled input [deg/s]; none if left out."""
+    """Largest scaled input [deg/s]; unlimited if not given."""
 
 
 class Tilt(Table, frozen=True, kw_only=True):
@@ -87,11 +87,11 @@ class Tilt(Table, frozen=True, kw_only=True):
     """Natural frequencies of the low-pass filters [Hz]."""
     damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
     rate_limit_deg_s: Positive | None = None
-    """Largest tilt rate [deg/s]; none if left out."""
+    """Largest tilt rate [deg/s]; unlimited if not given."""
 
 
 class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
-    """Classical washout; a preset fills whatever is not given."""
+    """Classical washout; the preset supplies values that are not given."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     preset: str | None = None

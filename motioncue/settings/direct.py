@@ -1,4 +1,4 @@
-"""Settings of `direct`: the body frame straight through."""
+"""Settings of `direct`, which passes the body-frame motion as the cue."""
 
 from motioncue.settings.table import CueingTable
 
@@ -6,4 +6,6 @@ __all__ = ["Direct"]
 
 
 class Direct(CueingTable, frozen=True, kw_only=True, tag="direct"):
-    """Body frame straight through."""
+    """The body-frame motion is the cue; there are no parameters."""
+
+    poses = False

@@ -1,4 +1,4 @@
-"""What the tables of a profile have in common."""
+"""Base classes of a profile's tables."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -11,11 +11,13 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A table of a profile: a key that it does not have is refused."""
+    """A table of a profile; unknown keys are refused."""
 
 
 class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """A cueing algorithm's settings; its tag is the algorithm's name."""
 
+    poses: ClassVar[bool] = True
+    """Whether displacements, roll, pitch and yaw of its cue are a pose for a platform."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
-    """What each `preset` fills in where the profile says nothing; an algorithm with presets has the key `preset`."""
+    """Values by `preset` that the profile leaves out; an algorithm with presets has the key `preset`."""

@@ -1,1 +1,1 @@
-"""Where bytes come from and go to: endpoints, stream and datagram sockets."""
+"""Transports: endpoints, and their stream and datagram sockets."""

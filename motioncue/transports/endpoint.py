@@ -17,11 +17,11 @@ FORMS = {
     "udp": "udp://HOST:PORT",
 }
 
-UNIX_PATH_MAX = 103  # bytes; the shortest limit among the systems that have Unix sockets
+UNIX_PATH_MAX = 103  # [bytes] the shortest limit of all systems with Unix sockets
 
 
 class Endpoint(NamedTuple):
-    """Where bytes come from or go to."""
+    """An address that bytes come from or go to."""
 
     scheme: str
     host: str = ""
@@ -36,7 +36,7 @@ class Endpoint(NamedTuple):
 
     @property
     def local(self) -> bool:
-        """Whether only this machine can reach it."""
+        """Whether only this machine can reach the endpoint."""
         if self.scheme in ("pipe", "unix") or self.host == "localhost":
             return True
         try:
@@ -46,21 +46,21 @@ class Endpoint(NamedTuple):
 
 
 def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS), name: str = "endpoint") -> Endpoint:
-    """Return the endpoint that `url` names.
+    """Return the endpoint of a URL.
 
     Parameters
     ----------
     url : str
-        No host means loopback.
+        The URL; an empty host means loopback.
     schemes : tuple of str
-        What makes sense here.
+        Schemes that are allowed here.
     name : str
-        Named in errors.
+        Name of the setting, used in errors.
 
     Raises
     ------
     EndpointError
-        If it is no such URL: names it, and what is allowed.
+        If the URL is not valid here; names it and what is allowed.
     """
     scheme, separator, rest = str(url).partition("://")
     allowed = ", ".join(FORMS[known] for known in schemes)
@@ -85,9 +85,9 @@ def parse_endpoint(url: str, schemes: tuple[str, ...] = tuple(FORMS), name: str 
 
 
 def as_socket(endpoint: Endpoint) -> Endpoint:
-    """Return the endpoint to use where there are no Windows pipes; on Windows, the endpoint itself.
+    """Return the endpoint to open: on Windows the endpoint itself, elsewhere a Unix socket in place of a pipe.
 
-    ``pipe://NAME`` is then the Unix socket that .NET uses for a pipe of that name, so its clients find it.
+    For ``pipe://NAME`` it is the Unix socket that .NET uses for a pipe of that name, so .NET clients find it.
     """
     if endpoint.scheme != "pipe" or sys.platform == "win32":
         return endpoint

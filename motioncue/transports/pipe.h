@@ -1,7 +1,7 @@
 /* Windows named pipes in byte mode with overlapped I/O: the stream server, and the simulator's end.
 
-   Every operation that has been started owns its buffer in here until it has ended: before a handle is closed its
-   operations are cancelled and awaited. */
+   A started operation uses its buffer in these structs until it has ended, so before a handle is closed its operations
+   are canceled and awaited. */
 #ifndef MOTIONCUE_PIPE_H
 #define MOTIONCUE_PIPE_H
 #include <stdint.h>
@@ -18,7 +18,7 @@
 #ifndef PIPE_REJECT_REMOTE_CLIENTS
 #define PIPE_REJECT_REMOTE_CLIENTS 0x00000008
 #endif
-#define MC_PIPE_RETRY_MS 50 /* while no instance could be made to listen with */
+#define MC_PIPE_RETRY_MS 50 /* between attempts to make an instance that listens */
 typedef struct {
     OVERLAPPED io;
     int pending;
@@ -26,36 +26,37 @@ typedef struct {
 typedef struct {
     wchar_t name[300];
     HANDLE woken;
-    DWORD first; /* FILE_FLAG_FIRST_PIPE_INSTANCE until there has been an instance */
+    DWORD first; /* FILE_FLAG_FIRST_PIPE_INSTANCE until the first instance has been made */
     SECURITY_ATTRIBUTES security;
-    HANDLE listener, client; /* instances; INVALID_HANDLE_VALUE if there is none */
+    HANDLE listener, client; /* pipe instances; INVALID_HANDLE_VALUE if there is none */
     mc_pipe_io connect, read, write;
-    int knocking; /* somebody is connected to `listener` */
+    int knocking; /* a client has connected to `listener` and waits to be accepted */
     int gone;     /* the client has closed its end */
     uint8_t in[MC_PIPE_BYTES], out[MC_PIPE_BYTES];
     int in_have, in_taken;
 } mc_pipe_server;
 typedef struct {
     HANDLE pipe;
-    mc_pipe_io read, write; /* for one thread each */
+    mc_pipe_io read, write; /* one thread may use each */
     uint8_t in[MC_PIPE_BYTES], out[MC_PIPE_BYTES];
 } mc_pipe_client;
 
 /* -- one operation ------------------------------------------------------------------------------------------------- */
 
-/* Take note of what ReadFile, WriteFile or ConnectNamedPipe returned; 0, or the error that ended it at once. */
+/* Record the result of ReadFile, WriteFile or ConnectNamedPipe; return 0, or the error if the operation failed at once.
+   */
 static DWORD mc_pipe_started(mc_pipe_io *io, BOOL done) {
     DWORD error = done ? ERROR_SUCCESS : GetLastError();
     io->pending = error == ERROR_SUCCESS || error == ERROR_IO_PENDING;
     return io->pending ? ERROR_SUCCESS : error;
 }
-/* How it ended: 0 and the number of bytes, ERROR_IO_INCOMPLETE if it has not, or the error. */
+/* Return 0 and the number of bytes if the operation has ended, ERROR_IO_INCOMPLETE if not, or its error. */
 static DWORD mc_pipe_ended(HANDLE pipe, mc_pipe_io *io, DWORD *bytes) {
     DWORD error = GetOverlappedResult(pipe, &io->io, bytes, FALSE) ? ERROR_SUCCESS : GetLastError();
     if (error != ERROR_IO_INCOMPLETE) io->pending = 0;
     return error;
 }
-/* Afterwards it has ended, one way or the other; 0 and the number of bytes if it was done before it could be cancelled. */
+/* Cancel an operation and wait for its end; return 0 and the number of bytes if it was completed before. */
 static DWORD mc_pipe_cancel(HANDLE pipe, mc_pipe_io *io, DWORD *bytes) {
     DWORD error = ERROR_OPERATION_ABORTED;
     *bytes = 0;
@@ -75,7 +76,7 @@ static void mc_pipe_io_close(mc_pipe_io *io) { if (io->io.hEvent) CloseHandle(io
 
 /* -- server -------------------------------------------------------------------------------------------------------- */
 
-/* This user and the system, nobody else; any program of this user, elevated or not, on either side. */
+/* Allow this user, elevated or not, and the system only. */
 static DWORD mc_pipe_security(SECURITY_ATTRIBUTES *security) {
     union { TOKEN_USER user; BYTE room[sizeof(TOKEN_USER) + SECURITY_MAX_SID_SIZE]; } token;
     DWORD size = sizeof token, error = ERROR_SUCCESS;
@@ -84,7 +85,7 @@ static DWORD mc_pipe_security(SECURITY_ATTRIBUTES *security) {
     wchar_t text[400];
     if (!OpenProcessToken(GetCurrentProcess(), TOKEN_QUERY, &process)) return GetLastError();
     if (GetTokenInformation(process, TokenUser, &token, size, &size) && ConvertSidToStringSidW(token.user.User.Sid, &sid)) {
-        /* D:P nothing inherited; SY system, GA all access; ML NW ME: programs of medium integrity may write. */
+        /* D:P no inheritance; SY system, GA all access; ML NW ME: programs of medium integrity may write. */
         wcscpy(text, L"D:P(A;;GA;;;SY)(A;;GA;;;");
         wcsncat(text, sid, 200);
         wcscat(text, L")S:(ML;;NW;;;ME)");
@@ -107,15 +108,15 @@ static DWORD mc_pipe_instance(mc_pipe_server *s) {
     s->first = 0;
     return ERROR_SUCCESS;
 }
-/* Have an instance that waits for somebody, or somebody already. */
+/* Make an instance that waits for a client, unless there is one already. */
 static void mc_pipe_listen(mc_pipe_server *s) {
     if (s->listener == INVALID_HANDLE_VALUE) mc_pipe_instance(s);
     if (s->listener == INVALID_HANDLE_VALUE || s->knocking || s->connect.pending) return;
     switch (mc_pipe_started(&s->connect, ConnectNamedPipe(s->listener, &s->connect.io))) {
     case ERROR_SUCCESS: break;
-    case ERROR_PIPE_CONNECTED:                  /* before we asked */
-    case ERROR_NO_DATA: s->knocking = 1; break; /* and has left again: what it wrote is still there */
-    default: DisconnectNamedPipe(s->listener);  /* and again at the next wait */
+    case ERROR_PIPE_CONNECTED:                  /* the client connected before this call */
+    case ERROR_NO_DATA: s->knocking = 1; break; /* ... and has left; what it wrote can still be read */
+    default: DisconnectNamedPipe(s->listener);  /* the next wait tries again */
     }
 }
 static int mc_pipe_knocking(mc_pipe_server *s) {
@@ -141,11 +142,11 @@ static int mc_pipe_wait(void *memory, int timeout_ms, int deaf) {
     if (s->client != INVALID_HANDLE_VALUE && s->read.pending) events[n++] = s->read.io.hEvent;
     if (s->knocking || (s->client != INVALID_HANDLE_VALUE && (s->gone || s->in_taken < s->in_have))) timeout = 0;
     WaitForMultipleObjects(n, events, FALSE, timeout);
-    (void)deaf; /* who knocks has its instance already: `accept` never lacks anything */
+    (void)deaf; /* unused: a waiting client has its instance already, so `accept` needs no descriptor */
     return mc_pipe_knocking(s);
 }
 static void mc_pipe_wake(void *memory) { SetEvent(((mc_pipe_server *)memory)->woken); }
-/* Closed, not disconnected: the client can still read what has been written. */
+/* Closing without disconnecting lets the client still read what has been written. */
 static void mc_pipe_close_client(void *memory) {
     mc_pipe_server *s = (mc_pipe_server *)memory;
     DWORD bytes;
@@ -163,7 +164,7 @@ static int mc_pipe_accept(void *memory) {
     s->listener = INVALID_HANDLE_VALUE;
     s->knocking = 0;
     s->in_have = s->in_taken = 0;
-    mc_pipe_listen(s); /* at once, or others would find the pipe busy */
+    mc_pipe_listen(s); /* at once, or other clients would find the pipe busy */
     mc_pipe_read(s);
     return 1;
 }
@@ -184,7 +185,7 @@ static int mc_pipe_receive(void *memory, uint8_t *buffer, int room) {
         if (error == ERROR_IO_INCOMPLETE) return -1;
         if (error != ERROR_SUCCESS) { s->gone = 1; return 0; }
         s->in_taken = 0;
-        s->in_have = (int)bytes;          /* none after a write of no bytes, which means nothing in a byte stream */
+        s->in_have = (int)bytes;          /* 0 bytes were written, which means nothing in a byte stream */
         if (bytes == 0) mc_pipe_read(s);
     }
     if (room > s->in_have - s->in_taken) room = s->in_have - s->in_taken;
@@ -219,12 +220,13 @@ static void mc_pipe_close(mc_pipe_server *s) {
     if (s->woken) CloseHandle(s->woken);
     if (s->security.lpSecurityDescriptor) LocalFree(s->security.lpSecurityDescriptor);
 }
-/* Make the first instance of a pipe that nobody else serves; 0, or the error of the system.  `memory` is to be closed in
-   any case.  Operations are started by the thread that waits, since they end with the thread that started them.
+/* Make the first instance of a pipe with this name; return 0, or the system's error.  `memory` must be closed in any
+   case. The waiting thread starts the operations, because they are canceled when the thread that started them ends.
 
-   A simulator that has not closed its end of a server which has gone keeps the name from being made anew.  Nobody listens
-   under it then, which is asked for without connecting: the server starts without an instance (`first` stays set), and
-   whoever waits makes it when the name is free.  It is the first all the same, so that nobody else's rules apply to it. */
+   A simulator that still holds its end of an earlier server's pipe keeps the name in use, although nobody listens; a
+   query that does not connect finds that out.  The server then starts without an instance (`first` stays set), and the
+   wait makes it once the name is free.  It is made as the first instance, so that no other process's access rules
+   apply. */
 static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) {
     mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse,
                        mc_pipe_receive, mc_pipe_send, mc_pipe_close_client, s};
@@ -246,7 +248,8 @@ static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *serve
 
 /* -- the simulator's end ------------------------------------------------------------------------------------------- */
 
-/* Connect; 0, or the error of the system.  While all instances are busy it waits, at most `timeout_ms`; < 0 is for ever. */
+/* Connect; return 0, or the system's error.  While all instances are busy, wait up to `timeout_ms` (< 0: without
+   limit). */
 static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_ms) {
     ULONGLONG end = timeout_ms < 0 ? ~0ull : GetTickCount64() + (ULONGLONG)timeout_ms;
     c->pipe = INVALID_HANDLE_VALUE;
@@ -260,10 +263,10 @@ static int mc_pipe_connect(mc_pipe_client *c, const wchar_t *name, int timeout_m
         error = GetLastError();
         now = GetTickCount64();
         if (error != ERROR_PIPE_BUSY || now >= end) return (int)error;
-        WaitNamedPipeW(name, timeout_ms < 0 ? NMPWAIT_WAIT_FOREVER : (DWORD)(end - now)); /* another may be faster */
+        WaitNamedPipeW(name, timeout_ms < 0 ? NMPWAIT_WAIT_FOREVER : (DWORD)(end - now)); /* others wait too */
     }
 }
-/* 0 and the number of bytes, WAIT_TIMEOUT, or the error of the system. */
+/* Wait for an operation; return 0 and the number of bytes, WAIT_TIMEOUT, or the system's error. */
 static int mc_pipe_finish(mc_pipe_client *c, mc_pipe_io *io, BOOL done, int timeout_ms, int *bytes) {
     DWORD got = 0, error = mc_pipe_started(io, done);
     if (error == ERROR_SUCCESS) {
@@ -294,7 +297,7 @@ static void mc_pipe_client_close(mc_pipe_client *c) {
     mc_pipe_io_close(&c->read);
     mc_pipe_io_close(&c->write);
 }
-#else /* no such thing elsewhere */
+#else /* other systems have no named pipes */
 #include <wchar.h>
 typedef struct { int first; } mc_pipe_server;
 typedef struct { uint8_t in[1]; } mc_pipe_client;

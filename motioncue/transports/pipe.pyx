@@ -1,4 +1,4 @@
-"""Windows named pipes, byte mode, overlapped; `transports.stream` decides when they are used."""
+"""Windows named pipes in byte mode with overlapped I/O; `transports.stream` decides when to use them."""
 
 from cpython.mem cimport PyMem_Free
 from libc.stdlib cimport calloc, free
@@ -12,10 +12,10 @@ cdef extern from "Python.h":
     wchar_t* PyUnicode_AsWideCharString(object text, Py_ssize_t* size) except NULL
 
 cdef enum:
-    ACCESS_DENIED = 5       # to be the first instance
+    ACCESS_DENIED = 5       # the first instance is refused
     WAIT_TIMEOUT = 258
 
-# What a read says when the other end has been closed: ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED.
+# Errors of a read whose other end is closed: ERROR_BROKEN_PIPE, ERROR_NO_DATA, ERROR_PIPE_NOT_CONNECTED.
 GONE = (109, 232, 233)
 
 
@@ -36,18 +36,18 @@ cdef class PipeServer(Server):
     Parameters
     ----------
     name : str
-        Without ``\\.\pipe\``.
+        Name without ``\\.\pipe\``.
 
     Raises
     ------
     OSError
-        If somebody serves a pipe of that name already, or the system refuses; off Windows, always.
+        If another server has a pipe of that name, or the system refuses; on other systems, always.
 
     Attributes
     ----------
     held : bool
-        Whether the name is not to be had yet, since a program still holds its end of an earlier server's pipe.  It is
-        served as soon as that is closed.
+        Whether a program still holds its end of an earlier server's pipe, which keeps the name in use; the server
+        starts to listen as soon as that end is closed.
     """
 
     def __cinit__(self, str name not None):
@@ -68,7 +68,7 @@ cdef class PipeServer(Server):
         self.close()
 
     def close(self):
-        """Stop listening and release everything; call it when no loop runs."""
+        """Stop listening and release everything; call it only while no loop runs."""
         self.calls.wake = NULL
         if self.memory != NULL:
             mc_pipe_close(self.memory)
@@ -77,21 +77,21 @@ cdef class PipeServer(Server):
 
 
 cdef class PipeConnection:
-    r"""The simulator's end of ``\\.\pipe\NAME``, with the few methods of a socket that a simulator needs.
+    r"""The simulator's end of ``\\.\pipe\NAME``, with those methods of a socket that a simulator needs.
 
-    One thread may send while another receives.
+    One thread may send while another one receives.
 
     Parameters
     ----------
     name : str
-        Without ``\\.\pipe\``.
+        Name without ``\\.\pipe\``.
     timeout_s : float or None
-        How long to wait for an instance that is not busy, and for every later call [s]; None is for ever.
+        Longest wait for an instance that is not busy, and for every later call [s]; None: no limit.
 
     Raises
     ------
     OSError
-        If nobody serves a pipe of that name, all instances are busy, or it is not for this user; off Windows, always.
+        If the pipe does not exist, all instances are busy, or it is not for this user; on other systems, always.
     """
 
     def __cinit__(self, str name not None, timeout_s=1.0):
@@ -112,11 +112,11 @@ cdef class PipeConnection:
         self.close()
 
     def settimeout(self, timeout_s):
-        """Let every call take at most `timeout_s` [s]; None: as long as it likes."""
+        """Set the longest duration of each call [s]; None: no limit."""
         self.timeout_ms = -1 if timeout_s is None else int(timeout_s * 1000)
 
     def sendall(self, data):
-        """Send all of `data`; OSError if the server has gone, TimeoutError if it does not read."""
+        """Send all of `data`; raise OSError if the server has gone, TimeoutError if it does not read."""
         cdef const unsigned char[::1] view = data
         cdef Py_ssize_t start = 0
         cdef int bytes = 0, error
@@ -133,9 +133,9 @@ cdef class PipeConnection:
             start += bytes
 
     def recv(self, int size):
-        """Return 1 to `size` bytes as they come; none if the server has gone; TimeoutError if nothing comes."""
+        """Return 1 to `size` bytes; none if the server has gone; raise TimeoutError if nothing comes."""
         cdef int bytes = 0, error = 0
-        while not error and not bytes:          # a write of no bytes is not an end
+        while not error and not bytes:          # a write of 0 bytes is not the end of the stream
             self._check_open()
             with nogil:
                 error = mc_pipe_client_receive(self.memory, size, self.timeout_ms, &bytes)

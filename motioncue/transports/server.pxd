@@ -1,4 +1,4 @@
-"""A stream server: what the receiving loop calls, and the object that owns it."""
+"""A stream server: the functions that the receiving loop calls, and the object that owns them."""
 
 from libc.stdint cimport uint8_t
 
@@ -7,7 +7,7 @@ cdef extern from "motioncue/transports/server.h" nogil:
     int MC_NOT_ALLOWED
     int MC_NO_DESCRIPTOR
     ctypedef struct mc_server:
-        bint (*wait)(void* memory, int timeout_ms, bint deaf) noexcept nogil        # ms, < 0 for ever; somebody knocks
+        bint (*wait)(void* memory, int timeout_ms, bint deaf) noexcept nogil  # < 0: no limit; true if a client waits
         void (*wake)(void* memory) noexcept nogil                                   # from any thread
         int (*accept)(void* memory) noexcept nogil
         int (*refuse)(void* memory) noexcept nogil

@@ -1,10 +1,10 @@
-"""What every stream server is to Python: something that can be woken and closed."""
+"""The Python side of every stream server: wake and close."""
 
 __all__ = ["Server"]
 
 
 cdef class Server:
-    """A stream server of which one loop, without the GIL, makes the calls in `calls`."""
+    """A stream server; one loop, without the GIL, calls the functions in `calls`."""
 
     def wake(self):
         """Make the loop's wait return, from any thread."""
@@ -12,5 +12,5 @@ cdef class Server:
             self.calls.wake(self.calls.memory)
 
     def close(self):
-        """Stop listening and release everything; call it when no loop runs."""
+        """Stop listening and release everything; call it only while no loop runs."""
         raise NotImplementedError

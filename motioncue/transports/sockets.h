@@ -1,5 +1,5 @@
-/* The socket calls that the loops make, the same on POSIX and Windows, and the stream server made of them.  Sockets are
-   opened in Python. */
+/* Socket calls of the loops, alike on POSIX and Windows, and the stream server that uses them.  Python opens the
+   sockets. */
 #ifndef MOTIONCUE_SOCKETS_H
 #define MOTIONCUE_SOCKETS_H
 #include <stdint.h>
@@ -44,7 +44,7 @@ static inline int mc_last_error(void) { return errno; }
 #ifndef MSG_NOSIGNAL
 #define MSG_NOSIGNAL 0
 #endif
-/* Readable, or gone: either way a receive tells which. */
+/* Wait for data or the end of the connection; a receive tells which. */
 static inline void mc_watch(mc_pollfd *p, mc_fd fd) { p->fd = fd; p->events = POLLIN; p->revents = 0; }
 static inline int mc_ready(const mc_pollfd *p) { return p->revents != 0; }
 static inline mc_fd mc_accept(mc_fd listener) {
@@ -52,18 +52,18 @@ static inline mc_fd mc_accept(mc_fd listener) {
     if (fd != MC_NO_FD) mc_set_nonblocking(fd);
     return fd;
 }
-/* Bytes received; 0 if the peer has gone; -1 if there is nothing now. */
+/* Return the number of bytes received; 0 if the peer has gone; -1 if there are none yet. */
 static inline int mc_receive(mc_fd fd, uint8_t *buffer, int room) {
     int n = (int)recv(fd, (char *)buffer, room, 0);
     return n >= 0 ? n : (mc_would_block() ? -1 : 0);
 }
-/* Bytes sent; 0 if there is no room now; -1 if the peer has gone. */
+/* Return the number of bytes sent; 0 if there is no room yet; -1 if the peer has gone. */
 static inline int mc_send(mc_fd fd, const uint8_t *buffer, int size) {
     int n = (int)send(fd, (const char *)buffer, size, MSG_NOSIGNAL);
     return n >= 0 ? n : (mc_would_block() ? 0 : -1);
 }
-/* A datagram: 0 if it was sent; MC_UNHEARD if it was, and an earlier one found nobody; minus the error's number if the
-   system refused it.  `address` is a packed sockaddr. */
+/* Send a datagram to `address`, a packed sockaddr.  Return 0; MC_UNHEARD if it was sent but nobody listened to an
+   earlier one; or the negated number of the system's error. */
 #define MC_UNHEARD 1
 static inline int mc_send_to(mc_fd fd, const uint8_t *buffer, int size, const void *address, int address_size) {
     struct sockaddr_storage to;
@@ -71,15 +71,15 @@ static inline int mc_send_to(mc_fd fd, const uint8_t *buffer, int size, const vo
     int unheard = 0, sent;
     memcpy(&to, address, (size_t)address_size);
     sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
-    /* The error tells what became of an earlier datagram, and this one has not been sent: once more. */
+    /* The error concerns an earlier datagram, and this one has not been sent: try again. */
     if (sent < 0 && mc_nobody_there()) {
         unheard = MC_UNHEARD;
         sent = (int)sendto(fd, (const char *)buffer, size, MSG_NOSIGNAL, where, address_size);
     }
     return sent == size ? unheard : -mc_last_error();
 }
-/* Windows fails a datagram socket's calls with WSAECONNRESET after a port was unreachable, unless told not to.  True if it
-   was told, or needs not be. */
+/* Keep WSAECONNRESET, after a port was unreachable, from failing a datagram socket's calls on Windows.  Return true if
+   that was granted or is not needed. */
 static inline int mc_ignore_unreachable(mc_fd fd) {
 #ifdef _WIN32
     BOOL report = FALSE;
@@ -109,7 +109,7 @@ static inline int mc_address_v6(void *out, const uint8_t *ip, int port, uint32_t
     memcpy(out, &a, sizeof a);
     return (int)sizeof a;
 }
-/* The hosts that may be heard, as packed IPv6 addresses (an IPv4 one mapped); any host if `any`. */
+/* Hosts that are allowed to send, as packed IPv6 addresses (IPv4 addresses mapped); every host if `any`. */
 #define MC_HOSTS 32
 typedef struct {
     uint8_t hosts[MC_HOSTS][16];
@@ -129,7 +129,8 @@ static inline int mc_is_allowed(const mc_allowed *a, const uint8_t *host) {
         if (memcmp(a->hosts[i], host, 16) == 0) return 1;
     return a->any;
 }
-/* A datagram: its size, its sender and the sender's host; -1 if there is none now.  One that does not fit has `room`. */
+/* Receive a datagram, its sender and the sender's host; return its size (`room` if it does not fit), or -1 if none
+   waits. */
 static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct sockaddr_storage *from, uint8_t *host) {
     for (int attempt = 0; attempt < 8; attempt++) {
         socklen_t size = sizeof *from;
@@ -144,7 +145,7 @@ static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct so
             mc_host_of(from, host);
             return room;
         }
-        if (error == WSAECONNRESET || error == WSAENETRESET) continue; /* what became of a datagram sent before */
+        if (error == WSAECONNRESET || error == WSAENETRESET) continue; /* concerns a datagram sent earlier */
 #else
         if (errno == EINTR || errno == ECONNREFUSED) continue;
 #endif
@@ -152,14 +153,14 @@ static inline int mc_receive_from(mc_fd fd, uint8_t *buffer, int room, struct so
     }
     return -1;
 }
-/* An answer to whom the datagram came from, at `port`, or at the sender's own if that is 0. */
+/* Send a reply to the sender of a datagram, at `port`, or at the sender's own port if that is 0. */
 static inline int mc_send_back(mc_fd fd, const uint8_t *buffer, int size, struct sockaddr_storage *from, int port) {
     int n = from->ss_family == AF_INET6 ? (int)sizeof(struct sockaddr_in6) : (int)sizeof(struct sockaddr_in);
     if (port && from->ss_family == AF_INET6) ((struct sockaddr_in6 *)from)->sin6_port = htons((uint16_t)port);
     if (port && from->ss_family == AF_INET) ((struct sockaddr_in *)from)->sin_port = htons((uint16_t)port);
     return mc_send_to(fd, buffer, size, from, n);
 }
-/* Until one of the datagram sockets has something, or somebody wakes; the last of `fds` is the one that wakes. */
+/* Wait until a datagram socket has data or the last of `fds`, the waker, is written to. */
 static inline int mc_wait_any(const mc_fd *fds, int n, int timeout_ms, uint64_t *ready) {
     mc_pollfd watched[16];
     int i;
@@ -170,11 +171,11 @@ static inline int mc_wait_any(const mc_fd *fds, int n, int timeout_ms, uint64_t 
         if (mc_ready(&watched[i])) *ready |= (uint64_t)1 << i;
     return some;
 }
-/* The stream server of a listening socket. */
+/* The stream server on a listening socket. */
 typedef struct {
     mc_allowed allowed;
     mc_fd listener, client;
-    mc_fd woken, waker; /* two ends of a connection: wakes the wait */
+    mc_fd woken, waker; /* the two ends of a connection that wakes the wait */
 } mc_socket_server;
 static int mc_socket_wait(void *memory, int timeout_ms, int deaf) {
     mc_socket_server *s = (mc_socket_server *)memory;

@@ -1,4 +1,4 @@
-"""The socket calls of the loops, and the stream server made of them; the sockets themselves are opened in Python."""
+"""Socket calls of the loops, and the stream server that uses them; Python opens the sockets."""
 
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 
@@ -43,4 +43,4 @@ cdef int packed_address(char* out, object address) except -1
 cdef class SocketServer(Server):
     cdef mc_socket_server memory
     cdef readonly object listener
-    cdef object _ends       # of the connection that wakes
+    cdef object _ends       # both ends of the connection that wakes the wait

@@ -1,4 +1,4 @@
-"""The stream server of a listening socket, and what datagram sockets need to be told."""
+"""The stream server on a listening socket, and settings of datagram sockets."""
 
 from motioncue.transports.server cimport Server
 
@@ -12,12 +12,12 @@ __all__ = ["SocketServer", "ignore_unreachable"]
 
 
 def ignore_unreachable(sock):
-    """Let no unreachable port make a datagram socket's later calls fail; return whether granted."""
+    """Keep unreachable ports from failing a datagram socket's later calls; return whether granted."""
     return mc_ignore_unreachable(sock.fileno())
 
 
 cdef mc_allowed allowed_hosts(object hosts) except *:
-    """Return who may be heard: packed addresses of 16 bytes, or None for anybody."""
+    """Return the allowed hosts: packed addresses of 16 bytes, or None for every host."""
     cdef mc_allowed allowed
     memset(&allowed, 0, sizeof(mc_allowed))
     allowed.any = hosts is None
@@ -30,7 +30,7 @@ cdef mc_allowed allowed_hosts(object hosts) except *:
 
 
 cdef int packed_address(char* out, object address) except -1:
-    """Write a numeric address (IP, port, scope) as the system wants it; return its size."""
+    """Write a numeric address (IP, port, scope) as a packed sockaddr; return its size."""
     host = ipaddress.ip_address(address[0].partition("%")[0])
     if host.version == 4:
         return mc_address_v4(out, <const uint8_t*><bytes>host.packed, address[1])
@@ -38,14 +38,14 @@ cdef int packed_address(char* out, object address) except -1:
 
 
 cdef class SocketServer(Server):
-    """Serves a listening socket.
+    """A stream server on a listening socket.
 
     Parameters
     ----------
     listener : socket.socket
         Listening and non-blocking; closed by `close`.
     hosts : sequence of bytes, optional
-        Who may connect, as packed IPv6 addresses (an IPv4 address mapped); anybody if not given.
+        Hosts that may connect, as packed IPv6 addresses (IPv4 addresses mapped); all if not given.
     """
 
     def __init__(self, listener, hosts=None):
@@ -56,6 +56,6 @@ cdef class SocketServer(Server):
         self.memory.allowed = allowed_hosts(hosts)
 
     def close(self):
-        """Stop listening and release everything; call it when no loop runs."""
+        """Stop listening and release everything; call it only while no loop runs."""
         for sock in (self.listener, *self._ends):
             sock.close()

@@ -1,4 +1,4 @@
-"""Streams: ``pipe://``, ``unix://`` and ``tcp://``, the server's end and the client's."""
+"""Streams, ``pipe://``, ``unix://`` and ``tcp://``: the server's end and the client's."""
 
 import contextlib
 import errno
@@ -21,28 +21,28 @@ STREAMS = ("pipe", "unix", "tcp")
 WSAEADDRINUSE = 10048
 
 SILENCE = {
-    **dict.fromkeys(("TCP_KEEPIDLE", "TCP_KEEPALIVE"), 5),  # s; macOS has the second name for the first
-    "TCP_KEEPINTVL": 2,  # s
+    **dict.fromkeys(("TCP_KEEPIDLE", "TCP_KEEPALIVE"), 5),  # [s]; macOS uses the second name
+    "TCP_KEEPINTVL": 2,  # [s]
     "TCP_KEEPCNT": 5,
-    "TCP_USER_TIMEOUT": 15_000,  # ms, with an answer under way
+    "TCP_USER_TIMEOUT": 15_000,  # [ms] while sent data is not acknowledged
 }
-"""How a TCP peer that has died without a word is found out: asked after 5 s, given up after 15 s."""
+"""Options that detect a TCP peer that died silently: first probe after 5 s of silence, closed after 15 s."""
 
 
 class Listener:
-    """A stream server at an endpoint, `server`, that leaves nothing behind.
+    """A stream server at an endpoint, in `server`, which removes its socket file when closed.
 
     Parameters
     ----------
     url : str
         ``pipe://``, ``unix://`` or ``tcp://``.
     hosts : sequence of bytes, optional
-        Who may connect by TCP, as packed IPv6 addresses; anybody if not given.
+        Hosts that may connect by TCP, as packed IPv6 addresses; all if not given.
 
     Raises
     ------
     EndpointError
-        If the URL is bad, the port or path is in use or not to be had.
+        If the URL is not valid, or the port or path is in use or not available.
     """
 
     def __init__(self, url: str, hosts: Sequence[bytes] | None = None) -> None:
@@ -71,13 +71,13 @@ class Listener:
         family, kind, protocol, _, address = socket.getaddrinfo(where.host, where.port, type=socket.SOCK_STREAM)[0]
         listener = socket.socket(family, kind, protocol)
         try:
-            if os.name == "posix":  # elsewhere the option would let two programs share the port
+            if os.name == "posix":  # on other systems the option would let two programs share the port
                 listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            # Connections inherit all of it.
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # replies go at once
+            # Accepted connections inherit these options.
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # send replies at once
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
             for name, value in SILENCE.items():
-                with contextlib.suppress(AttributeError, OSError):  # what a system lacks keeps its own time
+                with contextlib.suppress(AttributeError, OSError):  # an option that a system lacks keeps its default
                     listener.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
             listener.bind(address)
         except OSError:
@@ -92,7 +92,7 @@ class Listener:
         try:
             _remove_stale(path)
             listener.bind(path)
-            os.chmod(path, 0o600)  # the same user's simulator, nobody else's
+            os.chmod(path, 0o600)  # only the same user's simulator
             self._inode = os.stat(path).st_ino
         except OSError:
             listener.close()
@@ -100,7 +100,7 @@ class Listener:
         return listener
 
     def close(self) -> None:
-        """Stop listening, and remove the Unix socket if it is still ours, not the parent's after a fork."""
+        """Stop listening, and remove the Unix socket if this process made it (a forked child did not)."""
         self.server.close()
         try:
             if self._inode and os.getpid() == self._owner and os.stat(self._path).st_ino == self._inode:
@@ -110,7 +110,7 @@ class Listener:
 
 
 def _remove_stale(path: str) -> None:
-    """Remove the socket that a killed process left, never one that is in use, never anything else."""
+    """Remove the socket that a killed process left behind, but no socket in use and no other file."""
     try:
         if not stat.S_ISSOCK(os.stat(path).st_mode):
             raise OSError(errno.EEXIST, "a file of that name exists and is not a socket")
@@ -127,12 +127,12 @@ def _remove_stale(path: str) -> None:
 
 
 def connect(url: str, timeout_s: float = 1.0) -> Any:
-    """Return a connection to the listener at `url`: a socket, or a pipe with a socket's methods.
+    """Return a connection to the listener at a URL: a socket, or a pipe with a socket's methods.
 
     Raises
     ------
     EndpointError
-        If the URL is bad, or nobody listens there.
+        If the URL is not valid, or nobody listens there.
     """
     endpoint = parse_endpoint(url, STREAMS)
     where = as_socket(endpoint)
@@ -162,5 +162,5 @@ def connect(url: str, timeout_s: float = 1.0) -> Any:
 def reason(error: Exception) -> str:
     """Return an error's text without its number."""
     if getattr(error, "winerror", None) == WSAEADDRINUSE:
-        return "Address already in use"  # Windows says it in a long sentence
+        return "Address already in use"  # Windows uses a long sentence
     return getattr(error, "strerror", None) or str(error)

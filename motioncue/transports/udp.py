@@ -13,8 +13,8 @@ from motioncue.transports.stream import reason
 
 __all__ = ["comes_back", "error_text", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
 
-RECEIVE_BYTES = 1 << 20  # or as much as the system grants: a moment without the processor loses nothing
-IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux; Python does not name them
+RECEIVE_BYTES = 1 << 20  # or as much as the system grants, so that a short stall loses nothing
+IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not name
 
 
 def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
@@ -23,7 +23,7 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
     Raises
     ------
     EndpointError
-        If a host is unknown or stands for all of them, or there are more than 32 addresses.
+        If a host is unknown or is a wildcard, or there are more than 32 addresses.
     """
     packed: list[bytes] = []
     for host in hosts:
@@ -35,7 +35,7 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
             ) from error
         for address in sorted(found):
             ip = ipaddress.ip_address(address.partition("%")[0])
-            if ip.is_unspecified:  # nobody sends from it
+            if ip.is_unspecified:  # no packet comes from the wildcard address
                 raise EndpointError(
                     f"source.allow: found {host!r}, which no host has; allowed are names and addresses of single hosts"
                 )
@@ -48,12 +48,12 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
 def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     """Return a non-blocking socket and the numeric address (IP, port, scope) to send to.
 
-    Not connected: a receiver that is not there yet, or no more, must not make sending fail.
+    The socket is not connected, so that sending does not fail while the receiver is not running.
 
     Raises
     ------
     EndpointError
-        If the URL is bad or the host is unknown.
+        If the URL is not valid or the host is unknown.
     """
     endpoint = parse_endpoint(url, ("udp",))
     try:
@@ -68,20 +68,20 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
 
 
 def tell_unheard(sender: socket.socket) -> bool:
-    """Let a sender's next call fail if nobody listened to a datagram; return whether the system can.
+    """Make a sender's next call fail if nobody listened to a datagram; return whether the system can.
 
-    Only Linux can.  The call that fails sends nothing: try once more, as `motioncue.transports.sockets` does.
+    Only Linux can.  The failing call sends nothing, so it must be repeated, as `motioncue.transports.sockets` does.
     """
     if sys.platform != "linux":
         return False
     ip6 = sender.family == socket.AF_INET6
     sender.setsockopt(socket.IPPROTO_IPV6 if ip6 else socket.IPPROTO_IP, IPV6_RECVERR if ip6 else IP_RECVERR, 1)
-    sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)  # the errors in detail, which nobody reads, take no room
+    sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)  # no buffer for the detailed errors, which are not read
     return True
 
 
 def error_text(number: int) -> str:
-    """Return what a number that the system gave for an error of a socket means."""
+    """Return the text for a socket error's number."""
     if sys.platform == "win32":
         import ctypes
 
@@ -95,7 +95,7 @@ def open_receiver(url: str) -> socket.socket:
     Raises
     ------
     EndpointError
-        If the URL is bad, or the port is in use or not to be had.
+        If the URL is not valid, or the port is in use or not available.
     """
     endpoint = parse_endpoint(url, ("udp",))
     try:
@@ -114,7 +114,7 @@ def open_receiver(url: str) -> socket.socket:
 
 
 def comes_back(address: tuple[str, int, int], receivers: Sequence[socket.socket]) -> bool:
-    """Say whether what is sent to a numeric address (IP, port, scope) is received by one of these sockets."""
+    """Say whether one of these sockets receives what is sent to a numeric address (IP, port, scope)."""
     host, port, scope = address
     target = ipaddress.ip_address(host.partition("%")[0])
     mapped = getattr(target, "ipv4_mapped", None) or target
@@ -131,7 +131,7 @@ def comes_back(address: tuple[str, int, int], receivers: Sequence[socket.socket]
 
 
 def _ours(host: str, scope: int) -> bool:
-    """Say whether an address is this machine's: only then can a socket be bound to it."""
+    """Say whether an address is this machine's, by trying to bind a socket to it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:
         try:

@@ -1,1 +1,1 @@
-"""Simulators and platforms made of software, so that nobody needs hardware to try or test."""
+"""Simulators and platforms in software, so that trying and testing needs no hardware."""

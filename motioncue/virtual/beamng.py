@@ -1,4 +1,4 @@
-"""A simulator that speaks BeamNG's MotionSim and OutGauge: virtual drives or recordings."""
+"""A simulator with BeamNG's MotionSim and OutGauge: plays virtual drives or recordings."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +15,7 @@ from motioncue.virtual.rotations import body_axes
 __all__ = ["RATE_HZ", "Simulator", "angles_and_rates", "driven", "encode_states", "recorded"]
 
 RATE_HZ = 60.0
-"""What BeamNG sends at unless its options say otherwise [Hz]."""
+"""Packets per second that BeamNG sends by default [Hz]."""
 
 Simulator = DatagramSimulator
 
@@ -26,7 +26,7 @@ def angles_and_rates(states: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
     Parameters
     ----------
     states : ndarray of STATE_DTYPE, shape (n,)
-        What the car does.
+        States of the car.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def angles_and_rates(states: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
     p, q, r = body_axes(states, "angular_velocity").T
     pp, qq, rr = body_axes(states, "angular_acceleration").T
     sin, cos, slope = np.sin(roll), np.cos(roll), np.tan(pitch)
-    level = q * sin + r * cos  # the turn about the world's down axis, as far as it lies across the car
+    level = q * sin + r * cos  # rate about the world's down axis, times the cosine of pitch
     pitch_rate = q * cos - r * sin
     yaw_rate = level / np.cos(pitch)
     roll_rate = p + level * slope
@@ -52,7 +52,7 @@ def angles_and_rates(states: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
 
 
 def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], npt.NDArray[np.void]]:
-    """Return what both streams say of `states`, ndarray of STATE_DTYPE: two arrays of their dtypes."""
+    """Return the packets of both streams for `states`, ndarray of STATE_DTYPE: two arrays of their dtypes."""
     motion, gauges = (np.zeros(len(states), packet.dtype) for packet in (MOTION, GAUGES))
     for packet, rows in ((MOTION, motion), (GAUGES, gauges)):
         for name, value in packet.constants.items():
@@ -65,7 +65,7 @@ def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], n
     for suffix, values in zip(("", "_rate", "_acceleration"), angles_and_rates(states), strict=True):
         motion[f"roll{suffix}"], motion[f"pitch{suffix}"], motion[f"yaw{suffix}"] = values
     w, x, y, z = states["orientation"].T
-    # The body's up axis is minus the third column of its rotation matrix; east, north, up.
+    # The body's up axis, which is minus the third column of its rotation matrix: east, north, up.
     motion["up_x"] = -2.0 * (y * z - w * x)
     motion["up_y"] = -2.0 * (x * z + w * y)
     motion["up_z"] = 1.0 - 2.0 * (x * x + y * y)
@@ -76,7 +76,7 @@ def encode_states(states: npt.NDArray[np.void]) -> tuple[npt.NDArray[np.void], n
 
 
 def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the datagrams of a virtual drive; ConfigError for an unknown drive or rate.
+    """Yield the datagrams of a virtual drive; raise ConfigError for an unknown drive or rate.
 
     BeamNG sends nothing while it is paused.
     """
@@ -96,9 +96,9 @@ def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Paced, Paced]:
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the datagrams of a recording, as captured or at `rate_hz`; PacketError if it is not one.
+    """Yield the datagrams of a recording, as captured or at `rate_hz`; raise PacketError for other files.
 
-    Datagrams say nothing of time: from a file that says none either they are played as BeamNG sends them.
+    Datagrams carry no time: those of a file without capture times are played at BeamNG's default rate.
     """
     recording = read_recording(path, "beamng")
     period = 1.0 / (rate_hz or RATE_HZ)
@@ -112,6 +112,6 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
             now = recording.times[index]
             duration, before = (0.0 if before is None else max(now - before, 0.0)), now
         sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
             return
         yield Paced(duration, package)

@@ -1,4 +1,4 @@
-"""A simulator that speaks BeamNG's Simulink coupling: its own loop, stalls included."""
+"""A simulator with BeamNG's Simulink coupling: runs BeamNG's own loop, stalls included."""
 
 import contextlib
 import select
@@ -18,43 +18,43 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
-from motioncue.virtual.packages import LATE_S, Paced
+from motioncue.virtual.packages import LATE_S, Paced, untold
 from motioncue.virtual.rotations import body_axes
 
 __all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
 
 RATE_HZ = 200.0
-"""Messages a simulated second, unless its controller is told otherwise [Hz]."""
+"""Messages per simulated second that the controller sends by default [Hz]."""
 
-PHYSICS_STEPS = 10  # from one message to the next
-TIMEOUT_S = 2.0  # how long BeamNG waits for an answer
+PHYSICS_STEPS = 10  # physics steps from one message to the next
+TIMEOUT_S = 2.0  # BeamNG's longest wait for an answer
 TIRE_RADIUS = 0.3  # [m]
 
 _DOUBLES = struct.Struct("<64d")
 
 
 class Coupling:
-    """BeamNG's own loop, one call a physics step.
+    """BeamNG's own loop, called once per physics step.
 
     Parameters
     ----------
     send : callable
-        Takes a message.
+        Sends a message.
     receive : callable
-        Takes how long to wait [s]; returns an answer, or None if none comes.
+        Waits up to the given time [s]; returns an answer, or None if none comes.
     steps : int
         Physics steps from one message to the next.
     window : int
-        How many messages may be unanswered.
+        Largest number of unanswered messages.
 
     Attributes
     ----------
     stalls : int
-        How often nothing came for as long as BeamNG waits.
+        How often no answer came in BeamNG's longest wait.
     ignored : int
-        Answers that came to nothing: their id is not above all before it, or they are none.
+        Answers that were ignored: malformed, or with an id that is not larger than all before it.
     controls : dict of str to float
-        What the answers have changed, by field: every value that was not NaN.
+        Fields set by the answers: every value that was not NaN.
     """
 
     def __init__(
@@ -67,14 +67,14 @@ class Coupling:
     ) -> None:
         self._send, self._receive = send, receive
         self._skips, self._window = steps - 1, window
-        self._sent = 0  # since the last time that nothing came
-        self._newest = 0.0  # the largest id that came back
-        self._skipped = 0  # steps since the last message
+        self._sent = 0  # messages since the last stall
+        self._newest = 0.0  # the largest id answered
+        self._skipped = 0  # physics steps since the last message
         self.stalls = self.ignored = 0
         self.controls: dict[str, float] = {}
 
     def step(self, message: bytes) -> bool:
-        """Do a physics step; say whether it sent the message that is next."""
+        """Do a physics step; return whether it sent `message`."""
         if self._skipped < self._skips:
             self._take(self._receive(0.0))
             self._skipped += 1
@@ -95,7 +95,7 @@ class Coupling:
         return True
 
     def _take(self, answer: bytes | None) -> bool:
-        """Take an answer; say whether it was a new one."""
+        """Take an answer; return whether it was accepted."""
         if answer is None:
             return False
         values = _DOUBLES.unpack(answer) if len(answer) == CONTROL.size else (0.0,)
@@ -121,24 +121,29 @@ class Simulator:
     urls : str or sequence of one str
         Where the engine listens, ``udp://``.
     packages : iterable of Paced
-        Messages; an empty one loads the controller afresh.
+        Messages; an empty one reloads the controller.
     reply_port : int
-        Where the answers come to.
+        Port on which answers are received.
     timeout_s : float
-        How long to wait for an answer before it is a stall [s].
+        Longest wait for an answer before it counts as a stall [s].
     clock : callable
-        Returns the time [s].
+        Returns the current time [s].
     pace : callable, optional
-        Takes how long to wait until the next physics step [s]; returns True to end.
+        Waits the given time until the next physics step [s]; returns True to end.
+
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each message sent and 0; set it before `run`.
 
     Raises
     ------
     EndpointError
-        If the URL is bad, its host unknown, or the reply port in use.
+        If the URL is not valid, its host is unknown, or the reply port is in use.
 
     Notes
     -----
-    Simulated time stands still while it waits for an answer, so a stalled engine loses no frame.
+    Simulated time stands still while the simulator waits for an answer, so a stalled engine loses no frame.
     """
 
     def __init__(
@@ -163,25 +168,26 @@ class Simulator:
         self._socket = open_receiver(f"udp://{listen}:{reply_port}")
         self._socket.setblocking(False)
         self.sent = self.replies = self.lost = self.connections = 0
-        self._first = self._last = 0.0  # when messages were sent [s]
+        self._first = self._last = 0.0  # send times of the first and last message [s]
         self._past = [0, 0]  # stalls and ignored answers of earlier controllers
         self.coupling = self._loaded()
+        self.on_sent: Callable[[bytes, int], object] = untold
 
     def _loaded(self) -> Coupling:
         return Coupling(self._transmit, self._receive)
 
     @property
     def stalls(self) -> int:
-        """How often nothing came for as long as BeamNG waits."""
+        """How often no answer came in BeamNG's longest wait."""
         return self._past[0] + self.coupling.stalls
 
     @property
     def ignored(self) -> int:
-        """Answers that came to nothing."""
+        """Answers that were ignored."""
         return self._past[1] + self.coupling.ignored
 
     def run(self) -> None:
-        """Play all packages, or until `stop`."""
+        """Play all packages, or until `stop` is called."""
         deadline = self._clock()
         with self._socket, contextlib.suppress(_Stopped):
             for duration, message, *_ in self._packages:
@@ -199,6 +205,7 @@ class Simulator:
     def _transmit(self, message: bytes) -> None:
         try:
             self._socket.sendto(message, self._address)
+            self.on_sent(message, 0)
         except OSError:
             self.lost += 1
         self.sent += 1
@@ -206,7 +213,7 @@ class Simulator:
         self._first = self._first or self._last
 
     def _receive(self, timeout_s: float) -> bytes | None:
-        """Return the next answer, waiting for it if there is a time to wait; None if there is none."""
+        """Return the next answer, waiting up to the timeout; None if there is none."""
         end = time.monotonic() + self._timeout_s if timeout_s else 0.0
         while True:
             try:
@@ -223,17 +230,17 @@ class Simulator:
                 return answer
 
     def stop(self) -> None:
-        """End `run` soon, from any thread."""
+        """End `run` soon; may be called from any thread."""
         self._stop.set()
 
     def rate_hz(self) -> float:
-        """Return the mean rate of the messages sent [Hz]; 0 if it cannot be told yet."""
+        """Return the mean rate of the messages sent [Hz]; 0 if it is not known yet."""
         span = self._last - self._first
         return (self.sent - 1) / span if span > 0.0 else 0.0
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return the messages of `states`, ndarray of STATE_DTYPE: an array of their dtype, ids from 0."""
+    """Return the messages for `states`, ndarray of STATE_DTYPE: an array of their dtype, ids from 0."""
     rows = np.zeros(len(states), STATE.dtype)
     rows["id"] = np.arange(len(states))
     for short, name in (("pos", "position"), ("vel", "velocity")):
@@ -256,10 +263,10 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 
 def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the messages of a virtual drive; ConfigError for an unknown drive or rate.
+    """Yield the messages of a virtual drive; raise ConfigError for an unknown drive or rate.
 
-    At another rate than 200 Hz it is a BeamNG whose controller has a `simulinkTime` of 1 / rate_hz.  Simulated time
-    stands still while it is paused; another session is the controller loaded afresh, so ids begin again.
+    Another rate than 200 Hz stands for a controller whose `simulinkTime` is 1 / rate_hz.  Simulated time stands still
+    during a pause; a new session is a reload of the controller, so ids begin again.
     """
     driven = course(name, rate_hz, duration_s)
     running = driven.frame_times > 0.0
@@ -278,9 +285,9 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None)
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the messages of a recording, with their own ids; PacketError if it is not one.
+    """Yield the messages of a recording, with their own ids; raise PacketError for other files.
 
-    Simulated time goes on at a pace of its own, whenever they were captured.
+    They are paced by simulated time, not by when they were captured.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
     for number, package in enumerate(read_packages(path, "beamng-simulink"), start=1):

@@ -1,9 +1,9 @@
-"""A virtual car on scripted drives, so that nobody needs a simulator to try or test the engine.
+"""A virtual car on scripted drives, so that trying and testing the engine needs no simulator.
 
 The driver is a speed over time, the road is curvature, height and bank over distance, and the body sits on the road
 on three second-order suspension modes: heave, pitch and roll.  Speed and road are sums of polynomial steps, whose
-integrals and derivatives are polynomials too; the modes are solved by their exact exponentials.  So every state is
-evaluated where it is asked for, with its derivatives, and nothing is differentiated numerically.
+integrals and derivatives are polynomials too; the modes are solved by exact exponentials.  So a state can be evaluated
+at any time, with its derivatives, and nothing is differentiated numerically.
 """
 
 import math
@@ -28,46 +28,47 @@ STATE_DTYPE = np.dtype(
         ("position", "f8", 3),  # [m], world axes north, east, down
         ("velocity", "f8", 3),  # [m/s], world axes
         ("acceleration", "f8", 3),  # [m/s^2], world axes, gravity excluded
-        ("orientation", "f8", 4),  # quaternion w, x, y, z: rotates body axes (forward, right, down) into the world's
+        ("orientation", "f8", 4),  # quaternion w, x, y, z: rotates body axes (forward, right, down) into world axes
         ("angular_velocity", "f8", 3),  # [rad/s], world axes
         ("angular_acceleration", "f8", 3),  # [rad/s^2], world axes
         ("engine_speed", "f8"),  # [rpm]
     ]
 )
-"""What the car does at one moment, at the reference point of its body."""
+"""The car's state at one moment, at the reference point of its body."""
 
 DRIVES: Mapping[str, str] = {name: script.description for name, script in SCRIPTS.items()}
-"""Every drive by its name, with one line that says what happens on it."""
+"""The drives by name, each with a one-line description."""
 
 MAX_RATE_HZ = 2000.0
 """Largest sampling rate [Hz]."""
 
 GEARS = (444.0, 259.0, 172.0, 129.0, 105.0)
-"""Engine speed to speed in each gear, from the first [rpm per m/s]."""
+"""Ratio of engine speed to speed in each gear, from the first [rpm per m/s]."""
 
 Array: TypeAlias = NDArray[np.float64]
 
 # The body.  Modes are heave, pitch, roll.
 _MODE_FREQUENCY = 2.0 * np.pi * np.array([1.3, 1.5, 1.6])  # undamped natural frequency [rad/s]
-_MODE_DAMPING = np.array([0.35, 0.4, 0.4])  # ratio
+_MODE_DAMPING = np.array([0.35, 0.4, 0.4])  # damping ratio
 _EIGENVALUES = _MODE_FREQUENCY * (-_MODE_DAMPING + 1j * np.sqrt(1.0 - _MODE_DAMPING**2))  # [1/s]
-_PITCH_COMPLIANCE = 0.0050  # [rad per m/s^2] of forward specific force, nose up
-_ROLL_COMPLIANCE = 0.0090  # [rad per m/s^2] of lateral specific force, towards the outside
+_PITCH_COMPLIANCE = 0.0050  # [rad per m/s^2] of forward specific force; nose up
+_ROLL_COMPLIANCE = 0.0090  # [rad per m/s^2] of lateral specific force; towards the outside of the bend
 _FRONT, _REAR = 1.2, 1.5  # [m] from the reference point to the axles
-_REST_HEIGHT = 0.5  # [m] of the reference point above a flat road
+_REST_HEIGHT = 0.5  # [m] height of the reference point above a flat road
 
 _HUMP_HEIGHT, _HUMP_LENGTH = 0.08, 4.0  # [m]
 
 _IDLE_SPEED = 800.0  # [rpm]
 _SHIFT_DURATION = 0.4  # [s]
 
-_TIME_PANEL = 0.002  # [s], short against the modes and the time an axle takes over a hump
-_DISTANCE_PANEL = 0.25  # [m], short against every curve
+_TIME_PANEL = 0.002  # [s] integration panel, short against the modes and the time an axle takes over a hump
+_DISTANCE_PANEL = 0.25  # [m] integration panel, short against every curve
 # Gauss-Legendre nodes and weights on [0, 1].
 _LEGENDRE = np.polynomial.legendre.leggauss(4)
 _NODES, _WEIGHTS = 0.5 * (_LEGENDRE[0] + 1.0), 0.5 * _LEGENDRE[1]
 
-# The step from 0 to 1 on [0, 1] with four continuous derivatives, by order of derivative; negative is integral.
+# The step from 0 to 1 on [0, 1] with four continuous derivatives, by order of derivative; negative orders are
+# integrals.
 _STEP = Polynomial([0, 0, 0, 0, 0, 126, -420, 540, -315, 70])
 _STEPS = {1: _STEP.deriv(), 0: _STEP, -1: _STEP.integ(), -2: _STEP.integ(2)}
 
@@ -82,7 +83,7 @@ def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> 
     rate_hz : float, optional
         Sampling rate [Hz]; above 0, at most `MAX_RATE_HZ`.
     duration_s : float, optional
-        How long to sample [s]; must be finite and > 0.  Without it the whole script; beyond it the car stays parked.
+        Time to sample [s]; must be finite and > 0.  By default the whole script; after its end the car stays parked.
 
     Returns
     -------
@@ -92,17 +93,17 @@ def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> 
     Raises
     ------
     ConfigError
-        If the drive is unknown, or the rate or the duration is out of its range.
+        If the drive is unknown, or the rate or the duration is out of range.
 
     Notes
     -----
-    The car follows the road without slip: its heading is the path's tangent, its yaw rate speed times curvature.
-    With u what the road asks of a mode and f the specific force that leans on it, each mode is
+    The car follows the road without slip: its heading is the path's tangent, its yaw rate speed times curvature.  With
+    u the excursion that the road imposes on a mode and f the specific force that acts on it, each mode is
     ``x'' + 2 zeta omega (x' - u') + omega^2 (x - u - c f) = 0``.  The body rolls and pitches about the reference
-    point; tyres, wheel hop, crosswind and the coupling of the modes are not modelled.  A row depends on its time
-    only, so rates agree at common times; integration panels a quarter as long change no state by more than 1e-10.
-    Not for a tick: it allocates, and the first call for a drive integrates the whole of it.  Own derivation, own
-    figures: typical of a family car, taken from none.
+    point; tires, wheel hop, crosswind and the coupling of the modes are not modeled.  A row depends only on its time,
+    so different rates agree at common times; integration panels a quarter as long change no state by more than 1e-10.
+    Not for use in a tick: it allocates, and the first call for a drive integrates all of it.  Own derivation and
+    figures, typical of a family car.
 
     Examples
     --------
@@ -116,7 +117,7 @@ def drive(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> 
         raise ConfigError(f"duration_s: found {duration_s}, allowed is finite and above 0")
     car = _car(_known(name))
     duration = car.duration if duration_s is None else duration_s
-    # The product may land a rounding error above a whole number: that is not one more row.
+    # Rounding may put the product above a whole number, which must not add a row.
     rows = max(1, math.ceil(duration * rate_hz * (1.0 - 1e-12)))
     return car.states(np.arange(rows) / rate_hz)
 
@@ -129,7 +130,7 @@ def states_at(name: str, time: Array) -> NDArray[np.void]:
     name : str
         One of `DRIVES`.
     time : ndarray of float64, shape (n,)
-        Since the drive began [s]; >= 0.
+        Time since the drive began [s]; >= 0.
 
     Returns
     -------
@@ -153,15 +154,15 @@ class _Steps:
     """A sum of smooth steps, with its derivative and its first two integrals."""
 
     def __init__(self, rows: Iterable[tuple[float, float, float]] = ()) -> None:
-        self.rows = tuple(rows)  # start, width, height; height has the unit of the sum
+        self.rows = tuple(rows)  # start, width, height; height in the unit of the sum
 
     def __call__(self, x: Array, order: int = 0) -> Array:
-        """Return the derivative of this `order` at `x`; -1 and -2 are integrals from the far left."""
+        """Return the derivative of this `order` at `x`; -1 and -2 are integrals from minus infinity."""
         total = np.zeros_like(x)
         for start, width, height in self.rows:
             u = (x - start) / width
             y = _STEPS[order](np.clip(u, 0.0, 1.0))
-            if order < 0:  # beyond the step the integrals of 1 go on
+            if order < 0:  # after the step the integrals of 1 continue
                 beyond = np.maximum(u - 1.0, 0.0)
                 y = y + (beyond if order == -1 else 0.5 * beyond + 0.5 * beyond * beyond)
             total += height / width**order * y
@@ -174,7 +175,7 @@ def _pulse(start: float, end: float, ramp: float, height: float) -> list[tuple[f
 
 
 class _Car:
-    """A script made ready: driver and road as sums of steps, path and modes integrated at their knots."""
+    """A compiled script: driver and road as sums of steps, path and modes integrated at their knots."""
 
     def __init__(self, script: Script) -> None:
         self.duration = script.duration
@@ -257,7 +258,7 @@ class _Car:
         start = _TIME_PANEL * panel
         width = scripted - start
         z = np.exp(lam * width) * self._modes[:, panel.astype(np.intp)] + self._panel(start, width)
-        # After the script the forcing stays what it is, and the mode settles towards it.
+        # After the script the forcing stays constant, and the mode settles.
         rest = self._forcing(np.array([self.duration])) / lam
         z = (z + rest) * np.exp(lam * (time - scripted)) - rest
         x = z.imag / lam.imag
@@ -303,7 +304,7 @@ class _Car:
         omega, alpha = _rotation(angles, angle_rates, angle_accelerations)
         states["angular_velocity"] = omega
         states["angular_acceleration"] = alpha
-        # A clutch and an idle governor in one smooth curve: idle at rest, the wheels' speed once it is well above.
+        # Clutch and idle governor as one smooth curve: idle at rest, the wheels' speed well above it.
         states["engine_speed"] = np.hypot(_IDLE_SPEED, v * self._ratio(time))
         return states
 
@@ -363,13 +364,13 @@ def _rotation(angles: Array, rates: Array, accelerations: Array) -> tuple[Array,
     """
     _, pitch, yaw = angles
     zero = np.zeros_like(yaw)
-    # The three turn about: the world's down axis, the level axis to the right, the body's forward axis.
+    # The three rotation axes: the world's down axis, the level axis to the right, the body's forward axis.
     down = np.stack([zero, zero, zero + 1.0], axis=-1)
     right = np.stack([-np.sin(yaw), np.cos(yaw), zero], axis=-1)
     forward = np.stack([np.cos(pitch) * np.cos(yaw), np.cos(pitch) * np.sin(yaw), -np.sin(pitch)], axis=-1)
     roll_rate, pitch_rate, yaw_rate = rates[:, :, None]
     roll_acceleration, pitch_acceleration, yaw_acceleration = accelerations[:, :, None]
-    # Each axis is carried along by the turns before it.
+    # The rotations before each axis move it.
     carried = yaw_rate * down + pitch_rate * right
     omega = carried + roll_rate * forward
     alpha = yaw_acceleration * down + pitch_acceleration * right + roll_acceleration * forward

@@ -1,10 +1,10 @@
-"""A simulator that speaks City Car Driving: virtual drives or recordings, to a real endpoint."""
+"""A simulator with City Car Driving's protocol: plays virtual drives or recordings to a real endpoint."""
 
 import math
 import socket
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from motioncue.recording.read import quoted, read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
-from motioncue.virtual.packages import Paced
+from motioncue.virtual.packages import Paced, untold
 from motioncue.virtual.rotations import product
 
 __all__ = ["Simulator", "driven", "encode_states", "recorded"]
@@ -31,11 +31,11 @@ INIT_PACKAGE = INIT.encode({"forward": (0.0, 0.0, 1.0), "up": (0.0, 1.0, 0.0)})
 
 
 LEAVE = Paced(0.0, b"")
-"""The simulator closes the connection."""
+"""Package after which the simulator closes the connection."""
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return the frame packages of `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
+    """Return the frame packages for `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
     frames = np.zeros(len(states), FRAME.dtype)
     for name, value in FRAME.constants.items():
         frames[name] = value
@@ -48,7 +48,7 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
 
 
 def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the packages of a virtual drive; ConfigError for an unknown drive or rate."""
+    """Yield the packages of a virtual drive; raise ConfigError for an unknown drive or rate."""
     driven = course(name, rate_hz, duration_s)
     frames = encode_states(driven.states)
     frames["frame_time"] = driven.frame_times
@@ -64,7 +64,7 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the packages of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
+    """Yield the packages of a recording, at its own pace or `rate_hz`; raise PacketError for other files."""
     packages = read_packages(path)
     if packages[0][2] != INIT.constants["type"]:
         raise PacketError(f"recording {quoted(path)}: found a package of type {packages[0][2]} first, allowed is init")
@@ -73,29 +73,34 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
         duration = 0.0
         if len(package) == FRAME.size and FRAME.identifies(package):
             duration = 1.0 / rate_hz if rate_hz else FRAME.decode(package)["frame_time"]
-            duration = duration if 0.0 < duration < math.inf else 0.0  # what is broken is played, but not waited for
+            duration = duration if 0.0 < duration < math.inf else 0.0  # a broken frame is played, but without a wait
         sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
             return
         yield Paced(duration, package)
 
 
 class Simulator:
-    """Plays City Car Driving: connects, sends a package, waits for the reply, sends the next.
+    """Plays City Car Driving in lock-step: connects, sends a package, waits for the reply, sends the next.
 
     Parameters
     ----------
     urls : str or sequence of one str
         Where the engine listens.
     packages : iterable of Paced
-        An init package first, and again after an empty one, which closes the connection.
+        An init package comes first, and again after an empty package, which closes the connection.
     timeout_s : float
-        How long to wait for a reply before the connection is given up [s].
+        Longest wait for a reply before the connection is given up [s].
+
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each package sent and 0; set it before `run`.
 
     Notes
     -----
-    As the document says, it tries to connect at each frame until it succeeds; what is driven meanwhile is lost.
-    When the engine goes away it tries again, and begins with the init package.
+    As the document says, it tries to connect at each frame until it succeeds; frames driven meanwhile are lost.  If the
+    engine goes away it tries again, and begins with the init package.
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, timeout_s: float = 2.0) -> None:
@@ -106,15 +111,16 @@ class Simulator:
         self.sent = self.replies = self.connections = self.lost = 0
         self._socket: Any = None
         self._init = b""
-        self._first = self._last = 0.0  # when frames were sent [s]
+        self._first = self._last = 0.0  # send times of the first and last frame [s]
         self._stop = threading.Event()
+        self.on_sent: Callable[[bytes, int], object] = untold
 
     def run(self) -> None:
-        """Play all packages, or until `stop`."""
+        """Play all packages, or until `stop` is called."""
         deadline = time.monotonic()
         try:
             for duration, package, *_ in self._packages:
-                deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not race after a pause
+                deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not catch up after a pause
                 if self._stop.wait(max(0.0, deadline - time.monotonic())):
                     break
                 if not package:
@@ -127,11 +133,11 @@ class Simulator:
             self._disconnect()
 
     def stop(self) -> None:
-        """End `run` soon, from any thread."""
+        """End `run` soon; may be called from any thread."""
         self._stop.set()
 
     def rate_hz(self) -> float:
-        """Return the mean rate of the frames sent [Hz]; 0 if it cannot be told yet."""
+        """Return the mean rate of the frames sent [Hz]; 0 if it is not known yet."""
         span = self._last - self._first
         return (self.sent - 1) / span if span > 0.0 else 0.0
 
@@ -160,7 +166,7 @@ class Simulator:
         except (EndpointError, OSError, PacketError) as error:
             self._disconnect()
             if isinstance(error.__cause__, socket.gaierror):
-                raise  # a host without an address gets none by waiting
+                raise  # a host name that cannot be resolved is not worth retrying
             return False
         self.connections += 1
         return True
@@ -175,6 +181,7 @@ class Simulator:
 
     def _exchange(self, package: bytes) -> None:
         self._socket.sendall(package)
+        self.on_sent(package, 0)
         head = self._receive(2)
         reply = head + self._receive(int.from_bytes(head, "little") - 2)
         if reply[2] != package[2] - 1:

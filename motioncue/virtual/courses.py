@@ -1,4 +1,4 @@
-"""What a virtual car can be made to do, by name: the scripted drives, and the one full of trouble."""
+"""The courses by name: the scripted drives, and the drive with trouble."""
 
 import math
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from motioncue.virtual.trouble import DESCRIPTION, DURATION_S, Course, troubled
 __all__ = ["COURSES", "Course", "course", "length_s"]
 
 COURSES: Mapping[str, str] = {**DRIVES, "trouble": DESCRIPTION}
-"""Every drive by its name, with one line that says what happens on it."""
+"""The courses by name, each with a one-line description."""
 
 
 def _check(name: str) -> None:
@@ -22,27 +22,27 @@ def _check(name: str) -> None:
 
 
 def length_s(name: str) -> float:
-    """Return how long a drive takes [s]; ConfigError if there is none of that name."""
+    """Return the duration of a course [s]; raise ConfigError if it does not exist."""
     _check(name)
     return DURATION_S if name == "trouble" else SCRIPTS[name].duration
 
 
 def course(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
-    """Return what a simulator says on a drive.
+    """Return what a simulator reports on a course.
 
     Parameters
     ----------
     name : str
         One of `COURSES`.
     rate_hz : float, optional
-        Frames a second [Hz].
+        Frames per second [Hz].
     duration_s : float, optional
-        How long to drive [s]; the whole drive if not given, parked beyond it.
+        Time to drive [s]; the whole course if not given; after its end the car stays parked.
 
     Raises
     ------
     ConfigError
-        If there is no such drive, or the rate or the duration is out of its range.
+        If the course does not exist, or the rate or the duration is out of range.
     """
     _check(name)
     if name == "trouble":

@@ -1,4 +1,4 @@
-"""A DK that listens: receives both streams, and says what it would do and how steadily it was fed."""
+"""A DK in software: receives both streams and reports the cue and how evenly packets arrived."""
 
 import select
 import socket
@@ -16,8 +16,8 @@ from motioncue.transports.udp import open_receiver
 
 __all__ = ["DatagramListener"]
 
-KEPT = 100_000  # arrival times, five minutes at 333 Hz
-LEFT = 1000  # datagrams of each stream that may wait to be read when listening ends
+KEPT = 100_000  # arrival times to keep: five minutes at 333 Hz
+LEFT = 1000  # most datagrams of each stream to read after the end
 
 
 class DatagramListener:
@@ -26,16 +26,16 @@ class DatagramListener:
     Parameters
     ----------
     system : str
-        Whose datagrams they are.
+        The system that sends them.
     urls : iterable of str
-        Where to listen: ``udp://HOST:PORT`` for each stream.
+        Endpoints to listen at, ``udp://HOST:PORT`` for each stream.
 
     Raises
     ------
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     EndpointError
-        If an endpoint is bad or in use.
+        If an endpoint is not valid or in use.
     """
 
     def __init__(self, system: str, urls: Iterable[str]) -> None:
@@ -54,7 +54,7 @@ class DatagramListener:
             raise
 
     def run(self, duration_s: float | None = None) -> None:
-        """Receive for `duration_s`, or until `stop`; what has come by then is taken."""
+        """Receive for `duration_s`, or until `stop` is called; datagrams that have arrived by then are taken."""
         end = None if duration_s is None else time.monotonic() + duration_s
         while not self._stop.is_set() and (end is None or time.monotonic() < end):
             self._receive(0.05)
@@ -63,14 +63,14 @@ class DatagramListener:
                 break
 
     def _receive(self, timeout_s: float) -> bool:
-        """Take one datagram of each stream that has one; say whether there was any."""
+        """Take one datagram of each stream that has one; return whether there was any."""
         ready = select.select(self._sockets, [], [], timeout_s)[0]
         for listening in ready:
             self.take(listening.recv(65536), time.monotonic_ns())
         return bool(ready)
 
     def take(self, data: bytes, now_ns: int) -> None:
-        """Take one datagram that came at `now_ns`."""
+        """Take one datagram that arrived at `now_ns`."""
         try:
             name = self._identify(data).name
         except PacketError:
@@ -81,10 +81,10 @@ class DatagramListener:
         if len(arrivals) > KEPT:
             del arrivals[: KEPT // 2]
         self._last[name] = data
-        self.received[name] += 1  # last: whoever reads the statistics from another thread begins here
+        self.received[name] += 1  # counted last, because other threads read this first
 
     def stop(self) -> None:
-        """End `run` soon, from any thread."""
+        """End `run` soon; may be called from any thread."""
         self._stop.set()
 
     def close(self) -> None:
@@ -93,19 +93,19 @@ class DatagramListener:
             listening.close()
 
     def last(self, name: str) -> dict[str, Any]:
-        """Return the fields of the newest packet of that name; empty if there was none."""
+        """Return the fields of the newest packet with that name; empty if there was none."""
         data = self._last.get(name)
         fields: dict[str, Any] = self._identify(data).decode(data) if data is not None else {}
         return fields
 
     def rate_hz(self, name: str) -> float:
-        """Return the mean rate of a stream [Hz]; 0 if it cannot be told yet."""
+        """Return the mean rate of a stream [Hz]; 0 if it is not known yet."""
         arrivals = self._arrivals.get(name, [])
         span = arrivals[-1] - arrivals[0] if len(arrivals) > 1 else 0
         return (len(arrivals) - 1) * 1e9 / span if span else 0.0
 
     def stats(self) -> dict[str, Any]:
-        """Return what was received, how fast and how steadily, and the newest packet of each stream."""
+        """Return what was received, rate and regularity of arrivals, and the newest packet of each stream."""
         streams = {}
         for name, count in list(self.received.items()):
             intervals = np.diff(np.array(self._arrivals[name])) / 1e3

@@ -1,7 +1,7 @@
-"""The drive scripts of the virtual car: what the driver does, when, and what the road does there.
+"""The drive scripts of the virtual car: what the driver does, and the road at that time.
 
-A script is a table.  Everything on it is timed in seconds since the script began, because that is how a drive is
-written and read; the car converts the times of turns, slopes, banks and humps to places along the road once.
+A script is a table.  All its entries are timed in seconds since the script began, because drives are written and read
+that way; the car converts the times of turns, slopes, banks and humps into places along the road once.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ class Shift(NamedTuple):
     """One change of gear."""
 
     time: float  # [s] in the middle of the shift
-    gear: int  # engaged after it, 1 to 5
+    gear: int  # gear after the shift, 1 to 5
 
 
 class Feature(NamedTuple):
@@ -32,7 +32,7 @@ class Feature(NamedTuple):
     start: float  # [s]
     end: float  # [s]
     size: float  # turn: heading gained [rad], right positive; slope: height gained [m]; bank [rad], right side down
-    share: float = 0.25  # of its length in which it builds up, and falls again; at most 0.5
+    share: float = 0.25  # fraction of its length in which it builds up, and falls again; at most 0.5
 
 
 class Script(NamedTuple):
@@ -45,7 +45,7 @@ class Script(NamedTuple):
     turns: tuple[Feature, ...] = ()
     slopes: tuple[Feature, ...] = ()
     banks: tuple[Feature, ...] = ()
-    humps: tuple[float, ...] = ()  # [s] when the reference point is above the top
+    humps: tuple[float, ...] = ()  # [s] times at which the reference point is above the top
 
 
 _TOUR = Script(
@@ -117,4 +117,4 @@ _BRAKE = Script(
 )
 
 SCRIPTS: Mapping[str, Script] = {"tour": _TOUR, "still": _STILL, "turns": _TURNS, "brake": _BRAKE}
-"""Every drive by its name."""
+"""The scripts by name."""

@@ -1,4 +1,4 @@
-"""A whole installation on one machine: car, engine, platform, connected as the real ones are."""
+"""A whole installation on one machine: car, engine and platform, connected like real ones."""
 
 import contextlib
 import os
@@ -26,7 +26,7 @@ from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]
 
-ATTEMPTS = 20  # at a pair of ports that nobody else takes in between
+ATTEMPTS = 20  # attempts to find a pair of free ports
 
 
 class Installation:
@@ -37,29 +37,29 @@ class Installation:
     profile : str or Path
         What `motioncue.load_profile` takes; its endpoints are replaced by private ones on this machine.
     drive : str
-        One of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.virtual.courses.COURSES`.
     duration_s : float, optional
-        How long the car drives [s]; the whole drive if not given, parked beyond it.
+        Time to drive [s]; the whole course if not given; after its end the car stays parked.
     record : Record, str or Path, optional
         What the engine records, and where.
 
     Attributes
     ----------
     duration_s : float
-        How long the car drives [s].
+        Time to drive [s].
     engine : Engine
-        Running while entered.
+        Running while the installation is entered.
     platform : DatagramListener
-        Receives what the engine sends.
+        Receives the engine's packets.
     simulator : Simulator
-        Sends what the car does.
+        Plays the car's simulator.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, there is no such drive, or nobody can play its simulator.
+        If the profile is refused, the course does not exist, or its simulator cannot be played.
     EndpointError
-        When entered: if no endpoint is to be had.
+        On entering: if no endpoint is available.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Installation:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
             module = protocols.source(self._profile.source.system)
             endpoints = _private_endpoints(module.SCHEMES, len(self._profile.source.endpoints), folder)
-            # Where a simulator expects the answers elsewhere than where it sends from, nobody else may.
+            # The port on which the simulator expects answers, if it is another one, must be its own.
             answers = {"reply_port"} & {*module.Options.__struct_fields__}
             private = {name: _free_port(socket.SOCK_DGRAM) for name in answers}
             options = {**self._profile.source.options, **private}
@@ -98,11 +98,12 @@ class Installation:
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
+            self.engine = Engine(self.profile, record=self._record)
             stack.callback(self._drain)
-            self.engine = stack.enter_context(Engine(self.profile, record=self._record))
+            stack.enter_context(self.engine)
             self.simulator = make_simulator(source.system, endpoints, self._packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
-            # From here on the order is turned: the engine goes to neutral while the car still drives.
+            # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)
             self._open = stack.pop_all()
         return self
@@ -114,7 +115,7 @@ class Installation:
         self._open.close()
 
     def _drain(self) -> None:
-        """Wait until the platform has what the engine has sent; a lost datagram must not be waited for long."""
+        """Wait until the platform has received what the engine sent, but not long, because datagrams may be lost."""
         end = time.monotonic() + 1.0
         while self._missing() > 0 and time.monotonic() < end:
             time.sleep(0.01)
@@ -124,7 +125,7 @@ class Installation:
         return int(self.engine.stats()["datagrams_sent"]) - came
 
     def stats(self) -> dict[str, Any]:
-        """Return what has happened: the engine's statistics, and ``platform`` with what arrived there.
+        """Return the engine's statistics, and ``platform`` with what arrived there.
 
         ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.
         """
@@ -134,7 +135,7 @@ class Installation:
 
 @contextlib.contextmanager
 def _running(run: Any, stop: Any) -> Iterator[None]:
-    """Run something in a thread of its own until the end."""
+    """Run something in a thread of its own until the context ends."""
     thread = threading.Thread(target=run, name=f"motioncue {run.__qualname__}", daemon=True)
     thread.start()
     try:
@@ -145,7 +146,7 @@ def _running(run: Any, stop: Any) -> Iterator[None]:
 
 
 def _private_endpoints(schemes: tuple[str, ...], count: int, folder: str) -> tuple[str, ...]:
-    """Return endpoints that nobody else uses: ports; for a stream a pipe on Windows, else a Unix socket or a port."""
+    """Return unused endpoints: ports; for a stream a pipe on Windows, elsewhere a Unix socket or a port."""
     path = os.path.join(folder, "engine")
     if "udp" in schemes:
         return tuple(f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for _ in range(count))
@@ -163,7 +164,7 @@ def _free_port(kind: socket.SocketKind) -> int:
 
 
 def _listening(output: Output) -> tuple[DatagramListener, dict[str, str]]:
-    """Return a platform that listens at free ports, and the endpoint of each stream that it is sent."""
+    """Return a platform that listens at free ports, and the endpoint of each of its streams."""
     streams = protocols.platform(output.system).STREAMS
     names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0

@@ -1,4 +1,4 @@
-"""A simulator that speaks MORAI: virtual drives or recordings, and an ear for its commands."""
+"""A simulator with MORAI's protocol: plays virtual drives or recordings, and receives commands."""
 
 import math
 import threading
@@ -29,19 +29,19 @@ from motioncue.virtual.rotations import body_axes, product
 __all__ = ["RATE_HZ", "Simulator", "driven", "encode_imu", "encode_states", "recorded"]
 
 RATE_HZ = 50.0
-"""Steps of the physics a second [Hz]."""
+"""Physics steps per second [Hz]."""
 
-LATE = 0.035  # share of the packets that are put together before the physics of their step is done
-BEGAN_S = 1_726_148_127  # on the clock on the wall
-TREMBLE_KM_H = 1e-6  # of a parked car's velocity: the physics never stands quite still
-SELDOM = 5  # what is not about the ego vehicle's motion comes with every fifth status
+LATE = 0.035  # share of packets assembled before the physics of their step is done
+BEGAN_S = 1_726_148_127  # wall-clock time at the start [s]
+TREMBLE_KM_H = 1e-6  # noise of a parked car's velocity: MORAI's physics never stands quite still
+SELDOM = 5  # messages that do not concern the ego vehicle's motion come with every fifth status
 SEED = 908
 
 STATUS = EGO_VEHICLE_STATUS[3]
 INERTIAL, OBJECTS, COLLISION = IMU[-1], OBJECT_INFO[-1], COLLISION_DATA[-1]
-TO_STATUS, TO_IMU, TO_OTHERS = 0, 1, 2  # which of the endpoints
+TO_STATUS, TO_IMU, TO_OTHERS = 0, 1, 2  # index of the endpoint
 
-# Of world and car: north, east, down and forward, right, down to east, north, up and forward, left, up.
+# World and car: north, east, down and forward, right, down to east, north, up and forward, left, up.
 ENU_FROM_NED = np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, -1.0]])
 FLU_FROM_FRD = np.diag([1.0, -1.0, -1.0])
 ENU_TURN = 0.0, -math.sqrt(0.5), -math.sqrt(0.5), 0.0  # ENU_FROM_NED as a quaternion w, x, y, z
@@ -61,7 +61,7 @@ def _in_car(states: npt.NDArray[np.void], name: str) -> npt.NDArray[np.float64]:
 
 
 def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return the status (version 4, no stamps) of `states`, of STATE_DTYPE: an ndarray of its dtype."""
+    """Return the status (version 4, without stamps) for `states` of STATE_DTYPE: an array of its dtype."""
     rows = _rows(STATUS, len(states))
     (roll, nose_up, from_north), *_ = angles_and_rates(states)
     velocity = 3.6 * _in_car(states, "velocity")
@@ -70,19 +70,19 @@ def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     rows["size"] = 4.845, 1.835, 1.455
     rows["overhang"], rows["wheelbase"], rows["rear_overhang"] = 0.965, 2.795, 1.085
     rows["position"] = states["position"] @ ENU_FROM_NED.T
-    rows["roll"] = -(np.degrees(-roll) % 360.0)  # as it is sent: 0 to -360
+    rows["roll"] = -(np.degrees(-roll) % 360.0)  # MORAI sends 0 to -360
     rows["pitch"] = np.degrees(-nose_up) % 360.0
     rows["heading"] = 180.0 - (90.0 + np.degrees(from_north)) % 360.0
     rows["velocity"] = velocity
     north, east, down = np.degrees(states["angular_velocity"]).T
     rows["angular_velocity"] = np.stack([-north, east, down], axis=-1)
-    rows["acceleration"] = _in_car(states, "acceleration") * [1.0, -1.0, 1.0]  # y is right
+    rows["acceleration"] = _in_car(states, "acceleration") * [1.0, -1.0, 1.0]  # y is positive to the right
     rows["link_id"] = b"A219BS010391"
     return rows
 
 
 def encode_imu(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
-    """Return what the IMU says (no stamps) of `states`, ndarray of STATE_DTYPE: an ndarray of its dtype."""
+    """Return the IMU's message (without stamps) for `states` of STATE_DTYPE: an array of its dtype."""
     rows = _rows(INERTIAL, len(states))
     rows["orientation"] = product(product(ENU_TURN, states["orientation"]), FLU_TURN)
     rows["angular_velocity"] = _in_car(states, "angular_velocity")
@@ -102,30 +102,30 @@ def driven(
 ) -> Iterator[Paced]:
     """Yield the datagrams of a virtual drive.
 
-    Each status is put together, stamped and sent at a random moment of its step, so that stamps and arrivals are 0 to
-    39 ms apart at 50 Hz, and a few in a hundred say what the one before said, or are two steps on.
+    Each status is assembled, stamped and sent at a random moment of its step, so stamps and arrivals are 0 to 39 ms
+    apart at 50 Hz, and a few in a hundred repeat the step before or skip one.
 
     Parameters
     ----------
     name : str
-        One of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.virtual.courses.COURSES`.
     rate_hz : float
-        Steps of the physics a second [Hz].
+        Physics steps per second [Hz].
     duration_s : float, optional
-        How long to drive [s]; the whole drive if not given.
+        Time to drive [s]; the whole course if not given.
     others : bool
-        Whether the IMU is sent too, to the second endpoint, and objects, traffic light, intersection and collision now
-        and then, to the third; to the last one if there are fewer.
+        Whether to send the IMU too, to the second endpoint, and now and then objects, traffic light, intersection and
+        collision, to the third one; if there are fewer endpoints, to the last one.
 
     Raises
     ------
     ConfigError
-        If there is no such drive, or the rate is not possible.
+        If the course does not exist, or the rate is not possible.
     """
     driven = course(name, rate_hz, duration_s)
     count, step = len(driven.states), 1.0 / rate_hz
     rng = np.random.default_rng(SEED)
-    moment = rng.random(count)  # of the step
+    moment = rng.random(count)  # moments within the steps
     goes_on = driven.waits < 1.5 * step
     says = np.arange(count) - ((moment < LATE) & goes_on & (np.arange(count) > 0))
     sent = np.cumsum(driven.waits) + moment * step
@@ -146,7 +146,7 @@ def driven(
 
 
 def _surroundings(status: np.void) -> Iterator[bytes]:
-    """Yield what else is published: a car ahead, a traffic light, its crossing, and that nothing was hit."""
+    """Yield a car ahead, a traffic light, its intersection, and a collision message without a collision."""
     stamp = {"sec": status["sec"], "nsec": status["nsec"]}
     heading = np.radians(float(status["heading"]))
     ahead = status["position"] + 20.0 * np.array([np.cos(heading), np.sin(heading), 0.0])
@@ -158,9 +158,9 @@ def _surroundings(status: np.void) -> Iterator[bytes]:
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the datagrams of a recording, each status when it was captured or stamped, or at `rate_hz`.
+    """Yield the datagrams of a recording, timed as captured or stamped, or at `rate_hz`.
 
-    PacketError if there is something else in it.
+    Raises PacketError if the file holds anything else.
     """
     sent, before = 0.0, None
     recording = read_recording(path, "morai")
@@ -174,35 +174,35 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
         now = recording.times[index] if recording.times is not None else now
         duration = 1.0 / (rate_hz or RATE_HZ)
         if rate_hz is None and now is not None and before is not None:
-            duration = min(max(now - before, 0.0), 1.0)  # a clock may be set, and nobody waits for long
+            duration = min(max(now - before, 0.0), 1.0)  # the clock may have been set, and no wait is longer than 1 s
         before = now
         sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one frame less
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
             return
         yield Paced(duration, package)
 
 
 class Simulator(DatagramSimulator):
-    """Plays MORAI: sends datagrams, and takes commands where it is asked to.
+    """Plays MORAI: sends datagrams, and receives commands where requested.
 
     Parameters
     ----------
     urls : str or sequence of str
         Where the engine listens, ``udp://``.
     packages : iterable of Paced
-        What to send.
+        Packages to send.
     commands : sequence of str
-        Where to listen for commands, ``udp://``.
+        Endpoints to listen at for commands, ``udp://``.
 
     Attributes
     ----------
     commands : DatagramListener
-        How many came, by name, and the last of each.
+        The number of commands by name, and the last one of each.
 
     Raises
     ------
     EndpointError
-        If a URL is bad, a host is unknown or a port is in use.
+        If a URL is not valid, a host is unknown or a port is in use.
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, commands: Sequence[str] = ()) -> None:
@@ -211,7 +211,7 @@ class Simulator(DatagramSimulator):
         super().__init__(urls, packages)
 
     def run(self) -> None:
-        """Send all packages, or until `stop`; take commands meanwhile."""
+        """Send all packages, or until `stop` is called; receive commands meanwhile."""
         listening = threading.Thread(target=self.commands.run, name="motioncue commands", daemon=True)
         if self._listens:
             listening.start()

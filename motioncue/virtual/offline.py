@@ -4,6 +4,7 @@ import itertools
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -12,8 +13,10 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import UNWATCHED, Profile
 from motioncue.recording.feed import Timed, feed
+from motioncue.recording.load import Drive, Settings
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.replay import Heard, keep
 from motioncue.virtual.simulators import drive_packages
 
 __all__ = ["Ride", "ride"]
@@ -22,47 +25,65 @@ START_NS = 1_000_000_000
 
 
 class Ride(NamedTuple):
-    """What became of a drive; `ticks`, `motion` and `time` have one row a tick."""
+    """Result of a drive; `ticks`, `motion` and `time` have one row per tick."""
 
-    time: npt.NDArray[np.float64]  # since the first frame [s]
+    time: npt.NDArray[np.float64]  # time since the first frame [s]
     ticks: npt.NDArray[np.void]  # TICK_DTYPE: what the engine read and sent
-    motion: npt.NDArray[np.void]  # MOTION_DTYPE: what the simulator said last, whether a car can do it or not
-    stats: dict[str, Any]  # as `motioncue run --json`
+    motion: npt.NDArray[np.void]  # MOTION_DTYPE: the simulator's newest report, plausible or not
+    stats: dict[str, Any]  # as from `motioncue run --json`
 
 
-def ride(profile: Profile | str | Path, drive: str, rate_hz: float = 60.0, *, tail_s: float = 2.0) -> Ride:
-    """Return what the engine makes of a virtual drive.
+def ride(
+    profile: Profile | str | Path,
+    drive: str,
+    rate_hz: float = 60.0,
+    *,
+    tail_s: float = 2.0,
+    record: str | Path | None = None,
+) -> Ride:
+    """Return what the engine makes from a virtual drive.
 
     Parameters
     ----------
     profile : Profile, str or Path
         A profile, or what `motioncue.load_profile` takes.
     drive : str
-        One of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
-        Frames a second [Hz].
+        Frames per second [Hz].
     tail_s : float, optional
-        How long to go on after the last frame [s].
+        Time to continue after the last frame [s].
+    record : str or Path, optional
+        Record the drive to this file, as ``motioncue run --record`` does; an existing file is replaced.
 
     Raises
     ------
     ConfigError
-        If the profile is refused, there is no such drive, or nobody can play its simulator.
+        If the profile is refused, the course does not exist, its simulator cannot be played, or the recording cannot be
+        made.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     packages = drive_packages(profile.source.system, drive, rate_hz)
     source = protocols.source(profile.source.system)
-    raw = source.session(source.Options(**profile.source.options), profile.source.head_m)
+    raw = source.intake(source.Options(**profile.source.options), profile.source.head_m)
     raw.watch(UNWATCHED)
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
+    heard = None if record is None else Heard(pipeline)
     said = [np.zeros(1, MOTION_DTYPE)]
     times = list(itertools.accumulate((round(each.duration * 1e9) for each in packages), initial=START_NS))
     timed = map(Timed, times[1:], (each.package for each in packages))
-    for is_frame in feed(timed, raw, pipeline.session, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+    for is_frame in feed(timed, raw, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         if is_frame:
             said.append(raw.frame())
+        if heard is not None:
+            heard.listen()
     pipeline.emitter.run(until_ns=times[-1] + round(tail_s * 1e9))
+    if heard is not None and record is not None:
+        ticks, frames, came, events = heard.all()
+        settings = [Settings(START_NS, 0, msgspec.to_builtins(profile))]
+        about = {"drive": drive}
+        keep(Drive(frames, ticks, came, sorted(events), settings, about, ()), record, force=True, about=about)
     ticks = pipeline.emitter.trace
     motion = np.concatenate(said)
     newest = np.searchsorted(motion["time"], ticks["deadline"], side="right") - 1

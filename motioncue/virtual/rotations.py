@@ -1,4 +1,4 @@
-"""Rotations of the virtual car's states: unit quaternions w, x, y, z, along the last axis of an array."""
+"""Rotations of the virtual car's states: unit quaternions w, x, y, z along the last axis of an array."""
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ Array = npt.NDArray[np.float64]
 
 
 def product(a: npt.ArrayLike, b: npt.ArrayLike) -> Array:
-    """Return the quaternion products of `a` and `b`: the rotation `b`, then `a`.
+    """Return the quaternion product of `a` and `b`: first the rotation `b`, then `a`.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The simulators that can be played: one row for each system that sends motion."""
+"""The simulators that can be played: one row per system that sends motion."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -20,10 +20,10 @@ SIMULATORS: dict[str, ModuleType] = {
     "morai": morai,
     "vehicle-physics-pro": vehicle_physics_pro,
 }
-"""Every module has `Simulator`, `driven` and `recorded`."""
+"""The modules; each has `Simulator`, `driven` and `recorded`."""
 
 SAMPLE = "sample"
-"""Names the recording that comes with the package, where there is no such file."""
+"""Name of the recording in the package, used unless a file of this name exists."""
 
 
 def _module(system: str) -> ModuleType:
@@ -33,23 +33,23 @@ def _module(system: str) -> ModuleType:
 
 
 def drive_packages(system: str, name: str, rate_hz: float | None = None, duration_s: float | None = None) -> list[Any]:
-    """Return what a simulator sends on a virtual drive.
+    """Return the packages that a simulator sends on a virtual drive.
 
     Parameters
     ----------
     system : str
-        The simulator's.
+        The simulator's name.
     name : str
-        One of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
-        Frames a second [Hz]; what the simulator sends by itself if not given.
+        Frames per second [Hz]; the simulator's default if not given.
     duration_s : float, optional
-        How long to drive [s]; the whole drive if not given, parked beyond it.
+        Time to drive [s]; the whole course if not given; after its end the car stays parked.
 
     Raises
     ------
     ConfigError
-        If there is no such system or drive, or the rate is not possible.
+        If the system or course does not exist, or the rate is not possible.
     """
     rate = {} if rate_hz is None else {"rate_hz": rate_hz}
     return list(_module(system).driven(name, duration_s=duration_s, **rate))
@@ -58,23 +58,23 @@ def drive_packages(system: str, name: str, rate_hz: float | None = None, duratio
 def recorded_packages(
     system: str, file: str, rate_hz: float | None = None, duration_s: float | None = None
 ) -> list[Any]:
-    """Return what a simulator sent when it was recorded.
+    """Return the packages of a recording.
 
     Parameters
     ----------
     system : str
-        The simulator's.
+        The simulator's name.
     file : str
-        The recording; ``"sample"`` is the one that comes with the package, unless there is a file of that name.
+        The recording; ``"sample"`` is the one in the package unless a file of that name exists.
     rate_hz : float, optional
-        Frames a second [Hz]; the recording's own pace if not given.
+        Frames per second [Hz]; the recording's own pace if not given.
     duration_s : float, optional
-        How much of it [s]; all if not given.
+        Time to play [s]; all of it if not given.
 
     Raises
     ------
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     PacketError
         If the file cannot be read or is not a recording of that system.
     """
@@ -88,14 +88,14 @@ def recorded_packages(
 
 
 def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:
-    """Return a simulator that will play `packages` to the engine at `urls`, with settings of its own.
+    """Return a simulator that plays `packages` to the engine at `urls`; `settings` are its own.
 
     Raises
     ------
     ConfigError
-        If there is no such system.
+        If the system does not exist.
     EndpointError
-        If the URL is not one that it can speak to.
+        If a URL is not one that the simulator can use.
     """
     module = _module(system)
     check_endpoints(protocols.source(system), urls)

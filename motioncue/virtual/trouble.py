@@ -1,8 +1,7 @@
-"""A drive full of what makes platforms jolt, with honest driving in between.
+"""A drive with everything that makes platforms jolt, and honest driving in between.
 
-Pauses, teleports, broken frames, a freeze, another session.  The car is that of the drive ``tour``.  A table says what
-goes wrong, when, and what an engine with default settings is to make of it; the times in between are honest, and
-nothing may trip there.
+Pauses, teleports, broken frames, a freeze, a second session.  The car is that of the drive ``tour``.  A table says what
+goes wrong, when, and how an engine with default settings must respond; between the incidents nothing may be reported.
 """
 
 from collections.abc import Mapping
@@ -22,24 +21,24 @@ DURATION_S = 70.0
 
 
 class Incident(NamedTuple):
-    """One thing that goes wrong, and what an engine is to make of it."""
+    """One incident, and the engine's required response."""
 
-    time: float  # [s] since the drive began: of the first frame that is missing or wrong
+    time: float  # time of the first frame that is missing or wrong, since the drive began [s]
     name: str
-    silence: float = 0.0  # no frames for so long [s]
-    leaves: bool = False  # the simulator goes away meanwhile, and begins another session after it
-    repeats: float = 0.0  # the last state again for so long [s]
-    frozen_clock: bool = False  # with frame times of zero
-    goes_on: bool = False  # the car drives on meanwhile
-    to: float | None = None  # what the car does next is what it does from here on in the tour [s]
-    moved: tuple[float, float] = (0.0, 0.0)  # its place jumps north, east [m]
-    turned: float = 0.0  # its course jumps right [rad]
-    slewed: float = 0.0  # its body alone does [rad], until it is put somewhere again
-    spoiled: Mapping[str, float] = MappingProxyType({})  # what one frame says: value [SI] of a field's first component
-    event: str | None = None  # how the engine counts it,
-    after: float = 0.0  # so long after `time` [s]
-    refused: str | None = None  # why the frame is no motion at all
-    parks: str | None = None  # why the platform goes to neutral
+    silence: float = 0.0  # duration without frames [s]
+    leaves: bool = False  # the simulator leaves in the silence, and then begins another session
+    repeats: float = 0.0  # duration of repeats of the last state [s]
+    frozen_clock: bool = False  # whether the repeats have a frame time of zero
+    goes_on: bool = False  # whether the car drives on during silence or repeats
+    to: float | None = None  # time in the tour at which the car continues [s]; None: where it was
+    moved: tuple[float, float] = (0.0, 0.0)  # jump of the position north, east [m]
+    turned: float = 0.0  # jump of the course to the right [rad]
+    slewed: float = 0.0  # jump of the body's heading alone, until the next jump of its place [rad]
+    spoiled: Mapping[str, float] = MappingProxyType({})  # in one frame: value [SI] of a field's first component
+    event: str | None = None  # name under which the engine counts it
+    after: float = 0.0  # delay of the event after `time` [s]
+    refused: str | None = None  # reason why the frame is refused
+    parks: str | None = None  # reason why the platform parks
 
 
 INCIDENTS = (
@@ -63,7 +62,7 @@ INCIDENTS = (
         after=0.1,
         parks="paused",
     ),
-    # Two humps.  Then a frame time that is wrong once.
+    # Two humps, then a single wrong frame time.
     Incident(
         37.5,
         "a frame time of 5 s",
@@ -73,7 +72,7 @@ INCIDENTS = (
     Incident(43.0, "a velocity jump", to=18.0, event="impossible_acceleration", parks="impossible_acceleration"),
     Incident(46.0, "a freeze", repeats=1.6, goes_on=True, event="frozen", after=1.0, parks="frozen"),
     Incident(50.0, "an attitude jump", slewed=0.9, event="impossible_rate", parks="impossible_rate"),
-    # The event is when the simulator is back; the platform parks when it has been away for a moment.
+    # The event comes when the simulator is back; the platform parks soon after it has left.
     Incident(
         53.5,
         "a disconnect, and another session",
@@ -88,38 +87,38 @@ INCIDENTS = (
     ),
     Incident(59.5, "a respawn", to=0.0, moved=(-40.0, 25.0), turned=2.2, event="teleport", parks="teleport"),
 )
-"""Everything that goes wrong, in order of time."""
+"""The incidents in order of time."""
 
 PARKS = tuple((incident.time + incident.after, incident.parks) for incident in INCIDENTS if incident.parks)
-"""When the platform is to leave for neutral [s], and why: (time, reason)."""
+"""Required parkings: (time [s], reason)."""
 
 EVENTS = tuple(
     (incident.time + (incident.silence or incident.after), incident.event) for incident in INCIDENTS if incident.event
 )
-"""What an engine is to count, and when: (time [s], name)."""
+"""Required events: (time [s], name)."""
 
 REFUSALS = tuple((incident.time, incident.refused) for incident in INCIDENTS if incident.refused)
-"""Which frames are no motion: (time [s], reason)."""
+"""Required refusals: (time [s], reason)."""
 
 
 class Course(NamedTuple):
-    """What a simulator says, frame by frame; all arrays have one row a frame."""
+    """A simulator's reports frame by frame; all arrays have one row per frame."""
 
-    states: NDArray[np.void]  # of STATE_DTYPE
-    waits: NDArray[np.float64]  # since the frame before [s]
-    frame_times: NDArray[np.float64]  # what the simulator says it was [s]
-    sessions: NDArray[np.int64]  # number of the connection, from 1
+    states: NDArray[np.void]  # STATE_DTYPE
+    waits: NDArray[np.float64]  # time since the frame before [s]
+    frame_times: NDArray[np.float64]  # duration of the frame as reported [s]
+    sessions: NDArray[np.int64]  # number of the session, from 1
 
 
 class _Place(NamedTuple):
-    """Where the tour's world lies in this one."""
+    """Position of the tour's world in this one."""
 
-    turn: float = 0.0  # right [rad]
+    turn: float = 0.0  # turn to the right [rad]
     offset: NDArray[np.float64] = np.zeros(3)  # [m] north, east, down
-    slew: float = 0.0  # of the body alone, right [rad]
+    slew: float = 0.0  # turn of the body alone to the right [rad]
 
     def put(self, states: NDArray[np.void]) -> NDArray[np.void]:
-        """Return states in this world."""
+        """Return states moved into this world."""
         out = states.copy()
         c, s = np.cos(self.turn), np.sin(self.turn)
         to_world = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -131,7 +130,7 @@ class _Place(NamedTuple):
         return out
 
     def after(self, incident: Incident, old: NDArray[np.void], new: NDArray[np.void]) -> "_Place":
-        """Return the place in which the tour's state `new` comes where `old` would have come; both of shape (1,)."""
+        """Return the place in which the tour's state `new` continues `old`; both have shape (1,)."""
         if incident.to is None and not incident.turned and not any(incident.moved):
             return self._replace(slew=self.slew + incident.slewed)
         turn = self.turn + _heading(old) - _heading(new) + incident.turned
@@ -151,28 +150,28 @@ def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
     Parameters
     ----------
     rate_hz : float, optional
-        Frames a second [Hz]; above 0, at most `motioncue.virtual.car.MAX_RATE_HZ`.
+        Frames per second [Hz]; above 0, at most `motioncue.virtual.car.MAX_RATE_HZ`.
     duration_s : float, optional
-        How much of it [s]; `DURATION_S` if not given, beyond it the tour goes on and ends parked.
+        Duration [s]; `DURATION_S` if not given; after that the tour continues and ends parked.
 
     Raises
     ------
     ConfigError
-        If the rate or the duration is out of its range.
+        If the rate or the duration is out of range.
 
     Notes
     -----
-    Frame k comes k / rate_hz after the first one, or not at all; what an incident says begins with the first frame that
-    is not before its time.
+    Frame k comes k / rate_hz after the first one, or not at all; an incident affects frames from the first one that is
+    not before its time.
     """
     tour = drive("tour", rate_hz, DURATION_S if duration_s is None else duration_s)
     end = len(tour)
     rows: list[NDArray[np.void]] = []
-    numbers: list[NDArray[np.int64]] = []  # of the frames
+    numbers: list[NDArray[np.int64]] = []  # numbers of the frames
     frame_times: list[NDArray[np.float64]] = []
     sessions: list[NDArray[np.int64]] = []
     place, session = _Place(), 1
-    number = source = 0  # of the next frame, and of its state in the tour
+    number = source = 0  # number of the next frame, and of its state in the tour
 
     def add(states: NDArray[np.void], frame_time: float) -> None:
         nonlocal number
@@ -185,7 +184,7 @@ def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
     def go(until: int) -> None:
         nonlocal source
         count = min(until, end) - number
-        if count > 0:  # the tour's place is never ahead of the drive's: there are as many states
+        if count > 0:  # the tour is never ahead of the drive, so there are enough states
             add(place.put(tour[source : source + count]), 1.0 / rate_hz)
             source += count
 
@@ -209,7 +208,7 @@ def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
             _spoil(incident, rows[-1], frame_times[-1])
     go(end)
     kept = np.concatenate(numbers)
-    inside = kept < end  # an incident may last beyond the end
+    inside = kept < end  # an incident may extend beyond the end
     waits = np.diff(kept, prepend=-1) / rate_hz
     return Course(
         np.concatenate(rows)[inside].astype(STATE_DTYPE),
@@ -220,7 +219,7 @@ def troubled(rate_hz: float = 60.0, duration_s: float | None = None) -> Course:
 
 
 def _frames(seconds: float, rate_hz: float) -> int:
-    """Return how many frames there are in a time, the last one perhaps cut short."""
+    """Return the number of frames in a time, a partial last one included."""
     return int(np.ceil(seconds * rate_hz * (1.0 - 1e-12)))
 
 

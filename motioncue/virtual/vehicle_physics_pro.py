@@ -20,23 +20,23 @@ from motioncue.virtual.rotations import body_axes
 __all__ = ["Simulator", "bus_values", "driven", "encode_states", "recorded"]
 
 Simulator = DatagramSimulator
-"""The exporter sends at every physics step and expects no answer."""
+"""The exporter sends at every physics step and expects no answer, so no other simulator is needed."""
 
-# World: X east, Y up, Z north.  Car: X right, Y up, Z forward.  Both are left-handed, so what turns changes its sign.
+# World: X east, Y up, Z north.  Car: X right, Y up, Z forward.  Both are left-handed, so rotations change their sign.
 UNITY_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 
 _WHEELBASE = 2.7  # [m]
-_LOCK = 0.6  # [rad] of the front wheels at full steer
+_LOCK = 0.6  # [rad] angle of the front wheels at full steer
 _FULL_THROTTLE, _FULL_BRAKE = 5.0, 10.0  # [m/s^2]
 
 
 def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
-    """Return what the bus of a car says, in units, by ``Channel.Value``; what is not named is 0.
+    """Return the bus values of a car, in their units, by ``Channel.Value``; values left out are 0.
 
     Parameters
     ----------
     states : ndarray of STATE_DTYPE, shape (n,)
-        What the car does.
+        States of the car.
     """
     speed = np.linalg.norm(states["velocity"], axis=1)
     (along, _, _), (_, _, yaw_rate) = (body_axes(states, name).T for name in ("acceleration", "angular_velocity"))
@@ -58,20 +58,20 @@ def bus_values(states: NDArray[np.void]) -> dict[str, NDArray[Any]]:
         "Vehicle.ClutchLock": on * moving,
         "Vehicle.GearboxGear": gear,
         "Vehicle.GearboxMode": on * GEAR_MODES.index("D"),
-        "Vehicle.TransmissionRpm": np.where(moving, speed * GEARS[-1], 0.0),  # the last gear is direct
+        "Vehicle.TransmissionRpm": np.where(moving, speed * GEARS[-1], 0.0),  # the top gear is direct
         "Vehicle.AidedSteer": steer,
     }
 
 
 def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.void]:
-    """Return the packets of a car, one for each state.
+    """Return one packet for each state of a car.
 
     Parameters
     ----------
     states : ndarray of STATE_DTYPE, shape (n,)
-        What the car does.
+        States of the car.
     sdk : {"old", "newer"}
-        Whose ids the bus has.
+        SDK whose ids the bus uses.
     """
     packets = blank(sdk, len(states))
     packets["counter"] = np.arange(len(states))
@@ -90,10 +90,10 @@ def encode_states(states: NDArray[np.void], sdk: Sdk = "newer") -> NDArray[np.vo
 
 
 def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the packets of a virtual drive; ConfigError for an unknown drive or rate."""
+    """Yield the packets of a virtual drive; raise ConfigError for an unknown drive or rate."""
     drive = course(name, rate_hz, duration_s)
     packets = encode_states(drive.states)
-    for number in np.unique(drive.sessions):  # in each, Unity's time begins again
+    for number in np.unique(drive.sessions):  # Unity's time begins again in each
         own = drive.sessions == number
         packets["time"][own] = np.cumsum(drive.frame_times[own])
     for packet, wait in zip(packets, drive.waits.tolist(), strict=True):
@@ -101,7 +101,7 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
 
 
 def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
-    """Yield the packets of a recording, at its own pace or at `rate_hz`; PacketError if it is not one."""
+    """Yield the packets of a recording, at its own pace or `rate_hz`; raise PacketError for other files."""
     packages = read_packages(path, "vehicle-physics-pro")
     try:
         identify(packages[0])
@@ -115,8 +115,8 @@ def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float |
             time = float(np.frombuffer(package, STATES["old"].dtype)["time"][0])
             duration = 1.0 / rate_hz if rate_hz else time - before
             before = time
-        duration = duration if 0.0 < duration < math.inf else 0.0  # what is broken is played, but not waited for
+        duration = duration if 0.0 < duration < math.inf else 0.0  # a broken packet is played, but without a wait
         sent += duration
-        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # a rounding error is not one packet less
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a packet
             return
         yield Paced(duration, package)

@@ -1,1 +1,1 @@
-"""What `motioncue check` is tried on: drives, the packets that say them, and faults whose truth is known."""
+"""The test material of `motioncue check`: drives, their packets, and faults whose effect is known."""

@@ -1,4 +1,4 @@
-"""One case: a source, a drive and a fault; what it truly is, and what `motioncue check` says of it."""
+"""One case of the campaign: a source, a drive and a fault; its true state and the verdict of `motioncue check`."""
 
 import dataclasses
 from collections import Counter
@@ -14,31 +14,31 @@ from motioncue.errors import PacketError
 
 __all__ = ["Case", "Outcome", "confusion", "run"]
 
-SEEN = 2.0  # of what shows clearly: evidence
+SEEN = 2.0  # evidence that counts as clear, in units of `truth.evidence`
 UNSEEN = 0.5
-MENDED = 1.0  # of a channel's tolerance
+MENDED = 1.0  # remaining harm that counts as corrected, in tolerances
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """What is tried."""
+    """A case to try."""
 
     source: str
     drive: str
     fault: str
-    options: tuple = ()  # of the profile, where they are not those that the packets suit
+    options: tuple = ()  # options of the profile, if the packets need other than the defaults
 
 
 @dataclasses.dataclass
 class Outcome:
-    """What a case truly is, and what was said of it."""
+    """The true state of a case, and what was reported."""
 
     case: Case
     kind: str  # "harmless", "evident", "hidden" or "between"
     verdict: str  # "ok", "unknown", "wrong" or "refused"
     harmed: dict
     shown: dict
-    accused: list  # findings that are wrong though nothing of theirs was touched
+    accused: list  # findings that are wrong although the fault does not affect them
     mendable: bool
     advice: str  # "none", "mends", "either", "leaves", "worsens"
     changes: dict
@@ -64,7 +64,7 @@ def _clean(source, drive):
 
 
 def quantities(wire):
-    """Return what each finding is about."""
+    """Return the channel of each finding."""
     place = {"position", "velocity"} | ({"attitude"} if "velocity" in wire.in_car else set())
     course = {"attitude", "velocity"} | ({"position"} if "velocity" in wire.in_car else set())
     felt = {"acceleration", "velocity", "attitude"} | ({"position"} if "velocity" in wire.in_car else set())
@@ -91,7 +91,7 @@ def quantities(wire):
 
 
 def _harmed(finding, harmed):
-    """Say whether the channel that a finding begins with is not what it should be."""
+    """Say whether a finding's first channel is affected."""
     return any(finding.startswith(channel.replace("_", " ")) for channel, size in harmed.items() if size > 1.0)
 
 
@@ -113,7 +113,7 @@ def _kind(case, wire, harmed, shown, clean):
 
 
 def run(case, check):
-    """Return the outcome of a case; None if the source cannot say it so."""
+    """Return the outcome of a case; None if the source's packets cannot express it."""
     wire, fault = WIRES[case.source], FAULTS[case.fault]
     clean, right, before = _clean(case.source, case.drive)
     states = states_of(case.drive)
@@ -162,7 +162,7 @@ def run(case, check):
 
 
 def confusion(outcomes):
-    """Return a table: what cases truly are, against what was said of them."""
+    """Return a table of true states against verdicts."""
     counts = Counter((outcome.kind, outcome.verdict) for outcome in outcomes)
     advice = Counter((outcome.kind, outcome.advice) for outcome in outcomes)
     head = f"{'truth':<10}{'ok':>7}{'open':>7}{'wrong':>7}{'refused':>9}"

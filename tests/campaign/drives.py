@@ -1,4 +1,4 @@
-"""Drives whose every state is known: the virtual car's, a real one, and cars made of equations."""
+"""Drives whose every state is known: the virtual car's, a real one, and cars defined by equations."""
 
 from functools import cache
 
@@ -12,15 +12,15 @@ from motioncue.virtual.car import STATE_DTYPE, drive
 __all__ = ["DRIVES", "RATE_HZ", "states_of", "states_of_poses"]
 
 RATE_HZ = 40.0
-FINE = 25  # steps of an equation to one frame
+FINE = 25  # steps of an equation per frame
 
-# Of City Car Driving's world (X east, Y up, Z south) and of the sample's car (X left, Y up, Z forward).
+# City Car Driving's world (X east, Y up, Z south) and the sample's car (X left, Y up, Z forward).
 NED_FROM_WORLD = np.array([[0.0, 0.0, -1.0], [1.0, 0.0, 0.0], [0.0, -1.0, 0.0]])
 CAR_FROM_BODY = np.array([[0.0, -1.0, 0.0], [0.0, 0.0, -1.0], [1.0, 0.0, 0.0]])
 
 
 def states_of_poses(time, position, attitude, every=1):
-    """Return states of a body whose path is given finely enough to be differentiated.
+    """Return the states of a body from a path sampled finely enough for differentiation.
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def states_of_poses(time, position, attitude, every=1):
     position : ndarray, shape (n, 3)
         North, east, down [m].
     attitude : Rotation of n
-        From forward, right, down to north, east, down.
+        Rotations from forward, right, down to north, east, down.
     every : int
         Which of the rows to return.
     """
@@ -46,7 +46,8 @@ def states_of_poses(time, position, attitude, every=1):
 
 
 def _made(seconds, speed, yaw_rate, climb=0.0, lean=-0.008, slip=0.0, rough=0.0):
-    """Return a car of equations: `speed` [m/s, negative backwards], `yaw_rate`, `climb` (slope) and `slip` of time.
+    """Return a car defined by functions of time: `speed` [m/s, negative backwards], `yaw_rate`, `climb` (slope) and
+    `slip`.
 
     The body leans by `lean` [rad per m/s^2] of sway, pitches with the road and by 5 mrad per m/s^2 of surge.
     """
@@ -68,7 +69,7 @@ def _made(seconds, speed, yaw_rate, climb=0.0, lean=-0.008, slip=0.0, rough=0.0)
 
 
 def _smooth(time, points):
-    """Return a value over time that goes smoothly from point to point: (time [s], value)."""
+    """Return a function of time that goes smoothly from point to point: (time [s], value)."""
     at, values = np.array(points, float).T
     place = np.clip(np.searchsorted(at, time, side="right") - 1, 0, len(at) - 2)
     share = np.clip((time - at[place]) / (at[place + 1] - at[place]), 0.0, 1.0)
@@ -117,7 +118,7 @@ def _backing():
 
 
 def _real():
-    """Return the motorway drive that comes with the package."""
+    """Return the package's motorway drive."""
     frames = [package for package in read_packages(sample_recording()) if len(package) == FRAME.size]
     rows = np.frombuffer(b"".join(frames), FRAME.dtype)
     states = np.zeros(len(rows), STATE_DTYPE)
@@ -151,11 +152,11 @@ DRIVES = {
     "town": _town,
     "backing": _backing,
 }
-"""Every drive by its name."""
+"""The drives by name."""
 
 
 @cache
 def states_of(name):
-    """Return the states of a drive at `RATE_HZ`; nobody writes to them."""
+    """Return the states of a drive at `RATE_HZ`; treat them as read-only."""
     states: np.ndarray = DRIVES[name]()
     return states

@@ -1,4 +1,4 @@
-"""What can be otherwise in what a source says, as a table: each row changes the packets of a whole drive."""
+"""The faults as a table: each row changes the packets of a whole drive."""
 
 import dataclasses
 from collections.abc import Callable
@@ -17,12 +17,12 @@ ANGLES = ("roll", "pitch", "yaw")
 
 @dataclasses.dataclass(frozen=True)
 class Fault:
-    """One thing that is otherwise than the source's document says."""
+    """One deviation from the source's document."""
 
     name: str
-    touches: frozenset  # the quantities that are said otherwise
-    change: Callable  # (wire, said, states) to what is said then; None where the source cannot say it so
-    arrivals: bool = True  # whether it is known when the packets came
+    touches: frozenset  # the quantities that are changed
+    change: Callable  # (wire, said, states) to the changed packets; None if they cannot express it
+    arrivals: bool = True  # whether arrival times are known
 
 
 FAULTS = {}
@@ -33,7 +33,7 @@ def _add(name, touches, change, **more):
 
 
 def _vector(quantity, change):
-    """Return a fault that changes a quantity's components, given in the axes of the wire."""
+    """Return a fault that changes a quantity's components, given in the axes of the packets."""
 
     def apply(wire, said, states):
         if quantity not in wire.vectors:
@@ -77,7 +77,7 @@ for _quantity, _units in _UNITS.items():
 
 
 def _turned_frame(quantity):
-    """Say a quantity along the car's axes where the document says the world's, or the other way round."""
+    """Give a quantity along the car's axes where the document says the world's, or the reverse."""
 
     def apply(wire, said, states):
         if quantity not in wire.vectors:
@@ -85,7 +85,7 @@ def _turned_frame(quantity):
         upright = states.copy()
         upright["orientation"] = [1.0, 0.0, 0.0, 0.0]
         turn = attitude_of(states)
-        # A car that points north says the same along either axes: what it says of turned vectors is the other frame.
+        # A car that points north has the same components along both axes.
         turned = turn.apply(upright[quantity], inverse=quantity not in wire.in_car)
         if quantity in wire.in_car:
             turned = states[quantity]
@@ -102,7 +102,7 @@ for _quantity in VECTORS[1:]:
 
 
 def _gravity(up, car=False):
-    """Add gravity to the acceleration, `up` times as an accelerometer reads it, or to the car's up axis alone."""
+    """Add gravity to the acceleration, `up` times an accelerometer's reading, or along the car's up axis alone."""
 
     def apply(wire, said, states):
         felt = states.copy()
@@ -131,7 +131,7 @@ _add("acceleration y 3 m/s^2 too much", "acceleration", _acceleration_offset(0, 
 _add("acceleration z 3 m/s^2 too much", "acceleration", _acceleration_offset(0, 0, 3.0))
 
 
-# The attitude: what the source would say of a car that stands otherwise, its other quantities as they were.
+# The attitude: packets of a car in another attitude, with all other quantities unchanged.
 
 
 def _attitude_fields(wire):
@@ -139,7 +139,7 @@ def _attitude_fields(wire):
 
 
 def _attitude(change):
-    """Return a fault of the attitude: `change` takes roll, pitch, yaw, and returns them as they are said."""
+    """Return a fault of the attitude: `change` maps true roll, pitch, yaw to the reported ones."""
 
     def apply(wire, said, states):
         yaw, pitch, roll = attitude_of(states).as_euler("ZYX").T
@@ -247,7 +247,7 @@ for _known in (True, False):
 
 
 def _every(choose):
-    """Return a fault of whole packets: `choose` returns which of them come, in order."""
+    """Return a fault of whole packets: `choose` returns the packets that arrive, in order."""
 
     def apply(wire, said, states):
         return said.taking(choose(len(said.rows), np.random.default_rng(7)))
@@ -262,7 +262,7 @@ _add("half a second missing now and then", "missing", _every(lambda n, rng: np.f
 
 
 def _held(frames):
-    """Return a fault that says every state for so many frames, while the clock goes on."""
+    """Return a fault that repeats every state for some frames, while the clock goes on."""
 
     def apply(wire, said, states):
         out = said.taking(np.arange(len(said.rows)) // frames * frames)
@@ -286,7 +286,7 @@ def _jittered(wire, said, states):
 _add("arrivals up to 20 ms late", "", _jittered)
 
 
-# What is no fault: another world, another body, sensors as they are.
+# Not faults: another world, another body, real sensors.
 
 
 def _world(turn, offset):

@@ -1,8 +1,8 @@
-"""What a fault does to the motion, and whether the drive shows it: computed from what the car did.
+"""The effect of a fault on the motion, and whether the drive shows it, computed from the car's true states.
 
-Nothing here looks at `motioncue check`.  The harm is the difference between the motion that the packets give and the
-one that they should give.  The evidence is how far the quantities, as they are read, contradict each other over
-stretches of a second, measured with the frames' true times: a fault that leaves every relation as it was is not seen.
+This module does not use `motioncue check`.  The harm is the difference between the motion from the packets and the
+correct motion.  The evidence is how far the quantities, as decoded, contradict each other over stretches of a second,
+measured with the frames' true times: a fault that leaves every relation unchanged cannot be seen.
 """
 
 import dataclasses
@@ -20,26 +20,26 @@ __all__ = ["HARM", "Reading", "choices", "evidence", "harm", "mends", "read_with
 
 SOURCE = "source.acceleration"
 SPAN_S = 1.0
-SHOWN = 6  # stretches that contradict each other as much, for evidence
+SHOWN = 6  # number of equally contradicting stretches needed as evidence
 
 
 @dataclasses.dataclass
 class Reading:
-    """What a session made of packets; one row a frame."""
+    """The motion that an intake makes from packets, one row per frame."""
 
     motion: np.ndarray
     position: np.ndarray  # north, east, down [m]
     velocity: np.ndarray
-    about: np.ndarray  # which of the drive's states
+    about: np.ndarray  # index of each frame's state in the drive
     refused: int
 
 
 def read_with(wire, said, options):
-    """Return what the session of a source reads; the options may hold ``source.acceleration`` too."""
+    """Return what an intake of the source reads; the options may contain ``source.acceleration`` too."""
     options = dict(options)
     acceleration = options.pop(SOURCE, "native")
     module = protocols.source(wire.system)
-    intake = module.session(msgspec.convert(dict(options), module.Options), derivation=Derivation(acceleration))
+    intake = module.intake(msgspec.convert(dict(options), module.Options), derivation=Derivation(acceleration))
     intake.begin(1)
     motion, world, about = [], [], []
     for package in wire.first:
@@ -68,7 +68,7 @@ HARM = {
     "yaw_rate": 0.03,
     "speed": 0.5,
 }
-"""How far a channel may be from what it should be, in the root mean square of its worst tenth, before that is harm."""
+"""Tolerance of each channel: a larger error, as root mean square of its worst tenth, is harm."""
 
 
 def _worst(values):
@@ -78,12 +78,12 @@ def _worst(values):
 
 
 def harm(found, right):
-    """Return by how many of its tolerances each channel is off; a heading's constant offset is none.
+    """Return the error of each channel in tolerances; a constant offset of the heading does not count.
 
     Parameters
     ----------
     found, right : Reading
-        As it is and as it should be, of the same drive.
+        The actual and the correct reading of the same drive.
     """
     known, place = np.unique(right.about, return_index=True)
     rows = np.searchsorted(known, found.about)
@@ -107,16 +107,16 @@ def _attitude(motion):
 
 
 def evidence(reading, time):
-    """Return how strongly each relation is contradicted, in units of what shows clearly.
+    """Return how strongly each relation is contradicted, in units of clear evidence.
 
     Parameters
     ----------
     reading : Reading
-        What the packets say.
+        The decoded packets.
     time : ndarray
-        When each frame was, truly [s].
+        True time of each frame [s].
     """
-    new = np.concatenate([[True] * (len(time) > 0), np.diff(time) > 0.0])  # the same frame again says nothing new
+    new = np.concatenate([[True] * (len(time) > 0), np.diff(time) > 0.0])  # a repeated frame carries no new information
     time, n = time[new], int(new.sum())
     reading = Reading(
         *(getattr(reading, name)[new] for name in ("motion", "position", "velocity", "about")), reading.refused
@@ -186,7 +186,7 @@ def evidence(reading, time):
 
 
 def choices(system, base):
-    """Return every other choice of one option of a source, acceleration from velocity among them."""
+    """Return every other value of one option of a source, acceleration from velocity included."""
     module = protocols.source(system)
     hints = get_type_hints(module.Options)
     values = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is not None and get_args(hint)}
@@ -199,9 +199,9 @@ def choices(system, base):
 
 
 def mends(wire, said, clean, base, suits, change, before):
-    """Say what a change of options does: the worst that is left of the harm, and the most that it adds.
+    """Return the effect of a change of options: the worst harm that remains, and the most that it adds.
 
-    What the change has derived is compared with the same derived from what the source should say.
+    What the change derives is compared with the same quantity derived from the correct packets.
     """
     derived = {name: value for name, value in change.items() if name == SOURCE or value == "derived"}
     reading = read_with(wire, said, {**base, **change})

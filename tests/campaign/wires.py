@@ -1,4 +1,4 @@
-"""How each source says a car's state, so that one quantity of it can be said otherwise."""
+"""The packets of each source, in a form in which single quantities can be changed."""
 
 import dataclasses
 from collections.abc import Callable
@@ -16,19 +16,19 @@ AXES = "xyz"
 
 @dataclasses.dataclass(frozen=True)
 class Wire:
-    """A source's packets."""
+    """A source's packets and the places of its quantities."""
 
     system: str
     encode: Callable  # states to an array of packets
     vectors: dict  # quantity to a field, or to the fields of its three components
     angles: tuple = ()  # roll, pitch, yaw,
     degrees: bool = False
-    quaternion: str = ""  # or a field x, y, z, w
+    quaternion: str = ""  # or a quaternion field x, y, z, w
     clock: str = ""  # the field with the simulator's own time
     first: tuple = ()  # packages before the first frame
-    in_car: frozenset = frozenset()  # the quantities that come along the car's axes
-    options: tuple = ()  # those that the packets suit, where they are not the defaults
-    step: str = ""  # the option that says how long a frame takes
+    in_car: frozenset = frozenset()  # the quantities given along the car's axes
+    options: tuple = ()  # options that the packets need, if not the defaults
+    step: str = ""  # the option with the duration of a frame
 
     def read(self, rows, quantity):
         """Return a vector quantity, shape (n, 3)."""
@@ -36,7 +36,7 @@ class Wire:
         return rows[fields].astype(float) if isinstance(fields, str) else np.stack([rows[f] for f in fields], -1)
 
     def write(self, rows, quantity, values):
-        """Say a vector quantity otherwise."""
+        """Replace a vector quantity."""
         fields = self.vectors[quantity]
         if isinstance(fields, str):
             rows[fields] = values
@@ -47,7 +47,7 @@ class Wire:
 
 @dataclasses.dataclass
 class Said:
-    """What came: packets, when each came, and the drive's state that each is about."""
+    """Received packets, their arrivals, and the index of each one's state in the drive."""
 
     rows: np.ndarray
     times: np.ndarray  # [s]
@@ -137,16 +137,16 @@ WIRES = {
         in_car=frozenset(("velocity", "acceleration", "angular_velocity", "angular_acceleration")),
     ),
 }
-"""Every source by its name, some with options of their own."""
+"""The sources by name, some with options of their own."""
 
 
 def options_of(wire, drive):
-    """Return the options that suit what a source says of a drive, where they are not the defaults."""
+    """Return the options that a source's packets of a drive need, if not the defaults."""
     return {**dict(wire.options), **({wire.step: float(states_of(drive)["time"][1])} if wire.step else {})}
 
 
 def say(wire, drive):
-    """Return what a source says of a drive."""
+    """Return the packets of a drive."""
     states = states_of(drive)
     return Said(wire.encode(states), states["time"].copy(), np.arange(len(states)))
 

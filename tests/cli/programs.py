@@ -1,4 +1,4 @@
-"""What the tests of the command line share: commands as programs, and a simulator made by hand."""
+"""Helpers of the command-line tests: commands as programs, and a hand-written simulator."""
 
 import contextlib
 import json
@@ -62,10 +62,10 @@ class Program:
         self._hears.join(30)
 
     def says(self, text):
-        """Wait until it has said something on stderr, as it does when it listens."""
+        """Wait until it has logged something on stderr, as it does when it listens."""
 
         def said():
-            # In this order: who has ended may have said it just before.
+            # In this order, because a program may log and then end in between.
             ended = self.process.poll() is not None and not self._hears.is_alive()
             found = any(text in line for line in tuple(self._said))
             assert found or not ended, f"ended without {text!r}: {''.join(self._said)}"
@@ -80,18 +80,18 @@ class Program:
             self.process.send_signal(number)
 
     def end(self):
-        """Wait for the end; return what the last line says."""
+        """Wait for the end; return the object on the last line."""
         out, _ = self.process.communicate(timeout=60)
         self._hears.join(30)
         err = "".join(self._said)
         assert self.process.returncode == 0, err
         assert "Traceback" not in err
-        assert "\x1b" not in out  # no terminal, no live view
+        assert "\x1b" not in out  # no live view without a terminal
         return json.loads(out.splitlines()[-1], parse_constant=pytest.fail)
 
 
 def stream_socket(url):
-    """Return a socket for a stream endpoint, and the address that the endpoint names."""
+    """Return a socket for a stream endpoint, and the endpoint's address."""
     scheme, _, rest = url.partition("://")
     if scheme == "unix":
         return socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), rest
@@ -112,7 +112,7 @@ def connected(url):
 
 
 def soon_connected(url):
-    """Return a socket connected to a stream endpoint at which somebody will listen."""
+    """Return a socket connected to a stream endpoint, waiting until something listens there."""
     found = []
 
     def attempt():
@@ -134,7 +134,7 @@ def listening(url):
 
 
 class Feeder:
-    """A simulator made by hand: sends the same frame, sixty times a second, and waits for each reply."""
+    """A hand-written simulator: sends the same frame sixty times a second, and waits for each reply."""
 
     def __init__(self, url):
         self.url = url

@@ -33,7 +33,7 @@ def in_a_thread(runner):
 
 @contextlib.contextmanager
 def engine(profile, *settings):
-    """Run a profile between private ports; yield the program, where it listens, and the DK that it drives."""
+    """Run a profile between private ports; yield the program, its endpoint, and the DK that it drives."""
     sources, outputs = [udp(), udp()], [udp(), udp()]
     if profile == "beamng-simulink-dk":
         del sources[1:]
@@ -73,12 +73,12 @@ def test_run_drives_dk_from_the_simulink_coupling():
     assert stats["frames_received"] == stats["replies_sent"] == beamng.sent == 300
     assert (stats["rejected"], stats["replies_lost"], stats["sessions"]) == ({}, 0, 1)
     assert beamng.stalls <= 1  # at the start
-    assert beamng.coupling.controls == {}  # nobody took the pedals
+    assert beamng.coupling.controls == {}  # the answers controlled nothing
 
 
 @contextlib.contextmanager
 def alone_at(port):
-    """Take turns with other runs of the tests at a port that cannot be chosen: whoever has the next one may."""
+    """Hold a fixed port exclusively: other runs of the tests wait for it."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as turn:
 
         def ours():

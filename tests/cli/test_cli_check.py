@@ -1,4 +1,4 @@
-"""`motioncue check`: files, captures and live sources, by what they are called and what they hold."""
+"""`motioncue check`: files, captures and live sources, identified by name and by content."""
 
 import contextlib
 import json
@@ -114,7 +114,7 @@ def test_what_is_not_heard_is_said(system, words):
     assert words in result.stderr
 
 
-STRICT = ("--set", "watch.max_acceleration_m_s2=0.01")  # a frame of a car that accelerates is a discontinuity
+STRICT = ("--set", "watch.max_acceleration_m_s2=0.01")  # so that every frame of an accelerating car is a discontinuity
 
 
 def test_a_file_is_judged_by_the_thresholds_that_are_set():
@@ -131,7 +131,7 @@ def test_a_file_is_judged_by_the_thresholds_that_are_set():
 def test_a_live_source_is_examined_and_answered(tmp_path, source, overrides, continuity):
     url = stream_url("unix" if hasattr(socket, "AF_UNIX") else "tcp", tmp_path)
     announcement, *frames = drive_packages("city-car-driving", "brake")
-    simulator = make_simulator("city-car-driving", [url], [announcement, *frames[240:]])  # it stands before
+    simulator = make_simulator("city-car-driving", [url], [announcement, *frames[240:]])  # it stands still before
     thread = threading.Thread(target=simulator.run)
     thread.start()
     try:
@@ -154,13 +154,13 @@ def test_a_simulator_that_says_no_more_before_it_is_answered_is_told_by_its_firs
     number = 0
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as answers, socket.socket(type=socket.SOCK_DGRAM) as sender:
         answers.bind(("127.0.0.1", 0))
-        answers.settimeout(2.0)  # as BeamNG waits
+        answers.settimeout(2.0)  # BeamNG's own timeout
 
         def step():
             nonlocal number
             while not stopping.wait(0.005):
                 number += 1
-                with contextlib.suppress(OSError):  # nobody answers, or nobody listens yet
+                with contextlib.suppress(OSError):  # no answer, or the program does not listen yet
                     sender.sendto(STATE.encode({"id": number, "acc_z": -9.81}), ("127.0.0.1", port))
                     answers.recv(1024)
 

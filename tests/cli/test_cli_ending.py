@@ -1,4 +1,4 @@
-"""A run ends whoever reads what it says: nobody, slowly, or from a terminal that stands still."""
+"""A run ends whether or not its output is read: not at all, slowly, or by a frozen terminal."""
 
 import contextlib
 import json
@@ -27,13 +27,13 @@ ENDINGS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT]
 
 @pytest.fixture
 def setup(tmp_path):
-    """Return a sink for motion, and a function that starts a run which is driven already."""
+    """Return a sink for motion, and a function that starts a run with a simulator."""
     url = stream_url(STREAM, tmp_path)
     with Sink() as motion, contextlib.ExitStack() as running:
         keys = {
             "source.endpoint": url,
             "supervisor.fade_s": "0.5",
-            "supervisor.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
+            "supervisor.hold_s": "5",  # so that a stall of the machine does not start a fade
             "output.motion": motion.url,
             "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
         }
@@ -90,7 +90,7 @@ def test_nobody_reads_what_is_logged(setup, full_pipe, ending):
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda ending: ending.name)
 def test_the_terminal_is_frozen(setup, terminal, ending):
-    """As by Ctrl-S: the view stands still, operator and engine do not."""
+    """Freezes the terminal as Ctrl-S does: the view stands still, operator and engine do not."""
     motion, run = setup
     master, slave = terminal
     process = run(stdin=slave, stdout=slave, stderr=slave)
@@ -118,7 +118,7 @@ def test_a_second_signal_ends_a_run_whose_summary_nobody_reads(setup, full_pipe)
 
 
 def writes(pid):
-    """Say whether the main thread of a process stands in a system call that writes, to its standard output."""
+    """Say whether the main thread of a process is blocked in a write to its standard output."""
     with open(f"/proc/{pid}/syscall") as file:
         call = file.read().split()
     return call[:2] == [{"x86_64": "1", "aarch64": "64"}[os.uname().machine], "0x1"]
@@ -178,7 +178,7 @@ def test_a_log_that_blocks_does_not_keep_an_engine_from_its_end(tmp_path):
         log.removeHandler(handler)
 
 
-# What takes the texts.
+# The output thread.
 
 
 @pytest.fixture
@@ -197,7 +197,7 @@ def read_all(descriptor, until):
     return data.decode()
 
 
-def test_texts_arrive_whole_in_order_and_the_stream_stays_open(pipe):
+def test_texts_arrive_complete_in_order_and_the_stream_stays_open(pipe):
     stream, read = pipe
     output = Unblocked(stream)
     for number in range(500):
@@ -210,12 +210,12 @@ def test_texts_arrive_whole_in_order_and_the_stream_stays_open(pipe):
     assert not output.pending
 
 
-def test_what_finds_no_room_is_counted_and_said(full_pipe):
+def test_records_that_do_not_fit_are_counted_and_logged(full_pipe):
     write, read = full_pipe
     with open(write, "w", encoding="utf-8", closefd=False) as stream:
         output = Unblocked(stream)
         output.write("first\n")
-        eventually(lambda: not output._texts)  # it is being written, and cannot be
+        eventually(lambda: not output._texts)  # its write blocks
         for number in range(ROOM + 77):
             output.write(f"{number}\n")
         assert output.pending

@@ -1,4 +1,4 @@
-"""What the command line refuses: one clear line on stderr, exit status 2; and what its help promises."""
+"""Refusals of the command line: one clear line on stderr, exit status 2; and the promises of its help."""
 
 import os
 import shlex
@@ -26,7 +26,7 @@ def invoke(*arguments):
 
 
 def refusal(*arguments):
-    """Run a command that is refused; return its line."""
+    """Run a command that is refused; return its error line."""
     result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert result.stdout == ""

@@ -1,4 +1,4 @@
-"""``motioncue run --watch``: what is saved in the profile's file is used while it runs; what is wrong is not."""
+"""``motioncue run --watch``: a valid change saved in the profile's file is applied while running, others are not."""
 
 import logging
 import os

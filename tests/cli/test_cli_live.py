@@ -1,4 +1,4 @@
-"""The live view: a picture that fits every terminal, in characters that it can show."""
+"""The live view: a picture that fits every terminal, in characters that it can display."""
 
 import io
 import math
@@ -49,7 +49,7 @@ def view(series=("car", "cue"), **changes):
 
 
 def lines_of(picture, width, height, glyphs):
-    """Return what a console of that size would print."""
+    """Return the output of a console of that size."""
     console = Console(
         file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None, highlight=False,
         legacy_windows=False,
@@ -150,7 +150,7 @@ def test_a_picture_of_trouble_fits_the_terminal(width, height, glyphs):
     assert glyphs is not ASCII or "".join(lines).isascii()
 
 
-def test_what_was_caught_is_named_counted_and_told_at_80_by_24():
+def test_events_are_named_counted_and_shown_at_80_by_24():
     lines = lines_of(view(**TROUBLED), 80, 24, SMOOTH)
     text = "\n".join(lines)
     for name in ("teleport 2", "impossible acceleration 1", "frame time jump 2", "paused 1", "not finite 3"):
@@ -174,7 +174,7 @@ def test_what_was_caught_is_named_counted_and_told_at_80_by_24():
         (15, ["yaw rate"]),
     ],
 )
-def test_what_matters_least_goes_first_when_it_gets_low(height, seen):
+def test_the_least_important_lines_go_first_in_a_low_terminal(height, seen):
     text = "\n".join(lines_of(view(**TROUBLED), 80, height, SMOOTH))
     for word in seen:
         assert word in text
@@ -300,7 +300,7 @@ def test_a_rate_is_counted_over_the_last_two_seconds():
     assert rate.add(0.0, 0) == 0.0
     found = [rate.add(k / 15, 60 * k // 15) for k in range(1, 150)]
     assert found[-1] == pytest.approx(60.0)
-    assert rate.add(20.0, 60 * 149 // 15) == 0.0  # nothing came since
+    assert rate.add(20.0, 60 * 149 // 15) == 0.0  # no count for more than two seconds
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Who operates a run: keys on a terminal, signals, and what `--json` says of it."""
+"""The operator of a run: keys on a terminal, signals, and their traces in `--json`."""
 
 import os
 import re
@@ -27,7 +27,7 @@ from motioncue.profile import parse_profile, profile_text
 
 
 class Engine:
-    """What `watch` needs of an engine: notes what it is asked for; at neutral a little after it was parked."""
+    """The methods of an engine that `watch` calls: records requests; reaches neutral a little after it was parked."""
 
     def __init__(self):
         self.profile = parse_profile(profile_text("ccd-dk"), overrides=["supervisor.fade_s=0.1"])
@@ -45,7 +45,7 @@ class Engine:
         self.weight = 0.0
 
     def stop(self, *, wait):
-        assert not wait  # the view goes on while it fades
+        assert not wait  # the view continues during the fade
         self.asked.append("stop")
         self.weight = 0.0
 
@@ -54,7 +54,7 @@ class Engine:
 
 
 class Typed(Keys):
-    """A keyboard on which somebody has typed before each look."""
+    """A keyboard on which keys are typed before each look."""
 
     looks = ()
 
@@ -72,7 +72,7 @@ class Typed(Keys):
 
 @pytest.fixture
 def typed(monkeypatch):
-    """Return a function that watches an engine while somebody types; it returns what the engine was asked for."""
+    """Return a function that watches an engine while keys are typed, and returns the requests it got."""
 
     def run(*looks, duration_s=None, requests=()):
         monkeypatch.setattr(Typed, "looks", looks)
@@ -130,11 +130,11 @@ def test_every_key_and_every_way_to_ask_is_in_the_help():
     assert "<operation>" not in text
 
 
-def test_each_system_is_told_of_what_it_has_and_of_nothing_else():
+def test_each_systems_help_names_its_own_operations_only():
     posix, windows = operation("linux"), operation("win32")
     assert operation("darwin") == posix
     for name in (*REQUESTS, *ENDINGS):
-        assert name in posix or name in ("SIGINT", "SIGBREAK")  # which are Ctrl-C, and Ctrl-Break on Windows
+        assert name in posix or name in ("SIGINT", "SIGBREAK")  # Ctrl-C, and Ctrl-Break on Windows
         assert name not in windows
     for word in ("Ctrl-Break", "window", "shutting down", "motioncue-ccd-dk-quit", *(f"-{word}" for word in WORDS)):
         assert word in windows
@@ -225,7 +225,7 @@ def test_commands_get_the_interrupt_as_they_know_it():
 
 
 class Told:
-    """An engine that says what it is told to say."""
+    """An engine with given statistics."""
 
     def __init__(self, **stats):
         tick = np.zeros(1, TICK_DTYPE)
@@ -270,15 +270,15 @@ def test_the_hint_says_what_can_be_done(state, operator, keys, words):
 
 @pytest.fixture
 def setup(tmp_path):
-    """Return an endpoint, a sink for motion, and the arguments that make a run use them."""
+    """Return an endpoint, a sink for motion, and the arguments of a run with them."""
     url = stream_url(STREAM, tmp_path)
     with Sink() as motion:
         keys = {
             "source.endpoint": url,
             "supervisor.fade_s": "0.2",
             "limits": "none",  # so short a fade of so much is faster than the built-in bounds allow
-            "supervisor.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
-            "watch.frozen_s": "1000",  # the feeder sends one state for ever
+            "supervisor.hold_s": "5",  # so that a stall of the machine does not start a fade
+            "watch.frozen_s": "1000",  # the feeder repeats one state
             "output.motion": motion.url,
             "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
         }
@@ -286,12 +286,12 @@ def setup(tmp_path):
 
 
 def reasons(stats):
-    """Return why the state changed."""
+    """Return the reason of a transition."""
     return [move["reason"] for move in stats["transitions"]]
 
 
 def settled(motion, surge):
-    """Say whether the newest packets have that surge; a state is reached a tick or two after its value."""
+    """Say whether the newest packets have this surge; a state is reported a tick or two after its value is reached."""
     newest = motion.packets[-10:]
     return len(newest) == 10 and (surge_of(newest) == surge).all()
 
@@ -394,7 +394,7 @@ if not WINDOWS:
 
     @pytest.mark.rt
     def test_a_run_in_the_background_leaves_the_terminal_alone(setup, tmp_path):
-        """A job-control shell puts it there: reading, or changing the terminal, would stop it."""
+        """In the background of a job-control shell, reading or changing the terminal would stop the process."""
         url, motion, arguments = setup
         out = tmp_path / "out"
         command = " ".join(map(shlex.quote, [sys.executable, "-m", "motioncue", *arguments, "--json"]))

@@ -180,7 +180,7 @@ if not WINDOWS:
         live, left, after = rest.partition("\x1b[?1049l")
         assert before == ""
         assert left
-        assert "\x1b[2J" not in live  # nothing is wiped, so nothing flickers
+        assert "\x1b[2J" not in live  # the screen is never erased, so it does not flicker
         assert "\x1b[2K" not in live
         pictures = live.split("\x1b[H")[1:]
         pictures = [re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", picture).replace("\r", "") for picture in pictures]

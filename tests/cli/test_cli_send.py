@@ -1,4 +1,4 @@
-"""``motioncue send``: commands, refused before anything is sent, or sent as often as asked."""
+"""``motioncue send``: commands are refused before anything is sent, or sent as often as requested."""
 
 import math
 import struct

@@ -23,18 +23,18 @@ def surge_of(packets):
 
 
 def neutral(packet):
-    """Say whether a motion packet asks for nothing: all zero but for the magic and the up axis."""
+    """Say whether a motion packet is neutral: all zero but for the magic and the up axis."""
     return packet[:40] == NEUTRAL[:40] and struct.unpack("<3f", packet[40:52]) == (0, 0, 1) and not any(packet[52:])
 
 
 def curve(x):
-    """Return the fade's weight at its position."""
+    """Return the weight of a fade at a position."""
     return x**3 * (10.0 - 15.0 * x + 6.0 * x**2)
 
 
 def assert_fades(surge):
-    """Show that a run that was whole goes to zero along the fade's curve, a tick a packet, without a step."""
-    pace = round(1e9 / 333.33) * 1e-9 / FADE_S  # of the fade, in a tick
+    """Assert that a run at full weight goes to zero along the fade's curve, one tick per packet, without a step."""
+    pace = round(1e9 / 333.33) * 1e-9 / FADE_S  # share of the fade per tick
     tail = surge[np.flatnonzero(surge == SURGE)[-1] :]
     assert np.abs(np.diff(tail)).max() <= SURGE * 15 / 8 * pace * (1 + 1e-6)
     half = int(np.flatnonzero(tail < SURGE / 2)[0])
@@ -45,13 +45,13 @@ def assert_fades(surge):
 
 @pytest.fixture
 def setup(tmp_path):
-    """Return an endpoint, a sink for motion, and the arguments that make a run use them."""
+    """Return an endpoint, a sink for motion, and the arguments of a run with them."""
     url = stream_url(STREAM, tmp_path)
     with Sink() as motion:
         keys = {
             "source.endpoint": url,
             "supervisor.fade_s": str(FADE_S),
-            "supervisor.hold_s": "5",  # a machine that is busy elsewhere must not start a fade of its own
+            "supervisor.hold_s": "5",  # so that a stall of the machine does not start a fade
             "output.motion": motion.url,
             "output.gauges": f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
         }

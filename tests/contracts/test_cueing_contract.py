@@ -1,4 +1,4 @@
-"""What every cueing algorithm keeps: a case for each row of the registry and each of its presets."""
+"""The contract of every cueing algorithm: a case for each row of the registry and each preset."""
 
 import sys
 import threading
@@ -35,7 +35,7 @@ CASES = {
         **VARIANTS.get(name, {}),
     }.items()
 }
-RATE_HZ = 1e9 / round(1e9 / 333.33)  # of the built-in profiles' grid
+RATE_HZ = 1e9 / round(1e9 / 333.33)  # the grid of the built-in profiles
 
 
 @pytest.fixture(params=CASES)
@@ -54,7 +54,7 @@ def algorithm(profile):
 
 
 def drive(rng, n):
-    """Return a busy drive: every channel moves."""
+    """Return a drive in which every channel moves."""
     motion = np.zeros(n, MOTION_DTYPE)
     for name in MOTION_DTYPE.names:
         size = {"surge": 3, "sway": 3, "heave": 2, "time": 1e9, "speed": 30, "engine_speed": 3000}.get(name, 0.3)
@@ -124,7 +124,7 @@ def test_rigs_give_the_bits_of_each_alone(rng, profile, n):
         assert np.ascontiguousarray(together[:, i]).tobytes() == alone.tobytes()
 
 
-def test_latency_is_what_is_measured(rng, algorithm):
+def test_declared_latency_equals_the_measured_one(rng, algorithm):
     motion = drive(rng, 400)
     plain = algorithm.process(motion)
     algorithm.reset()
@@ -136,7 +136,7 @@ def test_latency_is_what_is_measured(rng, algorithm):
 
 
 @pytest.mark.parametrize("omega", [0.4, 2.0])
-def test_theory_is_what_is_measured(case, profile, omega):
+def test_theory_equals_measurement(case, profile, omega):
     try:
         cueing.theory(profile.cueing, "surge", np.array([1j]))
     except ConfigError:
@@ -269,10 +269,10 @@ def test_finite_in_gives_finite_out(name, rows, repeat):
     cue = algorithm.process(motion)
     for channel in CUE_DTYPE.names:
         assert np.isfinite(cue[channel]).all(), channel
-    # And it comes to itself: the car at rest again, after a while the platform is level and feels nothing.
+    # After the car has come to rest, the platform becomes level and feels nothing.
     rest = algorithm.process(np.zeros(100_000, MOTION_DTYPE))[-1]
     for channel in CUE_DTYPE.names:
-        if not channel.endswith("displacement"):  # of which a first-order axis keeps some
+        if not channel.endswith("displacement"):  # a first-order axis keeps some displacement
             assert abs(rest[channel]) < 1e-6, channel
 
 
@@ -296,12 +296,12 @@ def test_another_thread_runs_while_a_block_is_processed(rng, algorithm):
         nonlocal seen
         while not done:
             seen += inside
-            time.sleep(1e-4)  # gives the GIL away, so it is had again only when it is free
+            time.sleep(1e-4)  # releases the GIL, and gets it back only when it is free
 
     thread = threading.Thread(target=other)
     interval = sys.getswitchinterval()
     thread.start()
-    sys.setswitchinterval(100.0)  # nobody is made to give the GIL away between two instructions
+    sys.setswitchinterval(100.0)  # no thread is forced to release the GIL between two instructions
     try:
         for _ in range(200):
             inside = True

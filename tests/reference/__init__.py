@@ -1,1 +1,1 @@
-"""Slow oracles, written from the equations: what the kernels must agree with."""
+"""Slow oracles written from the equations, to which the kernels are compared."""

@@ -1,4 +1,4 @@
-"""The classical washout, slowly: rotation matrices, state equations, one thing after the other.
+"""The classical washout as a slow oracle: rotation matrices and state equations, one tick at a time.
 
 Written from the structure (Reid & Nahon; specific force f = a - g, x forward, y right, z down, angles z-y-x):
 
@@ -37,13 +37,13 @@ def matrix(roll: float, pitch: float, yaw: float) -> Any:
 
 
 def rates_matrix(roll: float, pitch: float) -> Any:
-    """Return what turns Euler rates into body rates."""
+    """Return the matrix from Euler rates to body rates."""
     cr, sr, cp, sp = np.cos(roll), np.sin(roll), np.cos(pitch), np.sin(pitch)
     return np.array([[1.0, 0.0, -sp], [0.0, cr, sr * cp], [0.0, -sr, cr * cp]])
 
 
 def platform_force(a: Any, roll: float, pitch: float, yaw: float) -> Any:
-    """Return the specific force in platform axes less its value at rest, of acceleration `a` in level axes."""
+    """Return the specific force in platform axes less its value at rest, for acceleration `a` in level axes."""
     return matrix(roll, pitch, yaw).T @ (a - DOWN) + DOWN
 
 
@@ -89,7 +89,7 @@ class Washout:
         return np.clip(gains * values, -np.array(limits), limits)
 
     def step(self, motion: Any) -> dict[str, float]:
-        """Return the cue's channels of one tick."""
+        """Return the cue's channels at one tick."""
         a = np.array([motion["surge"], motion["sway"], -motion["heave"]])
         vehicle = matrix(motion["roll"], motion["pitch"], 0.0)
 

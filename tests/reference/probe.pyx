@@ -193,7 +193,8 @@ cdef class Handover:
             mc_store_release(&self.done, 1)
 
     def read_many(self):
-        """Read without the GIL until the writer is done; return reads, torn ones, steps back, and the last value."""
+        """Read without the GIL until the writer is done; return counts of reads, torn and backward ones, and the last
+        value."""
         cdef Words found
         cdef int64_t reads = 0, torn = 0, back = 0, last = 0
         cdef bint done
@@ -248,7 +249,7 @@ cdef class Queue:
             mc_store_release(&self.done, 1)
 
     def read_many(self):
-        """Read without the GIL until the writer is done; return reads, broken events, and steps back."""
+        """Read without the GIL until the writer is done; return counts of reads, broken events, and backward steps."""
         cdef Event event
         cdef int64_t reads = 0, broken = 0, back = 0, last = -1
         cdef bint done
@@ -265,7 +266,9 @@ cdef class Queue:
         return reads, broken, back
 
 
-cdef void legs_step(void* state, const void* coeffs, const Turn* attitude, Actuation* actuation) noexcept nogil:
+cdef void legs_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
     for i in range(6):
         actuation.actuators[i] = (<const double*>coeffs)[i] * actuation.cue.heave_displacement
 

@@ -1,7 +1,7 @@
 """Body-frame motion from world-frame state, twice: with quaternions, and with rotation matrices.
 
-Both turn "car coordinates to world coordinates" into "body axes (forward, right, down) to world axes (north, east,
-down)" and read the angles and the projections from that.  They share nothing but their arguments.
+Both convert "car coordinates to world coordinates" into "body axes (forward, right, down) to world axes (north, east,
+down)" and read angles and projections from that.  They share no code.
 """
 
 from typing import Any, NamedTuple

@@ -60,7 +60,7 @@ def low_pass_2(omega: float, zeta: float) -> Section:
 
 
 class Stepper:
-    """The trapezoidal rule, one tick at a time, from rest at the first one."""
+    """The trapezoidal rule, one tick at a time, starting from rest at the first tick."""
 
     def __init__(self, section: Section, dt: float) -> None:
         self.c, self.d = np.atleast_2d(section.c), np.asarray(section.d, float)

@@ -1,0 +1,52 @@
+"""From the cue to the actuators of a platform, within the bounds of every one of them."""
+
+from libc.stdint cimport int64_t
+
+from motioncue.kernels.actuation cimport Stage
+from motioncue.kernels.platform cimport Geometry
+
+
+cdef extern from "motioncue/kernels/reach.h" nogil:
+    enum:
+        PARTS "MC_PARTS"
+        MOST "MC_MOST_ACTUATORS"
+    ctypedef struct Bounds "mc_Bounds":
+        double low              # lowest position
+        double high
+        double speed            # [unit per tick]
+        double acceleration     # [unit per tick^2]
+    ctypedef struct Held "mc_Held":
+        double position         # as sent at the tick before
+        double speed
+        double target           # wanted position of the tick before
+    bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
+    bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
+    bint reach "mc_reach"(
+        const Geometry* p, const Bounds* bounds, const int* order, const double* wanted, double* positions
+    )
+    double rise "mc_rise"(double u)
+
+
+ctypedef struct Drives:         # the coefficients
+    Geometry geometry
+    Bounds bounds[12]
+    int order[4]                # parts of a pose, in the order in which they give way
+    double neutral[12]          # positions at neutral
+    double parked[12]           # positions where the platform is parked
+    double pace                 # share of the way up or down in a tick
+
+
+ctypedef struct Driven:         # the state
+    bint begun                  # whether there has been a tick
+    bint parked                 # whether the newest tick was to rest
+    double raised               # share of the way up: 0 parked, 1 at the cue
+    Held held[12]
+    int64_t ticks
+    int64_t unreached           # ticks whose pose was out of reach
+    int64_t acted[12]           # ticks in which each actuator held the others back
+
+
+cdef class Actuators(Stage):
+    cdef Drives drives
+    cdef Driven driven
+    cdef readonly tuple names

@@ -1,0 +1,28 @@
+from collections.abc import Sequence
+
+from typing_extensions import Self, disjoint_base
+
+from motioncue.kernels.actuation import Stage
+from motioncue.kernels.platform import Kinematics
+
+__all__ = ["PARTS_OF_A_POSE", "Actuators"]
+
+PARTS_OF_A_POSE: tuple[str, ...]
+
+@disjoint_base
+class Actuators(Stage):
+    def __new__(
+        cls,
+        kinematics: Kinematics,
+        names: Sequence[str],
+        bounds: Sequence[tuple[float, float, float, float]],
+        parked: Sequence[float],
+        rise_s: float,
+        gives_way: Sequence[str],
+        dt: float,
+    ) -> Self: ...
+    @property
+    def names(self) -> tuple[str, ...]: ...
+    @property
+    def fills(self) -> tuple[str, ...]: ...  # type: ignore[override]
+    def shares(self) -> dict[str, float]: ...

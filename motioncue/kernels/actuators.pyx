@@ -1,0 +1,145 @@
+"""The stage that moves a platform's actuators."""
+
+from libc.math cimport fabs
+from libc.string cimport memcpy, memset
+
+from motioncue.kernels.platform cimport Kinematics
+from motioncue.kernels.records cimport Actuation
+from motioncue.kernels.rotation cimport Turn
+
+__all__ = ["PARTS_OF_A_POSE", "Actuators"]
+
+PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
+"""Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
+
+
+cdef void actuators_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef Driven* s = <Driven*>state
+    cdef double* positions = actuation.actuators
+    cdef double pose[6]
+    cdef double up
+    cdef int i
+    if not s.begun:
+        s.begun = True
+        s.raised = 0.0 if parked else 1.0
+        for i in range(d.geometry.count):
+            s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
+    s.parked = parked
+    s.ticks += 1
+    pose[0] = actuation.cue.surge_displacement
+    pose[1] = actuation.cue.sway_displacement
+    pose[2] = actuation.cue.heave_displacement
+    pose[3] = actuation.cue.roll
+    pose[4] = actuation.cue.pitch
+    pose[5] = actuation.cue.yaw
+    if not reach(&d.geometry, d.bounds, d.order, pose, positions):
+        s.unreached += 1
+    s.raised += -d.pace if parked else d.pace
+    s.raised = 0.0 if s.raised < 0.0 else (1.0 if s.raised > 1.0 else s.raised)
+    if s.raised < 1.0:
+        up = rise(s.raised)
+        for i in range(d.geometry.count):
+            positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
+    keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
+
+
+cdef void actuators_reset(void* state) noexcept nogil:
+    memset(state, 0, sizeof(Driven))
+
+
+cdef bint actuators_at_rest(const void* state) noexcept nogil:
+    """Say whether the platform rests: where it is parked if it is to be parked, else at the cue."""
+    cdef const Driven* s = <const Driven*>state
+    cdef int i
+    if not s.begun:
+        return True
+    if s.raised != (0.0 if s.parked else 1.0):
+        return False
+    for i in range(<int>MOST):
+        if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:
+            return False
+    return True
+
+
+cdef class Actuators(Stage):
+    """Converts the pose that the cue requests into the position of each actuator.
+
+    Parameters
+    ----------
+    kinematics : Kinematics
+        The platform.
+    names : sequence of str
+        Names of its actuators.
+    bounds : sequence of tuple of float
+        For each: lowest and highest position, speed [per s], acceleration [per s^2], in m or rad.
+    parked : sequence of float
+        Position of each actuator while the platform is parked.
+    rise_s : float
+        Duration of the way from there to neutral, and of the way back [s].
+    gives_way : sequence of str
+        `PARTS_OF_A_POSE` in the order in which they give way if a pose is out of reach.
+    dt : float
+        Length of a tick [s].
+
+    Raises
+    ------
+    ValueError
+        If the numbers of actuators differ, a bound is not positive, or neutral is out of reach.
+
+    Notes
+    -----
+    Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit.  Of a pose out of reach,
+    the platform shows as much as it can, part by part.  No latency of its own.
+    Real time: a tick does not allocate, needs no GIL and cannot fail.
+    """
+
+    def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt):
+        cdef Drives* d = &self.drives
+        cdef double pose[6]
+        cdef int i
+        self.names = tuple(names)
+        memset(d, 0, sizeof(Drives))
+        memset(&self.driven, 0, sizeof(Driven))
+        d.geometry = kinematics.geometry
+        if not len(self.names) == len(bounds) == len(parked) == d.geometry.count:
+            raise ValueError(f"actuators: found {len(self.names)} names, {len(bounds)} bounds, {len(parked)} parked "
+                             f"positions, allowed are {d.geometry.count} of each")
+        for i, (low, high, speed, acceleration) in enumerate(bounds):
+            if not (low < high and speed > 0.0 and acceleration > 0.0 and low <= parked[i] <= high):
+                raise ValueError(f"{self.names[i]}: found {low} to {high}, speed {speed}, acceleration {acceleration}, "
+                                 f"parked at {parked[i]}")
+            d.bounds[i] = Bounds(low, high, speed * dt, acceleration * dt * dt)
+            d.parked[i] = parked[i]
+        if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
+            raise ValueError(f"gives_way: found {gives_way!r}, allowed are {PARTS_OF_A_POSE} in any order")
+        for i, part in enumerate(gives_way):
+            d.order[i] = PARTS_OF_A_POSE.index(part)
+        memset(pose, 0, sizeof(pose))
+        if not within(&d.geometry, d.bounds, pose, d.neutral):
+            raise ValueError("neutral is out of reach")
+        if not (rise_s > 0.0 and dt > 0.0):
+            raise ValueError(f"rise_s, dt: found {rise_s}, {dt}, allowed are numbers above 0")
+        d.pace = dt / rise_s
+        self.calls.step = actuators_step
+        self.calls.reset = actuators_reset
+        self.calls.at_rest = actuators_at_rest
+        self.calls.coeffs = d
+        self.calls.state = &self.driven
+
+    @property
+    def fills(self):
+        """The channels of its actuators."""
+        return tuple(f"actuator_{number}" for number in range(1, len(self.names) + 1))
+
+    def shares(self):
+        """Return the share of ticks in which each actuator held the others back, by name.
+
+        ``reach`` is the share in which the pose was out of reach.
+        """
+        cdef double ticks = self.driven.ticks if self.driven.ticks else 1.0
+        found = {name: self.driven.acted[i] / ticks for i, name in enumerate(self.names)}
+        found["reach"] = self.driven.unreached / ticks
+        return found

@@ -1,0 +1,274 @@
+"""Platforms: from a profile's table to the kernels.
+
+The built-in tables are in ``settings/platforms``.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from motioncue.errors import ConfigError
+from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
+from motioncue.kernels.platform import Kinematics
+from motioncue.motion import ACTUATION
+from motioncue.packets import Actuated
+from motioncue.settings.platform import (
+    Axis,
+    CrankHexapod,
+    Hexapod,
+    Joints,
+    Platform,
+    Posts,
+    Travel,
+    Turning,
+    platform_presets,
+)
+
+__all__ = ["CHANNELS", "Built", "build", "channels_of", "platform_named", "ranges", "stage_of"]
+
+CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
+"""Components of a pose, in order [m, rad]."""
+
+OTHERS = tuple(channel.name for channel in ACTUATION)
+
+FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # where the end of a range is searched for [m, rad]
+
+SINGULAR = 0.02
+"""Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, with turns weighted by
+the size of the frame.  Hexapods of laboratories have 0.3 to 0.6.  Below a fiftieth, a millimeter of play in an actuator
+moves the frame by five centimeters."""
+
+
+class Built(NamedTuple):
+    """A platform in the form that the kernels take."""
+
+    kinematics: Kinematics
+    names: tuple[str, ...]
+    bounds: tuple[tuple[float, float, float, float], ...]
+    """For each actuator: lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
+    neutral: tuple[float, ...]
+    """Positions at neutral [m or rad]."""
+    size: float
+    """Size of the frame, from its center to its joints [m]; 1 if it has none."""
+
+
+def build(platform: Platform) -> Built:
+    """Return a platform in the form that the kernels take.
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+
+    Raises
+    ------
+    ConfigError
+        If neutral is out of reach, or singular; names the actuator, its position there, and its range.
+    """
+    held, bounds = _frame(platform)
+    names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
+    for axis in platform.axes:
+        held.append({"kind": "axis", "share": _share(axis)})
+        if (axis.travel is None) == (axis.turn is None):
+            raise ConfigError(f"platform.axes: {axis.name}: allowed is one of travel and turn")
+        bounds.append(_bounds(axis.travel or axis.turn))
+        names.append(axis.name)
+    if not held:
+        raise ConfigError("platform.axes: missing, and nothing else moves this platform")
+    if len({*names, *OTHERS}) < len(names) + len(OTHERS):
+        raise ConfigError(
+            f"platform.axes: found the names {', '.join(names)}, allowed are different ones, and none of a channel of the cue"
+        )
+    try:
+        kinematics = Kinematics(held)
+    except ValueError as error:
+        raise ConfigError(f"platform: {error}") from error
+    neutral = kinematics.inverse(np.zeros((1, 6)))[0]
+    for name, at, (low, high, *_) in zip(names, neutral.tolist(), bounds, strict=True):
+        turns = name.startswith("crank")
+        if math.isnan(at):
+            raise ConfigError(f"platform: {name} cannot reach neutral: its rod is too short or too long for height_m")
+        if not low < high:
+            raise ConfigError(
+                f"platform: {name}: found {_said(low, turns)} to {_said(high, turns)}, allowed is a range"
+            )
+        if not low <= at <= high:
+            raise ConfigError(
+                f"platform: {name} is at {_said(at, turns)} at neutral, beyond its range of {_said(low, turns)} to "
+                f"{_said(high, turns)}"
+            )
+    size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
+    _refuse_singular(platform, kinematics, size)
+    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
+
+
+def stage_of(platform: Platform, period_ns: int) -> Actuators:
+    """Return the stage that moves a platform's actuators.
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+    period_ns : int
+        Length of a tick [ns].
+
+    Raises
+    ------
+    ConfigError
+        As `build` does.
+    """
+    built = build(platform)
+    frame = len(built.names) - len(platform.axes)
+    parked = [
+        low if platform.park == "down" and number < frame else at
+        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
+    ]
+    if len(set(platform.gives_way)) < len(PARTS_OF_A_POSE):
+        raise ConfigError(
+            f"platform.gives_way: found {', '.join(platform.gives_way)}, "
+            f"allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
+        )
+    return Actuators(
+        built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
+    )
+
+
+def platform_named(name: str) -> Platform:
+    """Return a built-in platform.
+
+    Parameters
+    ----------
+    name : str
+        A key of `motioncue.settings.platform.platform_presets`.
+    """
+    platform: Platform = msgspec.convert(platform_presets()[name], Platform)
+    return platform
+
+
+def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
+    """Return how far a platform goes along each channel while the others are at neutral.
+
+    In m or rad; None if no end was found.
+
+    Parameters
+    ----------
+    built : Built
+        The platform.
+    """
+    low, high = (np.array([bounds[side] for bounds in built.bounds]) for side in (0, 1))
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for place, (channel, farthest) in enumerate(zip(CHANNELS, FARTHEST, strict=True)):
+        sides: list[float | None] = []
+        for sign in (-1, 1):
+            poses = np.zeros((20_001, 6))
+            poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
+            positions = built.kinematics.inverse(poses)
+            beyond = ~((positions >= low) & (positions <= high)).all(axis=1)
+            sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
+        found[channel] = sides[0], sides[1]
+    return found
+
+
+def channels_of(platform: Platform) -> dict[str, Actuated]:
+    """Return the actuators that a packet's fields can carry, by name.
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+    """
+    built = build(platform)
+    return {
+        name: Actuated(f"actuator_{number}", at, low, high)
+        for number, (name, at, (low, high, *_)) in enumerate(
+            zip(built.names, built.neutral, built.bounds, strict=True), 1
+        )
+    }
+
+
+def _word(platform: Platform) -> str:
+    """Return the name of an actuator that carries the frame."""
+    if isinstance(platform, Hexapod):
+        return "leg"
+    return "crank" if isinstance(platform, CrankHexapod) else "post"
+
+
+def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
+    """Return the actuators that carry the frame, and their bounds."""
+    if isinstance(platform, Hexapod | CrankHexapod):
+        forward, right, up = platform.reference_m
+        top = [(x - forward, y - right, up) for x, y in ring(platform.platform, (60, 180, 300))]
+        # From the right front clockwise: the pair at 60 degrees belongs to the base pairs at 0 and 120, and so on.
+        corners = ring(platform.base, (0, 120, 240))
+        bottom = [(x - forward, y - right, up + platform.height_m) for x, y in (*corners[1:], corners[0])]
+        pairs = list(zip(top, bottom, strict=True))
+        if isinstance(platform, Hexapod):
+            return [{"kind": "leg", "platform": a, "base": b} for a, b in pairs], 6 * [_bounds(platform.leg)]
+        return [
+            {
+                "kind": "crank",
+                "platform": a,
+                "base": b,
+                "azimuth": math.radians(azimuth),
+                "crank": platform.crank_m,
+                "rod": platform.rod_m,
+            }
+            for (a, b), azimuth in zip(pairs, platform.azimuths_deg, strict=True)
+        ], 6 * [_bounds(platform.crank)]
+    if isinstance(platform, Posts):
+        return [{"kind": "post", "platform": (x, y, 0.0)} for x, y in platform.at_m], len(platform.at_m) * [
+            _bounds(platform.post)
+        ]
+    return [], []
+
+
+def ring(joints: Joints, centers_deg: tuple[float, float, float]) -> list[tuple[float, float]]:
+    """Return the positions of six joints: forward and right of the center [m].
+
+    Parameters
+    ----------
+    joints : Joints
+        The circle and its pairs.
+    centers_deg : tuple of float
+        Directions of the pairs, from forward towards right [deg].
+    """
+    if joints.pair_m >= 2 * joints.radius_m:
+        raise ConfigError(f"platform: found joints {joints.pair_m} m apart on a circle of radius {joints.radius_m} m")
+    half = math.asin(joints.pair_m / 2 / joints.radius_m)
+    angles = [math.radians(center) + side * half for center in centers_deg for side in (-1, 1)]
+    return [(joints.radius_m * math.cos(angle), joints.radius_m * math.sin(angle)) for angle in angles]
+
+
+def _bounds(travel: Travel | Turning | None) -> tuple[float, float, float, float]:
+    if isinstance(travel, Travel):
+        return travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2
+    assert travel is not None
+    turns = travel.min_deg, travel.max_deg, travel.speed_deg_s, travel.acceleration_deg_s2
+    low, high, speed, acceleration = map(math.radians, turns)
+    return low, high, speed, acceleration
+
+
+def _share(axis: Axis) -> tuple[float, ...]:
+    return tuple(axis.scale if channel == axis.channel else 0.0 for channel in CHANNELS)
+
+
+def _said(position: float, turns: bool) -> str:
+    return f"{math.degrees(position):.2f} deg" if turns else f"{position:.4f} m"
+
+
+def _refuse_singular(platform: Platform, kinematics: Kinematics, size: float) -> None:
+    """Refuse a frame that its actuators do not hold: all legs parallel, joints mirrored, posts on a line."""
+    count = kinematics.count - len(platform.axes)
+    rows = kinematics.jacobian(np.zeros((1, 6)))[0][:count] / [1, 1, 1, size, size, size]
+    if not count:
+        return
+    ways = min(count, 3 if isinstance(platform, Posts) else 6)  # posts do not hold surge, sway and yaw
+    values = np.linalg.svd(rows, compute_uv=False)[:ways]
+    if not values[-1] >= SINGULAR * values[0]:
+        raise ConfigError(
+            "platform: found a frame that its actuators do not hold at neutral: the least singular value of the "
+            f"Jacobian is {values[-1] / values[0]:.2g} of the largest, allowed is {SINGULAR} or more; are joints "
+            "mirrored or in line?"
+        )

@@ -1,0 +1,444 @@
+"""The walk through an MCAP file, past every kind of damage and in bounded memory.
+
+The records of MCAP are parsed here and not by its library, for two reasons: a file without its end is an ordinary case,
+and ticks and frames become one array without a Python loop over messages.  Layout of the records: MCAP specification,
+"Records".
+"""
+
+import io
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+import zstandard
+
+from motioncue.errors import PacketError
+from motioncue.recording.topics import Topic
+
+__all__ = ["Damage", "McapFile", "is_mcap"]
+
+MAGIC = b"\x89MCAP0\r\n"
+LARGEST_CHUNK = 64 << 20  # bytes, unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
+LARGEST_RECORD = 64 << 20  # bytes
+LARGEST_FILE = 4 << 30  # bytes, unpacked: nine hours at 333.33 Hz, three at 1000 Hz
+PACKED = 64  # times smaller than its content a file may be; a platform at rest is packed nine times
+SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
+SAID = 100  # kinds of damage that are told one by one
+ROWS = 4096  # copied at a time
+
+FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
+CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
+MESSAGE_HEAD = 9 + 22  # opcode, length; channel, sequence, two times
+PACKINGS = b"\4\0\0\0zstd", b"\3\0\0\0lz4"
+PACKING_PLACE = 9 + 28  # offset of the packing's name in a chunk's record
+
+
+def is_mcap(data: bytes) -> bool:
+    """Say whether a file is an MCAP file.
+
+    Parameters
+    ----------
+    data : bytes
+        At least the first eight bytes.
+    """
+    return data.startswith(MAGIC)
+
+
+class Damage:
+    """The unreadable parts of a file: the first hundred findings as text, the others counted.
+
+    Attributes
+    ----------
+    count : int
+        Number of findings.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._said: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Add a finding.
+
+        Parameters
+        ----------
+        text : str
+            What was found, and where.
+        """
+        self.count += 1
+        if self.count <= SAID:
+            self._said.append(text)
+
+    def texts(self) -> tuple[str, ...]:
+        """Return the findings as texts."""
+        more = self.count - len(self._said)
+        return (*self._said, *([f"and {more} more"] if more else []))
+
+
+def _records(file: IO[bytes], size: int, damage: Damage) -> Iterator[tuple[int, bytes, int]]:
+    """Yield opcode, content and place of each record; after the data, only the repeated schemas and channels."""
+    place, ended, searches = len(MAGIC), False, 0
+    while place < size:
+        file.seek(place)
+        head = file.read(9)
+        wrong, opcode, length = _head(head, size - place)
+        if wrong and ended:
+            return
+        if wrong:
+            searches += 1
+            found = _next_chunk(file, place + 1, size) if searches <= SAID else None
+            lost = size - place if found is None else found - place
+            damage.add(f"byte {place}: {wrong}, {lost} bytes were passed over")
+            place = size if found is None else found
+            continue
+        ended = ended or opcode == DATA_END
+        behind = size - place - 9 - length - len(MAGIC)
+        if opcode == FOOTER:
+            if behind > 0:
+                damage.add(f"byte {size - behind}: {behind} bytes behind the file's end were not read")
+            return
+        if length > LARGEST_RECORD:
+            damage.add(f"byte {place}: a record of {length} bytes was passed over, allowed are {LARGEST_RECORD}")
+        elif not ended or opcode in (SCHEMA, CHANNEL):
+            yield opcode, file.read(length), place
+        place += 9 + length
+
+
+def _head(head: bytes, left: int) -> tuple[str, int, int]:
+    """Return what is wrong with a record's head, if anything, its opcode, and the length of its content."""
+    if len(head) < 9:
+        return "the file ends within a record", 0, 0
+    opcode, length = struct.unpack("<BQ", head)
+    if opcode == 0:
+        return "no record begins with opcode 0", 0, 0
+    if 9 + length > left:
+        return f"a record of {length} bytes is cut short", 0, 0
+    return "", opcode, length
+
+
+def _next_chunk(file: IO[bytes], start: int, size: int) -> int | None:
+    """Return the place of the next packed chunk near `start`; None if there is none."""
+    file.seek(start)
+    data = file.read(SEARCHED)
+    places = sorted(place for packing in PACKINGS for place in _all(data, packing))
+    for place in (place - PACKING_PLACE for place in places if place >= PACKING_PLACE):
+        opcode, length = struct.unpack_from("<BQ", data, place)
+        if opcode == CHUNK and start + place + 9 + length <= size:
+            return start + place
+    return None
+
+
+def _all(data: bytes, part: bytes) -> Iterator[int]:
+    place = data.find(part)
+    while place >= 0:
+        yield place
+        place = data.find(part, place + 1)
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Return the records in a chunk; raise ValueError if its content does not match its head."""
+    _, _, size, crc, name_size = struct.unpack_from("<QQQII", content)
+    name = content[32 : 32 + name_size].decode("ascii", "replace")
+    (packed_size,) = struct.unpack_from("<Q", content, 32 + name_size)
+    packed = content[40 + name_size :]
+    if len(packed) != packed_size:
+        raise ValueError(f"a chunk of {packed_size} bytes has {len(packed)}")
+    if size > LARGEST_CHUNK:
+        raise ValueError(f"a chunk unpacks to {size} bytes, allowed are {LARGEST_CHUNK}")
+    if name == "":
+        data = packed
+    elif name == "zstd":
+        if zstandard.frame_content_size(packed) not in (size, -1):
+            raise ValueError("a chunk has another size than it says")
+        data = zstandard.decompress(packed, max_output_size=size)
+    elif name == "lz4":
+        import lz4.frame
+
+        decompressor = lz4.frame.LZ4FrameDecompressor()
+        data = decompressor.decompress(packed, max_length=size + 1)
+    else:
+        raise ValueError(f"a chunk is packed with {name!r}, allowed are zstd, lz4 and none")
+    if len(data) != size:
+        raise ValueError(f"a chunk of {size} bytes unpacks to {len(data)}")
+    if crc and zlib.crc32(data) != crc:
+        raise ValueError(f"a chunk of {size} bytes has another checksum than it says")
+    return data
+
+
+def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one cannot be."""
+    place = 0
+    while place < len(data):
+        if place + 9 > len(data):
+            raise ValueError("an end within a record")
+        opcode, length = struct.unpack_from("<BQ", data, place)
+        if opcode not in (SCHEMA, CHANNEL, MESSAGE):
+            raise ValueError(f"a record of opcode {opcode}, allowed in a chunk are {SCHEMA}, {CHANNEL} and {MESSAGE}")
+        if place + 9 + length > len(data):
+            raise ValueError("a record that is longer than itself")
+        yield opcode, place + 9, place + 9 + length
+        place += 9 + length
+
+
+class McapFile:
+    """The readable messages of an MCAP file by topic.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; data added while it is read is ignored.
+    data : bytes, optional
+        The file's contents, if they have been read already.
+
+    Attributes
+    ----------
+    damage : Damage
+        What could not be read.
+
+    Raises
+    ------
+    PacketError
+        If it cannot be opened or is not an MCAP file.
+
+    Notes
+    -----
+    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file beside one chunk of 64 MiB; what is
+    beyond that is not read, and counted.
+    """
+
+    def __init__(self, path: str | Path, data: bytes | None = None) -> None:
+        self.damage = Damage()
+        self.metadata: dict[str, dict[str, str]] = {}
+        self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
+        self.topics: dict[int, tuple[str, str, int]] = {}  # topic, encoding and schema of each channel
+        self._chunks: list[tuple[bytes, dict[int, npt.NDArray[np.int64]]]] = []  # unpacked records; places by channel
+        self._room = 0  # [bytes] that may still be unpacked
+        try:
+            if data is None and Path(path).exists() and not Path(path).is_file():
+                raise PacketError(f"recording {str(path)!r}: found no file but a folder or a device")
+            with Path(path).open("rb") if data is None else io.BytesIO(data) as file:
+                head = file.read(len(MAGIC))
+                if head != MAGIC:
+                    found = f"begins with {head.hex()}" if head else "is empty"
+                    raise PacketError(f"recording {str(path)!r}: not an MCAP file: it {found}")
+                size = file.seek(0, os.SEEK_END)
+                self._room = min(LARGEST_FILE, LARGEST_CHUNK + PACKED * size)
+                self._read(file, size)
+        except OSError as error:
+            raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
+
+    def _read(self, file: IO[bytes], size: int) -> None:
+        loose = bytearray()  # messages outside chunks
+        chunk = b""  # the newest chunk
+        index: dict[int, npt.NDArray[np.int64]] = {}  # places of its messages, by channel
+        for opcode, content, place in _records(file, size, self.damage):
+            try:
+                if opcode == MESSAGE_INDEX:
+                    _add_index(index, content, len(chunk) // MESSAGE_HEAD)
+                    continue
+                self._take(chunk, index)
+                chunk, index = b"", {}
+                if opcode == CHUNK:
+                    self._admit(min(struct.unpack_from("<Q", content, 16)[0], LARGEST_CHUNK))
+                    chunk = _unpacked(content)
+                elif opcode == MESSAGE:
+                    self._admit(9 + len(content))
+                    loose += struct.pack("<BQ", opcode, len(content)) + content
+                elif opcode == METADATA:
+                    self._add_metadata(content)
+                else:
+                    self._declare(opcode, content)
+            except (ValueError, struct.error, zstandard.ZstdError, RuntimeError, MemoryError) as error:
+                self.damage.add(f"byte {place}: {error}")
+        self._take(chunk, index)
+        self._take(bytes(loose), {})
+
+    def _admit(self, size: int) -> None:
+        """Reserve room for bytes that are kept; raise ValueError if there is none left."""
+        if size > self._room:
+            raise ValueError(
+                f"{size} bytes were not unpacked, the file has had its room: allowed are {LARGEST_FILE >> 30} GiB, and "
+                f"{PACKED} times the file's size"
+            )
+        self._room -= size
+
+    def _add_metadata(self, content: bytes) -> None:
+        self._admit(len(content))
+        name, end = _text(content, 0)
+        self.metadata[name] = _map(content, end)
+
+    def _declare(self, opcode: int, content: bytes) -> None:
+        """Store a schema or a channel."""
+        if opcode == SCHEMA:
+            self._admit(len(content))
+            (number,) = struct.unpack_from("<H", content)
+            name, end = _text(content, 2)
+            encoding, end = _text(content, end)
+            (length,) = struct.unpack_from("<I", content, end)
+            self.schemas[number] = (name, encoding, content[end + 4 : end + 4 + length])
+        elif opcode == CHANNEL:
+            self._admit(len(content))
+            number, schema = struct.unpack_from("<HH", content)
+            topic, end = _text(content, 4)
+            encoding, _ = _text(content, end)
+            self.topics[number] = (topic, encoding, schema)
+
+    def _take(self, data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> None:
+        """Store a chunk: by its index if that accounts for every byte, else by a walk through its records."""
+        if not data:
+            return
+        if not _complete(data, index):
+            found: dict[int, list[int]] = {}
+            try:
+                for opcode, start, end in _walk(data):
+                    if opcode == MESSAGE and end - start >= 22:
+                        found.setdefault(data[start] | data[start + 1] << 8, []).append(start - 9)
+                    elif opcode in (SCHEMA, CHANNEL):
+                        self._declare(opcode, data[start:end])
+            except (ValueError, struct.error) as error:
+                self.damage.add(f"a chunk of {len(data)} bytes has {error}")
+            index = {channel: np.array(places, np.int64) for channel, places in found.items()}
+        self._chunks.append((data, index))
+
+    def payloads(self, topic: str) -> Iterator[bytes]:
+        """Yield the payload of each message of a topic, in the order of the file.
+
+        Parameters
+        ----------
+        topic : str
+            Name of the topic.
+        """
+        yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
+
+    def own_payloads(self, topic: Topic) -> Iterator[bytes]:
+        """Yield the payload of each message of a topic of motioncue, as this version writes it.
+
+        Messages of another version are counted as damage.
+
+        Parameters
+        ----------
+        topic : Topic
+            The topic.
+        """
+        yield from self._payloads(self._own(topic))
+
+    def _payloads(self, channels: list[int]) -> Iterator[bytes]:
+        for data, index in self._chunks:
+            for channel in channels:
+                for place in index.get(channel, _NONE).tolist():
+                    (length,) = struct.unpack_from("<Q", data, place + 1)
+                    yield data[place + MESSAGE_HEAD : place + 9 + length]
+
+    def rows(self, topic: Topic) -> npt.NDArray[np.void]:
+        """Return the messages of one of motioncue's topics as an array; count others as damage.
+
+        Parameters
+        ----------
+        topic : Topic
+            A topic whose messages all have the same size.
+        """
+        assert topic.dtype is not None
+        size, start = MESSAGE_HEAD + 4 + topic.dtype.itemsize, MESSAGE_HEAD + 4
+        channels, parts, others = self._own(topic), [], 0
+        for data, index in self._chunks:
+            memory = np.frombuffer(data, np.uint8)
+            for channel in channels:
+                places = index.get(channel, _NONE)
+                right = places[_lengths(memory, places) == size]
+                others += len(places) - len(right)
+                parts += [(memory, right[first : first + ROWS]) for first in range(0, len(right), ROWS)]
+        if others:
+            self.damage.add(f"{topic.name}: {others} messages of another size than {size - MESSAGE_HEAD} bytes")
+        out = np.empty(sum(len(places) for _, places in parts), topic.dtype)
+        row = 0
+        for memory, places in parts:
+            values = memory[places[:, None] + np.arange(start, size)]
+            out[row : row + len(places)] = values.reshape(-1).view(topic.dtype)
+            row += len(places)
+        return out
+
+    def _own(self, topic: Topic) -> list[int]:
+        """Return the channels of a topic with motioncue's schema; count the messages of other channels as damage."""
+        own = []
+        for number, (name, encoding, schema) in self.topics.items():
+            if name != topic.name:
+                continue
+            _, kind, definition = self.schemas.get(schema, ("", "", b""))
+            if (encoding, kind, definition) == ("cdr", "ros2msg", topic.text.encode()):
+                own.append(number)
+            elif count := sum(len(index.get(number, _NONE)) for _, index in self._chunks):
+                self.damage.add(f"{name}: {count} messages of another version: {_differing(definition, topic.text)}")
+        return own
+
+
+_NONE = np.zeros(0, np.int64)
+
+
+def _differing(definition: bytes, allowed: str) -> str:
+    """Return a text on how a schema differs from the allowed one."""
+    found, own = (dict.fromkeys(text.splitlines()) for text in (definition.decode("utf-8", "replace"), allowed))
+    more, less = ([line for line in one if line not in other] for one, other in ((found, own), (own, found)))
+    if not definition:
+        return "found no schema"
+    if not more and not less:
+        return "found its fields in another order"
+    return f"found {', '.join(more[:5]) or 'no other field'}, missing is {', '.join(less[:5]) or 'none'}"
+
+
+def _lengths(memory: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the number of bytes of the records at these places, with 9 bytes of head each."""
+    lengths: npt.NDArray[np.int64] = 9 + memory[places[:, None] + np.arange(1, 9)].reshape(-1).view("<i8")
+    return lengths
+
+
+def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
+    """Say whether an index names messages that fill the whole chunk, each once."""
+    memory = np.frombuffer(data, np.uint8)
+    found = [np.zeros((0, 2), np.int64)]  # start and end of each message
+    for channel, places in index.items():
+        if not len(places) or places.min() < 0 or places.max() + MESSAGE_HEAD > len(data):
+            return False
+        heads = memory[places[:, None] + np.array([0, 9, 10])]
+        lengths = _lengths(memory, places)
+        if (heads != (MESSAGE, channel & 255, channel >> 8)).any() or (lengths < MESSAGE_HEAD).any():
+            return False
+        if (lengths > len(data) - places).any():
+            return False
+        found.append(np.stack([places, places + lengths], axis=1))
+    bounds = np.concatenate(found)
+    bounds = bounds[np.argsort(bounds[:, 0])]
+    edges = np.concatenate([[0], bounds[:, 1]]), np.concatenate([bounds[:, 0], [len(data)]])
+    return bool((edges[0] == edges[1]).all())
+
+
+def _add_index(index: dict[int, npt.NDArray[np.int64]], content: bytes, most: int) -> None:
+    """Add the places of a channel's messages, unless damaged or too many: then the chunk is walked instead."""
+    if len(content) < 6:
+        return
+    channel, size = struct.unpack_from("<HI", content)
+    if size % 16 == 0 and 6 + size <= len(content) and size // 16 + sum(map(len, index.values())) <= most:
+        index[channel] = np.frombuffer(content, "<i8", size // 8, 6)[1::2].astype(np.int64)
+
+
+def _text(content: bytes, place: int) -> tuple[str, int]:
+    (size,) = struct.unpack_from("<I", content, place)
+    end = place + 4 + size
+    if end > len(content):
+        raise ValueError(f"a text of {size} bytes is longer than its record")
+    return content[place + 4 : end].decode("utf-8", "replace"), end
+
+
+def _map(content: bytes, place: int) -> dict[str, str]:
+    (size,) = struct.unpack_from("<I", content, place)
+    end, place, found = place + 4 + size, place + 4, {}
+    if end > len(content):
+        raise ValueError(f"a map of {size} bytes is longer than its record")
+    while place < end:
+        key, place = _text(content, place)
+        found[key], place = _text(content, place)
+    return found

@@ -1,0 +1,1 @@
+"""The built-in platforms, one TOML file each."""

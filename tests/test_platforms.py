@@ -1,0 +1,257 @@
+"""Platforms: for any cue, the actuators follow within the bounds of every one of them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import motioncue
+from motioncue import platforms
+from motioncue.errors import ConfigError
+from motioncue.kernels.clock import FakeClock
+from motioncue.motion import CUE_DTYPE
+from motioncue.profile import overridden, parse_profile
+from motioncue.runtime.assembly import check
+from motioncue.runtime.engine import Pipeline
+from motioncue.settings.platform import platform_presets
+from motioncue.virtual.simulators import drive_packages
+
+POSE = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
+PRESETS = sorted(platform_presets())
+WORDS = {"hexapod-cranks": "crank", "hexapod-dim": "leg", "hexapod-simona": "leg"}
+PERIOD = 3_000_030
+DT = PERIOD * 1e-9
+
+
+def profile_for(preset, *overrides, measure="position"):
+    """Return a profile whose packet holds every actuator of a platform, in double precision."""
+    word = WORDS.get(preset, "post")
+    count = {"posts-3": 3, "posts-4": 4, "seat-2": 2}.get(preset, 6)
+    fields = ", ".join(
+        f'{{ offset = {8 * k}, type = "f8", channel = "{word}_{k + 1}", measure = "{measure}" }}' for k in range(count)
+    )
+    text = f"""
+        [source]
+        system = "beamng"
+        endpoint = ["udp://127.0.0.1:4567", "udp://127.0.0.1:4568"]
+        [cueing]
+        algorithm = "classical"
+        preset = "simona"
+        [platform]
+        preset = "{preset}"
+        [output]
+        motion = "udp://127.0.0.1:9999"
+        packet = {{ size = {8 * count}, fields = [{fields}] }}
+    """
+    profile = parse_profile(text, overrides=overrides)
+    check(profile)
+    return profile
+
+
+def cues_of(poses):
+    cues = np.zeros(len(poses), CUE_DTYPE)
+    for place, name in enumerate(POSE):
+        cues[name] = poses[:, place]
+    return cues
+
+
+def positions_of(profile, poses):
+    """Return the actuator positions sent for poses, one per tick."""
+    built = platforms.build(profile.platform)
+    return motioncue.actuate(profile, cues_of(poses))["actuators"][:, : len(built.names)]
+
+
+def assert_within(positions, built):
+    """Assert that no actuator exceeds its range, its speed or its acceleration."""
+    for (low, high, speed, acceleration), own in zip(built.bounds, positions.T, strict=True):
+        assert low <= own.min()
+        assert own.max() <= high
+        assert np.abs(np.diff(own)).max() <= speed * DT * (1 + 1e-9)
+        assert np.abs(np.diff(own, 2)).max() <= acceleration * DT**2 * (1 + 1e-6) + 1e-13
+
+
+# Along one channel, the others at neutral: numbers of an independent program.
+ALONE = {
+    "hexapod-dim": {
+        "surge_displacement": (-0.2599, 0.2575),
+        "sway_displacement": (-0.2322, 0.2322),
+        "heave_displacement": (-0.2363, 0.2110),  # its z points down
+        "roll": np.radians([-17.629, 17.629]),
+        "pitch": np.radians([-17.817, 20.128]),
+        "yaw": np.radians([-19.091, 19.091]),
+    },
+    "hexapod-simona": {
+        "surge_displacement": (-1.3402, 1.0537),
+        "sway_displacement": (-1.1047, 1.1047),
+        "heave_displacement": (-0.7408, 0.6897),
+        "roll": np.radians([-28.249, 28.249]),
+        "pitch": np.radians([-26.551, 25.919]),
+        "yaw": np.radians([-45.155, 45.155]),
+    },
+}
+
+
+@pytest.mark.parametrize("channel", POSE)
+@pytest.mark.parametrize("preset", ALONE)
+def test_a_platform_goes_as_far_as_another_program_says(preset, channel):
+    """A slow ramp far beyond the range ends at the end of the range."""
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    for sign, expected in zip((-1, 1), ALONE[preset][channel], strict=True):
+        poses = np.zeros((4000, 6))
+        poses[:, POSE.index(channel)] = sign * np.minimum(np.arange(4000) / 2500, 1.0) * 2.5 * abs(expected)
+        positions = positions_of(profile, poses)
+        assert_within(positions, built)
+        found = built.kinematics.forward(positions[-1:])[0]
+        wanted = np.zeros(6)
+        wanted[POSE.index(channel)] = expected
+        np.testing.assert_allclose(found, wanted, rtol=0, atol=1.1e-4)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_cue_that_keeps_the_bounds_passes_bit_for_bit(preset):
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    time = np.arange(3000) * DT
+    begin = np.clip(time / 2.0, 0, 1)
+    begin = begin**3 * (10 + begin * (6 * begin - 15))
+    poses = 0.01 * begin[:, None] * np.sin(2 * np.pi * 0.3 * time[:, None] + np.arange(6))
+    np.testing.assert_array_equal(positions_of(profile, poses), built.kinematics.inverse(poses))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_no_cue_takes_an_actuator_beyond_its_bounds(preset, data):
+    """Jumps, sines and walks of up to ten times the range, on any channel; NaN keeps the actuators where they were."""
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    size = data.draw(st.sampled_from([0.01, 0.1, 0.5, 2.0, 10.0]))
+    kind = data.draw(st.sampled_from(["noise", "jumps", "sines", "walk"]))
+    n = 1500
+    if kind == "noise":
+        poses = rng.uniform(-size, size, (n, 6))
+    elif kind == "jumps":
+        poses = np.repeat(rng.uniform(-size, size, (n // 100, 6)), 100, axis=0)
+    elif kind == "sines":
+        poses = size * np.sin(np.arange(n)[:, None] * rng.uniform(0.001, 0.3, 6) + rng.uniform(0, 6, 6))
+    else:
+        poses = np.cumsum(rng.normal(0, size / 20, (n, 6)), axis=0)
+    positions = positions_of(profile, poses * rng.integers(0, 2, 6))
+    assert np.isfinite(positions).all()
+    assert_within(positions, built)
+
+
+def test_four_posts_never_rack_the_frame():
+    """Post heights stay those of a plane, even when limited: h1 - h2 + h3 - h4 of the corners is zero."""
+    profile = profile_for("posts-4")
+    rng = np.random.default_rng(5)
+    poses = np.zeros((4000, 6))
+    poses[:, 2:5] = np.repeat(rng.uniform(-0.4, 0.4, (40, 3)), 100, axis=0)
+    h = positions_of(profile, poses)
+    assert np.ptp(h) > 0.1
+    np.testing.assert_allclose(h[:, 0] - h[:, 1] + h[:, 2] - h[:, 3], 0.0, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("preset", ["hexapod-dim", "hexapod-cranks"])
+def test_parts_of_a_pose_give_way_in_the_order_asked_for(preset):
+    """A tilt and a yaw that are too large together: the first in the order gives way, the others are kept."""
+    poses = np.zeros((6000, 6))
+    reach = np.radians({"hexapod-dim": 12.0, "hexapod-cranks": 8.0}[preset])
+    ramp = np.minimum(np.arange(6000) / 4000, 1.0)
+    poses[:, 4], poses[:, 5] = reach * ramp, 10 * reach * ramp
+    for order, whole, less in (("yaw", 4, 5), ("tilt", 5, 4)):
+        if order == "tilt":
+            poses[:, 4], poses[:, 5] = 10 * reach * ramp, reach * ramp
+        rest = [part for part in ("yaw", "heave", "travel", "tilt") if part != order]
+        profile = profile_for(preset, f"platform.gives_way={[order, *rest]}")
+        built = platforms.build(profile.platform)
+        sent = positions_of(profile, poses)
+        pose = built.kinematics.forward(sent[::20])[-1]  # each from the one before
+        assert pose[whole] == pytest.approx(poses[-1, whole], abs=1e-5)
+        assert 0.0 <= pose[less] < 0.9 * poses[-1, less]
+        np.testing.assert_allclose(np.delete(pose, [4, 5]), 0.0, atol=1e-5)
+
+
+# ---- from the beginning to the end of a run --------------------------------------------------------------------------
+
+
+def driven(profile, seconds, quiet_s=1.0):
+    """Return the actuation of each tick of a run: nothing, then a car that turns and brakes, then the end."""
+    pipeline = Pipeline(profile, FakeClock(1_000_000_000), trace=100_000)
+    now = 1_000_000_000 + round(quiet_s * 1e9)
+    pipeline.emitter.run(until_ns=now)
+    pipeline.intake.begin(now)
+    for package in drive_packages("beamng", "turns", 60.0):
+        now += round(package.duration * 1e9)
+        if now > seconds * 1e9:
+            break
+        pipeline.emitter.run(until_ns=now)
+        pipeline.intake.feed(package.package, now)
+    pipeline.emitter.stop()
+    pipeline.emitter.run(until_ns=now + 60_000_000_000)
+    return pipeline
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    pipeline = driven(profile, 20.0)
+    sent = pipeline.emitter.trace["actuators"][:, : len(built.names)]
+    low = np.array([bounds[0] for bounds in built.bounds])
+    assert_within(sent, built)
+    np.testing.assert_array_equal(sent[:300], np.tile(low, (300, 1)))
+    np.testing.assert_array_equal(sent[-1], low)
+    middle = sent[2000:4000]
+    assert np.ptp(middle, axis=0).min() > 1e-4
+    states = [move["to"] for move in pipeline.stats()["transitions"]]
+    assert states[-1] == "OFFLINE"
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("preset", "override", "message"),
+    [
+        (
+            "hexapod-dim",
+            "platform.height_m=0.2",
+            "leg_1 is at .* m at neutral, beyond its range of 1.0450 m to 1.3750 m",
+        ),
+        ("hexapod-dim", "platform.leg.min_m=1.4", "leg_1: found 1.4000 m to 1.3750 m"),
+        ("hexapod-dim", "platform.leg.speed_m_s=0", "platform.leg.speed_m_s: found 0, allowed is a number above 0"),
+        ("hexapod-dim", "platform.base.pair_m=3", "found joints 3.* m apart on a circle of radius 1.15 m"),
+        ("hexapod-cranks", "platform.rod_m=0.2", "crank_1 cannot reach neutral"),
+        (
+            "posts-3",
+            "platform.at_m=[[0.5,0.0],[0.0,0.0],[-0.5,0.0]]",
+            "a frame that its actuators do not hold at neutral",
+        ),
+        ("posts-4", "platform.kind=hexapode", "platform.kind"),
+        ("posts-4", "platform.gives_way=['yaw','yaw','travel','tilt']", "gives_way"),
+        ("posts-4", "platform.preset=posts-5", "platform.preset: found 'posts-5', allowed are .*posts-4"),
+        ("posts-4", f"platform.axes=[{{name='heave', channel='yaw', {TURN}}}]", "none of a channel of the cue"),
+        ("posts-4", f"platform.axes=[{{name='post_1', channel='yaw', {TURN}}}]", "allowed are different ones"),
+        ("posts-4", "platform.axes=[{name='table', channel='yaw'}]", "table: allowed is one of travel and turn"),
+        ("posts-4", "cueing={algorithm='direct'}", "cueing.algorithm: found 'direct', whose cue is no pose"),
+    ],
+)
+def test_an_invalid_platform_is_refused_with_the_reason(preset, override, message):
+    with pytest.raises(ConfigError, match=message):
+        profile_for(preset, override)
+
+
+def test_another_preset_comes_without_the_numbers_of_the_one_before():
+    profile = overridden(profile_for("posts-4"), ["platform.preset=posts-3"])
+    assert len(profile.platform.at_m) == 3
+
+
+@pytest.mark.parametrize(("measure", "expected"), [("position", 1.209984), ("stroke", 0.0), ("share", 0.164984 / 0.33)])
+def test_an_actuator_is_sent_as_its_packet_asks(measure, expected):
+    profile = profile_for("hexapod-dim", measure=measure)
+    relay = motioncue.relay(profile, clock=FakeClock(10**9))
+    relay.step(b"BNG1" + bytes(84))  # BeamNG's packet of a car at rest
+    np.testing.assert_allclose(np.frombuffer(relay.packets["motion"], "<f8"), expected, rtol=0, atol=1e-6)

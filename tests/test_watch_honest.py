@@ -1,0 +1,56 @@
+"""No honest drive trips the watch: every source, at any rate, over lines that jitter, lose, stall and fall silent."""
+
+import numpy as np
+import pytest
+from watch_helpers import LINES, SYSTEMS, delivered, fed, new_intake, records_of, states_of
+
+from motioncue.virtual.drives import SCRIPTS
+
+WITHOUT_TIME = ("beamng", "morai")
+"""Their packets do not say when they were made, so a drive at another pace is another drive."""
+
+
+def tripped(system, drive, rate_hz, line, seed, acceleration="native"):
+    """Return what the watch counted of a drive over a line, and what was refused."""
+    rows = records_of(system, states_of(drive, rate_hz), rate_hz)
+    which, when = delivered(len(rows), rate_hz, np.random.default_rng([seed, int(rate_hz), len(line)]), **LINES[line])
+    rows = rows[which]
+    if system == "city-car-driving":  # in lock-step none is lost: one that does not come was not taken
+        rows["frame_time"] = np.diff(which, prepend=which[0] - 1) / rate_hz
+    intake = new_intake(system, rate_hz, acceleration)
+    fed(intake, rows, when)
+    events = intake.discontinuities
+    if drive == "hard":  # bumps of 30 m/s^2 that last a few frames: of some, only one comes through, and is held back
+        events.pop("spike", None)
+    return events, intake.rejected
+
+
+def lines_of(system):
+    return [line for line in LINES if system not in WITHOUT_TIME or "pace" not in LINES[line]]
+
+
+CASES = [(system, line) for system in SYSTEMS for line in lines_of(system)]
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize(("system", "line"), CASES)
+@pytest.mark.parametrize("rate_hz", [30, 60, 100])
+@pytest.mark.parametrize("drive", ["real", "hard", "tour"])
+def test_an_honest_drive_of_any_source_never_trips(system, line, rate_hz, drive):
+    assert tripped(system, drive, rate_hz, line, 0) == ({}, {})
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize(("system", "line"), CASES)
+def test_nor_does_one_whose_acceleration_is_derived(system, line):
+    assert tripped(system, "turns", 60, line, 1, "from_velocity") == ({}, {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("drive", ["real", "hard", *SCRIPTS])
+def test_an_honest_drive_never_trips_over_many_lines(system, drive):
+    for rate_hz in (20, 30, 60, 100, 144):
+        for line in lines_of(system):
+            for seed in range(3):
+                assert tripped(system, drive, rate_hz, line, seed) == ({}, {}), (rate_hz, line, seed)

@@ -22,8 +22,9 @@ def at_rates(*stretches):
 
 @pytest.mark.parametrize("stamped", [True, False], ids=["stamped", "unstamped"])
 @pytest.mark.parametrize("rate", [15.0, 30.0, 36.0, 50.0, 72.0, 144.0, 240.0])
-def test_the_interval_is_that_of_another_rate_soon_after_it_has_changed(probe, stamped, rate):
-    found = intervals(probe, at_rates((60.0, 120), (rate, 120)), stamped)
+def test_the_interval_is_that_of_another_rate_after_it_has_changed(probe, stamped, rate):
+    # A lower rate is believed after eight frames; a higher one, which bunches look like, over some hundred.
+    found = intervals(probe, at_rates((60.0, 120), (rate, 120 if rate < 60.0 else 1000)), stamped)
     assert found[60:120] == pytest.approx(1 / 60, rel=0.07)
     assert found[-20:] == pytest.approx(1 / rate, rel=0.15 if stamped else 0.01)
 

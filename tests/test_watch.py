@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
+from watch_helpers import fed, new_intake, records_of, states_of
 
 from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import Watch
@@ -396,7 +397,7 @@ def test_a_source_has_to_change_ten_times_to_be_able_to_freeze(changes, found):
 def test_a_new_session_has_to_show_again_that_it_is_alive():
     bench = Bench().connect().play(cruise(60), np.arange(60) * DT)
     bench.connect().play(np.repeat(cruise(1), 120), np.arange(120) * DT)
-    assert "frozen" not in bench.session.discontinuities
+    assert "frozen" not in bench.intake.discontinuities
 
 
 def test_a_source_that_never_moved_is_not_frozen():
@@ -430,3 +431,16 @@ def test_the_turn_between_two_attitudes_is_that_of_the_rotations(probe, rng):
         expected = (one.inv() * two).as_rotvec()
         assert angle == pytest.approx(np.linalg.norm(expected), abs=1e-12)
         assert vector == pytest.approx(expected, abs=1e-7)
+
+
+@pytest.mark.parametrize("system", ["city-car-driving", "vehicle-physics-pro"])
+def test_frames_that_all_come_at_one_moment_are_judged_by_the_time_they_say(system):
+    intake = new_intake(system, 60)
+    states = states_of("tour", 60)
+    fed(intake, records_of(system, states, 60), np.zeros(len(states)))
+    assert intake.discontinuities == {}
+    jumped = new_intake(system, 60)
+    states = states.copy()
+    states["position"][300:] += 1000.0
+    fed(jumped, records_of(system, states, 60), np.zeros(len(states)))
+    assert jumped.discontinuities == {"teleport": 1}

@@ -83,7 +83,7 @@ def assert_ticks_and_frames_went_on(trace, begin, end):
     """Assert that ticks of a time span were sent, and that they read ever newer frames.
 
     Loops that needed Python would have sent the tick that began before the span and the one that ended it, with one
-    frame.  How many more there are depends on the machine; `test_emitter` uses a fake clock to show that no tick is left out.
+    frame.  How many more there are depends on the machine; `test_emitter` shows on a fake clock that none is left out.
     """
     sent = trace["deadline"] + trace["lateness"]
     inside = trace[(sent > begin) & (sent < end)]

@@ -21,6 +21,7 @@ PRESETS = sorted(platform_presets())
 WORDS = {"hexapod-cranks": "crank", "hexapod-dim": "leg", "hexapod-simona": "leg"}
 PERIOD = 3_000_030
 DT = PERIOD * 1e-9
+TURN = "turn={min_deg=-9, max_deg=9, speed_deg_s=9, acceleration_deg_s2=9}"
 
 
 def profile_for(preset, *overrides, measure="position"):

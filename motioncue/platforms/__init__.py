@@ -79,7 +79,8 @@ def build(platform: Platform) -> Built:
         raise ConfigError("platform.axes: missing, and nothing else moves this platform")
     if len({*names, *OTHERS}) < len(names) + len(OTHERS):
         raise ConfigError(
-            f"platform.axes: found the names {', '.join(names)}, allowed are different ones, and none of a channel of the cue"
+            f"platform.axes: found the names {', '.join(names)}, allowed are different ones, "
+            "and none of a channel of the cue"
         )
     try:
         kinematics = Kinematics(held)

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
@@ -259,16 +259,21 @@ def test_the_profile_sets_the_thresholds(event, override):
 
 @settings(deadline=None, max_examples=100)
 @given(jump=st.floats(-1e4, 1e4), axis=st.integers(0, 2), speed=st.floats(0, 60), rate_hz=st.sampled_from(RATES))
+@example(jump=0.75, axis=0, speed=0.5, rate_hz=20)
 def test_a_teleport_is_one_exactly_beyond_what_the_speed_allows(jump, axis, speed, rate_hz):
     frames = cruise(40, speed, rate_hz)
     frames["position"][20:, axis] += jump
     dt = 1 / rate_hz
-    moved = np.linalg.norm(np.diff(frames["position"].astype(np.float64), axis=0), axis=1)[19]
-    time = dt + 0.1 / (1 + dt) ** 19
-    allowed = 0.5 + speed * (time + 0.1) + 10 * time**2
+    position = frames["position"].astype(np.float64)
+    moved, further = np.linalg.norm(position[20:22] - position[19], axis=1)
+    # Over one frame, and over two: a frame that is allowed after the next one only is set aside as a spike.
+    time = dt * np.array([1, 2]) + 0.1 / (1 + dt) ** np.array([19, 20])
+    allowed, later = 0.5 + speed * (time + 0.1) + 10 * time**2
     found = steady(frames, rate_hz).discontinuities
-    if moved > allowed * 1.001 + 1e-6:
+    if moved > allowed * 1.001 + 1e-6 and further > later * 1.001 + 1e-6:
         assert found == {"teleport": 1}
+    elif moved > allowed * 1.001 + 1e-6 and further < later * 0.999 - 1e-6:
+        assert found == {"spike": 1}
     elif moved < allowed * 0.999 - 1e-6:
         assert found == {}
 

@@ -136,7 +136,7 @@ class Reference:
         self.valid, self.refused = [], []
         self.replies = b""
         self.open = True
-        self.initialised = False
+        self.initialized = False
         self.frames = 0
 
     def feed(self, data):
@@ -176,7 +176,7 @@ class Reference:
         if not np.isfinite(axes).all():
             self.refused.append({"not_finite"})
             return
-        self.initialised = True
+        self.initialized = True
         lengths = np.linalg.norm(axes, axis=1)
         if lengths.min() < 1e-3 or abs(axes[0] @ axes[1]) > 0.1 * lengths[0] * lengths[1]:
             self.refused.append({"axes"})
@@ -184,7 +184,7 @@ class Reference:
         self.valid.append(package)
 
     def _frame(self, row, package):
-        reasons = set() if self.initialised else {"before_init"}
+        reasons = set() if self.initialized else {"before_init"}
         for name in (*self.FRAME_FIELDS, "angular_acceleration"):
             with np.errstate(invalid="ignore"):  # a signalling NaN
                 values = np.array(row[name], dtype=np.float64)

@@ -1,4 +1,4 @@
-"""What the tests of hostile recordings share: a small run, and everything that takes a recording."""
+"""Helpers of the hostile recordings' tests: a short run, and everything that reads a recording."""
 
 import contextlib
 import struct
@@ -67,7 +67,7 @@ COMMANDS = {
 
 
 def command(name, path):
-    """Run a command on a file; return its exit status and what it said; a traceback fails the test."""
+    """Run a command on a file; return its exit status and its output; a traceback fails the test."""
     result = CliRunner().invoke(cli, COMMANDS[name](str(path)))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
@@ -84,14 +84,14 @@ def simulated(path):
 
 
 def everything(path):
-    """Give a file to all that takes recordings."""
+    """Pass a file to everything that reads recordings."""
     for name in COMMANDS:
         command(name, path)
     simulated(path)
 
 
 def is_part_of(found, of):
-    """Say whether all rows are among others, bit for bit and in their order."""
+    """Say whether all rows are among others, bit for bit and in order."""
     others = iter([row.tobytes() for row in of])
     return all(row.tobytes() in others for row in found)
 

@@ -1,4 +1,4 @@
-"""Files that are damaged, foreign or made to harm: refused by name, or read as far as possible, in bounded memory."""
+"""Files that are damaged, foreign or malicious: refused by name, or read as far as possible, in bounded memory."""
 
 import io
 import json
@@ -70,7 +70,7 @@ def test_every_command_takes_what_is_before_a_cut_or_refuses_it(whole, tmp_path,
 
 
 def damaged(content, data):
-    """Return the content of a file with up to four changes that hypothesis chooses."""
+    """Return the contents of a file with up to four changes chosen by hypothesis."""
     content = bytearray(content)
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(content) - 9))
@@ -129,7 +129,7 @@ def test_damage_to_a_chunk_costs_that_chunk_and_is_said(whole, tmp_path, caplog,
     broken = tmp_path / "broken.mcap"
     broken.write_bytes(content)
     drive = read(broken)
-    lost = 0 if number == 0 else len(ticks) // 8 + 1  # the first one holds the settings
+    lost = 0 if number == 0 else len(ticks) // 8 + 1  # the first chunk holds the settings
     assert len(ticks) - lost <= len(drive.ticks) <= len(ticks)
     assert is_part_of(drive.ticks, ticks)
     assert any(f"byte {place}" in line for line in drive.unreadable)
@@ -164,7 +164,7 @@ def test_a_hundred_findings_are_told_and_the_others_counted(tmp_path):
 
 
 def test_damage_everywhere_is_not_searched_for_ever(tmp_path, monkeypatch):
-    """Behind each of many false heads lies what looks like the name of a packing."""
+    """Behind each of many false heads there is an apparent name of a packing."""
     searched = []
     following = walk._next_chunk
     monkeypatch.setattr(walk, "_next_chunk", lambda *where: searched.append(1) or following(*where))

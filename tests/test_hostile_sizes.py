@@ -27,7 +27,7 @@ def chunk(size, name, packed, crc=0):
 
 
 def resident():
-    """Return how many bytes of memory this process has had at most; 0 where the system does not say."""
+    """Return the peak memory of this process [bytes]; 0 if the system does not report it."""
     if sys.platform != "linux":
         return 0
     import resource
@@ -72,7 +72,7 @@ def test_a_chunk_that_is_not_as_long_as_it_says_is_counted(tmp_path, name, wrong
 def test_a_chunk_with_another_checksum_is_not_believed(tmp_path, name):
     data = struct.pack("<BQHIQQ", walk.MESSAGE, 22, 1, 0, 0, 0)
     path = tmp_path / "checksum.mcap"
-    for crc, count in ((zlib.crc32(data), 0), (zlib.crc32(data) ^ 1, 1), (0, 0)):  # 0: none was made
+    for crc, count in ((zlib.crc32(data), 0), (zlib.crc32(data) ^ 1, 1), (0, 0)):  # 0: no checksum was written
         path.write_bytes(MAGIC + chunk(len(data), name, PACK[name](data), crc))
         assert McapFile(path).damage.count == count
 
@@ -88,7 +88,7 @@ def test_ten_gigabytes_of_nothing_take_neither_memory_nor_time(whole, tmp_path):
     tracemalloc.stop()
     assert len(drive.ticks) == len(whole[2])
     assert "behind the file's end" in drive.unreadable[0]
-    for name in ("check", "decode"):  # which hold a file as it is
+    for name in ("check", "decode"):  # they hold a file as it is
         result = command(name, huge)
         assert result.exit_code == 2
         assert "found more than 512 MiB" in result.stderr
@@ -107,7 +107,7 @@ def sparse(path, heads):
 
 @pytest.mark.parametrize("opcode", [walk.MESSAGE, walk.SCHEMA, walk.CHANNEL, walk.METADATA, walk.MESSAGE_INDEX, 0x80])
 def test_many_large_records_in_a_sparse_file_are_not_all_kept(tmp_path, opcode, monkeypatch):
-    """Of half a gigabyte no more than a hundred megabytes may be kept here."""
+    """Of half a gigabyte, at most a hundred megabytes may be kept here."""
     monkeypatch.setattr(walk, "LARGEST_FILE", 100 << 20)
     length = 16 << 20
     path = tmp_path / "sparse.mcap"
@@ -155,7 +155,7 @@ def test_more_messages_than_any_drive_has_are_not_all_read(whole, monkeypatch):
     assert drive.unreadable == ("/motioncue/package: found more than 10 messages, the rest was not read",)
 
 
-# While it is read.
+# Files that change while they are read.
 
 
 def test_a_file_that_grows_while_it_is_read_gives_what_was_there(whole, tmp_path, monkeypatch):

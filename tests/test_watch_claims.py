@@ -1,7 +1,7 @@
-"""What no car does is not followed, whatever simulator says it: claims that nothing shows, jumps, and corrupt numbers.
+"""Implausible motion is not followed, from any simulator: unconfirmed claims, jumps, and corrupt numbers.
 
-Each changes the packets of a car that goes straight on at 20 m/s, with a little sideways, from the third second on.
-What is published is what the platform is asked for before anything is limited.
+Each case changes the packets of a car that goes straight at 20 m/s, with some sideways motion, from the third second
+on. The published motion is the cue's input before anything is limited.
 """
 
 import numpy as np
@@ -20,11 +20,11 @@ from motioncue.virtual.city_car_driving import INIT_PACKAGE
 RATE = 60.0
 AT, FRAMES = 180, 300
 DERIVED = ("beamng-simulink", "morai")
-"""Their rates are derived from the attitude, so they claim none."""
+"""Systems whose rates are derived from the attitude, so they claim none."""
 
 
 def cruise(spin=0.0):
-    """Return the states of a car that goes straight on, and in the second second begins to turn at `spin` [rad/s]."""
+    """Return the states of a car that goes straight, and in the second second begins to turn at `spin` [rad/s]."""
     time = np.arange(FRAMES) / RATE
     states = np.zeros(FRAMES, STATE_DTYPE)
     states["time"], states["engine_speed"] = time, 2000.0
@@ -39,7 +39,7 @@ def cruise(spin=0.0):
 
 
 def turned(states, which, axis, angle):
-    """Return the states, of which some are turned about an axis of the car by an angle [rad]."""
+    """Return the states, with some turned about an axis of the car by an angle [rad]."""
     vector = np.zeros(3)
     vector[axis] = angle
     attitude = npq.as_quat_array(states["orientation"][which]) * npq.from_rotation_vector(vector)
@@ -48,7 +48,7 @@ def turned(states, which, axis, angle):
 
 
 def set_to(field, axis, which, values):
-    """Return the states of which some have other values."""
+    """Return the states, with other values in some of them."""
     states = cruise()
     states[field][which, axis] = values
     return states
@@ -67,7 +67,7 @@ def alternating(field, axis, size):
 
 STAYS, ONE = slice(AT, None), slice(AT, AT + 1)
 
-# What the drive is, the reason, and the largest acceleration that may be published until it is found out [m/s^2].
+# The drive, the reason, and the largest acceleration that may be published until it is detected [m/s^2].
 JUMPS = {
     "57 degrees in a frame at 5 rad/s": (lambda: turned(cruise(5.0), STAYS, 2, 1.0), "impossible_rate"),
     "tilted by 29 degrees from then on": (lambda: turned(cruise(), STAYS, 0, 0.5), "impossible_rate"),
@@ -94,7 +94,7 @@ SPIKES = {
 
 
 def published(system, states):
-    """Return the intake and what it published of the states, each frame on time."""
+    """Return the intake and the motion that it published for the states, each frame on time."""
     rows = records_of(system, states, RATE)
     if system == "city-car-driving":
         rows["frame_time"] = np.diff(states["time"], prepend=states["time"][0] - 1.0 / RATE)
@@ -145,7 +145,7 @@ def test_a_number_that_comes_once_is_counted_and_not_followed(system, what):
     acceleration, rate, turn = largest(motion)
     assert acceleration < 1e-3
     assert rate < 1.05 * spin + 1e-3
-    assert turn < 2.1 * spin / RATE + 1e-3  # of two frames, where one is left out
+    assert turn < 2.1 * spin / RATE + 1e-3  # in two frames, if one is set aside
 
 
 @pytest.mark.parametrize("field", ["vel_x", "vel_y", "pos_x", "roll", "pitch", "yaw", "acc_x", "acc_y", "acc_z"])
@@ -165,7 +165,7 @@ PROFILES = {system: f"{system}-dk" for system in SYSTEMS} | {"city-car-driving":
 
 
 def sent(profile, system, states):
-    """Return the pipeline after the states' packets, with what was sent in its trace."""
+    """Return the pipeline after the states' packets; its trace has what was sent."""
     rows = records_of(system, states, RATE)
     if system == "beamng-simulink":
         rows["id"] = np.round(states["time"] * RATE)
@@ -241,11 +241,11 @@ def test_a_datagram_that_is_late_or_comes_twice_is_counted_and_begins_no_session
     assert intake.repeats == (how == "twice")
 
 
-# ---- what the log says -----------------------------------------------------------------------------------------------
+# ---- the log ---------------------------------------------------------------------------------------------------------
 
 
 def said_of(intake):
-    """Return what the log says of everything that was queued but the session's beginning."""
+    """Return the log's lines about all queued events but the session's beginning."""
     return [MESSAGES[reason][1].format(detail) for _, reason, detail in intake.events() if reason != "session_began"]
 
 

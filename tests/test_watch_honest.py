@@ -7,20 +7,20 @@ from watch_helpers import LINES, SYSTEMS, delivered, fed, new_intake, records_of
 from motioncue.virtual.drives import SCRIPTS
 
 WITHOUT_TIME = ("beamng", "morai")
-"""Their packets do not say when they were made, so a drive at another pace is another drive."""
+"""Systems whose packets carry no time, so a drive at another pace is another drive."""
 
 
 def tripped(system, drive, rate_hz, line, seed, acceleration="native"):
-    """Return what the watch counted of a drive over a line, and what was refused."""
+    """Return the watch's counts for a drive over a line, and the refusals."""
     rows = records_of(system, states_of(drive, rate_hz), rate_hz)
     which, when = delivered(len(rows), rate_hz, np.random.default_rng([seed, int(rate_hz), len(line)]), **LINES[line])
     rows = rows[which]
-    if system == "city-car-driving":  # in lock-step none is lost: one that does not come was not taken
+    if system == "city-car-driving":  # in lock-step no frame is lost: a missing one was never taken
         rows["frame_time"] = np.diff(which, prepend=which[0] - 1) / rate_hz
     intake = new_intake(system, rate_hz, acceleration)
     fed(intake, rows, when)
     events = intake.discontinuities
-    if drive == "hard":  # bumps of 30 m/s^2 that last a few frames: of some, only one comes through, and is held back
+    if drive == "hard":  # bumps of 30 m/s^2 last a few frames; where only one frame of them arrives, it is held back
         events.pop("spike", None)
     return events, intake.rejected
 

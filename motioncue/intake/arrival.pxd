@@ -2,7 +2,7 @@
 
 A frame that is delayed on its way arrives late.  So between two frames the simulator's time advances by the gap between
 their arrivals, plus the delay of the first, less the delay of the second: at most by the gap plus the first one's
-delay. That delay is estimated by an account that grows by each gap, shrinks by the time that each frame stands for,
+delay.  That delay is estimated by an account that grows by each gap, shrinks by the time that each frame stands for,
 never goes below zero, and leaks, because a constant delay is common to all frames and does not matter.  Any frame may
 have had the largest delay of about the last second.
 

@@ -63,7 +63,7 @@ ctypedef struct IntakeState:
     int64_t head_since      # start of the move [ns]
     bint head_moves
     Stages stages
-    bint initialised
+    bint initialized
     int64_t began           # arrival of the session's first frame [ns]
     double frame_time       # sum of the frames' durations [s]
     Telemetry nothing       # telemetry before any package has come: NaN where a source may have none

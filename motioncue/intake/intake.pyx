@@ -75,7 +75,7 @@ cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexce
 
 cdef void forget(IntakeState* s) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
-    s.initialised = False
+    s.initialized = False
     s.frame = s.fallback
     s.frame_time = 0.0
     s.part_time = 0
@@ -110,7 +110,7 @@ cdef int take_axes(IntakeState* s) noexcept nogil:
     """Take the car's axes that a package announces, the fallback if it is refused; return why, or ACCEPTED."""
     cdef BodyFrame before = s.frame
     cdef int reason
-    s.initialised = True
+    s.initialized = True
     s.frame_time = 0.0
     s.frame = s.fallback
     reason = set_car_axes(&s.frame, s.said.forward, s.said.up)
@@ -181,7 +181,7 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef bint repeats
     cdef double frame_time = s.frame_time
     cdef int reason
-    if s.needs_axes and not s.initialised:
+    if s.needs_axes and not s.initialized:
         return BEFORE_INIT
     if s.needs_part and (s.part_time == 0 or now - s.part_time > 1e9 * s.watch.slack_s):
         return INCOMPLETE

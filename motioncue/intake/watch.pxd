@@ -182,9 +182,9 @@ cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noex
 
 
 cdef inline double heard(Watch* w, const Seen* f, bint repeats) noexcept nogil:
-    """Take the arrival of a frame; return how much time has likely passed since the one before it [s].
+    """Account for the arrival of a frame; return the likely time since the one before it [s].
 
-    A frame that `repeats` the one before under the same time stamp is the same frame again: no time has passed.
+    A frame that `repeats` the one before with the same time stamp is the same frame again: no time has passed.
     """
     cdef double gap = (f.time - w.heard) * 1e-9
     cdef double said = f.duration if f.duration > 0.0 or (repeats and w.stamped) else NAN
@@ -260,7 +260,7 @@ cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
     """Compute the time since the last different frame."""
     w.gap = (f.time - w.changed) * 1e-9
     w.dt = w.passed + heard(w, f, False)
-    # Where nothing says how much, that is the gap for what is derived; but frames that come bunched were not made at once.
+    # Derivatives use the gap if no duration is reported; but bunched frames were not taken at once.
     w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
 
 

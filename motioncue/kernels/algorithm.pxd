@@ -1,7 +1,7 @@
 """The interface between a cueing algorithm and the loops that run it: functions, coefficients and a state.
 
 `design` computes the coefficients from the settings; a step only reads them.  The state is what one step passes to the
-next. They are separate structs, so that settings can change while the state is kept.
+next.  They are separate structs, so that settings can change while the state is kept.
 """
 
 from libc.stdint cimport int64_t, uint64_t

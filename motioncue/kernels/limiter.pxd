@@ -4,7 +4,7 @@ The signal is treated as a point: per tick, jerk changes acceleration, accelerat
 value, so rate, acceleration and jerk are the first three differences of what is sent.  For any input, the next jerk is
 chosen such that the point can still stop short of its bounds (viability: from every state reached, braking within the
 bounds ends at rest inside them).  Within that freedom the output follows the input, and returns to it without
-overshoot. An input that keeps the bounds by itself passes bit for bit.
+overshoot.  An input that keeps the bounds by itself passes bit for bit.
 
 Bounds may change while the limiter runs.  If the output and its motion keep the new ones, they apply at once.
 Otherwise two limiters run in series until they do: one with the new bounds, then one with the wider of old and new

@@ -31,7 +31,8 @@ cdef class Kinematics:
 
     Notes
     -----
-    A pose is surge, sway, heave [m; forward, right, up] of the motion reference point from neutral, roll, pitch, yaw [rad].
+    A pose is the displacement surge, sway, heave [m; forward, right, up] of the motion reference point from neutral, and
+    roll, pitch, yaw [rad].
     Positions are lengths [m] of legs, angles [rad] of cranks above the horizontal, heights [m] of posts above neutral.
     Real time: the kernels of platform.h neither allocate nor fail; these methods allocate what they return.
     """

@@ -9,7 +9,7 @@
 #include "motioncue/kernels/platform.h"
 #include "motioncue/kernels/keep.h"
 
-enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* parts of a pose: yaw; heave; surge and sway; roll and pitch */
+enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; surge and sway; roll and pitch */
 
 static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
     if (!mc_inverse(p, pose, positions, NULL)) return 0;

@@ -72,7 +72,7 @@ typedef struct {
     double weight;    /* weight of the fade, 0 to 1 */
     Motion motion;
     Cue cue;
-    double actuators[MOTIONCUE_ACTUATORS]; /* of the first output that has any */
+    double actuators[MOTIONCUE_ACTUATORS]; /* positions sent to the first output with a platform, else 0 */
 } Tick;
 
 typedef struct { /* a simulator's report, in SI units but in its own axes */

@@ -33,7 +33,7 @@ CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "ro
 
 OTHERS = tuple(channel.name for channel in ACTUATION)
 
-FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # where the end of a range is searched for [m, rad]
+FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
 SINGULAR = 0.02
 """Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, with turns weighted by

@@ -2,8 +2,8 @@
 
 Names, units and resolutions: "Data Bus reference", Vehicle Physics Pro's document, which gives no ids and lists values
 in another order.  The ids are those of the published SDKs: an older one with three channels, a newer one (2022) with
-five. Values that only the newer one has (race inputs, throttle and clutch signals, brake pressure) are described by its
-own source.  Values without a published id are known by name alone.
+five.  Values that only the newer one has (race inputs, throttle and clutch signals, brake pressure) are described by
+its own source.  Values without a published id are known by name alone.
 
 Every value is a 32-bit fixed-point integer: raw = value x resolution.  Not a number is written as -2147483647; C# may
 convert a NaN into -2147483648 as well, so both are read as NaN.

@@ -157,16 +157,16 @@ def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> bytes | None
 
 
 class _Fragment(NamedTuple):
-    """A part of an IP packet."""
+    """A fragment of an IP packet."""
 
-    key: tuple[bytes, bytes, int]  # whose it is: from, to, number
-    offset: int  # bytes
-    more: bool  # whether others are behind it
+    key: tuple[bytes, bytes, int]  # sender, receiver and number of the packet
+    offset: int  # [bytes]
+    more: bool  # whether further fragments follow
     data: bytes
 
 
 def _fragment(dpkt: Any, packet: Any) -> _Fragment | None:
-    """Return what an IP packet is a part of; None if it is whole."""
+    """Return the fragment that an IP packet holds; None if the packet is whole."""
     if isinstance(packet, dpkt.ip.IP):
         whole = not (packet.mf or packet.offset)
         number, offset, more = packet.id, packet.offset, packet.mf

@@ -28,8 +28,8 @@ from motioncue.recording.walk import McapFile
 
 __all__ = ["Drive", "packages_in", "read"]
 
-LATEST_NS = 2**62  # of a monotonic clock, in a century and a half: differences of such times have room in 64 bits
-MOST = 8_000_000  # messages of a kind without a fixed size: seven hours of 300 a second
+LATEST_NS = 2**62  # [ns, monotonic clock] a century and a half, so that differences of times fit into 64 bits
+MOST = 8_000_000  # most messages of a kind with variable size: seven hours of 300 a second
 
 Decoded = TypeVar("Decoded", Package, Event, "Settings")
 
@@ -123,7 +123,7 @@ def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:
 
 
 def _in_time(file: McapFile, topic: Topic, rows: npt.NDArray[np.void], key: str) -> npt.NDArray[np.void]:
-    """Return the rows whose times a clock can have; count the others as damage."""
+    """Return the rows with times that a clock can show; count the others as damage."""
     possible = (rows[key] >= 0) & (rows[key] < LATEST_NS)
     if wrong := np.count_nonzero(~possible):
         file.damage.add(f"{topic.name}: {wrong} messages have no possible time")
@@ -133,7 +133,7 @@ def _in_time(file: McapFile, topic: Topic, rows: npt.NDArray[np.void], key: str)
 
 
 def _count_back(file: McapFile, topic: Topic, times: npt.NDArray[np.int64]) -> None:
-    """Count as damage where times go back."""
+    """Count decreasing times as damage."""
     if back := np.count_nonzero(times[1:] < times[:-1]):
         file.damage.add(f"{topic.name}: times go back {back} times")
 

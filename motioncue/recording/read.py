@@ -34,10 +34,10 @@ def quoted(path: str | Path) -> str:
 
 
 UNREADABLE = "unreadable"
-SAID = 3  # lines about what is damaged
+SAID = 3  # lines of the log about damage
 
 LONGEST_S = 4e9
-"""Between packages of a recording: less than the 2^62 ns that times may differ by."""
+"""Longest time between packages of a recording: less than the 2^62 ns by which times may differ."""
 
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
@@ -56,7 +56,7 @@ def read_bytes(path: str | Path, name: str) -> bytes:
     try:
         with Path(path).open("rb") as file:
             huge = os.fstat(file.fileno()).st_size > LARGEST
-            data = b"" if huge else file.read(LARGEST + 1)  # what is no file has no size
+            data = b"" if huge else file.read(LARGEST + 1)  # a pipe or a device has no size
     except OSError as error:
         raise PacketError(f"{name}: {error.strerror}") from error
     if huge or len(data) > LARGEST:
@@ -71,17 +71,17 @@ class Recording(NamedTuple):
     times: list[float] | None  # arrivals since the first [s]; None if the file has no times
     others: int  # datagrams of a capture that were sent elsewhere
     rejected: Mapping[str, int]
-    """Datagrams of a capture that are no packages but were sent to the same ports: how many for each reason that an
-    engine would have counted; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts
-    what of an MCAP file is damaged."""
+    """Datagrams of a capture that went to the same ports but are not packages: their number by the reason that an
+    engine would count; ``cut_in_capture`` and ``fragments_missing`` are the capture's own, ``unreadable`` counts damage
+    of an MCAP file."""
     unreadable: tuple[str, ...] = ()
-    """What that is, in words."""
+    """The damage in words."""
 
 
 def read_recording(path: str | Path, system: str) -> Recording:
     """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
 
-    What is damaged in an MCAP file is logged.
+    Damage of an MCAP file is logged.
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording
 
 
 def _from_first(times: list[float]) -> list[float]:
-    """Return times counted from the first [s]; PacketError if they are further apart than nanoseconds can count."""
+    """Return times counted from the first [s]; raise PacketError if they are too far apart for nanoseconds."""
     furthest = max((abs(time - times[0]) for time in times), default=0.0)
     if not furthest < LONGEST_S:
         raise PacketError(f"found packages that came {furthest:.4g} s apart, allowed are {LONGEST_S:g} s")

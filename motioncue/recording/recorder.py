@@ -170,7 +170,7 @@ class Recorder:
         self._last_s, self._roll_s = record.last_s, record.roll_s
         self._roll_bytes = None if record.roll_mb is None else round(1e6 * record.roll_mb)
         self._about = dict(about or {})
-        self._about_noted = True  # whether the file has all of it
+        self._about_noted = True  # whether the file contains all of `about`
         self._epoch = time.time_ns() - time.monotonic_ns()
         self._writer: RecordingWriter | None = None
         self._written: list[Path] = []
@@ -224,12 +224,12 @@ class Recorder:
             self._in_force.append((when, number, profile))
 
     def tell(self, about: Mapping[str, str]) -> None:
-        """Add to what tells how the recording was made, from any thread.
+        """Add facts about the making of the recording; may be called from any thread.
 
         Parameters
         ----------
         about : mapping of str to str
-            Replaces values of the same names.
+            Replaces values with the same names.
         """
         with self._lock:
             self._about, self._about_noted = {**self._about, **about}, False

@@ -23,13 +23,13 @@ from motioncue.recording.topics import Topic
 __all__ = ["Damage", "McapFile", "is_mcap"]
 
 MAGIC = b"\x89MCAP0\r\n"
-LARGEST_CHUNK = 64 << 20  # bytes, unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
-LARGEST_RECORD = 64 << 20  # bytes
-LARGEST_FILE = 4 << 30  # bytes, unpacked: nine hours at 333.33 Hz, three at 1000 Hz
-PACKED = 64  # times smaller than its content a file may be; a platform at rest is packed nine times
-SEARCHED = 4 << 20  # bytes behind damage in which the next chunk is looked for
-SAID = 100  # kinds of damage that are told one by one
-ROWS = 4096  # copied at a time
+LARGEST_CHUNK = 64 << 20  # [bytes] unpacked: motioncue's own have 256 KiB, the library's default is 1 MiB
+LARGEST_RECORD = 64 << 20  # [bytes]
+LARGEST_FILE = 4 << 30  # [bytes] unpacked: nine hours at 333.33 Hz, three at 1000 Hz
+PACKED = 64  # largest ratio of unpacked content to file size; a platform at rest is packed nine times
+SEARCHED = 4 << 20  # [bytes] after damage that are searched for the next chunk
+SAID = 100  # damages that are described one by one
+ROWS = 4096  # rows copied at a time
 
 FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
 CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
@@ -171,7 +171,7 @@ def _unpacked(content: bytes) -> bytes:
 
 
 def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Yield opcode, start and end of the content of each record in a chunk; ValueError where one cannot be."""
+    """Yield opcode, start and end of each record in a chunk; raise ValueError at an impossible one."""
     place = 0
     while place < len(data):
         if place + 9 > len(data):
@@ -207,8 +207,8 @@ class McapFile:
 
     Notes
     -----
-    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file beside one chunk of 64 MiB; what is
-    beyond that is not read, and counted.
+    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is
+    not read, and counted as damage.
     """
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
@@ -316,7 +316,7 @@ class McapFile:
         yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
 
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
-        """Yield the payload of each message of a topic of motioncue, as this version writes it.
+        """Yield the payload of each message of one of motioncue's topics, as written by this version.
 
         Messages of another version are counted as damage.
 

@@ -89,6 +89,8 @@ class RecordingWriter:
             self._begin(about or {})
         except OSError as error:
             self.abandon()
+            if not force:  # the file is this writer's own
+                self.path.unlink(missing_ok=True)
             raise ConfigError(f"recording {str(self.path)!r}: cannot be written: {error.strerror}") from error
 
     def _begin(self, about: Mapping[str, str]) -> None:
@@ -115,12 +117,12 @@ class RecordingWriter:
         self.counts[topic.name] += 1
 
     def about(self, about: Mapping[str, str]) -> None:
-        """Add to what tells how the recording was made.
+        """Add facts about the making of the recording.
 
         Parameters
         ----------
         about : mapping of str to str
-            Replaces values of the same names.
+            Replaces values with the same names.
         """
         self._about |= about
         self._writer.add_metadata("motioncue", self._about)

@@ -341,7 +341,7 @@ class Engine:
         mailbox without waiting.  `profile` is the new one once its settings are in force.
 
         Filters keep their states if the structure is the same (each axis keeps its order); otherwise they start from
-        rest. In either case the cue continues from where it was, and the difference vanishes within
+        rest.  In either case the cue continues from where it was, and the difference vanishes within
         ``supervisor.fade_s``.  Bounds that the output does not keep yet are approached likewise; until then each of
         value, rate, acceleration and jerk keeps the wider of the old and the new bound.
 

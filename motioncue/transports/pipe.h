@@ -221,7 +221,7 @@ static void mc_pipe_close(mc_pipe_server *s) {
     if (s->security.lpSecurityDescriptor) LocalFree(s->security.lpSecurityDescriptor);
 }
 /* Make the first instance of a pipe with this name; return 0, or the system's error.  `memory` must be closed in any
-   case. The waiting thread starts the operations, because they are canceled when the thread that started them ends.
+   case.  The waiting thread starts the operations, because they are canceled when the thread that started them ends.
 
    A simulator that still holds its end of an earlier server's pipe keeps the name in use, although nobody listens; a
    query that does not connect finds that out.  The server then starts without an instance (`first` stays set), and the

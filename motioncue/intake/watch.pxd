@@ -363,7 +363,9 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt
     cdef int reason = ACCEPTED
-    if w.trusting or w.dt > 0.25 or doubt > 0.1:
+    # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it.
+    cdef bint unknown = w.seen.duration != w.seen.duration and w.arrival.late > 0.25
+    if w.trusting or w.dt > 0.25 or doubt > 0.1 or unknown:
         watch_jump(w)
         return
     if known:

@@ -265,7 +265,11 @@ def test_a_teleport_is_one_exactly_beyond_what_the_speed_allows(jump, axis, spee
     allowed = 0.5 + speed * (time + 0.1) + 10 * time**2
     found = steady(frames, rate_hz).discontinuities
     if moved > allowed * 1.001 + 1e-6:
-        assert found == {"teleport": 1}
+        # Set aside; the next frame, an interval later, may fit again.
+        later = time + dt
+        assert found == {"teleport": 1} or (
+            found == {"spike": 1} and moved <= 0.5 + speed * (later + 0.1) + 10 * later**2
+        )
     elif moved < allowed * 0.999 - 1e-6:
         assert found == {}
 

@@ -513,7 +513,9 @@ def _put(tables: dict[str, Any], key: str, value: Any) -> None:
     cueing = tables.get("cueing")
     if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
         tables["cueing"] = {}
-    for step in path[:-1]:
+    for above, step in zip(["", *path], path[:-1], strict=False):
+        if above == "limits" and table.get(step) in (None, "none"):  # a channel that was not bounded
+            table[step] = {}
         table = table.setdefault(step, {})
         if not isinstance(table, dict):
             raise ConfigError(f"--set: found {key!r}, but {step!r} is not a table")

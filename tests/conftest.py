@@ -31,7 +31,9 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run every test; those that are named run without it")
-    parser.addoption("--thin", action="store_true", help="run every seventh point of each test that is marked grid")
+    parser.addoption(
+        "--thin", action="store_true", help="of each test marked grid, run every seventh point and each name"
+    )
 
 
 def is_quick(config):
@@ -41,21 +43,35 @@ def is_quick(config):
     return not (named or option.keyword or option.markexpr or option.all or option.thin)
 
 
-def pytest_collection_modifyitems(config, items):
-    """Thin out tests if requested; seven is prime, so that every value of every parameter remains.
+def parameters(item):
+    """Return what a test is parametrized with, as pairs of name and value."""
+    return item.callspec.params.items() if hasattr(item, "callspec") else ()
 
-    A quick run thins grids, and in each file the tests with real clocks and sockets; it omits slow and alone.
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests out where that is asked for.
+
+    Of a grid, every seventh point stays, and one of each name among its parameters: only names differ in kind.
+    A quick run thins grids, and in each file the tests of real clocks and sockets; it leaves out slow and alone.
     """
     quick = is_quick(config)
     thinned = {"grid", "rt"} if quick else {"grid"} if config.getoption("thin") else set()
     dropped = {"slow", "alone"} if quick else set()
-    seen = Counter()
+    seen, kinds = Counter(), set()
     kept, left_out = [], []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
         series = item.path if "rt" in marks else item.nodeid.partition("[")[0]
-        (left_out if marks & dropped or (marks & thinned and seen[series] % 7) else kept).append(item)
+        names = {
+            (series, key, value) for key, value in parameters(item) if isinstance(value, str) and "rt" not in marks
+        }
+        thin = marks & thinned and seen[series] % 7 and names <= kinds
         seen[series] += 1
+        if thin or marks & dropped:
+            left_out.append(item)
+        else:
+            kept.append(item)
+            kinds |= names
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 

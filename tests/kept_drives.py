@@ -29,6 +29,13 @@ class Making(NamedTuple):
     """The setting changed while running."""
 
 
+LEGS = ", ".join(
+    f'{{ offset = {4 * leg}, type = "f4", channel = "leg_{leg + 1}", measure = "stroke" }}' for leg in range(6)
+)
+HEXAPOD = (
+    "platform.preset=hexapod-simona",
+    f'output={{ motion = "udp://127.0.0.1:4445", packet = {{ size = 24, fields = [{LEGS}] }} }}',
+)
 COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # so that much happens in a few seconds and a small file
 MAKINGS = {
     "city-car-driving": Making(
@@ -42,7 +49,7 @@ MAKINGS = {
     ),
     "morai": Making(("morai-dk", "source.options.imu=true"), 16.0, {"limits.surge.value_m_s2": 2.0}),
     "vehicle-physics-pro": Making(
-        ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias"),
+        ("vehicle-physics-pro-dk", "cueing.algorithm=classical", "cueing.preset=utias", *HEXAPOD),
         14.5,
         {"cueing.tilt.rate_limit_deg_s": 2.0, "supervisor.hold_s": 0.2},
     ),
@@ -51,7 +58,7 @@ MAKINGS = {
 
 
 # From and to [s] of the source, since the drive begins; when its first package comes [s].
-DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.9, 2.65), (10.0, 10.9, 3.35), (12.0, 12.5, 4.4))
+DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.6, 2.65), (10.0, 11.2, 3.05), (12.0, 12.5, 4.4))
 PAUSE = (2.2, 2.65)  # the last package is repeated
 BROKEN_S = 1.0  # a package without its last byte; on a stream, which would wait for the byte, one with a NaN
 RETUNE_S, PARK_S, ENGAGE_S, CONNECT_S, END_S = 1.75, 4.0, 4.3, 4.39, 4.9

@@ -46,7 +46,6 @@ def ticks(channel, crossing_s, gaps):
     return pipeline.emitter.trace
 
 
-@pytest.mark.grid
 @pytest.mark.parametrize("gaps", [(), ((1.5, 1.9),), ((0.4, 0.7), (1.6, 2.3))], ids=["whole", "one gap", "two gaps"])
 @pytest.mark.parametrize("crossing_s", [0.2, 0.5, 0.9, 1.7, 2.4, 4.05])
 @pytest.mark.parametrize("channel", ["yaw", "roll"])

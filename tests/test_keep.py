@@ -137,6 +137,18 @@ def test_targets_that_keep_the_bounds_pass_bit_for_bit(probe):
     assert acted == [0, 0]
 
 
+@pytest.mark.parametrize("step", [-0.1, -1.2e-3, 1.2e-3, 0.1])
+def test_a_step_after_targets_that_passed_goes_towards_the_target_at_once(probe, step):
+    bounds = np.array([[-1.0, 1.0, 0.01, 1e-3]])
+    passing = 0.25 - 0.25 * np.cos(np.arange(315) * 0.01)  # to 0.5, where it rests
+    passing = np.append(passing, [passing[-1]] * 5)[:, None]
+    targets = np.vstack([passing, np.full((100, 1), passing[-1, 0] + step)])
+    positions, changed, _ = keep(probe, bounds, passing[0], targets)
+    assert not changed[: len(passing)].any()
+    assert positions[len(passing) + 1] - passing[-1] == pytest.approx(np.sign(step) * 1e-3, rel=1e-6)
+    assert positions[-1] == pytest.approx(targets[-1], abs=1e-9)
+
+
 def test_a_target_beyond_an_end_stops_at_the_end_and_holds_the_others_back(probe):
     bounds = np.array([[-0.1, 0.1, 0.01, 1e-3], [-1.0, 1.0, 0.01, 1e-3]])
     positions, changed, acted = keep(probe, bounds, np.zeros(2), np.tile([0.2, 0.4], (2000, 1)))

@@ -377,3 +377,21 @@ def test_a_bound_that_is_not_positive_and_finite_is_refused_by_name(place, value
     name = ("value", "rate", "acceleration", "jerk", "dt")[place]
     with pytest.raises(ConfigError, match=f"^{name}: "):
         Limiter(*numbers[:4], dt=numbers[4])
+
+
+@pytest.mark.parametrize("a", [-1.0, -0.6, -0.1, 0.0, 0.4, 1.0])
+@pytest.mark.parametrize("v", [0.0, 0.01, 0.05, 0.3, 2.0])
+def test_the_way_to_a_stop_is_that_of_the_braking_itself(probe, v, a):
+    # In steps: the jerk that brings the acceleration to the one from which both vanish together, -sqrt(2 J v) or -A.
+    limit, jerk, dt = 1.0, 4.0, 1e-4
+    x, speed, push, highest = 0.3, v, a, 0.3
+    for _ in range(60_000):
+        if speed <= 0.0 and push <= 0.0:
+            break
+        wanted = -min(limit, math.sqrt(2.0 * jerk * speed)) if speed > 0.0 else -limit
+        change = min(max(wanted - push, -jerk * dt), jerk * dt)
+        push += change
+        speed += push * dt
+        x += speed * dt
+        highest = max(highest, x)
+    assert probe.stops_above(0.3, v, a, limit, jerk) == pytest.approx(highest, abs=1e-3)

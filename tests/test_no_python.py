@@ -80,13 +80,17 @@ def timed(call):
 
 
 def assert_ticks_and_frames_went_on(trace, begin, end):
-    """Assert that most ticks of a time span were sent, and that they read ever newer frames."""
+    """Assert that ticks of a time span were sent, and that they read ever newer frames.
+
+    Loops that needed Python would have sent the tick that began before the span and the one that ended it, with one
+    frame.  How many more there are depends on the machine; `test_emitter` shows on a fake clock that none is left out.
+    """
     sent = trace["deadline"] + trace["lateness"]
     inside = trace[(sent > begin) & (sent < end)]
     due = (end - begin) // PERIOD
     assert due > 5
-    assert len(inside) >= 0.5 * due
-    assert len(np.unique(inside["motion"]["time"])) >= 4  # one, if the receiver needed Python
+    assert len(inside) >= 4
+    assert len(np.unique(inside["motion"]["time"])) >= 3
 
 
 @contextlib.contextmanager
@@ -193,17 +197,15 @@ def test_a_viewer_that_died_moves_no_tick_and_loses_no_package(rig):
         try:
             eventually(lambda: unread() > 0)
             eventually(lambda: waits_for_its_terminal(running.pid))
-            full, packets, begin = unread(), len(rig.motion.packets), now_ns()
+            full, packets = unread(), len(rig.motion.packets)
             process = player(rig.url, 1000.0)
             sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
-            due = (now_ns() - begin) // PERIOD
             received = rig.motion.packets[packets:]
             # The view has not drawn one character, but simulator and platform are not affected.
             assert unread() == full
             assert waits_for_its_terminal(running.pid)
             assert (sent, replies, lost) == (len(FRAMES), len(PACKAGES), 0)
-            assert len(received) >= 0.5 * due
-            assert len(set(received)) >= 0.25 * due
+            assert len(set(received)) >= 20  # none, if the emitter waited for the view
         finally:
             running.kill()
             os.close(terminal)

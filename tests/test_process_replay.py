@@ -53,6 +53,12 @@ def test_much_happens_in_a_kept_drive(system):
         assert np.abs(drive.ticks["cue"][channel]).max() > least
 
 
+def test_one_of_the_drives_moves_actuators():
+    """A hexapod of the size of SIMONA, each of whose legs moves by more than a hand."""
+    legs = read(path_of("vehicle-physics-pro")).ticks["actuators"][:, :6]
+    assert (np.ptp(legs, axis=0) > 0.1).all()
+
+
 def altered(drive, key, value):
     """Return a drive as replayed by an engine that uses another value for `key`."""
     rows = []

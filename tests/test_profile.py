@@ -179,6 +179,16 @@ def test_an_override_below_something_that_is_not_a_table_is_refused():
         load_profile("ccd-dk", "source.system.x=1")
 
 
+@pytest.mark.parametrize("where", ["limits", "output.limits"])
+def test_an_override_bounds_a_channel_that_was_not_bounded(where):
+    profile = load_profile("ccd-dk", f"{where}.pitch=none", f"{where}.pitch.value_deg=1")
+    bounds = profile.bounds() if where == "limits" else profile.outputs[0].limits.bounds()
+    assert bounds["pitch"][0] == pytest.approx(math.radians(1))
+    assert profile == load_profile("ccd-dk", f"{where}.pitch.value_deg=1") or where == "limits"
+    with pytest.raises(ConfigError, match="'pitch' is not a table"):
+        load_profile("ccd-dk", f"{where}.pitch=1", f"{where}.pitch.value_deg=1")
+
+
 def test_an_override_that_is_not_text_is_refused():
     with pytest.raises(ConfigError, match="UTF-8"):
         load_profile("ccd-dk", "source.options.quaternion=\udcff")

@@ -167,6 +167,14 @@ def test_a_disk_that_is_full_from_the_beginning_is_refused():
         pass
 
 
+def test_a_refused_recording_leaves_no_file_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr(Disk, "room", 100)
+    monkeypatch.setattr(write.Path, "open", lambda path, mode: io.BufferedWriter(Disk(path, mode.replace("b", ""))))
+    with pytest.raises(ConfigError, match="cannot be written: No space left"):
+        write.RecordingWriter(tmp_path / "drive.mcap")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("last_s", [None, 5.0])
 def test_a_folder_that_does_not_exist_is_refused_before_anything_runs(tmp_path, last_s):
     with (

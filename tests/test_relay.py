@@ -13,10 +13,14 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.errors import ConfigError
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import parse_profile, profile_text
-from motioncue.protocols.dk import GAUGES, MOTION
+from motioncue.protocols import city_car_driving
+from motioncue.protocols.dk import GAUGES, MOTION, STREAMS
 from motioncue.recording.read import read_motion
+from motioncue.runtime.assembly import settings_of
+from motioncue.runtime.relay import Relay
 
 SAME = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate")
 
@@ -210,3 +214,22 @@ def test_settings_change_between_packages(relay):
     assert relay.profile.cueing.surge.gain == 0.0
     with pytest.raises(ConfigError, match=r"source\.system"):
         relay.retune("beamng-dk")
+
+
+def test_a_relay_has_up_to_eight_packets_each_of_its_tables_size():
+    profile = motioncue.load_profile("ccd-dk")
+    source = city_car_driving.intake(city_car_driving.Options())
+
+    def made(count, data=None):
+        packets = {f"packet {i}": (STREAMS["motion"].table(), data or MOTION.encode(), None) for i in range(count)}
+        return Relay(source, settings_of(profile), packets, OutputChain(), FakeClock())
+
+    eight = made(8)
+    eight.step(INIT_PACKAGE)
+    assert eight.step(frame(acceleration=(0.0, 0.0, 1.0)))
+    assert len({bytes(packet) for packet in eight.packets.values()}) == 1
+    assert MOTION.decode(eight.packets["packet 7"].tobytes())["surge"] == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="packets: found 9, allowed are 8"):
+        made(9)
+    with pytest.raises(ValueError, match="packet 0: found 3 bytes"):
+        made(1, b"abc")

@@ -13,6 +13,7 @@ from trouble_helpers import BOUNDED, MOVERS, Bench, broken, driven
 
 import motioncue
 from motioncue import ConfigError, cueing
+from motioncue.kernels.supervisor import State
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Watch
 
@@ -211,6 +212,26 @@ def test_a_change_during_a_fault_goes_on_to_neutral_along_the_fade_and_engages_w
     rig.operate("engage").run(0.1)
     assert rig.emitter.state == "OFFLINE"
     assert rig.emitter.counts()["not_finite"] == 1
+
+
+def test_a_join_that_a_fault_has_cut_short_is_forgotten():
+    rig = LooseRig("limits=none", profile="ccd-dk").drive(2.0)
+    profile = motioncue.load_profile("ccd-dk-washout", "limits=none")
+    rig.emitter.retune(
+        Settings(cueing.design(profile.cueing, 1 / DT), period_ns=3_000_030, hold_s=HOLD_S, fade_s=FADE_S)
+    )
+    rig.drive(0.1)
+    assert rig.emitter.counts()["retunes"] == 1
+    rig.feed(acceleration=(-1.2e308, 1.2e308, 1.2e308)).run(1.5)
+    assert rig.emitter.state == "FAULT"
+    before = len(rig.emitter.trace)
+    rig.operate("engage").drive(0.5)
+    trace = rig.emitter.trace[before:]
+    trace = trace[trace["state"] == State.ENGAGING]
+    assert len(trace) > 100
+    expected = motioncue.cue(profile, trace["motion"])  # from rest, and nothing beside it
+    for name in MOVERS:
+        np.testing.assert_allclose(trace["cue"][name], expected[name] * trace["weight"], rtol=1e-12, atol=1e-15)
 
 
 def test_an_algorithm_that_gives_no_number_ends_in_a_fault_and_not_in_a_jolt():

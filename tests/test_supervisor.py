@@ -12,6 +12,7 @@ from motioncue.cueing import design
 from motioncue.intake.session import Session
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.supervisor import TABLE, State
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Watch
@@ -55,7 +56,7 @@ SLOW = [
 class Rig:
     """An emitter on a fake clock, fed by a simulator without limits."""
 
-    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S):
+    def __init__(self, *overrides, profile="ccd-dk", fade_s=FADE_S, hold_s=HOLD_S, limits=None):
         settings = motioncue.load_profile(profile, *overrides)
         takes = [
             Take("frame_duration", 0, "frame_time"),
@@ -74,7 +75,8 @@ class Rig:
             )
         )
         self.clock = FakeClock(START)
-        designed = Settings(design(settings.cueing, 1e9 / PERIOD), period_ns=PERIOD, hold_s=HOLD_S, fade_s=fade_s)
+        algorithm = design(settings.cueing, 1e9 / PERIOD)
+        designed = Settings(algorithm, limits, period_ns=PERIOD, hold_s=hold_s, fade_s=fade_s)
         self.emitter = Emitter(self.intake, designed, self.clock, trace=20_000)
         self.now = START
         self.place = 0.0
@@ -86,6 +88,7 @@ class Rig:
         """Let a frame of a car at 20 m/s arrive now."""
         place = self.place if place is None else place
         fields = {"frame_time": FRAME_S, "orientation": (0.0, 0.05, 0.0, 0.99875), "velocity": (0.0, 0.0, 20.0)}
+        self.fed = self.now
         self.intake.feed(
             LOOSE.encode({**fields, "position": (0.0, 0.0, place), "acceleration": acceleration}), self.now
         )
@@ -140,8 +143,8 @@ def engaging(**options):
     return Rig(**options).drive(0.5)
 
 
-def running(**options):
-    return Rig(**options).drive(1.5)
+def running(*, seconds=1.5, **options):
+    return Rig(**options).drive(seconds)
 
 
 def holding(**options):
@@ -157,8 +160,8 @@ def slow(seconds):
     return Rig(*SLOW, profile="ccd-dk-washout", fade_s=0.3).drive(seconds, LATE_LARGE)
 
 
-def faulted():
-    return running().feed(acceleration=TOO_LARGE).ticks(3)
+def faulted(**options):
+    return running(**options).feed(acceleration=TOO_LARGE).ticks(3)
 
 
 # How to reach each rule by its state and conditions, and its reason.
@@ -410,6 +413,23 @@ def test_stop_ends_at_neutral_from_anywhere_whatever_the_operator_does_then(begi
     assert not any(rig.emitter.newest()["cue"][name][0] for name in MOVERS)
 
 
+@pytest.mark.parametrize("begin", [running, faulted])
+def test_a_stop_ends_only_when_the_bounds_have_let_go_too(begin):
+    # 1 m/s^2 at 0.25 m/s^3 takes four seconds, of which the fade is one.
+    limits = CueLimits()
+    limits.add("surge", 2.0, rate=0.25, dt=PERIOD * 1e-9)
+    rig = begin(limits=limits, seconds=6.0)
+    rig.operate("stop")
+    before = rig.emitter.counts()["ticks"]
+    rig.emitter.run(ticks=10_000)
+    assert 3.0 <= (rig.emitter.counts()["ticks"] - before) * PERIOD * 1e-9 <= 4.5
+    surge = rig.emitter.trace["cue"]["surge"]
+    assert surge.max() == pytest.approx(1.0, abs=0.01)
+    assert surge[-1] == 0.0
+    assert np.abs(np.diff(surge)).max() <= 0.25 * PERIOD * 1e-9 * (1 + 1e-9)
+    assert (rig.emitter.state, rig.emitter.newest()["weight"][0]) == ("FAULT" if begin is faulted else "OFFLINE", 0.0)
+
+
 @pytest.mark.parametrize("begin", [engaging, running, holding])
 def test_a_park_reaches_neutral_within_the_fade(begin):
     # A reversal takes a few lags of a twentieth of a fade, so the way is never longer than 1.2 fades.
@@ -430,6 +450,15 @@ def test_a_hold_keeps_the_motion_of_its_moment_and_survives_the_input():
     late = trace["cue"][trace["state"] == State.HOLDING]
     assert (late["surge"] == held["surge"]).all()
     assert (late["pitch"] == held["pitch"]).all()
+
+
+@pytest.mark.parametrize("hold_s", [HOLD_S, 0.4])
+def test_input_is_overdue_after_three_quarters_of_the_hold_and_lost_after_all_of_it(hold_s):
+    rig = running(hold_s=hold_s)
+    assert rig.run(0.73 * hold_s).state == "RUNNING"
+    assert rig.run(0.02 * hold_s).ticks().state == "HOLDING"
+    assert rig.run(0.97 * hold_s - (rig.now - rig.fed) * 1e-9).state == "HOLDING"
+    assert rig.run(0.03 * hold_s).ticks().state == "PARKING"
 
 
 def test_coming_back_from_a_hold_makes_no_step():

@@ -390,6 +390,7 @@ def test_threads_change_settings_while_another_steps(drive):
         ("source.system=beamng", r"source\.system: found 'beamng', allowed is 'city-car-driving' while it runs"),
         ("output.motion=udp://127.0.0.1:9", r"output\.motion: found"),
         ({"output": {"spin_us": 5.0}}, r"output\.spin_us: found 5\.0, allowed is 0\.0 while it runs"),
+        ("output.limits.pitch.value_deg=1", r"output\.limits\S*: found .*, allowed is .* while it runs"),
         ("source.acceleration=from_velocity", r"source\.acceleration: found 'from_velocity'"),
         ("beamng-dk", r"source\.system: found 'beamng'"),
         ("cueing.surge.gain=1000", r"cueing\.surge\.gain: found 1000, allowed is a number from -10 to 10"),
@@ -408,6 +409,15 @@ def test_what_cannot_be_is_refused_with_its_key_and_changes_nothing(drive, chang
         stepper.retune(change)
     out = np.concatenate([first, steps(stepper, drive[100:300])])
     assert out.tobytes() == motioncue.cue("ccd-dk-washout", drive[:300]).tobytes()
+
+
+@pytest.mark.parametrize("change", ["limits.pitch.value_deg=1", {"limits": {"pitch": {"value_deg": 1}}}])
+def test_a_channel_that_was_not_bounded_is_given_bounds(change):
+    stepper = motioncue.bind(motioncue.load_profile("ccd-dk-washout", "limits.pitch=none"))
+    stepper.retune(change)
+    for _ in range(4):
+        stepper.step()
+    assert stepper.profile.bounds()["pitch"][0] == pytest.approx(np.radians(1))
 
 
 def test_a_stepper_of_the_callers_rate_takes_profiles_of_any_rate(tmp_path):

@@ -412,6 +412,25 @@ def test_body_rates_are_those_of_the_attitude_when_it_tilts():
     assert np.abs(rates).max() > 0.1
 
 
+@pytest.mark.parametrize(
+    ("pitch_deg", "cosine"), [(60.0, 0.5), (75.0, np.cos(np.radians(75.0))), (85.0, 0.2), (-85.0, 0.2)]
+)
+def test_turning_near_straight_up_or_down_is_divided_by_a_cosine_of_a_fifth_at_least(pitch_deg, cosine):
+    free = [
+        f"cueing.{axis}.{key}" for axis in ("roll", "pitch", "yaw") for key in ("gain=1", "cutoff_hz=0.0001", "order=1")
+    ]
+    settings = profile("simona", *free, *(f"cueing.{axis}.limit_deg_s=1000" for axis in ("roll", "pitch", "yaw")))
+    motion = motion_of(1020)
+    motion["pitch_rate"][10:1000] = np.radians(pitch_deg) / (990 * PERIOD)
+    motion["yaw_rate"][1005:] = 0.5
+    cue = motioncue.cue(settings, motion)
+    assert cue["pitch"][1000] == pytest.approx(np.radians(pitch_deg), rel=5e-3)
+    # Euler rates of a body rate r about the down axis, level: yaw' = r / cos(pitch), roll' = yaw' sin(pitch).
+    yaw, roll = (np.diff(cue[name])[1006:1012] / PERIOD for name in ("yaw", "roll"))
+    assert yaw == pytest.approx(0.5 / cosine, rel=0.03)
+    assert roll == pytest.approx(0.5 / cosine * np.sin(np.radians(pitch_deg)), rel=0.03)
+
+
 # ---- start -----------------------------------------------------------------------------------------------------------
 
 

@@ -12,11 +12,12 @@ from motioncue.recording.topics import Event
 __all__ = ["TOLERANCE", "Change", "Changes", "changes"]
 
 TOLERANCE = 1e-9
-"""Of a channel's scale: a thousand times what rounding comes to in a drive, far below what anybody sends or feels.
+"""Of a channel's scale: well above what rounding comes to in a drive, far below what anybody sends or feels.
 
 Compilers, C libraries and the lanes of NumPy differ in the last bit of a result (2^-53, about 1e-16).  The slowest
 filter of a profile has a pole that is 1e-3 away from 1: it makes a thousand times as much of an error that stays
-(1e-13), and one with two such poles a million times as much of an error of its coefficients (1e-10).
+(1e-13), and one with two such poles a million times as much of an error of its coefficients (1e-10).  Drives of five
+seconds through a build by MinGW and one by gcc were at most 1e-14 apart.
 """
 
 LEAST_SCALE = 1e-3  # in a channel's own unit, so that rounding does not count as a change of a channel at rest

@@ -89,6 +89,8 @@ class RecordingWriter:
             self._begin(about or {})
         except OSError as error:
             self.abandon()
+            if not force:  # the file is this writer's own
+                self.path.unlink(missing_ok=True)
             raise ConfigError(f"recording {str(self.path)!r}: cannot be written: {error.strerror}") from error
 
     def _begin(self, about: Mapping[str, str]) -> None:

@@ -3,13 +3,15 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+from motioncue.intake.watch cimport axes_of, turned
 from motioncue.kernels.actuation cimport Stage, StageCalls
 from motioncue.kernels.codec cimport Table, decode, encode
 from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
+from motioncue.kernels.limiter cimport stop_above
 from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.kernels.rotation cimport Turn, up_vector
 from motioncue.kernels.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
-
+from motioncue.kernels.timeline cimport Timeline, timeline_frame, timeline_restart
 from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
 
 ROOM = EVENTS
@@ -32,6 +34,35 @@ def up(double roll, double pitch, double yaw):
     cdef double out[3]
     up_vector(NULL, roll, pitch, yaw, out)
     return out[0], out[1], out[2]
+
+
+def turn_between(const Motion[::1] rows not None):
+    """Return the angle and the vector of the turn from the first row's attitude to the second's."""
+    cdef double before[9]
+    cdef double now[9]
+    cdef double vector[3]
+    memset(before, 0xFF, sizeof(before))    # not numbers, unless filled
+    memset(now, 0xFF, sizeof(now))
+    axes_of(&rows[0], before)
+    axes_of(&rows[1], now)
+    angle = turned(before, now, vector)
+    return angle, [vector[i] for i in range(3)]
+
+
+def stops_above(double x, double v, double a, double A, double J):
+    return stop_above(x, v, a, A, J)
+
+
+def placed(const int64_t[::1] arrivals not None, const double[::1] stamps not None):
+    """Return the interval after each frame [s], when it was taken [ns] and how many joins there were."""
+    cdef Timeline t
+    memset(&t, 0, sizeof(Timeline))
+    timeline_restart(&t)
+    out = []
+    for i in range(arrivals.shape[0]):
+        timeline_frame(&t, arrivals[i], stamps[i])
+        out.append((t.place.interval, t.place.taken, t.place.joins))
+    return out
 
 
 def sines(const double[::1] x not None, double[::1] sine not None, double[::1] cosine not None):

@@ -1,0 +1,51 @@
+"""Where frames are placed in time: the interval follows the rate of the source, not lost frames or bursts."""
+
+import numpy as np
+import pytest
+
+START = 1_000_000_000
+
+
+def intervals(probe, times, stamped):
+    """Return the interval after each frame [s]: frames come at `times` [s], 1 ms late in turn if they are stamped."""
+    times = np.asarray(times)
+    late = np.where(np.arange(len(times)) % 3 == 1, 1e-3, 0.0) if stamped else 0.0
+    arrivals = START + np.round((times + late) * 1e9).astype(np.int64)
+    rows = probe.placed(arrivals, 5.0 + times if stamped else np.full(len(times), np.nan))
+    return np.array([interval for interval, _, _ in rows])
+
+
+def at_rates(*stretches):
+    """Return times of frames, from stretches of (rate, frames)."""
+    return np.cumsum(np.concatenate([np.full(n, 1.0 / rate) for rate, n in stretches]))
+
+
+@pytest.mark.parametrize("stamped", [True, False], ids=["stamped", "unstamped"])
+@pytest.mark.parametrize("rate", [15.0, 30.0, 36.0, 50.0, 72.0, 144.0, 240.0])
+def test_the_interval_is_that_of_another_rate_after_it_has_changed(probe, stamped, rate):
+    # A lower rate is believed after eight frames; a higher one, which bunches look like, over some hundred.
+    found = intervals(probe, at_rates((60.0, 120), (rate, 120 if rate < 60.0 else 1000)), stamped)
+    assert found[60:120] == pytest.approx(1 / 60, rel=0.07)
+    assert found[-20:] == pytest.approx(1 / rate, rel=0.15 if stamped else 0.01)
+
+
+@pytest.mark.parametrize("stamped", [True, False], ids=["stamped", "unstamped"])
+def test_frames_lost_or_bunched_now_and_then_do_not_change_the_interval(probe, stamped):
+    times = at_rates((60.0, 600))
+    lost = np.delete(times, np.arange(100, 600, 9))
+    assert intervals(probe, lost, stamped)[60:] == pytest.approx(1 / 60, rel=0.07)
+    slow = at_rates((60.0, 120), (15.0, 7), (60.0, 60))  # seven of them are no rate yet
+    assert intervals(probe, slow, stamped)[60:] == pytest.approx(1 / 60, rel=0.07)
+
+
+def test_stamped_frames_were_taken_when_they_say_however_late_they_come(probe, rng):
+    times = at_rates((60.0, 300))
+    late = np.where(rng.random(300) < 0.5, 0.0, rng.uniform(0.0, 5e-3, 300))
+    late[:2] = 0.0
+    arrivals = START + np.round((times + late) * 1e9).astype(np.int64)
+    taken = np.array([taken for _, taken, _ in probe.placed(arrivals, 5.0 + times)])
+    # Four late frames in a row are taken for a slower link, until the next that is early.
+    error = (taken - START) * 1e-9 - times
+    assert np.median(np.abs(error)) < 1e-6
+    assert np.abs(error).max() <= late.max() + 1e-6
+    assert np.mean(np.abs(error) < 1e-6) > 0.8

@@ -28,6 +28,7 @@ ctypedef struct Forecast:       # for one channel, updated at each frame
     double moments[ORDER][ORDER]    # decaying sums of their products
     double products[ORDER]  # decaying sums of their products with the curve that followed
     double missed           # decaying sum of the prediction's squared errors
+    double excess           # part of the newest of those that counts for its own frame only
     double moved            # decaying sum of squared changes between frames: the errors of `hold`
 
 

@@ -74,7 +74,8 @@ cdef void learn(Forecast* f, double x, double dt, double interval, bint known) n
         f.moved = KEEP * f.moved + moved
         most = moved if moved > ONE_MISS * f.moved else ONE_MISS * f.moved
         missed *= missed
-        f.missed = KEEP * f.missed + (most if missed > most else missed)
+        f.missed = KEEP * (f.missed - f.excess) + missed
+        f.excess = missed - most if missed > most else 0.0
         for i in range(ORDER):
             for j in range(i + 1):
                 f.moments[i][j] = KEEP * f.moments[i][j] + f.seen[i] * f.seen[j]

@@ -80,7 +80,7 @@ def test_the_real_drive_goes_through_whole(tmp_path, scheme, name):
         ends = np.cumsum(wire["frame_time"]) - 1e-6
         at_full = trace[trace["weight"] == 1.0]
         row = np.searchsorted(ends, at_full["motion"]["frame_time"], side="right") - 1
-        # A frame that came late, on a busy machine many, is joined to what was sent before it, inside what the drive had.
+        # A frame that came late, on a busy machine many, is joined to what was sent before, inside what the drive had.
         same = []
         for channel, values in expected_motion(wire).items():
             cue = at_full["cue"][channel]

@@ -186,7 +186,7 @@ def test_a_folder_that_does_not_exist_is_one_plain_line(tmp_path, arguments):
     assert result.exit_code == 2
     line = result.stderr.splitlines()[-1]
     assert line.startswith("error: recording ")
-    assert str(file) in line
+    assert repr(str(file)) in line
 
 
 @pytest.mark.parametrize("last_s", ["0.5", "3601"])

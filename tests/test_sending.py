@@ -208,4 +208,4 @@ def test_simulators_that_come_and_go_all_the_time_do_not_flood_the_log(tmp_path,
         said_in(caplog, words).total() for words in ("a simulator connected", "the simulator left", "stream is lost")
     )
     lost = [int(line.split()[0]) for line in lines if "too fast to be logged" in line]
-    assert told + max(lost, default=0) == 300 + 300 + 10
+    assert 300 + 300 <= told + max(lost, default=0) <= 300 + 300 + 10

@@ -211,6 +211,58 @@ def test_a_run_rises_from_where_it_is_parked_and_ends_there(preset):
     assert states[-1] == "OFFLINE"
 
 
+def operated(profile, actions, seconds):
+    """Return the pipeline after a drive during which an operator acts: pairs of time [s] and request."""
+    pipeline, now, actions = Pipeline(profile, FakeClock(10**9), trace=20_000), 10**9, list(actions)
+    pipeline.intake.begin(now)
+    for package in drive_packages("beamng", "turns", 60.0):
+        now += round(package.duration * 1e9)
+        if now > (1 + seconds) * 1e9:
+            break
+        while actions and now >= (1 + actions[0][0]) * 1e9:
+            getattr(pipeline.emitter, actions.pop(0)[1])()
+        pipeline.emitter.run(until_ns=now)
+        pipeline.intake.feed(package.package, now)
+    return pipeline
+
+
+def test_an_actuator_that_rides_on_its_end_does_not_shake_the_others():
+    profile = profile_for("hexapod-simona")
+    time = np.arange(8000) * DT
+    up = np.clip(time / 6.0, 0, 1)
+    up = up**3 * (10 + up * (6 * up - 15))
+    poses = np.zeros((8000, 6))
+    poses[:, 2] = 0.76 * up
+    poses[:, 3] = 0.148 * np.sin(0.2 * np.pi * time) * up
+    change = np.diff(positions_of(profile, poses), 2, axis=0)[2200:] / DT**2
+    hard = np.abs(change) > 5.0
+    assert (hard[1:] & hard[:-1] & (change[1:] * change[:-1] < 0)).any(axis=1).sum() < 40
+    assert np.median(np.abs(change).max(axis=1)) < 0.3
+
+
+def test_an_operator_who_engages_while_it_sinks_turns_it_round_without_a_jolt():
+    pipeline = operated(profile_for("posts-4"), [(5, "park"), (9.0, "engage")], 10.5)
+    sent = pipeline.emitter.trace["actuators"][:, :4]
+    turn = np.abs(np.diff(sent, 2, axis=0) / DT**2)[round(8.0 / DT) : round(10.0 / DT)]
+    assert sent[round(8.9 / DT)].max() < -0.02
+    assert turn.max() < 1.5
+
+
+def test_an_operator_who_parks_while_it_rises_turns_it_round():
+    profile = profile_for("posts-4", "platform.rise_s=10")
+    pipeline = operated(profile, [(1, "park")], 8)
+    sent = pipeline.emitter.trace["actuators"][:, :4]
+    assert sent.max() < -0.05
+    np.testing.assert_array_equal(sent[-1], -0.1)
+    assert pipeline.emitter.state == "OFFLINE"
+
+
+def test_a_platform_keeps_an_algorithm_that_gives_poses():
+    pipeline = Pipeline(profile_for("posts-4"), FakeClock(10**9))
+    with pytest.raises(ConfigError, match="whose cue is no pose"):
+        pipeline.retune("cueing.algorithm=direct")
+
+
 # ---- refusals --------------------------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t
 
 from motioncue.kernels.actuation cimport Stage
+from motioncue.kernels.fade cimport Fade
 from motioncue.kernels.platform cimport Geometry
 
 
@@ -24,7 +25,6 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
     bint reach "mc_reach"(
         const Geometry* p, const Bounds* bounds, const int* order, const double* wanted, double* positions
     )
-    double rise "mc_rise"(double u)
 
 
 ctypedef struct Drives:         # the coefficients
@@ -39,7 +39,7 @@ ctypedef struct Drives:         # the coefficients
 ctypedef struct Driven:         # the state
     bint begun                  # whether there has been a tick
     bint parked                 # whether the newest tick was to rest
-    double raised               # share of the way up: 0 parked, 1 at the cue
+    Fade raised                 # the way up: 0 parked, 1 at the cue
     Held held[12]
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach

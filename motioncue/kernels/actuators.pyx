@@ -3,6 +3,7 @@
 from libc.math cimport fabs
 from libc.string cimport memcpy, memset
 
+from motioncue.kernels.fade cimport fade_step
 from motioncue.kernels.platform cimport Kinematics
 from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.rotation cimport Turn
@@ -24,7 +25,8 @@ cdef void actuators_step(
     cdef int i
     if not s.begun:
         s.begun = True
-        s.raised = 0.0 if parked else 1.0
+        s.raised.pace = d.pace
+        s.raised.position = 0.0 if parked else 1.0
         for i in range(d.geometry.count):
             s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
     s.parked = parked
@@ -37,10 +39,8 @@ cdef void actuators_step(
     pose[5] = actuation.cue.yaw
     if not reach(&d.geometry, d.bounds, d.order, pose, positions):
         s.unreached += 1
-    s.raised += -d.pace if parked else d.pace
-    s.raised = 0.0 if s.raised < 0.0 else (1.0 if s.raised > 1.0 else s.raised)
-    if s.raised < 1.0:
-        up = rise(s.raised)
+    up = fade_step(&s.raised, not parked)
+    if s.raised.position < 1.0:
         for i in range(d.geometry.count):
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
     keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
@@ -56,7 +56,7 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     cdef int i
     if not s.begun:
         return True
-    if s.raised != (0.0 if s.parked else 1.0):
+    if s.raised.position != (0.0 if s.parked else 1.0):
         return False
     for i in range(<int>MOST):
         if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:

@@ -35,6 +35,9 @@ typedef struct {
     double target;   /* wanted position of the tick before */
 } mc_Held;
 
+/* Share of a range that counts as rounding: an actuator that rides on its end must not stop the others by it. */
+#define MC_ROUNDING 1e-12
+
 enum { MC_HALVINGS = 20 }; /* bisections for the factor: an accuracy of a millionth */
 
 /* Return how many ticks the speeds `v` need to stop: the largest number among the actuators. */
@@ -50,7 +53,7 @@ static inline int mc_overruns(const mc_Bounds *bounds, const mc_Held *held, cons
     const double way = whole > 1.0 ? whole - 0.5 * whole * (whole - 1.0) / ticks : 1.0;
     for (int i = 0; i < n; i++) {
         const double room = v[i] > 0.0 ? bounds[i].high - held[i].position : held[i].position - bounds[i].low;
-        if (v[i] != 0.0 && fabs(v[i]) * way > room) return i;
+        if (fabs(v[i]) * way > room + MC_ROUNDING * (bounds[i].high - bounds[i].low)) return i;
     }
     return -1;
 }

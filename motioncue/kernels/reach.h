@@ -9,6 +9,7 @@
 #include "motioncue/kernels/platform.h"
 #include "motioncue/kernels/keep.h"
 
+enum { MC_SHARE_HALVINGS = 52 }; /* to the last bit: a share that varies moves an actuator that rides on its end */
 enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; surge and sway; roll and pitch */
 
 static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
@@ -38,7 +39,7 @@ static inline int mc_reach(
         if (mc_within(p, bounds, pose, positions)) break;
     }
     if (part == MC_PARTS) return 0; /* neutral is out of reach, which is refused before anything runs */
-    for (int k = 0; k < MC_HALVINGS; k++) {
+    for (int k = 0; k < MC_SHARE_HALVINGS; k++) {
         const double share = 0.5 * (least + most);
         mc_scale_part(pose, wanted, order[part], share);
         if (mc_within(p, bounds, pose, positions)) least = share;
@@ -48,7 +49,4 @@ static inline int mc_reach(
     mc_inverse(p, pose, positions, NULL);
     return 0;
 }
-
-/* Return the share of the way up from the parked position: 0 to 1, with speed and acceleration zero at both ends. */
-static inline double mc_rise(double u) { return u * u * u * (10.0 + u * (6.0 * u - 15.0)); }
 #endif

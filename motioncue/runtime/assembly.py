@@ -63,12 +63,7 @@ def check(profile: Profile) -> None:
     """Refuse a profile that cannot run; raises as `load_profile` does."""
     options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
-    if profile.platform is not None and not profile.cueing.poses:
-        name = profile.cueing.__struct_config__.tag
-        able = ", ".join(name for name, table in ALGORITHMS.items() if table.poses)
-        raise ConfigError(
-            f"cueing.algorithm: found {name!r}, whose cue is no pose for [platform] to take; allowed are {able}"
-        )
+    check_pose(profile)
     check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
@@ -85,6 +80,16 @@ def check(profile: Profile) -> None:
                 raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
         for name, (url, _) in streams.items():
             parse_endpoint(url, ("udp",), f"output.{name}")
+
+
+def check_pose(profile: Profile) -> None:
+    """Refuse an algorithm whose cue is no pose, if the profile has a platform that takes one."""
+    if profile.platform is not None and not profile.cueing.poses:
+        name = profile.cueing.__struct_config__.tag
+        able = ", ".join(name for name, table in ALGORITHMS.items() if table.poses)
+        raise ConfigError(
+            f"cueing.algorithm: found {name!r}, whose cue is no pose for [platform] to take; allowed are {able}"
+        )
 
 
 def options_of(profile: Profile) -> Any:

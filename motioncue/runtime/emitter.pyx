@@ -25,7 +25,7 @@ from motioncue.kernels.slot cimport (
 )
 from motioncue.kernels.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_PARK, RUNNING, Step, Supervisor, supervise,
+    OPERATOR_WANTS_PARK, PARKING, RUNNING, Step, Supervisor, supervise,
 )
 from motioncue.kernels.tuning cimport (
     Cueing, CueingState, Settings, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
@@ -365,7 +365,9 @@ cdef class Emitter:
     cdef bint parked(self) noexcept nogil:
         """Say whether the platform is to rest, so that its actuators may go to where they are parked."""
         cdef const Supervisor* s = &self._supervisor
-        return s.state == OFFLINE or (s.state == FAULT and s.fade.position == 0.0)
+        if s.state == PARKING and s.wanted != OPERATOR_WANTS_PARK and s.wanted != OPERATOR_WANTS_END:
+            return False        # what comes next may lift it again
+        return s.state == OFFLINE or ((s.state == FAULT or s.state == PARKING) and s.fade.position == 0.0)
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(
@@ -408,6 +410,8 @@ cdef class Emitter:
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
             ticks -= 1
+            if self._supervisor.state == PARKING:
+                continue            # until it is offline
             if mc_load(&self._stopping) and self.parked() and self.at_rest():
                 break
         mc_restore_fpu(fpu)

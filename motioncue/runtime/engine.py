@@ -365,7 +365,7 @@ class Engine:
             self._warn_of_what_is_free()
 
     def keep(self) -> None:
-        """Write the last seconds that a ``keep_s`` recording holds in memory; other recordings need no call."""
+        """Write the last seconds that a ``last_s`` recording holds in memory; other recordings need no call."""
         if self._pipeline.recorder is not None:
             self._pipeline.recorder.keep()
 

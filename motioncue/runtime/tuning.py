@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from motioncue.errors import ConfigError
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, differences, overridden
-from motioncue.runtime.assembly import load_profile, settings_of
+from motioncue.runtime.assembly import check_pose, load_profile, settings_of
 
 __all__ = ["Change", "Tuner", "refuse_fixed"]
 
@@ -81,6 +81,7 @@ class Tuner:
         with self._one_by_one:
             profile = self._changed(change)
             refuse_fixed(self.profile, profile)
+            check_pose(profile)
             settings = settings_of(profile, self.settings)
             post(settings)
             self.profile, self.settings = profile, settings

@@ -277,6 +277,8 @@ def test_a_platform_keeps_an_algorithm_that_gives_poses():
         ("hexapod-dim", "platform.leg.min_m=1.4", "leg_1: found 1.4000 m to 1.3750 m"),
         ("hexapod-dim", "platform.leg.speed_m_s=0", "platform.leg.speed_m_s: found 0, allowed is a number above 0"),
         ("hexapod-dim", "platform.base.pair_m=3", "found joints 3.* m apart on a circle of radius 1.15 m"),
+        ("posts-4", "platform.post.acceleration_m_s2=1e-6", "post_1 needs 633 s from neutral to an end"),
+        ("posts-4", "platform.post.speed_m_s=1e-300", "post_1 needs 1e.299 s from neutral to an end"),
         ("hexapod-cranks", "platform.rod_m=0.2", "crank_1 cannot reach neutral"),
         (
             "posts-3",

@@ -181,16 +181,17 @@ def _watch(
     operator = "engage"
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
-        fade_s = engine.profile.supervisor.fade_s
+        profile = engine.profile
+        way_s = profile.supervisor.fade_s + (profile.platform.rise_s if profile.platform is not None else 0.0)
         if not hurried:
-            park_at = max(0.0, end_at - fade_s)
+            park_at = max(0.0, end_at - way_s)
         asked = _asked(interrupts, keys)
         if "keep" in asked:
             engine.keep()
             asked = [name for name in asked if name != "keep"]
         if "quit" in asked and not hurried:
             hurried = True
-            park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * fade_s)
+            park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * way_s)
         if operator != "quit" and elapsed >= park_at:
             engine.stop(wait=False)
             operator = "quit"

@@ -35,6 +35,8 @@ OTHERS = tuple(channel.name for channel in ACTUATION)
 
 FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
+SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
+
 SINGULAR = 0.02
 """Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, with turns weighted by
 the size of the frame.  Hexapods of laboratories have 0.3 to 0.6.  Below a fiftieth, a millimeter of play in an actuator
@@ -99,6 +101,14 @@ def build(platform: Platform) -> Built:
             raise ConfigError(
                 f"platform: {name} is at {_said(at, turns)} at neutral, beyond its range of {_said(low, turns)} to "
                 f"{_said(high, turns)}"
+            )
+    for name, at, (low, high, speed, acceleration) in zip(names, neutral.tolist(), bounds, strict=True):
+        way = max(at - low, high - at)
+        needs_s = way / speed + 2.0 * math.sqrt(way / acceleration)
+        if not needs_s <= SLOWEST_S:
+            raise ConfigError(
+                f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed and acceleration; "
+                f"allowed are up to {SLOWEST_S:g} s"
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
     _refuse_singular(platform, kinematics, size)

@@ -129,7 +129,7 @@ def test_key_r_asks_for_the_last_seconds_and_changes_nothing_else(monkeypatch):
     keys = SimpleNamespace(active=True, pressed=lambda: typed.pop(0) if typed else "")
     monkeypatch.setattr(watching, "Keys", lambda: contextlib.nullcontext(keys))
     engine = SimpleNamespace(
-        profile=SimpleNamespace(supervisor=SimpleNamespace(fade_s=0.1)),
+        profile=SimpleNamespace(supervisor=SimpleNamespace(fade_s=0.1), platform=None),
         newest=lambda: {"weight": [0.0]},
         stop=lambda wait: asked.append("stop"),
         **{name: lambda name=name: asked.append(name) for name in ("keep", "hold", "engage", "park")},

@@ -120,13 +120,13 @@ cdef class StreamReceiver:
     cdef void hear(self, SessionState* s, const mc_server* server) noexcept nogil:
         """Take what the simulator has sent; record whether a frame came and whether the connection has ended."""
         cdef const Time* clock = &self._time
-        cdef int64_t now = clock.now(clock.memory)
         cdef bint open = serve(s, server, clock)
+        cdef int64_t now = clock.now(clock.memory)  # after the last frame: the machine may have slept in between
         cdef int64_t frames = mc_load(&s.intake.counters.accepted)
         if frames != self._frames:
             self._frames = frames
             self._heard = now
-        if not open or session_stalled(s, clock.now(clock.memory)):
+        if not open or session_stalled(s, now):
             flush(s, server)
             self.leave(s, server)
 

@@ -211,24 +211,26 @@ def test_a_console_key_ends_a_run_with_a_fade(url, key):
 
 # The C library calls the handler in a thread of its own; so does this.
 RAISE = """
-import signal, threading, time
+import os, signal, sys, threading, time
 from motioncue.cli import main
 
 def press():
-    while signal.getsignal(signal.SIGBREAK) is signal.SIG_DFL:  # until the command has been imported and runs
+    while not os.path.exists(word):  # the test makes it
         time.sleep(0.05)
-    time.sleep(1.0)
     signal.raise_signal(signal.SIGBREAK)
 
+word = sys.argv.pop()
 threading.Thread(target=press, daemon=True).start()
 main()
 """
 
 
-def test_the_signal_of_ctrl_break_ends_a_run_with_a_fade(url):
+def test_the_signal_of_ctrl_break_ends_a_run_with_a_fade(url, tmp_path):
     with Sink() as sink:
         to = [word for override in overrides(url, sink) for word in ("--set", override)]
-        with Started([sys.executable, "-c", RAISE, "run", *to, "--json"]) as running:
+        with Started([sys.executable, "-c", RAISE, "run", *to, "--json", str(tmp_path / "press")]) as running:
+            eventually(lambda: sink.packets)
+            (tmp_path / "press").touch()
             stats = outcome(running)
     assert stats["packets_sent"] > 0
     assert surges(sink.packets)[-1] == 0.0
@@ -236,28 +238,31 @@ def test_the_signal_of_ctrl_break_ends_a_run_with_a_fade(url):
 
 # What the system does in a process whose console's window closes: it calls every handler, then ends the process.
 CLOSE = """
-import ctypes, signal, sys, threading, time
+import ctypes, os, sys, threading, time
 from motioncue.cli import main
 
 def close():
-    while signal.getsignal(signal.SIGBREAK) is signal.SIG_DFL:  # until the command has been imported and runs
+    while not os.path.exists(word):
         time.sleep(0.05)
-    time.sleep(1.0)
     ctypes.windll.kernelbase.CtrlRoutine(ctypes.c_void_p(event))
     ctypes.windll.kernel32.ExitProcess(99)
 
 event = int(sys.argv.pop())
+word = sys.argv.pop()
 threading.Thread(target=close, daemon=True).start()
 main()
 """
 
 
 @pytest.mark.parametrize("event", [2, 5, 6], ids=["close", "log off", "shut down"])
-def test_a_window_that_closes_ends_a_run_with_a_fade(url, event):
+def test_a_window_that_closes_ends_a_run_with_a_fade(url, event, tmp_path):
+    close = tmp_path / "close"
     with Sink() as sink:
         to = [word for override in overrides(url, sink) for word in ("--set", override)]
-        started = Started([sys.executable, "-c", CLOSE, "run", *to, "--json", str(event)])
+        started = Started([sys.executable, "-c", CLOSE, "run", *to, "--json", str(close), str(event)])
         with started as running, command("simulate", "city-car-driving", "--to", url, "--drive", "turns"):
+            eventually(lambda: sink.packets and any(surges(sink.packets[-1:])))
+            close.touch()
             out, err = (text.decode("utf-8", "replace") for text in running.communicate(timeout=60))
         stats = json.loads(out.splitlines()[-1])
     assert "Traceback" not in err

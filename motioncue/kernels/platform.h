@@ -123,20 +123,34 @@ static inline int mc_inverse(const mc_Platform *p, const double *pose, double *p
     return sum == sum;
 }
 
+/* Rewrite derivatives by turns about the base axes as derivatives by roll, pitch, yaw: a turn of d is their change
+   along the axes about which they turn, x of a frame yawed and pitched, y of one yawed, z. */
+static inline void mc_by_angles(double sp, double cp, double sy, double cy, double *row) {
+    const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
+    row[3] = cp * along - sp * row[5];
+    row[4] = across;
+}
+
 /* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
-   actuators leave a direction free.  Returns the number of steps, or -1 if it has not converged within `steps`. */
+   actuators leave a direction free; angles are steps of roll, pitch, yaw, so that posts leave yaw as it is.  Returns
+   the number of steps, or -1 if it has not converged within `steps`. */
 static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
-    double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6], r[9], turn[9], next[9];
+    double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6];
     for (int n = 0; n < steps; n++) {
-        double trace = 0.0, size, angle, c, s, ux, uy, uz;
+        const double sp = sin(pose[4]), cp = cos(pose[4]), sy = sin(pose[5]), cy = cos(pose[5]);
+        double trace = 0.0, size = 0.0;
         if (!mc_inverse(p, pose, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
-        for (int k = 0; k < p->count; k++)
+        for (int k = 0; k < p->count; k++) {
+            double *row = rows + 6 * k;
+            row[2] = -row[2]; /* heave is up */
+            if (p->actuators[k].kind != MC_AXIS) mc_by_angles(sp, cp, sy, cy, row);
             for (int i = 0; i < 6; i++) {
-                step[i] += rows[6 * k + i] * (positions[k] - at[k]);
-                for (int j = 0; j <= i; j++) normal[i][j] += rows[6 * k + i] * rows[6 * k + j];
+                step[i] += row[i] * (positions[k] - at[k]);
+                for (int j = 0; j <= i; j++) normal[i][j] += row[i] * row[j];
             }
+        }
         for (int i = 0; i < 6; i++) trace += normal[i][i];
         for (int i = 0; i < 6; i++) { /* Cholesky; the ridge keeps free directions unchanged */
             normal[i][i] += 1e-12 * trace;
@@ -152,24 +166,10 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
             for (int k = i + 1; k < 6; k++) step[i] -= normal[k][i] * step[k];
             step[i] /= normal[i][i];
         }
-        pose[0] += step[0], pose[1] += step[1], pose[2] -= step[2];
-        /* R <- exp(step) R: about the base axes (Rodrigues' formula). */
-        mc_rotation(pose + 3, r);
-        angle = sqrt(step[3] * step[3] + step[4] * step[4] + step[5] * step[5]);
-        c = angle > 1e-9 ? (1.0 - cos(angle)) / (angle * angle) : 0.5;
-        s = angle > 1e-9 ? sin(angle) / angle : 1.0;
-        ux = step[3], uy = step[4], uz = step[5];
-        turn[0] = 1.0 - c * (uy * uy + uz * uz), turn[1] = c * ux * uy - s * uz, turn[2] = c * ux * uz + s * uy;
-        turn[3] = c * ux * uy + s * uz, turn[4] = 1.0 - c * (ux * ux + uz * uz), turn[5] = c * uy * uz - s * ux;
-        turn[6] = c * ux * uz - s * uy, turn[7] = c * uy * uz + s * ux, turn[8] = 1.0 - c * (ux * ux + uy * uy);
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++)
-                next[3 * i + j] = turn[3 * i] * r[j] + turn[3 * i + 1] * r[3 + j] + turn[3 * i + 2] * r[6 + j];
-        pose[3] = atan2(next[7], next[8]);
-        pose[4] = atan2(-next[6], sqrt(next[7] * next[7] + next[8] * next[8]));
-        pose[5] = atan2(next[3], next[0]);
-        size = 0.0;
-        for (int i = 0; i < 6; i++) size += fabs(step[i]);
+        for (int i = 0; i < 6; i++) {
+            pose[i] += step[i];
+            size += fabs(step[i]);
+        }
         if (size < 1e-10) return n + 1;
         if (!(size < 10.0)) return -1;
     }

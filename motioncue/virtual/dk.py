@@ -5,13 +5,14 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from motioncue.errors import PacketError
 from motioncue.protocols import system as find_system
+from motioncue.protocols.layout import Packet
 from motioncue.transports.udp import open_receiver
 
 __all__ = ["DatagramListener"]
@@ -25,8 +26,8 @@ class DatagramListener:
 
     Parameters
     ----------
-    system : str
-        The system that sends them.
+    system : str or callable
+        The system that sends them, or a function that returns the packet of a datagram and raises PacketError.
     urls : iterable of str
         Endpoints to listen at, ``udp://HOST:PORT`` for each stream.
 
@@ -38,8 +39,8 @@ class DatagramListener:
         If an endpoint is not valid or in use.
     """
 
-    def __init__(self, system: str, urls: Iterable[str]) -> None:
-        self._identify = find_system(system).identify
+    def __init__(self, system: str | Callable[[bytes], Packet], urls: Iterable[str]) -> None:
+        self._identify = find_system(system).identify if isinstance(system, str) else system
         self.received: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self._last: dict[str, bytes] = {}

@@ -16,12 +16,13 @@ import msgspec
 
 from motioncue import protocols
 from motioncue.errors import EndpointError
-from motioncue.profile import Output, Record
+from motioncue.profile import Profile, Record
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.platform import PlatformListener
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]
@@ -50,7 +51,7 @@ class Installation:
     engine : Engine
         Running while the installation is entered.
     platform : DatagramListener
-        Receives the engine's packets.
+        Receives the engine's packets; a `PlatformListener` moves by them.
     simulator : Simulator
         Plays the car's simulator.
 
@@ -93,7 +94,7 @@ class Installation:
             private = {name: _free_port(socket.SOCK_DGRAM) for name in answers}
             options = {**self._profile.source.options, **private}
             source = msgspec.structs.replace(self._profile.source, endpoint=endpoints, forward=(), options=options)
-            self.platform, urls = _listening(self._profile.outputs[0])
+            self.platform, urls = _listening(self._profile)
             stack.callback(self.platform.close)
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
@@ -163,14 +164,18 @@ def _free_port(kind: socket.SocketKind) -> int:
         return int(probe.getsockname()[1])
 
 
-def _listening(output: Output) -> tuple[DatagramListener, dict[str, str]]:
+def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
     """Return a platform that listens at free ports, and the endpoint of each of its streams."""
-    streams = protocols.platform(output.system).STREAMS
+    output = profile.outputs[0]
+    described = output.packet is not None and profile.platform is not None
+    streams = ("motion",) if described else tuple(protocols.platform(output.system).STREAMS)
     names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0
     while True:
         urls = {name: f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for name in names}
         try:
+            if described:
+                return PlatformListener(profile, urls.values()), urls
             return DatagramListener(output.system, urls.values()), urls
         except EndpointError:
             attempts += 1

@@ -10,6 +10,7 @@ import motioncue
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.servo import Servos
+from motioncue.motion import TICK_DTYPE
 from motioncue.platforms import channels_of, platform_named
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.platform import Decoder, Drive, PlatformListener, VirtualPlatform, delay_s, felt, sensed
@@ -242,6 +243,23 @@ def test_a_listener_moves_with_its_packets_and_says_what_it_did():
     assert stats["delay_s"] == pytest.approx(np.arctan(2 * np.pi * 0.05) / (2 * np.pi) + 0.5 * DT, abs=0.001)
     made = listener.platform.built.kinematics.inverse([[listener.last("motion")[name] for name in POSE]])
     assert made.max() - made.min() < 1e-9
+
+
+@pytest.mark.parametrize(("lag_s", "left_s"), [(None, 0.05), ("0.05", 0.05 / 16)])
+def test_a_listener_says_how_far_the_drives_are_behind_the_cue(lag_s, left_s):
+    """Slow motion; behind compensated drives a sixteenth of the lag is left, and half a tick of hold in either case."""
+    profile = profile_for("posts-4", *([] if lag_s is None else [f"platform.lag_s={lag_s}"]))
+    ticks = np.zeros(3000, TICK_DTYPE)
+    time_s = np.arange(3000) * DT
+    ticks["cue"]["heave_displacement"] = 0.04 * np.sin(np.pi * time_s) * np.clip(time_s, 0, 1) ** 3
+    ticks["weight"] = 1.0
+    sent = motioncue.actuate(profile, ticks["cue"].copy())["actuators"][:, :4]
+    listener = PlatformListener(profile, [], Drive(0.05, None, 0.0))
+    for tick, row in enumerate(sent):
+        listener.take(row.tobytes(), tick)
+    assert listener.behind(ticks) == pytest.approx(left_s + 0.5 * DT, abs=0.001)
+    ticks["weight"][::500] = 0.5
+    assert listener.behind(ticks) is None
 
 
 @pytest.mark.rt

@@ -103,10 +103,11 @@ def drive_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         return []
     hits = {name: drive["hits"] for name, drive in drives.items() if drive["hits"]}
     overruns = {name: drive["overruns"] for name, drive in drives.items() if drive["overruns"]}
-    delay = stats["delay_s"]
+    delays = {"the packets": stats["delay_s"], "the cue": stats.get("behind_cue_s")}
+    late = [f"{value * 1e3:.1f} ms behind {what}" for what, value in delays.items() if value is not None]
     return [
         ("travel used", ", ".join(f"{name} {percent(drive['travel'])}" for name, drive in drives.items())),
         ("end stops hit", reasons(hits)),
         ("overruns", f"{reasons(overruns)} (ticks beyond an actuator's speed or acceleration)"),
-        ("drives late by", "unknown: they do not move" if delay is None else f"{delay * 1e3:.1f} ms"),
+        ("drives late by", ", ".join(late) or "unknown: they do not move"),
     ]

@@ -27,6 +27,15 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
     )
 
 
+cdef extern from "motioncue/kernels/lead.h" nogil:
+    ctypedef struct Lead "mc_Lead":
+        int order               # of the lag that is compensated; 0: none
+    ctypedef struct LeadState "mc_LeadState":
+        pass
+    Lead lead_for "mc_lead_for"(double lag, double damping, double dt)
+    void lead "mc_lead"(const Lead* c, LeadState* s, const Bounds* bounds, int n, double* positions)
+
+
 ctypedef struct Drives:         # the coefficients
     Geometry geometry
     Bounds bounds[12]
@@ -34,12 +43,14 @@ ctypedef struct Drives:         # the coefficients
     double neutral[12]          # positions at neutral
     double parked[12]           # positions where the platform is parked
     double pace                 # share of the way up or down in a tick
+    Lead lead                   # against the lag of the actuators
 
 
 ctypedef struct Driven:         # the state
     bint begun                  # whether there has been a tick
     bint parked                 # whether the newest tick was to rest
     Fade raised                 # the way up: 0 parked, 1 at the cue
+    LeadState lead
     Held held[12]
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach

@@ -141,8 +141,18 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
             f"platform.gives_way: found {', '.join(platform.gives_way)}, "
             f"allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
         )
+    if platform.lag_damping is not None and platform.lag_s is None:
+        raise ConfigError(f"platform.lag_s: missing, but there is lag_damping = {platform.lag_damping:g}")
     return Actuators(
-        built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
+        built.kinematics,
+        built.names,
+        built.bounds,
+        parked,
+        platform.rise_s,
+        platform.gives_way,
+        period_ns * 1e-9,
+        platform.lag_s or 0.0,
+        platform.lag_damping or 0.0,
     )
 
 

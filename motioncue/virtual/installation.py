@@ -28,6 +28,7 @@ from motioncue.virtual.simulators import drive_packages, make_simulator
 __all__ = ["Installation"]
 
 ATTEMPTS = 20  # attempts to find a pair of free ports
+TRACED = 30_000  # ticks from which the delay behind the cue is found
 
 
 class Installation:
@@ -99,7 +100,8 @@ class Installation:
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
-            self.engine = Engine(self.profile, record=self._record)
+            described = isinstance(self.platform, PlatformListener)
+            self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
             self.simulator = make_simulator(source.system, endpoints, self._packages, **private)
@@ -128,9 +130,13 @@ class Installation:
     def stats(self) -> dict[str, Any]:
         """Return the engine's statistics, and ``platform`` with what arrived there.
 
-        ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.
+        ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.  A platform
+        that the profile describes has ``platform.behind_cue_s`` too, None while datagrams are missing.
         """
         platform = self.platform.stats()
+        if isinstance(self.platform, PlatformListener):
+            whole = self._missing() == 0
+            platform["behind_cue_s"] = self.platform.behind(self.engine.trace) if whole else None
         return {**self.engine.stats(), "platform": {**platform, "lost": max(0, self._missing())}}
 
 

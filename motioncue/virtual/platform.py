@@ -27,6 +27,7 @@ __all__ = ["Drive", "Felt", "PlatformListener", "VirtualPlatform", "delay_s", "d
 Array = npt.NDArray[np.float64]
 
 LONGEST_DELAY_S = 0.5
+SHORTEST_S = 2.0  # of motion from which a delay is found
 KEPT = 120_000  # positions that a listener keeps: six minutes at 333 Hz
 
 
@@ -386,6 +387,7 @@ class PlatformListener(DatagramListener):
         self.platform = VirtualPlatform(profile.platform, grid_hz(profile), drive)
         self._sent: list[Array] = []
         self._made: list[Array] = []
+        self._forgotten = False  # whether the first ones have been dropped
         self._busy = threading.Lock()  # for `positions`, which another thread reads
         self._pose: dict[str, Any] = dict.fromkeys(CHANNELS, 0.0)
         super().__init__(self._decoder.identify, urls)
@@ -402,6 +404,7 @@ class PlatformListener(DatagramListener):
                 self._made.append(self.platform.positions(sent))
                 if len(self._sent) > KEPT:
                     del self._sent[: KEPT // 2], self._made[: KEPT // 2]
+                    self._forgotten = True
         super().take(data, now_ns)
 
     def last(self, name: str) -> dict[str, Any]:
@@ -414,6 +417,29 @@ class PlatformListener(DatagramListener):
             if np.isfinite(pose).all():
                 self._pose = dict(zip(CHANNELS, pose.tolist(), strict=True))
         return {**super().last(name), **self._pose}
+
+    def behind(self, ticks: npt.NDArray[np.void]) -> float | None:
+        """Return by how much the drives are later than the pose of the cue [s]; None if that cannot be said.
+
+        The longest time in which the whole cue was sent and within reach is used, at least two seconds.
+
+        Parameters
+        ----------
+        ticks : ndarray of TICK_DTYPE, shape (n,)
+            The first ticks, one per packet.
+        """
+        with self._busy:
+            made = np.concatenate(self._made) if self._made and not self._forgotten else np.empty((0, 1))
+        ticks = ticks[: len(made)]
+        low, high, *_ = np.array(self.platform.built.bounds).T
+        poses = np.stack([ticks["cue"][channel] for channel in CHANNELS], axis=1)
+        wanted = self.platform.built.kinematics.inverse(poses)
+        usable = ((low <= wanted) & (wanted <= high)).all(axis=1) & (ticks["weight"] == 1.0)
+        ends = np.flatnonzero(np.diff(np.concatenate(([False], usable, [False]))))
+        begin, end = max(zip(ends[::2], ends[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
+        if (end - begin) * self.platform.dt < SHORTEST_S:
+            return None
+        return delay_s(wanted[begin:end], made[begin:end], self.platform.dt)
 
     def stats(self) -> dict[str, Any]:
         """Return what was received, ``actuators`` (`VirtualPlatform.stats`), ``delay_s`` behind packets."""

@@ -2,7 +2,7 @@
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -347,7 +347,13 @@ def profile_text(name: str) -> str:
     return text
 
 
-def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] = ()) -> Profile:
+def parse_profile(
+    text: str,
+    *,
+    name: str = "profile",
+    overrides: Iterable[str] = (),
+    scaled: Callable[[Profile], Mapping[str, Any]] | None = None,
+) -> Profile:
     """Return the profile in a TOML text.
 
     Parameters
@@ -358,6 +364,9 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         Name of the profile, also used in errors.
     overrides : iterable of str
         ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.
+    scaled : callable, optional
+        Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile; without it they are those of
+        the preset that is scaled.
 
     Raises
     ------
@@ -375,7 +384,13 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     for override in overrides:
         _put(tables, *_parsed(override))
     tables.setdefault("name", Path(name).stem)
-    return _profile(tables, name)
+    _choose_auto(tables)
+    given = tables.get("cueing")
+    profile = _profile(tables, name)
+    if scaled is None or getattr(profile.cueing, "preset", None) != "auto":
+        return profile
+    assert isinstance(given, dict)
+    return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
 
 
 def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
@@ -530,6 +545,15 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _choose_auto(tables: dict[str, Any]) -> None:
+    """Let a profile with a platform that says nothing but the algorithm have the preset ``auto``, if there is one."""
+    cueing = tables.get("cueing")
+    if "platform" in tables and isinstance(cueing, dict) and [*cueing] == ["algorithm"]:
+        kind = ALGORITHMS.get(str(cueing["algorithm"]))
+        if kind is not None and kind.auto is not None:
+            cueing["preset"] = "auto"
+
+
 def _fill_from_preset(tables: dict[str, Any]) -> None:
     for key in ("cueing", "platform"):
         table, presets = tables.get(key), _presets(tables, key)
@@ -549,7 +573,10 @@ def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]
         return platform_presets()
     cueing = tables.get("cueing")
     name = cueing.get("algorithm") if isinstance(cueing, dict) else None
-    return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        return {}
+    presets, scaled = ALGORITHMS[name].presets, ALGORITHMS[name].auto
+    return presets if scaled is None else {**presets, "auto": presets[scaled]}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:

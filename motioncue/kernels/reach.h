@@ -3,8 +3,8 @@
  * Limiting a single leg at a pose out of its reach would give another kind of motion.  So parts of the pose give way: the
  * part that gives way last is kept as far as the platform reaches, then the next with what is left.  Which share of each
  * part that is can change suddenly while the pose changes little (a yaw that did not fit beside a surge has room again),
- * so the shares in use follow it by two lags of MC_LAG_S each.  While
- * they are late, the pose is shortened towards neutral until it is within reach; that length changes without steps.
+ * so the shares in use follow it by two lags of MC_LAG_S each.  While they are late, the pose is shortened towards neutral
+ * until it is within reach; that length changes without steps.
  *
  * An axis moves along one direction only, and stops at its end by itself.
  */

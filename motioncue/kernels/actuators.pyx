@@ -1,7 +1,7 @@
 """The stage that moves a platform's actuators."""
 
-from libc.math cimport fabs
-from libc.string cimport memcpy, memset
+from libc.math cimport exp
+from libc.string cimport memset
 
 from motioncue.kernels.fade cimport fade_step
 from motioncue.kernels.platform cimport Kinematics
@@ -37,7 +37,7 @@ cdef void actuators_step(
     pose[3] = actuation.cue.roll
     pose[4] = actuation.cue.pitch
     pose[5] = actuation.cue.yaw
-    if not reach(&d.geometry, d.bounds, d.order, pose, positions):
+    if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
         s.unreached += 1
     up = fade_step(&s.raised, not parked)
     if s.raised.position < 1.0:
@@ -98,8 +98,8 @@ cdef class Actuators(Stage):
     Notes
     -----
     Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit, unless a lag is
-    compensated.  Of a pose out of reach,
-    the platform shows as much as it can, part by part.  No latency of its own.
+    compensated.  Of a pose out of reach, the platform shows as much as it can: parts of it give way within about a
+    second, and come back as slowly.  Until they have, the whole pose is smaller.  No latency of its own.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
@@ -134,6 +134,7 @@ cdef class Actuators(Stage):
         if not (lag_s >= 0.0 and 0.0 <= lag_damping <= 1.0):
             raise ValueError(f"lag_s, lag_damping: found {lag_s}, {lag_damping}, allowed are 0 or more, and 0 to 1")
         d.lead = lead_for(lag_s, lag_damping, dt)
+        d.yielding = 1.0 - exp(-dt / LAG_S)
         self.calls.step = actuators_step
         self.calls.reset = actuators_reset
         self.calls.at_rest = actuators_at_rest

@@ -36,6 +36,7 @@ __all__ = [
     "differences",
     "overridden",
     "parse_profile",
+    "platform_from",
     "profile_text",
 ]
 
@@ -391,6 +392,32 @@ def parse_profile(
         return profile
     assert isinstance(given, dict)
     return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
+
+
+class _WithPlatform(Table, frozen=True, kw_only=True):
+    platform: Platform
+
+
+def platform_from(table: Mapping[str, Any]) -> Platform:
+    """Return a platform from the table of a profile; its preset supplies what is left out.
+
+    Parameters
+    ----------
+    table : mapping
+        As ``[platform]`` in a profile.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables: dict[str, Any] = {"platform": dict(table)}
+    try:
+        _fill_from_preset(tables)
+        _refuse_not_finite(tables, "")
+        return msgspec.convert(tables, _WithPlatform).platform
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{explain(error, tables, _WithPlatform)}{_preset_hint(error, tables)}") from error
 
 
 def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:

@@ -26,7 +26,7 @@ from motioncue.settings.platform import (
     platform_presets,
 )
 
-__all__ = ["CHANNELS", "Built", "build", "channels_of", "platform_named", "ranges", "stage_of"]
+__all__ = ["CHANNELS", "SINGULAR", "Built", "build", "channels_of", "platform_named", "ranges", "stage_of"]
 
 CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
 """Components of a pose, in order [m, rad]."""
@@ -69,7 +69,7 @@ def build(platform: Platform) -> Built:
     ConfigError
         If neutral is out of reach, or singular; names the actuator, its position there, and its range.
     """
-    held, bounds = _frame(platform)
+    held, bounds = frame_of(platform)
     names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
     for axis in platform.axes:
         held.append({"kind": "axis", "share": _share(axis)})
@@ -216,7 +216,7 @@ def _word(platform: Platform) -> str:
     return "crank" if isinstance(platform, CrankHexapod) else "post"
 
 
-def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
+def frame_of(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
     """Return the actuators that carry the frame, and their bounds."""
     if isinstance(platform, Hexapod | CrankHexapod):
         forward, right, up = platform.reference_m

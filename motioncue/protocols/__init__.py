@@ -51,7 +51,18 @@ def source(name: str, key: str = "source.system") -> ModuleType:
 
 
 def platform(name: str) -> ModuleType:
-    """Return the module of a system that takes cues; raise ConfigError if `name` is not one."""
+    """Return the module of a system that takes cues.
+
+    Parameters
+    ----------
+    name : str
+        The system's name.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system.
+    """
     return _find(name, "STREAMS", "output.system")
 
 

@@ -200,9 +200,9 @@ def workspace_figure(platform: MotionPlatform) -> "Figure":
 
 def _figure(height: float) -> "Figure":
     """Return an empty figure of a page's width; heights are in inches."""
-    from matplotlib.figure import Figure
+    import matplotlib.pyplot as plt
 
-    return Figure(figsize=(10.0, height), layout="constrained")
+    return plt.figure(figsize=(10.0, height), layout="constrained")
 
 
 def _ends(platform: MotionPlatform, place: int) -> tuple[float, float]:
@@ -213,9 +213,12 @@ def _ends(platform: MotionPlatform, place: int) -> tuple[float, float]:
 
 
 def _image(figure: "Figure") -> str:
-    """Return a figure as an HTML image that holds its own data."""
+    """Return a figure as an HTML image that holds its own data, and close it."""
+    import matplotlib.pyplot as plt
+
     file = io.BytesIO()
     figure.savefig(file, format="png", dpi=110)
+    plt.close(figure)
     return f'<img alt="" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
 
 

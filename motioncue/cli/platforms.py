@@ -1,6 +1,7 @@
 """``motioncue platforms``: lists platforms and shows what they can do."""
 
 import math
+import os
 from pathlib import Path
 
 import click
@@ -61,6 +62,7 @@ def show(name: str, path: str | None, as_json: bool) -> None:
 
 def _draw(path: str, name: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> None:
     """Write the report; raise ConfigError if matplotlib is missing or the file cannot be written."""
+    os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
     try:
         page = report(name, platform, workspace)
     except ImportError as error:

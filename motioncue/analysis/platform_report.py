@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from motioncue.platforms import CHANNELS, frame_of
+from motioncue.platforms import CHANNELS, carriers_of
 from motioncue.platforms.machine import MotionPlatform, Workspace
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def side_figure(platform: MotionPlatform) -> "Figure":
     """
     figure = _figure(4.6)
     above, right = figure.subplots(1, 2)
-    rows, _ = frame_of(platform.table)
+    rows, _ = carriers_of(platform.table)
     tops = np.array([row["platform"] for row in rows] or [(0.0, 0.0, 0.0)], dtype=float)
     bottoms = np.array([row.get("base", row.get("platform")) for row in rows] or [(0.0, 0.0, 0.0)], dtype=float)
     for name, row, top, bottom in zip(platform.names, rows, tops, bottoms, strict=False):

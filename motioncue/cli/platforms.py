@@ -10,7 +10,8 @@ from motioncue.analysis.platform_report import report
 from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError
-from motioncue.platforms import CHANNELS, SINGULAR, machine
+from motioncue.platforms import CHANNELS, machine
+from motioncue.platforms.singular import SINGULAR
 from motioncue.settings.platform import platform_presets, platform_text
 
 __all__ = ["command"]

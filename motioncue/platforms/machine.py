@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError, not_among
-from motioncue.platforms import CHANNELS, build, platform_named, ranges
+from motioncue.platforms import CHANNELS, build, frame_of, platform_named, ranges
 from motioncue.profile import Profile, parse_profile, platform_from, profile_text
 from motioncue.settings.platform import Axes, CrankHexapod, Hexapod, Platform, Posts, platform_presets
 
@@ -36,8 +36,8 @@ class Workspace(NamedTuple):
     in_reach: float
     """Share of the poses in reach, of those with each channel within its range alone."""
     singular: float
-    """Least ratio of the least to the largest singular value of the Jacobian, turns weighted by the frame's size, over
-    the poses in reach; the smaller, the more a little play in the actuators moves the frame."""
+    """How firmly the actuators hold the frame at worst, over the poses in reach (`singular.Frame.held`); the smaller,
+    the more a little play in them moves it."""
     singular_at: tuple[float, ...]
     """The pose at which it is found [m, rad]."""
     speeds: dict[str, float | None]
@@ -222,15 +222,12 @@ class MotionPlatform:
 
     def _least_singular(self, poses: Array) -> tuple[float, tuple[float, ...]]:
         """Return the least ratio of singular values of the frame's actuators, and the pose where it is found."""
-        count = len(self.names) - len(self.table.axes)
-        if not count:
+        frame = frame_of(self.table, self._built.kinematics, self._built.size)
+        if not frame.actuators:
             return 1.0, tuple(poses[0].tolist())
-        ways = min(count, 3 if isinstance(self.table, Posts) else 6)  # posts do not hold surge, sway and yaw
-        size = self._built.size
-        values = np.linalg.svd(self.jacobian(poses)[:, :count] / [1, 1, 1, size, size, size], compute_uv=False)
-        ratios = values[:, ways - 1] / values[:, 0]
-        place = int(np.argmin(ratios))
-        return float(ratios[place]), tuple(poses[place].tolist())
+        held = frame.held(poses)
+        place = int(np.argmin(held))
+        return float(held[place]), tuple(poses[place].tolist())
 
 
 def _largest(fits: Any) -> float:

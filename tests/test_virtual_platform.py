@@ -249,8 +249,8 @@ def test_a_listener_moves_with_its_packets_and_says_what_it_did():
 def test_a_listener_says_how_far_the_drives_are_behind_the_cue(lag_s, left_s):
     """Slow motion; behind compensated drives a sixteenth of the lag is left, and half a tick of hold in either case."""
     profile = profile_for("posts-4", *([] if lag_s is None else [f"platform.lag_s={lag_s}"]))
-    ticks = np.zeros(3000, TICK_DTYPE)
-    time_s = np.arange(3000) * DT
+    ticks = np.zeros(4000, TICK_DTYPE)
+    time_s = np.arange(4000) * DT
     ticks["cue"]["heave_displacement"] = 0.04 * np.sin(np.pi * time_s) * np.clip(time_s, 0, 1) ** 3
     ticks["weight"] = 1.0
     sent = motioncue.actuate(profile, ticks["cue"].copy())["actuators"][:, :4]
@@ -258,7 +258,7 @@ def test_a_listener_says_how_far_the_drives_are_behind_the_cue(lag_s, left_s):
     for tick, row in enumerate(sent):
         listener.take(row.tobytes(), tick)
     assert listener.behind(ticks) == pytest.approx(left_s + 0.5 * DT, abs=0.001)
-    ticks["weight"][::500] = 0.5
+    ticks["weight"][: round(8.0 / DT)] = 0.0  # the rest is as long as it takes to rise
     assert listener.behind(ticks) is None
 
 

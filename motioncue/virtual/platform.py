@@ -385,6 +385,7 @@ class PlatformListener(DatagramListener):
             raise ConfigError(f"{profile.name}: found no [platform] with [output.packet]")
         self._decoder = Decoder(table, channels_of(profile.platform))
         self.platform = VirtualPlatform(profile.platform, grid_hz(profile), drive)
+        self._rise_s = profile.platform.rise_s
         self._sent: list[Array] = []
         self._made: list[Array] = []
         self._forgotten = False  # whether the first ones have been dropped
@@ -421,7 +422,8 @@ class PlatformListener(DatagramListener):
     def behind(self, ticks: npt.NDArray[np.void]) -> float | None:
         """Return by how much the drives are later than the pose of the cue [s]; None if that cannot be said.
 
-        The longest time in which the whole cue was sent and within reach is used, at least two seconds.
+        The longest time in which the platform had risen and the whole cue was sent and within reach is used, at least
+        two seconds.
 
         Parameters
         ----------
@@ -435,6 +437,9 @@ class PlatformListener(DatagramListener):
         poses = np.stack([ticks["cue"][channel] for channel in CHANNELS], axis=1)
         wanted = self.platform.built.kinematics.inverse(poses)
         usable = ((low <= wanted) & (wanted <= high)).all(axis=1) & (ticks["weight"] == 1.0)
+        # It rises from when it engages, the first ticks included, and only then follows the cue.
+        engaged = np.maximum.accumulate(np.where(ticks["weight"] == 0.0, np.arange(len(ticks)), 0))
+        usable &= np.arange(len(ticks)) - engaged > self._rise_s / self.platform.dt
         ends = np.flatnonzero(np.diff(np.concatenate(([False], usable, [False]))))
         begin, end = max(zip(ends[::2], ends[1::2], strict=True), key=lambda run: run[1] - run[0], default=(0, 0))
         if (end - begin) * self.platform.dt < SHORTEST_S:

@@ -18,6 +18,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "motioncue/kernels/scalar.h"
+
 enum {
     MC_LEG,
     MC_CRANK,
@@ -43,8 +45,10 @@ typedef struct {
 
 /* R of roll, pitch, yaw (z-y-x), row by row. */
 static inline void mc_rotation(const double *angles, double *r) {
-    const double sr = sin(angles[0]), cr = cos(angles[0]), sp = sin(angles[1]), cp = cos(angles[1]);
-    const double sy = sin(angles[2]), cy = cos(angles[2]);
+    double sr, cr, sp, cp, sy, cy;
+    mc_sin_cos(angles[0], &sr, &cr);
+    mc_sin_cos(angles[1], &sp, &cp);
+    mc_sin_cos(angles[2], &sy, &cy);
     r[0] = cp * cy, r[1] = sr * sp * cy - cr * sy, r[2] = cr * sp * cy + sr * sy;
     r[3] = cp * sy, r[4] = sr * sp * sy + cr * cy, r[5] = cr * sp * sy - sr * cy;
     r[6] = -sp, r[7] = sr * cp, r[8] = cr * cp;
@@ -102,17 +106,28 @@ static inline double mc_actuator(
     g = square - a->rod * a->rod + a->crank * a->crank;
     h = sqrt(e * e + f * f);
     if (!(fabs(g) <= straight * h)) return NAN;
-    angle = asin(g / h) - atan2(f, e);
+    angle = mc_arc_sine(g / h) - mc_angle_of(f, e);
     if (row) { /* derivative of e sin(angle) + f cos(angle) = g */
-        slope = e * cos(angle) - f * sin(angle);
-        row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cos(angle)) / slope;
-        row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cos(angle)) / slope;
-        row[2] = (2.0 * q[2] + 2.0 * a->crank * sin(angle)) / slope;
+        double sine, cosine;
+        mc_sin_cos(angle, &sine, &cosine);
+        slope = e * cosine - f * sine;
+        row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cosine) / slope;
+        row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cosine) / slope;
+        row[2] = (2.0 * q[2] + 2.0 * a->crank * sine) / slope;
         row[3] = arm[1] * row[2] - arm[2] * row[1];
         row[4] = arm[2] * row[0] - arm[0] * row[2];
         row[5] = arm[0] * row[1] - arm[1] * row[0];
     }
     return angle;
+}
+
+/* Return the length of a leg: as mc_actuator, in which the compiler does not see that a leg needs so little. */
+static inline double mc_leg(const mc_Actuator *a, const double *pose, const double *r) {
+    double arm[3];
+    mc_turned(r, a->platform, arm);
+    const double x = pose[0] + arm[0] - a->base[0], y = pose[1] + arm[1] - a->base[1];
+    const double z = -pose[2] + arm[2] - a->base[2];
+    return sqrt(x * x + y * y + z * z);
 }
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
@@ -122,7 +137,9 @@ static inline int mc_inverse_up_to(
     double r[9], sum = 0.0;
     mc_rotation(pose + 3, r);
     for (int i = 0; i < p->count; i++) {
-        positions[i] = mc_actuator(&p->actuators[i], pose, r, straight, rows ? rows + 6 * i : NULL);
+        const mc_Actuator *a = &p->actuators[i];
+        if (a->kind == MC_LEG && !rows) positions[i] = mc_leg(a, pose, r);
+        else positions[i] = mc_actuator(a, pose, r, straight, rows ? rows + 6 * i : NULL);
         sum += positions[i];
     }
     return sum == sum;
@@ -146,8 +163,9 @@ static inline int mc_inverse(const mc_Platform *p, const double *pose, double *p
 static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
     double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6];
     for (int n = 0; n < steps; n++) {
-        const double sp = sin(pose[4]), cp = cos(pose[4]), sy = sin(pose[5]), cy = cos(pose[5]);
-        double trace = 0.0, size = 0.0;
+        double trace = 0.0, size = 0.0, sp, cp, sy, cy;
+        mc_sin_cos(pose[4], &sp, &cp);
+        mc_sin_cos(pose[5], &sy, &cy);
         if (!mc_inverse(p, pose, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);

@@ -18,20 +18,22 @@ from motioncue.virtual.rotations import body_axes
 __all__ = ["standard_drive"]
 
 
-def standard_drive(name: str) -> npt.NDArray[np.float64]:
+def standard_drive(name: str, rate_hz: float = KEPT_HZ) -> npt.NDArray[np.float64]:
     """Return what a passenger's body does on a standard drive.
 
     Parameters
     ----------
     name : str
         One of `motioncue.virtual.car.DRIVES`.
+    rate_hz : float
+        Rows per second [Hz].
 
     Returns
     -------
     ndarray of float64, shape (n, 8)
-        The channels of `motioncue.runtime.fitting.CHANNELS_KEPT`, 25 a second.
+        The channels of `motioncue.runtime.fitting.CHANNELS_KEPT`.
     """
-    states = drive(name, KEPT_HZ)
+    states = drive(name, rate_hz)
     acceleration, rates = body_axes(states, "acceleration"), body_axes(states, "angular_velocity")
     roll, pitch, _ = angles_and_rates(states)[0]
     columns = (acceleration[:, 0], acceleration[:, 1], -acceleration[:, 2], roll, pitch, *rates.T)

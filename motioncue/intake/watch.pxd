@@ -191,7 +191,7 @@ cdef inline double heard(Watch* w, const Seen* f, bint repeats) noexcept nogil:
     cdef double dt = likely(&w.arrival, gap, said)
     if f.time == w.began:       # the clock stands still, so arrivals say nothing
         return gap if said != said else said
-    arrive(&w.arrival, gap, said, w.slack_s)
+    arrive(&w.arrival, gap, said)
     return dt
 
 

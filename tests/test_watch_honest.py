@@ -46,6 +46,21 @@ def test_nor_does_one_whose_acceleration_is_derived(system, line):
     assert tripped(system, "turns", 60, line, 1, "from_velocity") == ({}, {})
 
 
+@pytest.mark.parametrize("system", WITHOUT_TIME)
+@pytest.mark.parametrize(
+    ("rate_hz", "line", "seed"),
+    [
+        *((30, "stalls and loss", seed) for seed in (5, 43, 47, 102)),
+        *((100, "stalls and loss", seed) for seed in (22, 145)),
+        (20, "stalls and loss", 107),
+        (20, "gaps", 120),
+    ],
+)
+def test_a_silence_right_after_a_stall_is_no_jump_where_only_arrivals_tell_the_time(system, rate_hz, line, seed):
+    """The frames held up by a stall end in a bunch, and the next frame is of a second later."""
+    assert tripped(system, "hard", rate_hz, line, seed) == ({}, {})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
 @pytest.mark.parametrize("drive", ["real", "hard", *SCRIPTS])

@@ -21,9 +21,9 @@ ctypedef struct Arrival:
 
 
 cdef inline void arrival_restart(Arrival* a, double tolerance) noexcept nogil:
-    """Start with the largest tolerated delay, since nothing is known yet."""
-    a.behind = a.late = tolerance
-    a.frames = a.spent = a.seconds = a.said = 0.0
+    """Start an account; the largest delay is the tolerated one, since nothing is known yet."""
+    a.late = tolerance
+    a.behind = a.frames = a.spent = a.seconds = a.said = 0.0
 
 
 cdef inline double pace(const Arrival* a) noexcept nogil:
@@ -60,7 +60,7 @@ cdef inline void arrive(Arrival* a, double gap, double said) noexcept nogil:
     """Account for a frame `gap` [s] after the one before that reports that `said` [s] have passed, or NaN.
 
     The frame stands for the gap and what the account has lost: for a usual interval after a stall and within the bunch
-    that follows.  After lost frames it stands for more, of which two usual intervals count.
+    that follows.  After lost frames it stands for more, of which four usual intervals count.
     """
     cdef double usual = usual_interval(a, gap)
     cdef double kept = a.behind * 0.3 / (0.3 + (gap if gap < usual else usual))     # time constant 0.3 s
@@ -74,6 +74,6 @@ cdef inline void arrive(Arrival* a, double gap, double said) noexcept nogil:
     if a.late < a.behind:
         a.late = a.behind
     a.frames = a.frames / (1.0 + gap) + 1.0
-    a.spent = a.spent / (1.0 + gap) + (spent if spent < 2.0 * usual else 2.0 * usual)
+    a.spent = a.spent / (1.0 + gap) + (spent if spent < 4.0 * usual else 4.0 * usual)
     a.seconds = a.seconds / (1.0 + gap) + (gap if gap < 1.0 else 1.0)
     a.said = a.said / (1.0 + gap) + (passed if said == said else 0.0)

@@ -237,10 +237,8 @@ cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
 
 cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not report, for the frames to come: a frame's own step must not support itself."""
-    # After three frames' time, frames may be lost, or this one may be the first of a burst.
-    cdef double apart = s.watch.apart
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, apart, apart if apart < 3.0 * s.watch.dt else s.watch.dt)
+    derive(&s.stages, &s.telemetry, s.watch.apart, s.watch.sure)
     turn(s, s.motion.time)
     see(s, &s.watch.seen)
 

@@ -59,6 +59,7 @@ ctypedef struct Watch:
     double gap                  # between their arrivals [s]
     double dt                   # likely time between them [s]
     double apart                # time between them for derivatives [s]
+    double sure                 # how much of that time is sure to have passed [s]; 0: the change says nothing
     double passed               # likely time from the last different frame to its newest repeat [s]
     bint believable             # whether that frame's acceleration and rate are plausible
     int64_t began               # arrival of the first frame [ns]
@@ -257,11 +258,24 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
 
 
 cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
-    """Compute the time since the last different frame."""
+    """Compute the time since the last different frame.
+
+    Where only arrivals tell it, a frame after one that was held up may be of long after it, unless it was in the same
+    bunch; and a change that no car makes in this time took longer.  From these nothing is derived.
+    """
+    cdef double behind = w.arrival.behind
+    cdef double angle = length(w.turn)
+    cdef double change = distance(f.velocity, w.seen.velocity)
     w.gap = (f.time - w.changed) * 1e-9
     w.dt = w.passed + heard(w, f, False)
     # Derivatives use the gap if no duration is reported; but bunched frames were not taken at once.
     w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
+    # After three frames' time, frames may be lost, or this one may be the first of a bunch.
+    w.sure = w.apart if w.apart < 3.0 * w.dt else w.dt
+    if f.duration != f.duration and behind > 0.25 and 2.0 * w.gap > w.dt:
+        w.sure = 0.0
+    elif angle > w.rate * w.apart or change > w.acceleration * w.apart:
+        w.sure = 0.0
 
 
 cdef inline int fitting(Watch* w, const Seen* f) noexcept nogil:

@@ -61,6 +61,7 @@ ctypedef struct Watch:
     double apart                # time between them for derivatives [s]
     double sure                 # how much of that time is sure to have passed [s]; 0: the change says nothing
     double passed               # likely time from the last different frame to its newest repeat [s]
+    double repeated             # largest of those of about the last second [s]
     bint believable             # whether that frame's acceleration and rate are plausible
     int64_t began               # arrival of the first frame [ns]
     int64_t changed             # last change of the state [ns]
@@ -139,7 +140,7 @@ cdef inline void watch_restart(Watch* w) noexcept nogil:
     w.believable = True
     w.contradicted = ACCEPTED
     w.changes = 0
-    w.spikes = 0.0
+    w.spikes = w.repeated = 0.0
     w.unsteady = ACCEPTED
     arrival_restart(&w.arrival, w.slack_s)
 
@@ -267,6 +268,7 @@ cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
     cdef double angle = length(w.turn)
     cdef double change = distance(f.velocity, w.seen.velocity)
     w.gap = (f.time - w.changed) * 1e-9
+    w.repeated = larger(w.passed, w.repeated / (1.0 + w.gap))
     w.dt = w.passed + heard(w, f, False)
     # Derivatives use the gap if no duration is reported; but bunched frames were not taken at once.
     w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
@@ -375,6 +377,8 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     themselves.  Acceleration and velocity may be those of points a meter apart.
     """
     cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
+    # A state that repeats is older than its frame, so between two states more or less time has passed.
+    cdef double older = w.repeated if w.repeated < 0.75 * w.dt else 0.75 * w.dt
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt
     cdef int reason = ACCEPTED
     # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it.
@@ -385,9 +389,9 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     if known:
         sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt)
     sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt)
-    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, known and w.own_acceleration):
+    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, older, known and w.own_acceleration):
         spiked(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
-    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, w.rates_lag == 0.0):
+    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, older, w.rates_lag == 0.0):
         spiked(w, RATE_CONTRADICTED, w.rate_step.value, w.rate_step.limit)
     reason = held_for_long(w, ACCELERATION_CONTRADICTED, &w.step)
     if reason == ACCEPTED:

@@ -35,7 +35,7 @@ CASES = [(system, line) for system in SYSTEMS for line in lines_of(system)]
 @pytest.mark.grid
 @pytest.mark.parametrize(("system", "line"), CASES)
 @pytest.mark.parametrize("rate_hz", [30, 60, 100])
-@pytest.mark.parametrize("drive", ["real", "hard", "tour"])
+@pytest.mark.parametrize("drive", ["real", "rally", "hard", "tour"])
 def test_an_honest_drive_of_any_source_never_trips(system, line, rate_hz, drive):
     assert tripped(system, drive, rate_hz, line, 0) == ({}, {})
 
@@ -63,7 +63,7 @@ def test_a_silence_right_after_a_stall_is_no_jump_where_only_arrivals_tell_the_t
 
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("drive", ["real", "hard", *SCRIPTS])
+@pytest.mark.parametrize("drive", ["real", "rally", "hard", *SCRIPTS])
 def test_an_honest_drive_never_trips_over_many_lines(system, drive):
     for rate_hz in (20, 30, 60, 100, 144):
         for line in lines_of(system):

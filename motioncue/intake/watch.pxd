@@ -6,7 +6,7 @@ single frame that does not fit is set aside, as if it had been lost: if the next
 drive has jumped.  The claims are believed as far as they agree with what is shown (`motioncue.intake.evidence`).
 """
 
-from libc.math cimport NAN, isfinite
+from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t
 
 from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest
@@ -377,21 +377,26 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     themselves.  Acceleration and velocity may be those of points a meter apart.
     """
     cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
-    # A state that repeats is older than its frame, so between two states more or less time has passed.
-    cdef double older = w.repeated if w.repeated < 0.75 * w.dt else 0.75 * w.dt
+    # A state that repeats is older than its frame, so between two states more or less time has passed; and so where only
+    # arrivals tell it.
+    cdef double unclear = w.repeated
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt
     cdef int reason = ACCEPTED
     # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it.
     cdef bint unknown = w.seen.duration != w.seen.duration and w.arrival.late > 0.25
-    if w.trusting or w.dt > 0.25 or doubt > 0.1 or unknown:
+    if w.trusting or w.dt > 0.15 or doubt > 0.1 or unknown:
         watch_jump(w)
         return
+    if w.seen.duration != w.seen.duration:
+        unclear = larger(unclear, larger(0.25 * w.dt, fabs(doubt)))
+    if unclear > 0.75 * w.dt:
+        unclear = 0.75 * w.dt
     if known:
         sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt)
     sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt)
-    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, older, known and w.own_acceleration):
+    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, unclear, known and w.own_acceleration):
         spiked(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
-    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, older, w.rates_lag == 0.0):
+    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, unclear, w.rates_lag == 0.0):
         spiked(w, RATE_CONTRADICTED, w.rate_step.value, w.rate_step.limit)
     reason = held_for_long(w, ACCELERATION_CONTRADICTED, &w.step)
     if reason == ACCEPTED:

@@ -6,7 +6,7 @@ from libc.string cimport memcmp, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.forecast cimport KEEP, Forecast, followed, learn, trust, within
-from motioncue.kernels.join cimport JoinTick, join_grow, join_step
+from motioncue.kernels.join cimport CATCH_UP, JoinTick, join_grow, join_step
 from motioncue.kernels.records cimport Motion, Placement, Publication
 from motioncue.kernels.rotation cimport between, between_near, from_angles
 from motioncue.kernels.slot cimport mc_load
@@ -129,6 +129,56 @@ cdef void slow_down(double* slope, double* curve, double fastest, double interva
     """Limit a line's slope and curvature to the fastest slope of the drive."""
     slope[0] = within(slope[0], fastest)
     curve[0] = within(curve[0], fastest / interval)
+
+
+cdef double fade_within(double fade, double most, const double* speed, const double* offset, int n) noexcept nogil:
+    """Return the rate, up to `fade`, at which an offset may fade so that the output moves no faster than `most`.
+
+    The output moves with the line's `speed`, less the fade's: |speed - fade offset| <= most, which is quadratic in it.
+    """
+    cdef double along = 0.0
+    cdef double size = 0.0
+    cdef double rest = most * most
+    cdef double least
+    cdef int i
+    for i in range(n):
+        along += speed[i] * offset[i]
+        size += offset[i] * offset[i]
+        rest -= speed[i] * speed[i]
+    if fade * (fade * size - 2.0 * along) <= rest:
+        return fade
+    least = (along + sqrt(along * along + size * (rest if rest > 0.0 else 0.0))) / size
+    return least if 0.0 < least < fade else (fade if least >= fade else 0.0)
+
+
+cdef void keep_pace(BridgeState* b) noexcept nogil:
+    """Limit every line to 1.19 times the largest slope of the drive in the last seconds, until the next frame is due."""
+    cdef Line* l
+    cdef double most
+    cdef int i
+    for i in range(LINES):
+        l = &b.lines[i]
+        most = CATCH_UP * l.join.fastest
+        l.slope = within(l.slope, most)
+        l.curve = (within(l.slope + l.curve * b.place.interval, most) - l.slope) / b.place.interval
+
+
+cdef void fade_gently(BridgeState* b) noexcept nogil:
+    """Let the offsets fade so that the output moves no faster than 1.19 times the drive in the last seconds.
+
+    Without this, a prediction that was wrong is made up for in half a frame, so several times faster than the drive.
+    """
+    cdef Turning* a = &b.turning
+    cdef Line* l
+    cdef double most, speed
+    cdef int i
+    for i in range(LINES):
+        l = &b.lines[i]
+        most = CATCH_UP * l.join.fastest
+        speed = l.slope + l.curve * b.place.interval
+        l.fade = fade_within(l.fade, most, &l.slope, &l.offset, 1)
+        l.fade = fade_within(l.fade, most, &speed, &l.offset, 1)
+    a.fade = fade_within(a.fade, CATCH_UP * a.join.fastest, a.rate, a.offset, 3)
 
 
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
@@ -280,6 +330,8 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     take_frame(b, newest, (1e-9 * (p.taken - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, False, late)
     if b.kind == BRIDGE_HOLD:
         return
+    if b.kind == BRIDGE_PREDICT and p.sure:
+        keep_pace(b)
     b.since = since
     t = reach(p.interval, 1e-9 * (since - p.taken))
     for i in range(LINES):
@@ -289,6 +341,8 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
             l.offset = 0.0
     turning_at(a, t, 0.0, q)
     between(q, q_before, a.offset)
+    if b.kind == BRIDGE_PREDICT and p.sure:
+        fade_gently(b)
 
 
 cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil:

@@ -6,7 +6,7 @@ from libc.string cimport memcmp, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.forecast cimport KEEP, Forecast, followed, learn, trust, within
-from motioncue.kernels.join cimport CATCH_UP, JoinTick, join_grow, join_step
+from motioncue.kernels.join cimport JoinTick, join_grow, join_step
 from motioncue.kernels.records cimport Motion, Placement, Publication
 from motioncue.kernels.rotation cimport between, between_near, from_angles
 from motioncue.kernels.slot cimport mc_load
@@ -27,6 +27,7 @@ cdef enum:
     SAID = 10       # doubles of a motion (surge to speed) that a moving car never repeats exactly
 
 cdef double REMEMBER_S = 5.0            # [s] time for which the drive's largest slope counts
+cdef double CORRECT = 1.3               # largest slope at which a prediction is corrected, relative to the drive's
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
 
@@ -151,20 +152,8 @@ cdef double fade_within(double fade, double most, const double* speed, const dou
     return least if 0.0 < least < fade else (fade if least >= fade else 0.0)
 
 
-cdef void keep_pace(BridgeState* b) noexcept nogil:
-    """Limit every line to 1.19 times the largest slope of the drive in the last seconds, until the next frame is due."""
-    cdef Line* l
-    cdef double most
-    cdef int i
-    for i in range(LINES):
-        l = &b.lines[i]
-        most = CATCH_UP * l.join.fastest
-        l.slope = within(l.slope, most)
-        l.curve = (within(l.slope + l.curve * b.place.interval, most) - l.slope) / b.place.interval
-
-
 cdef void fade_gently(BridgeState* b) noexcept nogil:
-    """Let the offsets fade so that the output moves no faster than 1.19 times the drive in the last seconds.
+    """Let the offsets fade so that the output moves no faster than 1.3 times the drive in the last seconds.
 
     Without this, a prediction that was wrong is made up for in half a frame, so several times faster than the drive.
     """
@@ -174,11 +163,11 @@ cdef void fade_gently(BridgeState* b) noexcept nogil:
     cdef int i
     for i in range(LINES):
         l = &b.lines[i]
-        most = CATCH_UP * l.join.fastest
+        most = CORRECT * l.join.fastest
         speed = l.slope + l.curve * b.place.interval
         l.fade = fade_within(l.fade, most, &l.slope, &l.offset, 1)
         l.fade = fade_within(l.fade, most, &speed, &l.offset, 1)
-    a.fade = fade_within(a.fade, CATCH_UP * a.join.fastest, a.rate, a.offset, 3)
+    a.fade = fade_within(a.fade, CORRECT * a.join.fastest, a.rate, a.offset, 3)
 
 
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
@@ -330,8 +319,6 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     take_frame(b, newest, (1e-9 * (p.taken - since) if b.kind == BRIDGE_PREDICT else 0.0) + p.interval, False, late)
     if b.kind == BRIDGE_HOLD:
         return
-    if b.kind == BRIDGE_PREDICT and p.sure:
-        keep_pace(b)
     b.since = since
     t = reach(p.interval, 1e-9 * (since - p.taken))
     for i in range(LINES):

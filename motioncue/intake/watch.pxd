@@ -9,7 +9,7 @@ drive has jumped.  The claims are believed as far as they agree with what is sho
 from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest
+from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest, usual_interval
 from motioncue.intake.evidence cimport (
     Step, Sums, distance, length, length3, step_restart, step_take, sums_add, sums_limit, sums_restart,
 )
@@ -62,6 +62,7 @@ ctypedef struct Watch:
     double sure                 # how much of that time is sure to have passed [s]; 0: the change says nothing
     double passed               # likely time from the last different frame to its newest repeat [s]
     double repeated             # largest of those of about the last second [s]
+    bint ahead                  # the car has moved along its velocity to the frame to compare with
     bint believable             # whether that frame's acceleration and rate are plausible
     int64_t began               # arrival of the first frame [ns]
     int64_t changed             # last change of the state [ns]
@@ -136,7 +137,7 @@ cdef inline double turned(const double* before, const double* now, double* vecto
 
 cdef inline void watch_restart(Watch* w) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
-    w.armed = w.aside = w.hurried = False
+    w.armed = w.aside = w.hurried = w.ahead = False
     w.believable = True
     w.contradicted = ACCEPTED
     w.changes = 0
@@ -243,6 +244,26 @@ cdef inline void taken_back(Watch* w) noexcept nogil:
         w.unsteady = w.aside_reason
 
 
+cdef inline double along(const Seen* before, const Seen* now) noexcept nogil:
+    """Return how far the car has moved along its velocity [m]; NaN without both, 0 if it hardly moves."""
+    cdef double moved = 0.0
+    cdef double size = length(before.velocity)
+    cdef int i
+    if size < 1.0:
+        return 0.0
+    for i in range(3):
+        moved += (now.position[i] - before.position[i]) * before.velocity[i]
+    return moved / size
+
+
+cdef inline bint overtaken(const Watch* w, const Seen* f) noexcept nogil:
+    """Say whether a frame is older than the newest: the car would go back by half a usual interval's way or more.
+
+    Only if it has moved along its velocity until then, as it does not if the source's axes are misread.
+    """
+    return w.ahead and along(&w.seen, f) < -0.5 * length(w.seen.velocity) * usual_interval(&w.arrival, w.slack_s)
+
+
 cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
     """Keep a frame to compare the next one with."""
     cdef int i
@@ -252,6 +273,7 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
         w.began = f.time
     w.changes += w.armed and w.changes < LIVELY
     w.passed = w.still = 0.0
+    w.ahead = w.armed and along(&w.seen, f) > 0.25 * length(w.seen.velocity) * w.dt
     w.armed = True
     w.changed = w.heard = f.time
     w.seen = f[0]

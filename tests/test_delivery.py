@@ -56,3 +56,25 @@ def test_a_real_stage_with_jumps_makes_no_jolt(bridge, source, since, link):
     found = worst(run, source, bridge)
     assert found.step <= (1.3 if bridge == "predict" else 1.0), found
     assert found.beyond <= 1.0, found
+
+
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", ["beamng", "morai"])
+def test_datagrams_that_come_twice_or_overtake_one_another_jolt_no_more_than_twice_where_none_is_numbered(
+    source, bridge
+):
+    """One in twenty each; what overtakes is dropped where the car would go back, and is the drive's all the same."""
+    taken = np.arange(0.0, 12.0, 1.0 / SOURCES[source].rate_hz)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        order = np.arange(len(taken))
+        for i in np.flatnonzero(rng.uniform(size=len(taken) - 1) < 0.05):
+            order[[i, i + 1]] = order[[i + 1, i]]
+        often = np.where(rng.uniform(size=len(taken)) < 0.05, 2, 1)
+        run = deliver(swinging(seed), source, bridge, np.repeat(taken[order], often), np.repeat(taken + 0.002, often))
+        assert run.events == {}
+        assert not any("reconnect" in move["reason"] for move in run.transitions)
+        found = worst(run, source, bridge)
+        assert found.step <= 2.0, found
+        assert found.turn <= 2.0, found
+        assert found.beyond <= 2.5, found

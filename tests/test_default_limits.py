@@ -186,7 +186,7 @@ def test_an_honest_drive_is_limited_in_no_more_than_one_tick_of_a_thousand(syste
 @pytest.mark.slow
 @pytest.mark.parametrize("bridge", ["predict", "linear", "hold"])
 def test_the_smaller_the_rate_the_more_of_the_real_drive_is_limited(bridge):
-    """Surge, sway and heave at other rates, the acceleration 240 times as much; `pytest -s` prints the worst of them."""
+    """Surge, sway and heave at other rates, the acceleration 240 times as much; `pytest -s` prints the worst."""
     shares = []
     for rate in (2500, 1500, 1000, 600, 300):
         bounds = f"rate_m_s3 = {rate}, acceleration_m_s4 = {240 * rate}"

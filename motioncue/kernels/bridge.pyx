@@ -146,8 +146,8 @@ cdef double fade_within(double fade, double most, const double* speed, const dou
         along += speed[i] * offset[i]
         size += offset[i] * offset[i]
         rest -= speed[i] * speed[i]
-    if fade * (fade * size - 2.0 * along) <= rest:
-        return fade
+    if fade * (fade * size - 2.0 * along) <= rest or not isfinite(along * along + size * rest):
+        return fade         # as it is, if the numbers are too large to be squared
     least = (along + sqrt(along * along + size * (rest if rest > 0.0 else 0.0))) / size
     return least if 0.0 < least < fade else (fade if least >= fade else 0.0)
 

@@ -10,7 +10,7 @@ import pytest
 import zstandard
 from hostile_rig import chunks_of, command, is_part_of, recorded_run
 
-from motioncue.recording import load, walk
+from motioncue.recording import messages, walk
 from motioncue.recording.load import read
 from motioncue.recording.walk import MAGIC, PACKED, McapFile
 
@@ -149,7 +149,7 @@ def test_an_index_that_names_a_message_twice_is_not_used(tmp_path):
 
 
 def test_more_messages_than_any_drive_has_are_not_all_read(whole, monkeypatch):
-    monkeypatch.setattr(load, "MOST", 10)
+    monkeypatch.setattr(messages, "MOST", 10)
     drive = read(whole[0])
     assert len(drive.packages) == 10
     assert drive.unreadable == ("/motioncue/package: found more than 10 messages, the rest was not read",)

@@ -16,7 +16,8 @@ from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile
 from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
-from motioncue.recording.load import Drive, Settings
+from motioncue.recording.load import Drive
+from motioncue.recording.messages import Settings
 from motioncue.recording.read import quoted, read_frames
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
 from motioncue.recording.topics import Package
@@ -57,18 +58,14 @@ def replay(
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = profile.source.system
-    motion, packages, places = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
+    motion, packages, _ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
     if not len(motion):
         raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
-    arrivals = START_NS + motion["time"]
-    end = int(arrivals[-1]) + round(tail_s * 1e9)
+    end = START_NS + int(motion["time"][-1]) + round(tail_s * 1e9)
     ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
-    # Packages without a frame arrive together with the next frame.
-    nexts = np.searchsorted(places, np.arange(len(packages)))
-    times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
-    timed = map(Timed, times.tolist(), packages)
+    timed = (Timed(START_NS + time_ns, package) for time_ns, package in packages)
     for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         pass
     pipeline.emitter.run(until_ns=end)

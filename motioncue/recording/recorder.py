@@ -140,7 +140,8 @@ class Recorder:
     record : Record or str or Path
         What to record and where, or only where.
     rings : sequence of RecordRing
-        The rings that the loops fill.
+        The rings that the loops fill, emptied in this order; that of the ticks first, so that every file has the
+        packages that its ticks have read.
     settings : mapping
         The profile in force at the beginning, as tables.
     about : mapping of str to str
@@ -180,6 +181,7 @@ class Recorder:
         self._short = False  # whether a ring has been found too small
         self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
         self._kept_bytes = 0
+        self._owed = 0  # with `last_s`: records in memory from before this time should be in a file [ns]
         self._taken = time.monotonic_ns()  # when the rings were last emptied
         self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
         self._noted = -1  # number of the newest settings in the file
@@ -283,6 +285,8 @@ class Recorder:
         self._take()
         if self._last_s is not None:
             self._dump()
+            owed = [batch for batch in self._kept if batch.since < self._owed]
+            self._lost += sum(sum(sorted_out(batch.data).sizes().values()) for batch in owed)
         self._guarded(self._close)
 
     def _due(self, age: float) -> bool:
@@ -311,7 +315,7 @@ class Recorder:
         while self._kept[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
             oldest = self._kept.popleft()
             self._kept_bytes -= len(oldest.data)
-            if oldest.since >= self._taken - 1e9 * last_s:
+            if oldest.since >= self._taken - 1e9 * last_s or oldest.since < self._owed:
                 self._lost += sum(sorted_out(oldest.data).sizes().values())
             if not self._kept:
                 break
@@ -351,10 +355,11 @@ class Recorder:
             return
         self._pending.update(batch.sizes())
         self._note()
+        # Ticks come last: a file that is cut has what its last tick has read.
         self._writer.packages(batch.packages)
+        self._writer.events(batch.events)
         self._writer.frames(batch.frames)
         self._writer.ticks(batch.ticks)
-        self._writer.events(batch.events)
 
     def _flush(self) -> None:
         if self._writer is not None:
@@ -378,26 +383,34 @@ class Recorder:
         self._pending.clear()
 
     def _dump(self) -> None:
-        """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile."""
-        self._guarded(self._open)
+        """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile.
+
+        Records that could not be written stay in memory and are lost only when they are dropped from there.
+        """
+        asked, self._owed = self._taken, 0
+        written = self._guarded(self._open)
         for batch in list(self._kept):
-            self._guarded(self._write, batch)
+            written = written and self._guarded(self._write, batch)
             if time.monotonic_ns() - self._taken >= 1e9 * TAKE_S:
                 self._take()
-        self._guarded(self._close)
+        if not (written and self._guarded(self._close)):
+            self._owed = asked
 
-    def _guarded(self, action: Callable[..., None], *arguments: Any) -> None:
-        """Do something with the file; an error is logged, and ends the recording but not the run."""
+    def _guarded(self, action: Callable[..., None], *arguments: Any) -> bool:
+        """Do something with the file and return whether it worked; an error ends the recording but not the run."""
         try:
             action(*arguments)
+            return True
         except Exception as error:
             if self._writer is not None:
                 self._writer.abandon()
                 self._writer = None
-            self._lost += sum(self._pending.values())
+            if self._last_s is None:
+                self._lost += sum(self._pending.values())
             self._pending.clear()
             goes_on = "records no more" if self._last_s is None else "keeps the last seconds in memory"
             log.error("recording: %s; the run goes on and %s", self._told(error), goes_on)
+            return False
 
     def _told(self, error: Exception) -> str:
         """Return the text of an error, with the file concerned."""

@@ -31,7 +31,7 @@ def drive():
 
 def test_csv_has_units_in_its_header_and_every_bit_in_its_rows(drive, tmp_path):
     done = []
-    assert export(drive, tmp_path / "ticks.csv", progress=lambda *counts: done.append(counts)) == N
+    assert export(drive, tmp_path / "ticks.csv", progress=lambda *counts: done.append(counts)).rows == N
     with (tmp_path / "ticks.csv").open(encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     assert header[0] == "t [s]"
@@ -61,7 +61,7 @@ def test_mdf4_is_what_asammdf_reads(drive, tmp_path):
 
 
 def test_events_keep_their_words(drive, tmp_path):
-    assert export(drive, tmp_path / "events.csv", "events") == 2
+    assert export(drive, tmp_path / "events.csv", "events").rows == 2
     text = (tmp_path / "events.csv").read_text(encoding="utf-8")
     assert "transition,input,OFFLINE,ENGAGING,1,2.5,-3.0" in text
     assert "größe" in text

@@ -177,13 +177,13 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         if drive.about.get("epoch_ns") != drives[0].about.get("epoch_ns"):
             raise PacketError(f"{name}: found a file of another run than {names[0]}, allowed are files of one run")
     order = sorted(range(len(drives)), key=lambda place: int(drives[place].ticks["index"][0]))
-    missing = []
     for before, after in pairwise(order):
-        last, first = int(drives[before].ticks["index"][-1]), int(drives[after].ticks["index"][0])
-        if first <= last:
-            raise PacketError(f"{names[after]}: found tick {first}, which {names[before]} has too")
-        if first > last + 1:
-            missing.append(f"between {names[before]} and {names[after]}: ticks {last + 1} to {first - 1} are missing")
+        last, first = drives[before].about.get("part", ""), drives[after].about.get("part", "")
+        if not (last.isdecimal() and first.isdecimal() and int(first) == int(last) + 1):
+            raise PacketError(
+                f"{names[after]}: found part {first or 'none'} of a run behind part {last or 'none'} in "
+                f"{names[before]}, allowed are consecutive files of a recording that was rolled over"
+            )
     parts = [drives[place] for place in order]
     settings = {row.number: row for drive in reversed(parts) for row in reversed(drive.settings)}
     return Drive(
@@ -193,7 +193,7 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         sorted(event for drive in parts for event in drive.events),
         [settings[number] for number in sorted(settings)],
         parts[0].about,
-        (*missing, *(text for drive in parts for text in drive.unreadable)),
+        tuple(text for drive in parts for text in drive.unreadable),
     )
 
 

@@ -329,7 +329,10 @@ class Recorder:
     def _open(self) -> None:
         """Begin a file."""
         force = self._force and not self._written
-        self._writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=self._about)
+        about = dict(self._about)
+        if self._roll_s is not None or self._roll_bytes is not None:
+            about["part"] = str(len(self._written))  # `read` joins consecutive ones
+        self._writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about)
         self._written.append(self._writer.path)
         self._noted = -1
         self._note()

@@ -290,6 +290,7 @@ def test_definitions_in_another_language_are_the_standard_ones(tmp_path):
     [
         (IMU.replace("float64[9] orientation_covariance", "float64[] orientation_covariance"), "'float64\\[\\] orient"),
         (IMU.replace("Quaternion orientation", "Quaternion attitude"), "nothing for orientation.x"),
+        (IMU.replace("[9] orientation_covariance", "[0] orientation_covariance"), "float64 for orientation_covariance"),
         (IMU.replace("float64 w", "float32 w"), "float32 for orientation.w, allowed is float64"),
         (IMU.replace("MSG: geometry_msgs/Vector3", "MSG: geometry_msgs/Vector4"), "no geometry_msgs/Vector3"),
     ],
@@ -311,7 +312,7 @@ def test_a_definition_that_does_not_fit_is_refused_by_its_field(tmp_path, text, 
 def test_no_definition_and_no_payload_does_more_than_be_refused(text, data):
     for definition in (text, "int32 a\n" + text, DEFINITIONS["sensor_msgs/msg/Imu"]):
         try:
-            layout = Layout(definition, WANTED["sensor_msgs/msg/Imu"] if definition[0] != "i" else {"a": "int32"})
+            layout = Layout(definition, WANTED["sensor_msgs/msg/Imu"] if definition[:1] != "i" else {"a": "int32"})
             layout.values(b"\0\1\0\0" + data)
         except ValueError:
             continue

@@ -1,4 +1,4 @@
-"""Messages of ROS 2 by their own definitions: where each number of a plain little-endian CDR payload is.
+"""Messages of ROS 2, plain little-endian CDR, read by their own definitions.
 
 Alignment: OMG DDS-XTypes 1.3, 7.4.1 (encoding version 1): a number is aligned to its size, counted from behind the four
 header bytes.  Definitions: ROS 2 interface definition, with nested ones behind lines of ``=``, as MCAP's registry says
@@ -59,7 +59,7 @@ class Layout:
         kinds = {field.name: (field.kind, field.length) for field in fields}
         for name, kind in wanted.items():
             found = kinds.get(name, ("nothing", 0))
-            if found[0] != kind:
+            if found[0] != kind or not found[1]:
                 raise ValueError(f"its definition has {found[0]} for {name}, allowed is {kind}")
         self._segments: list[list[_Field]] = [[]]  # between strings
         for field in fields:
@@ -71,7 +71,18 @@ class Layout:
         self._known: dict[tuple[int, int], tuple[list[tuple[str, int]], int]] = {}
 
     def values(self, payload: bytes) -> dict[str, tuple[float, ...]]:
-        """Return the wanted values of a message by their paths; raise ValueError if it is too short."""
+        """Return the wanted values of a message by their paths.
+
+        Parameters
+        ----------
+        payload : bytes
+            The message with its header.
+
+        Raises
+        ------
+        ValueError
+            If it has another encoding, or is too short.
+        """
         if payload[:2] != HEADER:
             raise ValueError(f"header {payload[:4].hex()} is not plain little-endian CDR")
         body, place, found = payload[4:], 0, {}

@@ -1,7 +1,6 @@
 """Export of recordings to CSV, Parquet and MDF4, with one row per tick, frame or event."""
 
 import csv
-import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -120,9 +119,9 @@ def export(
     if not len(times):
         raise ConfigError(f"--what: the recording has no {what}")
     table = [("t", "s", (times - times[0]) * 1e-9), *table]
+    if path.is_dir():
+        raise ConfigError(f"--to: {str(path)!r} cannot be written: found a folder, allowed is a file")
     try:
-        if path.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "found a folder, allowed is a file")
         write = FORMATS[path.suffix]
         written = write_whole(path, lambda part: write(part, table, progress or (lambda *_: None)), force=force)
     except ImportError as error:

@@ -306,7 +306,7 @@ class McapFile:
         self._chunks.append((data, index))
 
     def stamped(self, channel: int) -> Iterator[tuple[int, bytes]]:
-        """Yield the time at which each message of a channel was recorded [ns], and its payload, in the file's order.
+        """Yield when each message of a channel was recorded [ns], and its payload, in the file's order.
 
         Parameters
         ----------

@@ -9,7 +9,15 @@ __all__ = ["numbered", "write_whole"]
 
 
 def numbered(path: Path, number: int) -> Path:
-    """Return a path with a number added to its name; 0 adds none."""
+    """Return a path with a number added to its name.
+
+    Parameters
+    ----------
+    path : Path
+        The path.
+    number : int
+        0 adds none.
+    """
     return path.with_name(f"{path.stem}-{number}{path.suffix}") if number else path
 
 

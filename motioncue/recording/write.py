@@ -46,6 +46,8 @@ def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
     while True:
         name = numbered(path, number)
         try:
+            if force and path.is_file():
+                path.unlink()  # not emptied: another recorder may still write to it
             return name, name.open("wb" if force else "xb")
         except FileExistsError:
             number += 1

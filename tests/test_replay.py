@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from engine_rig import Rig, play
-from helpers import bits, eventually
+from helpers import INIT_PACKAGE, bits, eventually
 
 import motioncue
 from motioncue.cli import cli
@@ -18,6 +18,8 @@ from motioncue.kernels.ring import KINDS, RecordRing
 from motioncue.kernels.supervisor import State
 from motioncue.motion import TICK_DTYPE
 from motioncue.profile import Record
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.recording import recorder as recording
 from motioncue.recording.load import read
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
@@ -158,6 +160,36 @@ def test_last_seconds_without_what_the_simulator_announced_are_refused(tmp_path)
     last = last._replace(packages=[package for package in last.packages if len(package.data) > 50])
     with pytest.raises(PacketError, match=r"begins at tick 300 of its run, and without .* no frame \(before_init\)"):
         repeat(last)
+
+
+@pytest.mark.parametrize("how", [{"last_s": 2.0}, {"roll_s": 3600.0}])
+def test_a_file_from_the_middle_of_a_session_says_what_the_simulator_announced(tmp_path, monkeypatch, how):
+    """City Car Driving's frames mean nothing without the car's axes in its first package."""
+    profile, clock = motioncue.load_profile("ccd-dk"), FakeClock(1_000_000_000)
+    pipeline = Pipeline(profile, clock)
+    monkeypatch.setattr(recording.time, "monotonic_ns", clock.now_ns)
+    recorder = pipeline.record(Record(file=str(tmp_path / "run.mcap"), **how), {})
+    if "roll_s" in how:
+        recorder._open()
+    pipeline.intake.begin(clock.now_ns())
+    now = clock.now_ns()
+    for count, frame in enumerate(drive_packages("city-car-driving", "turns", duration_s=6.0)):
+        now += round(1e9 * frame.duration)
+        pipeline.emitter.run(until_ns=now)
+        pipeline.intake.feed(frame.package, now)
+        recorder._take()
+        if count == 200 and "roll_s" in how:
+            recorder._roll()
+    recorder._dump() if "last_s" in how else recorder._close()
+    drive = read(recorder.paths[-1])
+    assert drive.ticks["index"][0] > 400
+    assert len(drive.packages[0].data) == FRAME.size
+    assert bytes.fromhex(drive.about["opening"]) == INIT_PACKAGE
+    answer = repeat(drive)
+    assert (answer.ticks["weight"] == 1.0).any()
+    done = CliRunner().invoke(cli, ["check", str(recorder.paths[-1]), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[-1])["timing"]["rejected"] == {}
 
 
 def test_the_command_replays_last_seconds_from_rest_and_does_not_verify_them(tmp_path):

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError
 from motioncue.explain import explain
+from motioncue.intake.intake import Intake
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
@@ -138,6 +139,9 @@ def _of_system(opened: McapFile | Captured | bytes, module: ModuleType, system: 
 def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
+    if recorded and hasattr(module, "intake"):
+        announced = opening(file.metadata.get("motioncue", {}), module.intake(module.Options()))
+        recorded[:0] = [] if announced is None else [recorded[0]._replace(data=announced)]
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
         topics = sorted({name for name, _, _ in file.topics.values()})[:5]
@@ -149,6 +153,26 @@ def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
     rejected += Counter({UNREADABLE: file.damage.count})
     times = [1e-9 * package.time for package in own]
     return Recording([package.data for package in own], from_first(times), 0, rejected, file.damage.texts())
+
+
+def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
+    """Return what the simulator announced before a recording that begins within a session; None if nothing.
+
+    Parameters
+    ----------
+    about : mapping of str to str
+        How the recording was made.
+    intake : Intake
+        A new intake of its system.
+    """
+    try:
+        data = bytes.fromhex(about.get("opening", ""))
+    except ValueError:
+        return None
+    if data:
+        intake.begin(START_NS)
+        intake.feed(data, START_NS)
+    return data if data and not intake.accepted and not intake.rejected else None
 
 
 def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:

@@ -18,7 +18,7 @@ from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.messages import Settings
-from motioncue.recording.read import quoted, read_frames
+from motioncue.recording.read import opening, quoted, read_frames
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
 from motioncue.recording.topics import Package
 from motioncue.recording.whole import write_whole
@@ -287,8 +287,11 @@ def _events(drive: Drive, changes: Mapping[int, Profile], late: bool) -> Iterato
     """Yield the events of the source, in order; a session of which the beginning is missing begins with a package."""
     rows: list[Happening] = []
     if late and drive.packages:
-        first = drive.packages[0].time
-        rows.append(Happening(first, 0, _begin(first)))
+        first = drive.packages[0]
+        rows.append(Happening(first.time, 0, _begin(first.time)))
+        announced = opening(drive.about, intake_of(changes[drive.settings[0].number]))
+        if announced is not None:
+            rows.append(Happening(first.time, 1, _feed(first._replace(data=announced))))
     for event in drive.events:
         if event.what == "connected":
             rows.append(Happening(event.time, 0, _begin(event.time)))

@@ -16,7 +16,7 @@ from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
-from motioncue.recording.read import SAID, only_system, parse_recording, quoted, read_bytes, system_of
+from motioncue.recording.read import SAID, contents, only_system, parse_recording, quoted, system_of
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
@@ -180,7 +180,7 @@ def _settings(system: str, overrides: tuple[str, ...]) -> Profile:
 def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
     if system is not None:
         protocols.source(system, "--system")
-    data = read_bytes(file, quoted(file))
+    data = contents(file, quoted(file))
     name = system or system_of(data, quoted(file), "--system")
     packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name)
     for line in unreadable[:SAID]:

@@ -23,7 +23,7 @@ from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS, Timed, arriving, feed
 from motioncue.recording.messages import packages_in
-from motioncue.recording.walk import McapFile, is_mcap
+from motioncue.recording.walk import MAGIC, McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -66,6 +66,18 @@ def read_bytes(path: str | Path, name: str) -> bytes:
     return data
 
 
+def contents(path: str | Path, name: str) -> bytes | Path:
+    """Return the contents of a file, or the path of an MCAP file, which may be larger; as `read_bytes` otherwise."""
+    try:
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                if is_mcap(file.read(len(MAGIC))):
+                    return Path(path)
+    except OSError as error:
+        raise PacketError(f"{name}: {error.strerror}") from error
+    return read_bytes(path, name)
+
+
 class Recording(NamedTuple):
     """The packages that a simulator sent."""
 
@@ -100,13 +112,13 @@ def read_recording(path: str | Path, system: str) -> Recording:
         If the system does not exist.
     """
     name = f"recording {quoted(path)}"
-    recording = parse_recording(read_bytes(path, name), name, system)
+    recording = parse_recording(contents(path, name), name, system)
     for line in recording.unreadable[:SAID]:
         log.warning("%s: %s", name, line)
     return recording
 
 
-def parse_recording(data: bytes, name: str, system: str) -> Recording:
+def parse_recording(data: bytes | Path, name: str, system: str) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
     module = protocols.system(system)
     try:
@@ -115,8 +127,10 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
         raise PacketError(f"{name}: {error}") from error
 
 
-def _opened(data: bytes, name: str) -> McapFile | Captured | bytes:
+def _opened(data: bytes | Path, name: str) -> McapFile | Captured | bytes:
     """Return the contents of a file before any system is asked for its packages."""
+    if isinstance(data, Path):
+        return McapFile(data)
     if is_mcap(data):
         return McapFile(name, data)
     return captured(data) if is_capture(data) else data
@@ -365,13 +379,13 @@ def _options(source: ModuleType, system: str, options: Mapping[str, Any]) -> Any
         raise ConfigError(f"options of {system}: {explain(error, dict(options), source.Options)}") from error
 
 
-def system_of(data: bytes, name: str, key: str) -> str:
+def system_of(data: bytes | Path, name: str, key: str) -> str:
     """Return the only system whose packets fill a file, or most of a capture.
 
     Parameters
     ----------
-    data : bytes
-        The contents of the file.
+    data : bytes or Path
+        What `contents` returned.
     name : str
         The file, for messages.
     key : str

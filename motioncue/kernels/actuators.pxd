@@ -23,7 +23,7 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
     bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
     bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
     ctypedef struct Yield "mc_Yield":
-        pass
+        double* positions       # of the pose of the tick before
     double LAG_S "MC_LAG_S"
     bint reach "mc_reach"(
         const Geometry* p, const Bounds* bounds, const int* order, double pace, Yield* given,

@@ -28,6 +28,7 @@ cdef void actuators_step(
         s.raised.pace = d.pace
         s.raised.position = 0.0 if parked else 1.0
         for i in range(d.geometry.count):
+            s.given.positions[i] = d.neutral[i]
             s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
     s.parked = parked
     s.ticks += 1

@@ -6,6 +6,9 @@
  * so the shares in use follow it by two lags of MC_LAG_S each.  While they are late, the pose is shortened towards neutral
  * until it is within reach; that length changes without steps.
  *
+ * A pose that jumps is approached along the straight line from the pose before, about as fast as the fastest actuator may
+ * move: between positions of two poses there can be positions at which the frame does not fit together.
+ *
  * An axis moves along one direction only, and stops at its end by itself.
  */
 #ifndef MOTIONCUE_REACH_H
@@ -15,9 +18,10 @@
 
 /* Bisections: shares that follow slowly need not be exact; a length that varies by rounding would move an actuator that
    rides on its end. */
-enum { MC_SHARE_HALVINGS = 16, MC_LENGTH_HALVINGS = 50, MC_LENGTH_STEPS = 8 };
+enum { MC_SHARE_HALVINGS = 16, MC_LENGTH_HALVINGS = 50, MC_LENGTH_STEPS = 8, MC_STEP_TRIES = 3 };
 enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; surge and sway; roll and pitch */
 
+#define MC_STRAIGHT 0.966        /* within 15 deg of one line, a crank hardly holds its rod */
 #define MC_LAG_S 0.25            /* [s] a yaw of 10 deg then leaves with less than 3 rad/s^2, and is gone in a second */
 #define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
 #define MC_GIVEN_BACK 1e-9       /* a share missing less than this is whole again */
@@ -26,13 +30,15 @@ typedef struct {
     double pose[6];           /* wanted pose, as of the newest tick in which it was a number */
     double missing[MC_PARTS]; /* share of each part that is to give way, after the first lag */
     double given[MC_PARTS];   /* share of each part that gives way */
+    double at[6];             /* pose of the tick before, and its positions */
+    double positions[MC_MOST_ACTUATORS];
 } mc_Yield;
 
 static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] = {5, 2, 1, 4};
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
 static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
-    if (!mc_inverse(p, pose, positions, NULL)) return 0;
+    if (!mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, NULL)) return 0;
     for (int i = 0; i < p->count; i++) {
         if (p->actuators[i].kind == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
         if (!(bounds[i].low <= positions[i] && positions[i] <= bounds[i].high)) return 0;
@@ -62,8 +68,8 @@ static inline void mc_what_gives_way(
     }
 }
 
-/* Fill the positions at `pose`, or at the longest part of the way from neutral to it that is within reach. */
-static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
+/* Shorten `pose` to the longest part of the way from neutral to it that is within reach; fill its positions. */
+static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, double *pose, double *positions) {
     double tried[6], least = 0.0, most = 0.0;
     if (mc_within(p, bounds, pose, positions)) return;
     for (int k = 1; k <= MC_LENGTH_STEPS + MC_LENGTH_HALVINGS; k++) {
@@ -75,8 +81,28 @@ static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, con
             if (k < MC_LENGTH_STEPS) k = MC_LENGTH_STEPS; /* the first end of the way */
         }
     }
-    for (int i = 0; i < 6; i++) tried[i] = least * pose[i];
-    mc_within(p, bounds, tried, positions);
+    for (int i = 0; i < 6; i++) pose[i] *= least;
+    mc_within(p, bounds, pose, positions);
+}
+
+/* Go from the pose of the tick before towards `pose`, as far as the speeds of the actuators allow in a tick; update
+   both, and the positions there. */
+static inline void mc_step(
+    const mc_Platform *p, const mc_Bounds *bounds, mc_Yield *yield, double *pose, double *positions
+) {
+    double share = 1.0, way[6], most = 0.0;
+    for (int i = 0; i < 6; i++) way[i] = pose[i] - yield->at[i];
+    for (int k = 0; k <= MC_STEP_TRIES; k++) {
+        most = 0.0;
+        for (int i = 0; i < p->count; i++)
+            most = fmax(most, fabs(positions[i] - yield->positions[i]) / bounds[i].speed);
+        if (most <= 1.0 || k == MC_STEP_TRIES) break;
+        share /= most;
+        for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
+        mc_shorten(p, bounds, pose, positions);
+    }
+    memcpy(yield->at, pose, sizeof yield->at);
+    memcpy(yield->positions, positions, p->count * sizeof *positions);
 }
 
 /* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of it.
@@ -98,9 +124,13 @@ static inline int mc_reach(
             yield->given[k] = yield->missing[k] = 0.0;
         most = fmax(most, yield->given[k]);
     }
-    if (whole && most == 0.0) return 1;
-    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
-    mc_shorten(p, bounds, pose, positions);
-    return 0;
+    memcpy(pose, yield->pose, sizeof pose);
+    if (!whole || most > 0.0) {
+        for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
+        mc_shorten(p, bounds, pose, positions);
+        whole = 0;
+    }
+    mc_step(p, bounds, yield, pose, positions);
+    return whole;
 }
 #endif

@@ -244,24 +244,28 @@ cdef inline void taken_back(Watch* w) noexcept nogil:
         w.unsteady = w.aside_reason
 
 
-cdef inline double along(const Seen* before, const Seen* now) noexcept nogil:
-    """Return how far the car has moved along its velocity [m]; NaN without both, 0 if it hardly moves."""
+cdef inline double along(const Seen* before, const Seen* now, const double* velocity) noexcept nogil:
+    """Return how far the car has moved along a velocity [m]; NaN without both, 0 if it hardly moves."""
     cdef double moved = 0.0
-    cdef double size = length(before.velocity)
+    cdef double size = length(velocity)
     cdef int i
     if size < 1.0:
         return 0.0
     for i in range(3):
-        moved += (now.position[i] - before.position[i]) * before.velocity[i]
+        moved += (now.position[i] - before.position[i]) * velocity[i]
     return moved / size
 
 
 cdef inline bint overtaken(const Watch* w, const Seen* f) noexcept nogil:
     """Say whether a frame is older than the newest: the car would go back by half a usual interval's way or more.
 
-    Only if it has moved along its velocity until then, as it does not if the source's axes are misread.
+    Against the velocities of both frames, because a car that turns round goes along one of them; and only if it has
+    moved along its velocity until then, as it does not if the source's axes are misread.
     """
-    return w.ahead and along(&w.seen, f) < -0.5 * length(w.seen.velocity) * usual_interval(&w.arrival, w.slack_s)
+    cdef double least = 0.5 * length(w.seen.velocity) * usual_interval(&w.arrival, w.slack_s)
+    return (
+        w.ahead and along(&w.seen, f, w.seen.velocity) < -least and along(&w.seen, f, f.velocity) < -least
+    )
 
 
 cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
@@ -273,7 +277,7 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
         w.began = f.time
     w.changes += w.armed and w.changes < LIVELY
     w.passed = w.still = 0.0
-    w.ahead = w.armed and along(&w.seen, f) > 0.25 * length(w.seen.velocity) * w.dt
+    w.ahead = w.armed and along(&w.seen, f, w.seen.velocity) > 0.25 * length(w.seen.velocity) * w.dt
     w.armed = True
     w.changed = w.heard = f.time
     w.seen = f[0]

@@ -259,6 +259,22 @@ def test_without_a_time_a_datagram_is_late_if_the_car_would_go_back(system, spee
 
 
 @pytest.mark.parametrize("system", ["beamng", "morai"])
+@pytest.mark.parametrize("gap", [1, 30, 60])
+def test_a_car_that_turns_from_reverse_to_forward_is_not_late_even_after_a_gap(system, gap):
+    states = cruise()
+    speed = np.clip(6.0 * (states["time"] - 3.0), -6.0, 6.0)
+    states["velocity"][:, 0] = speed
+    states["acceleration"][:, 0] = np.gradient(speed, 1 / RATE)
+    states["position"][:, 0] = np.cumsum(speed) / RATE
+    rows = records_of(system, states, RATE)
+    for begins in range(AT - 60, AT + 30, 5):
+        kept = np.r_[:begins, begins + gap : FRAMES]
+        intake = new_intake(system, RATE)
+        fed(intake, rows[kept], kept / RATE)
+        assert intake.rejected == {}
+
+
+@pytest.mark.parametrize("system", ["beamng", "morai"])
 def test_a_car_that_is_put_back_by_a_little_is_followed_again_within_the_time_that_frames_may_come_apart(system):
     states = cruise()
     states["position"][AT:, 0] -= 4.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -306,6 +306,9 @@ class Profile(Table, frozen=True, kw_only=True):
         return [name for name in Limits.__struct_fields__ if name not in bounds]
 
 
+Scaled: TypeAlias = Callable[[Profile], Mapping[str, Any]]
+"""Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile."""
+
 LARGEST = 1_000_000  # [characters] of a profile
 DOTS = 32  # in a line of a profile
 
@@ -353,7 +356,7 @@ def parse_profile(
     *,
     name: str = "profile",
     overrides: Iterable[str] = (),
-    scaled: Callable[[Profile], Mapping[str, Any]] | None = None,
+    scaled: Scaled | None = None,
 ) -> Profile:
     """Return the profile in a TOML text.
 
@@ -386,12 +389,7 @@ def parse_profile(
         _put(tables, *_parsed(override))
     tables.setdefault("name", Path(name).stem)
     _choose_auto(tables)
-    given = tables.get("cueing")
-    profile = _profile(tables, name)
-    if scaled is None or getattr(profile.cueing, "preset", None) != "auto":
-        return profile
-    assert isinstance(given, dict)
-    return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
+    return _profile(tables, name, scaled)
 
 
 class _WithPlatform(Table, frozen=True, kw_only=True):
@@ -420,7 +418,7 @@ def platform_from(table: Mapping[str, Any]) -> Platform:
         raise ConfigError(f"{explain(error, tables, _WithPlatform)}{_preset_hint(error, tables)}") from error
 
 
-def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
+def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], scaled: Scaled | None = None) -> Profile:
     """Return a profile with some values changed; a preset fills the same keys as before.
 
     Parameters
@@ -429,6 +427,8 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
         The profile to change.
     overrides : mapping, or iterable of str
         Values by dotted key or in nested tables; or ``KEY=VALUE`` as for `parse_profile`.
+    scaled : callable, optional
+        As for `parse_profile`.
 
     Raises
     ------
@@ -439,7 +439,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
     given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
     for key, value in given:
         _put(tables, key, value)
-    return _profile(tables, profile.name)
+    return _profile(tables, profile.name, scaled)
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
@@ -506,8 +506,9 @@ def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
-def _profile(tables: dict[str, Any], name: str) -> Profile:
+def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
     """Return the profile in tables; raise ConfigError if they are not valid."""
+    given = tables.get("cueing")
     try:
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
@@ -521,6 +522,8 @@ def _profile(tables: dict[str, Any], name: str) -> Profile:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
         raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+    if scaled is not None and isinstance(given, dict) and getattr(profile.cueing, "preset", None) == "auto":
+        return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
     return profile
 
 

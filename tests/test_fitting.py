@@ -11,7 +11,9 @@ from test_platforms import PRESETS, profile_for
 
 from motioncue import load_profile
 from motioncue.errors import ConfigError
+from motioncue.kernels.clock import FakeClock
 from motioncue.profile import overridden, parse_profile
+from motioncue.runtime.engine import Pipeline
 from motioncue.runtime.fitting import (
     CHANNELS_KEPT,
     DRIVES,
@@ -147,6 +149,18 @@ def test_auto_stays_what_it_is_when_other_settings_change(tmp_path):
     changed = overridden(profile, ["cueing.yaw.gain=0.11"])
     assert changed.cueing.surge == profile.cueing.surge
     assert changed.cueing.yaw.gain == 0.11
+
+
+def test_auto_is_scaled_too_when_it_is_chosen_while_it_runs(tmp_path):
+    profile = load_profile(rig(tmp_path, 'preset = "simona"'))
+    pipeline = Pipeline(profile, FakeClock(10**9))
+    pipeline.retune("cueing.preset=auto")
+    pipeline.emitter.run(until_ns=1_100_000_000)
+    assert pipeline.profile.cueing == load_profile(rig(tmp_path)).cueing
+    pipeline.retune("cueing.surge.gain=0.05")
+    pipeline.emitter.run(until_ns=1_200_000_000)
+    assert pipeline.profile.cueing.surge.gain == 0.05
+    assert pipeline.profile.cueing.sway == load_profile(rig(tmp_path)).cueing.sway
 
 
 def test_auto_without_a_platform_is_refused(tmp_path):

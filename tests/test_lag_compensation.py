@@ -1,11 +1,15 @@
 """Compensation of the actuators' lag: the delay that remains, the largest amplification, the bounds."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_platforms import DT, assert_within, cues_of, driven, positions_of, profile_for
 
+import motioncue
 from motioncue import platforms
 from motioncue.errors import ConfigError
 from motioncue.virtual.platform import Drive, felt
@@ -133,3 +137,33 @@ def test_a_run_with_compensation_rises_and_ends_exactly_where_it_is_parked(dampi
 def test_a_lag_that_cannot_be_is_refused(override, message):
     with pytest.raises(ConfigError, match=message):
         profile_for("posts-4", override)
+
+
+STIFFNESS = r"""
+#include "motioncue/kernels/lead.h"
+#include <stdio.h>
+int main(void) {
+    const double dt = 0.003;
+    mc_Bounds wide = {-1e3, 1e3, 1e3, 1e3};
+    mc_LeadState state = {0};
+    double largest = 0.0;
+    for (int k = 0; k < 2000; k++) {
+        mc_Lead lead = mc_lead_for(k < 1000 ? 0.05 : 0.12, 1.0, dt);
+        double x = 0.7;
+        mc_lead(&lead, &state, &wide, 1, &x);
+        if (fabs(x - 0.7) > largest) largest = fabs(x - 0.7);
+    }
+    printf("%g\n", largest);
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="compiles a program")
+def test_a_lag_that_changes_while_it_runs_moves_nothing_at_rest(tmp_path):
+    source = tmp_path / "lead.c"
+    source.write_text(STIFFNESS)
+    command = ["gcc", "-std=c11", "-I", motioncue.get_include(), str(source), "-o", str(tmp_path / "lead"), "-lm"]
+    subprocess.run(command, check=True)
+    done = subprocess.run([tmp_path / "lead"], check=True, capture_output=True, text=True)
+    assert float(done.stdout) < 1e-12

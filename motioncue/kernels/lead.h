@@ -26,7 +26,8 @@ typedef struct {
 } mc_Lead;
 
 typedef struct {
-    int begun;
+    int order;        /* of the lead that filled the states, and its stiffness, in which `second` counts displacements */
+    double stiffness;
     double first[MC_MOST_ACTUATORS];
     mc_SecondOrderState second[MC_MOST_ACTUATORS];
 } mc_LeadState;
@@ -58,12 +59,15 @@ static inline void mc_lead(const mc_Lead *c, mc_LeadState *s, const mc_Bounds *b
     int usable = 1;
     for (int i = 0; i < n; i++) usable &= fabs(positions[i]) < MC_FARTHEST;
     if (!usable) return;
-    for (int i = 0; i < n && !s->begun; i++) { /* at rest */
+    for (int i = 0; i < n && s->order != c->order; i++) { /* at rest */
         s->first[i] = positions[i];
         s->second[i].v = 0.0;
         s->second[i].x = c->order == 2 ? positions[i] / c->second.c0 : 0.0;
     }
-    s->begun = 1;
+    for (int i = 0; i < n && s->order == c->order && s->stiffness != c->second.c0; i++)
+        s->second[i].x *= s->stiffness / c->second.c0;
+    s->order = c->order;
+    s->stiffness = c->second.c0;
     for (int i = 0; i < n; i++) {
         double room;
         if (c->order == 1) {

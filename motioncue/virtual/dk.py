@@ -5,14 +5,13 @@ import socket
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from motioncue.errors import PacketError
 from motioncue.protocols import system as find_system
-from motioncue.protocols.layout import Packet
 from motioncue.transports.udp import open_receiver
 
 __all__ = ["DatagramListener"]
@@ -26,8 +25,8 @@ class DatagramListener:
 
     Parameters
     ----------
-    system : str or callable
-        The system that sends them, or a function that returns the packet of a datagram and raises PacketError.
+    system : str or Any
+        The system that sends them, or what has its `identify`.
     urls : iterable of str
         Endpoints to listen at, ``udp://HOST:PORT`` for each stream.
 
@@ -39,8 +38,9 @@ class DatagramListener:
         If an endpoint is not valid or in use.
     """
 
-    def __init__(self, system: str | Callable[[bytes], Packet], urls: Iterable[str]) -> None:
-        self._identify = find_system(system).identify if isinstance(system, str) else system
+    def __init__(self, system: str | Any, urls: Iterable[str]) -> None:
+        self._protocol = find_system(system) if isinstance(system, str) else system
+        self._identify = self._protocol.identify
         self.received: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self._last: dict[str, bytes] = {}

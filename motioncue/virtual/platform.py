@@ -391,7 +391,7 @@ class PlatformListener(DatagramListener):
         self._forgotten = False  # whether the first ones have been dropped
         self._busy = threading.Lock()  # for `positions`, which another thread reads
         self._pose: dict[str, Any] = dict.fromkeys(CHANNELS, 0.0)
-        super().__init__(self._decoder.identify, urls)
+        super().__init__(self._decoder, urls)
 
     def take(self, data: bytes, now_ns: int) -> None:
         """Take one datagram that arrived at `now_ns`: move by a tick."""

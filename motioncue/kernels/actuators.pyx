@@ -44,8 +44,7 @@ cdef void actuators_step(
     if s.raised.position < 1.0:
         for i in range(d.geometry.count):
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
-    if d.lead.order:
-        lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
+    lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
     keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
 
 

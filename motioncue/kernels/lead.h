@@ -57,8 +57,9 @@ static inline mc_Lead mc_lead_for(double lag, double damping, double dt) {
 static inline void mc_lead(const mc_Lead *c, mc_LeadState *s, const mc_Bounds *bounds, int n, double *positions) {
     double leads[MC_MOST_ACTUATORS], factor = 1.0;
     int usable = 1;
+    if (!c->order) s->order = 0; /* the next lead begins at rest */
     for (int i = 0; i < n; i++) usable &= fabs(positions[i]) < MC_FARTHEST;
-    if (!usable) return;
+    if (!c->order || !usable) return;
     for (int i = 0; i < n && s->order != c->order; i++) { /* at rest */
         s->first[i] = positions[i];
         s->second[i].v = 0.0;

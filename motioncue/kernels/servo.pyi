@@ -2,21 +2,21 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import disjoint_base
+from typing_extensions import Self, disjoint_base
 
 __all__ = ["Servos"]
 
 @disjoint_base
 class Servos:
-    def __init__(
-        self,
+    def __new__(
+        cls,
         bounds: Sequence[tuple[float, float, float, float]],
         dt: float,
         lag_s: float,
         damping: float | None = None,
         dead_time_s: float = 0.0,
         friction: float = 0.0,
-    ) -> None: ...
+    ) -> Self: ...
     @property
     def count(self) -> int: ...
     @property

@@ -86,7 +86,7 @@ cdef class Servos:
     cdef int64_t room
     cdef double[:, ::1] commands        # the newest ones, as a ring
 
-    def __init__(self, bounds, double dt, double lag_s, damping=None, double dead_time_s=0.0, double friction=0.0):
+    def __cinit__(self, bounds, double dt, double lag_s, damping=None, double dead_time_s=0.0, double friction=0.0):
         cdef Servo* d
         if not 0 < len(bounds) <= MOST:
             raise ValueError(f"bounds: found {len(bounds)} actuators, allowed are 1 to {MOST}")

@@ -13,7 +13,8 @@ from motioncue.kernels.servo import Servos
 from motioncue.motion import TICK_DTYPE
 from motioncue.platforms import channels_of, platform_named
 from motioncue.virtual.installation import Installation
-from motioncue.virtual.platform import Decoder, Drive, PlatformListener, VirtualPlatform, delay_s, felt, sensed
+from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, felt, sensed
+from motioncue.virtual.platform_listener import Decoder, PlatformListener
 
 FREE = [(-10.0, 10.0, 1e6, 1e9)]
 GRAVITY = 9.80665

@@ -22,7 +22,7 @@ from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
-from motioncue.virtual.platform import PlatformListener
+from motioncue.virtual.platform_listener import PlatformListener
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]

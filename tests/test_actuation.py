@@ -169,7 +169,7 @@ def test_a_channel_that_no_stage_of_the_output_fills_is_refused():
 
 def test_only_stages_that_a_packet_reads_are_in_the_chain():
     profile = parse_profile(TWO)
-    assert [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages] == [UpVector]
+    assert [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages] == [OutputLimits, UpVector]
     assert [type(stage) for stage in chain_of(profile, profile.outputs[1]).stages] == [OutputLimits, UpVector]
 
 

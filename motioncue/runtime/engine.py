@@ -19,7 +19,6 @@ from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
-    chain_of,
     check,
     intake_of,
     load_profile,
@@ -61,11 +60,10 @@ class Pipeline:
         self._tuner = Tuner(profile)
         self.intake = intake_of(profile)
         self.recorder: Recorder | None = None
-        self._chains = [chain_of(profile, output) for output in profile.outputs]
         self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
         self._collected = 0
         self._collecting = threading.Lock()  # the logging thread and callers of `stats` both collect transitions
-        self.emitter = Emitter(self.intake, self._tuner.settings, clock, chains=self._chains, trace=trace)
+        self.emitter = Emitter(self.intake, self._tuner.settings, clock, trace=trace)
 
     @property
     def profile(self) -> Profile:
@@ -152,7 +150,7 @@ class Pipeline:
         """Return the share of ticks in which each bound on a single output or an actuator acted."""
         return {
             f"output[{index}].{name}": share
-            for index, chain in enumerate(self._chains)
+            for index, chain in enumerate(self.emitter.settings.chains)
             for stage in chain.stages
             for name, share in stage.shares().items()
         }

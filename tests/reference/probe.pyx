@@ -283,4 +283,4 @@ cdef class Legs(Stage):
     def __cinit__(self, factors):
         for i in range(6):
             self.factors[i] = factors[i]
-        self.calls = StageCalls(legs_step, NULL, NULL, &self.factors[0], NULL)
+        self.calls = StageCalls(legs_step, NULL, NULL, &self.factors[0], NULL, NULL)

@@ -1,9 +1,8 @@
 """The stage that moves a platform's actuators."""
 
-from libc.math cimport fabs
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.kernels.fade cimport fade_step
+from motioncue.kernels.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
 from motioncue.kernels.platform cimport Kinematics
 from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.rotation cimport Turn
@@ -14,19 +13,30 @@ PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 """Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
 
 
+cdef inline bint wanted_at(const Drives* d, const double* pose, double up, double* positions) noexcept nogil:
+    """Fill the positions that `pose` wants, `up` of the way from where they are parked; return whether it is reached."""
+    cdef bint reached = reach(&d.geometry, d.bounds, d.order, pose, positions)
+    cdef int i
+    if up < 1.0:
+        for i in range(d.geometry.count):
+            positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
+    return reached
+
+
 cdef void actuators_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
     cdef const Drives* d = <const Drives*>coeffs
     cdef Driven* s = <Driven*>state
     cdef double* positions = actuation.actuators
-    cdef double pose[6]
-    cdef double up
+    cdef double* pose = s.easing.pose
     cdef int i
     if not s.begun:
         s.begun = True
         s.raised.pace = d.pace
         s.raised.position = 0.0 if parked else 1.0
+        s.easing.position = 1.0
+        memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
         for i in range(d.geometry.count):
             s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
     s.parked = parked
@@ -37,13 +47,65 @@ cdef void actuators_step(
     pose[3] = actuation.cue.roll
     pose[4] = actuation.cue.pitch
     pose[5] = actuation.cue.yaw
-    if not reach(&d.geometry, d.bounds, d.order, pose, positions):
+    if not wanted_at(d, pose, fade_step(&s.raised, not parked), positions):
         s.unreached += 1
-    up = fade_step(&s.raised, not parked)
+    if s.easing.on:
+        keep_easing(d, s, positions)
+    else:
+        keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
+
+
+cdef void keep_easing(const Drives* d, Driven* s, double* positions) noexcept nogil:
+    """Do a tick's last step while the positions still come within bounds that have changed."""
+    cdef Easing* e = &s.easing
+    cdef int n = d.geometry.count
+    cdef int i, over
+    if e.position < 1.0:
+        e.position += e.pace
+    if e.position < 1.0:
+        for i in range(n):
+            positions[i] += left_at(&e.joins[i], e.position)
+    over = narrow(d.bounds, e.bounds, s.held, n, e.position >= 1.0)
+    if over >= 0:
+        stop(e.bounds, s.held, n, positions)
+        s.acted[over] += 1
+        return
+    keep(e.bounds, s.held, n, positions, s.acted)
+    e.on = e.position < 1.0 or not narrowed(d.bounds, e.bounds, n)
+
+
+cdef void actuators_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    """Continue the motion; the difference to the positions that are wanted from now on vanishes along a fade."""
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef Driven* s = <Driven*>state
+    cdef Easing* e = &s.easing
+    cdef double positions[12]
+    cdef double value, slope, bend, scale
+    cdef bint going, joined
+    cdef int i
+    s[0] = (<const Driven*>before_state)[0]
+    if not s.begun or memcmp(d, before_coeffs, sizeof(Drives)) == 0:
+        return
+    s.raised.pace = d.pace
     if s.raised.position < 1.0:
-        for i in range(d.geometry.count):
-            positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
-    keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
+        pace = d.pace           # where it is parked may have changed, and the way up has its own duration
+    going = joined = e.position < 1.0
+    scale = e.pace / pace if going else 0.0
+    slope = bend = 0.0
+    wanted_at(d, e.pose, smooth(s.raised.position), positions)
+    widen(d.bounds, e.bounds, d.geometry.count)
+    for i in range(d.geometry.count):
+        value = s.held[i].target - positions[i]
+        if going:               # what remains of the join before keeps its slope and bend
+            slope = slope_at(&e.joins[i], e.position) * scale
+            bend = bend_at(&e.joins[i], e.position) * scale * scale
+        e.joins[i] = vanishing(value, slope, bend)
+        joined = joined or value != 0.0
+    e.position = 0.0 if joined else 1.0
+    e.pace = pace
+    e.on = True
 
 
 cdef void actuators_reset(void* state) noexcept nogil:
@@ -56,7 +118,7 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     cdef int i
     if not s.begun:
         return True
-    if s.raised.position != (0.0 if s.parked else 1.0):
+    if s.raised.position != (0.0 if s.parked else 1.0) or s.easing.on:
         return False
     for i in range(<int>MOST):
         if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:
@@ -128,6 +190,7 @@ cdef class Actuators(Stage):
         self.calls.at_rest = actuators_at_rest
         self.calls.coeffs = d
         self.calls.state = &self.driven
+        self.calls.take = actuators_continue
 
     @property
     def fills(self):

@@ -10,6 +10,8 @@ from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
 from motioncue.kernels.limiter cimport stop_above
 from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.kernels.rotation cimport Turn, up_vector
+from motioncue.kernels.stepper cimport Stepper, cueing_tick
+from motioncue.kernels.tuning cimport cueing_actuate
 from motioncue.kernels.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
 from motioncue.kernels.timeline cimport Timeline, timeline_frame, timeline_restart
 from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
@@ -264,6 +266,16 @@ cdef class Queue:
                 elif done:
                     break
         return reads, broken, back
+
+
+def actuated(Stepper stepper not None, const Cue[::1] cues not None, Actuation[::1] out not None, bint parked=False):
+    """Do a tick of the stepper for each cue, and fill what its first output is sent for this cue instead of its own."""
+    cdef Motion motion
+    cdef Cue cue
+    memset(&motion, 0, sizeof(Motion))
+    for i in range(cues.shape[0]):
+        cueing_tick(stepper.cueing, &motion, &cue)
+        out[i] = cueing_actuate(stepper.cueing, 0, &cues[i], parked)[0]
 
 
 cdef void legs_step(

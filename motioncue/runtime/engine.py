@@ -330,13 +330,15 @@ class Engine:
         ------
         ConfigError
             If a key or value is not allowed, or cannot change while running (systems, endpoints, packets, rate, options
-            of the source); names it, what was found and what is allowed.  Then nothing changes.
+            of the source, the platform's geometry); names it, what was found and what is allowed.  Then nothing
+            changes.
 
         Notes
         -----
-        Everything in ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
-        ``source.head_m``.  The change is checked and designed here, in the caller's thread; the loops take it from a
-        mailbox without waiting.  `profile` is the new one once its settings are in force.
+        Everything in ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, ``source.bridge`` and
+        ``source.head_m``, ``output.limits``, and the platform's bounds and ways to park.  The change is checked and
+        designed here, in the caller's thread; the loops take it from a mailbox without waiting.  `profile` is the new
+        one once its settings are in force.
 
         Filters keep their states if the structure is the same (each axis keeps its order); otherwise they start from
         rest.  In either case the cue continues from where it was, and the difference vanishes within

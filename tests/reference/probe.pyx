@@ -3,10 +3,13 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from motioncue.intake.watch cimport axes_of, turned
+from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive
+from motioncue.intake.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
+from motioncue.intake.watch cimport Watch, axes_of, turned, watch_jump
 from motioncue.kernels.actuation cimport Stage, StageCalls
 from motioncue.kernels.codec cimport Table, decode, encode
 from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
+from motioncue.kernels.join cimport AXES, Join, JoinTick, join_grow, join_step
 from motioncue.kernels.limiter cimport stop_above
 from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.kernels.rotation cimport Turn, up_vector
@@ -49,6 +52,87 @@ def turn_between(const Motion[::1] rows not None):
     axes_of(&rows[1], now)
     angle = turned(before, now, vector)
     return angle, [vector[i] for i in range(3)]
+
+
+def joined(
+    offset, speed, double line, int ticks, double dt, double pace, double quickest, double gentle, double fastest
+):
+    """Return the outputs of a join, one row per tick until it ends.
+
+    The output begins `offset` off a line through zero, with the velocity `speed`; the line moves along its first axis
+    with the velocity `line`.
+    """
+    cdef Join j
+    cdef JoinTick tick
+    cdef double gap[AXES]
+    cdef int i, k, n = len(offset)
+    memset(&j, 0, sizeof(Join))
+    tick.dt, tick.pace, tick.quickest, tick.gentle, tick.stairs = dt, pace, quickest, gentle, False
+    j.fastest = fastest
+    for i in range(n):
+        j.offset[i] = offset[i]
+        j.speed[i] = speed[i]
+        j.velocity[i] = speed[i] - (line if i == 0 else 0.0)
+    join_grow(&j, n)
+    rows = []
+    for k in range(1, ticks + 1):
+        for i in range(n):
+            gap[i] = j.offset[i] - (line * dt if i == 0 else 0.0)
+        going = join_step(&j, n, gap, 0.0, &tick)
+        rows.append([j.offset[i] + (line * dt * k if i == 0 else 0.0) for i in range(n)])
+        if not going:
+            break
+    return rows
+
+
+def jumped():
+    """Return what a jump leaves of a watch that was full of other numbers: sums, claims and the reason; and what it saw."""
+    cdef Watch w
+    memset(&w, 1, sizeof(Watch))
+    for i in range(3):
+        w.seen.acceleration[i] = 2.0 + i
+        w.seen.rate[i] = 5.0 + i
+    watch_jump(&w)
+    return [w.motion, w.turning], [w.step, w.rate_step], w.contradicted
+
+
+def delays(const double[::1] gaps not None, const double[::1] said not None, double tolerance):
+    """Return the estimated delay of each frame and the largest of about the last second [s]."""
+    cdef Arrival a
+    cdef Py_ssize_t i
+    arrival_restart(&a, tolerance)
+    rows = []
+    for i in range(gaps.shape[0]):
+        arrive(&a, gaps[i], said[i], tolerance)
+        rows.append((a.behind, a.late))
+    return rows
+
+
+def allowed_difference(
+    const double[:, ::1] change not None, const double[:, ::1] claims not None, double dt, double doubt, double noise
+):
+    """Return how far the sums of a source's claims and of what it shows may differ after these frames, and the sums."""
+    cdef Sums s
+    cdef Py_ssize_t i
+    sums_restart(&s)
+    for i in range(change.shape[0]):
+        sums_add(&s, &change[i, 0], &claims[i, 0], &claims[i + 1, 0], dt, doubt)
+    return sums_limit(&s, noise), list(s.shown), list(s.claimed)
+
+
+def followed(const double[:, ::1] claims not None, double limit):
+    """Return which claims are followed if nothing independent shows whether they hold: the first always is."""
+    cdef Step s
+    cdef double nothing[3]
+    cdef Py_ssize_t i
+    memset(nothing, 0, sizeof(nothing))
+    s.limit = limit
+    step_restart(&s, &claims[0, 0])
+    out = []
+    for i in range(1, claims.shape[0]):
+        step_take(&s, &claims[i, 0], nothing, 0.01, False)
+        out.append(not s.held)
+    return out
 
 
 def stops_above(double x, double v, double a, double A, double J):

@@ -94,7 +94,7 @@ cdef inline bint step_take(Step* s, const double* now, const double* change, dou
     cdef double step[3]
     cdef double size
     cdef double shown = 0.0
-    cdef bint repeated = s.held and distance(now, s.newest) <= s.limit
+    cdef bint repeated = distance(now, s.newest) <= s.limit
     cdef bint withdrawn = s.held
     cdef int i
     for i in range(3):

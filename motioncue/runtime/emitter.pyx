@@ -1,6 +1,6 @@
 """The emitting loop: the whole engine's tick, on an absolute grid, without the GIL."""
 
-from libc.math cimport M_PI, isfinite, remainder, rint
+from libc.math cimport M_PI, fabs, isfinite, rint
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
@@ -14,7 +14,7 @@ from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
 from motioncue.kernels.records cimport (
-    CHANNELS, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    CHANNELS, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
 from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
@@ -93,11 +93,13 @@ cdef inline bint send(Sink* s) noexcept nogil:
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
-    """Say whether every channel that moves the platform is finite."""
-    return isfinite(
-        c.surge + c.sway + c.heave + c.roll + c.pitch + c.yaw + c.roll_rate + c.pitch_rate + c.yaw_rate
-        + c.surge_displacement + c.sway_displacement + c.heave_displacement
-    )
+    """Say whether every channel that moves the platform is finite, and the sum of their magnitudes too."""
+    cdef const double* channels = <const double*>c
+    cdef double total = fabs(c.surge_displacement) + fabs(c.sway_displacement) + fabs(c.heave_displacement)
+    cdef int i
+    for i in range(MOVING):
+        total += fabs(channels[i])
+    return isfinite(total)
 
 
 cdef class Emitter:

@@ -5,6 +5,7 @@ from libc.string cimport memset
 
 from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive
 from motioncue.intake.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
+from motioncue.intake.stages cimport Stages, derive, derives_rates
 from motioncue.intake.watch cimport Watch, axes_of, turned, watch_jump
 from motioncue.kernels.actuation cimport Stage, StageCalls
 from motioncue.kernels.codec cimport Table, decode, encode
@@ -133,6 +134,26 @@ def followed(const double[:, ::1] claims not None, double limit):
         step_take(&s, &claims[i, 0], nothing, 0.01, False)
         out.append(not s.held)
     return out
+
+
+def derived(const Telemetry[::1] frames not None, const double[::1] dt not None, const double[::1] sure, double delay):
+    """Return the acceleration and the rates derived after each frame."""
+    cdef Stages s
+    cdef Py_ssize_t i
+    memset(&s, 0, sizeof(Stages))
+    s.delay = delay
+    rows = []
+    for i in range(frames.shape[0]):
+        derive(&s, &frames[i], dt[i], sure[i])
+        rows.append((list(s.acceleration), list(s.rate)))
+    return rows
+
+
+def lacks_rates(const Telemetry[::1] said not None):
+    """Return whether the rates of a source that claims them are derived for this frame."""
+    cdef Stages s
+    memset(&s, 0, sizeof(Stages))
+    return derives_rates(&s, &said[0])
 
 
 def stops_above(double x, double v, double a, double A, double J):

@@ -176,7 +176,9 @@ cdef class Actuators(Stage):
             d.bounds[i] = Bounds(low, high, speed * dt, acceleration * dt * dt)
             d.parked[i] = parked[i]
         if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
-            raise ValueError(f"gives_way: found {gives_way!r}, allowed are {PARTS_OF_A_POSE} in any order")
+            raise ValueError(
+                f"gives_way: found {', '.join(gives_way)}, allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
+            )
         for i, part in enumerate(gives_way):
             d.order[i] = PARTS_OF_A_POSE.index(part)
         memset(pose, 0, sizeof(pose))

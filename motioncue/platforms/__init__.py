@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
+from motioncue.kernels.actuators import Actuators
 from motioncue.kernels.platform import Kinematics
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated
@@ -136,14 +136,12 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
         low if platform.park == "down" and number < frame else at
         for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
     ]
-    if len(set(platform.gives_way)) < len(PARTS_OF_A_POSE):
-        raise ConfigError(
-            f"platform.gives_way: found {', '.join(platform.gives_way)}, "
-            f"allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
+    try:
+        return Actuators(
+            built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
         )
-    return Actuators(
-        built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
-    )
+    except ValueError as error:  # begins with the key
+        raise ConfigError(f"platform.{error}") from error
 
 
 def platform_named(name: str) -> Platform:

@@ -20,7 +20,7 @@ from motioncue.packets import PacketTable
 from motioncue.profile import parse_profile, profile_text
 from motioncue.protocols import custom, dk
 from motioncue.runtime.assembly import chain_of, streams_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 PITCH_DEG = 2.0
 RATE_DEG_S = 5.0

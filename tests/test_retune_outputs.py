@@ -16,7 +16,7 @@ from motioncue.kernels.stepper import Stepper
 from motioncue.motion import ACTUATION_DTYPE
 from motioncue.profile import overridden
 from motioncue.runtime.assembly import settings_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.simulators import drive_packages
 
 FADE_S = 0.3

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 START = 1_000_000_000
 FRAME_INTERVAL = 1_000_000_000 // 60

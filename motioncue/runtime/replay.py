@@ -22,7 +22,7 @@ from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_rin
 from motioncue.recording.topics import Package
 from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 __all__ = ["Difference", "Heard", "first_difference", "keep", "profile_of", "repeat", "replay"]
 

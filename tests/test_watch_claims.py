@@ -18,6 +18,8 @@ from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
 
+pytestmark = pytest.mark.search
+
 RATE = 60.0
 AT, FRAMES = 180, 300
 DERIVED = ("beamng-simulink", "morai")

@@ -1,5 +1,6 @@
 """The stage that moves a platform's actuators."""
 
+from libc.math cimport exp
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.kernels.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
@@ -13,14 +14,12 @@ PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 """Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
 
 
-cdef inline bint wanted_at(const Drives* d, const double* pose, double up, double* positions) noexcept nogil:
-    """Fill the positions that `pose` wants, `up` of the way from where they are parked; return whether it is reached."""
-    cdef bint reached = reach(&d.geometry, d.bounds, d.order, pose, positions)
+cdef inline void rise(const Drives* d, double up, double* positions) noexcept nogil:
+    """Replace the positions by those `up` of the way from where the platform is parked."""
     cdef int i
     if up < 1.0:
         for i in range(d.geometry.count):
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
-    return reached
 
 
 cdef void actuators_step(
@@ -29,7 +28,7 @@ cdef void actuators_step(
     cdef const Drives* d = <const Drives*>coeffs
     cdef Driven* s = <Driven*>state
     cdef double* positions = actuation.actuators
-    cdef double* pose = s.easing.pose
+    cdef double pose[6]
     cdef int i
     if not s.begun:
         s.begun = True
@@ -38,6 +37,7 @@ cdef void actuators_step(
         s.easing.position = 1.0
         memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
         for i in range(d.geometry.count):
+            s.given.positions[i] = d.neutral[i]
             s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
     s.parked = parked
     s.ticks += 1
@@ -47,8 +47,9 @@ cdef void actuators_step(
     pose[3] = actuation.cue.roll
     pose[4] = actuation.cue.pitch
     pose[5] = actuation.cue.yaw
-    if not wanted_at(d, pose, fade_step(&s.raised, not parked), positions):
+    if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
         s.unreached += 1
+    rise(d, fade_step(&s.raised, not parked), positions)
     if s.easing.on:
         keep_easing(d, s, positions)
     else:
@@ -94,7 +95,8 @@ cdef void actuators_continue(
     going = joined = e.position < 1.0
     scale = e.pace / pace if going else 0.0
     slope = bend = 0.0
-    wanted_at(d, e.pose, smooth(s.raised.position), positions)
+    reach_anew(&d.geometry, (<const Drives*>before_coeffs).bounds, d.bounds, &s.given, positions)
+    rise(d, smooth(s.raised.position), positions)
     widen(d.bounds, e.bounds, d.geometry.count)
     for i in range(d.geometry.count):
         value = s.held[i].target - positions[i]
@@ -154,7 +156,8 @@ cdef class Actuators(Stage):
     Notes
     -----
     Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit.  Of a pose out of reach,
-    the platform shows as much as it can, part by part.  No latency of its own.
+    the platform shows as much as it can: parts of it give way within about a second, and come back as slowly.  Until
+    they have, the whole pose is smaller.  No latency of its own.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
@@ -187,6 +190,7 @@ cdef class Actuators(Stage):
         if not (rise_s > 0.0 and dt > 0.0):
             raise ValueError(f"rise_s, dt: found {rise_s}, {dt}, allowed are numbers above 0")
         d.pace = dt / rise_s
+        d.yielding = 1.0 - exp(-dt / LAG_S)
         self.calls.step = actuators_step
         self.calls.reset = actuators_reset
         self.calls.at_rest = actuators_at_rest

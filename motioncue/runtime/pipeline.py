@@ -1,4 +1,4 @@
-"""The connected parts of an engine: intake, emitter, settings and recorder, without threads and sockets."""
+"""The connected parts of an engine, without threads and sockets."""
 
 import threading
 import time
@@ -52,7 +52,13 @@ class Pipeline:
         return profile
 
     def retune(self, change: Change) -> None:
-        """Change settings while it runs; see `Engine.retune`."""
+        """Change settings while it runs; see `Engine.retune`.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            As for `Engine.retune`.
+        """
         self._tuner(change, self._post)
 
     def _post(self, settings: Settings) -> None:
@@ -64,7 +70,15 @@ class Pipeline:
             self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
 
     def record(self, record: Record, about: dict[str, str]) -> "Recorder":
-        """Record both loops; return the recorder, which the caller enters before they begin."""
+        """Record both loops; return the recorder, which the caller enters before they begin.
+
+        Parameters
+        ----------
+        record : Record
+            What to record, and where.
+        about : dict of str
+            What to note in the recording besides.
+        """
         from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
 
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
@@ -74,7 +88,13 @@ class Pipeline:
         return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the kept transitions and retunes after the first `known`, and how many there were in all."""
+        """Return the kept transitions and retunes, and how many there were in all.
+
+        Parameters
+        ----------
+        known : int
+            How many the caller has: only later ones are returned.
+        """
         with self._collecting:
             new = _gathered(self.emitter.transitions())
             self._moves.extend(new)

@@ -25,7 +25,7 @@ Free = Literal["none"]
 
 
 class AccelerationBounds(Table, frozen=True, kw_only=True):
-    """Bounds on surge or sway as sent, and on their derivatives; docs/safety.md has the reasons and measurements."""
+    """Bounds on surge or sway as sent, and on their derivatives; docs/safety.md has the reasons."""
 
     value_m_s2: Positive = 25.0
     """2.5 g: a tenth above the hardest braking and cornering of a recorded rally stage."""

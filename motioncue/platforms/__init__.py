@@ -4,6 +4,7 @@ The built-in tables are in ``settings/platforms``.
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
@@ -126,13 +127,10 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
     ConfigError
         As `build` does, or if there is a singular pose within reach.
     """
-    built = build(platform)
-    frame = _frame_of(platform, built.kinematics, built.size)
-    if frame.ways == 6:
-        farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
-        refuse_singular_reach(frame, np.array(built.bounds), farthest)
+    built = _held(platform)
+    actuators = len(built.names) - len(platform.axes)
     parked = [
-        low if platform.park == "down" and number < frame.actuators else at
+        low if platform.park == "down" and number < actuators else at
         for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
     ]
     try:
@@ -141,6 +139,17 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
         )
     except ValueError as error:  # begins with the key
         raise ConfigError(f"platform.{error}") from error
+
+
+@lru_cache(maxsize=16)  # the search takes a quarter of a second, and outputs are designed again whenever one changes
+def _held(platform: Platform) -> Built:
+    """Return a platform in the form that the kernels take; refuse one with a singular pose within reach."""
+    built = build(platform)
+    frame = _frame_of(platform, built.kinematics, built.size)
+    if frame.ways == 6:
+        farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
+        refuse_singular_reach(frame, np.array(built.bounds), farthest)
+    return built
 
 
 def platform_named(name: str) -> Platform:

@@ -84,7 +84,7 @@ class Pipeline:
         ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
         self.emitter.record(ticks)
         self.intake.record(source)
-        self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
+        self.recorder = Recorder(record, [ticks, source], msgspec.to_builtins(self.profile), about=about)
         return self.recorder
 
     def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:

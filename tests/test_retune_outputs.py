@@ -112,6 +112,7 @@ def settled(newest, bounds):
     return int(np.ceil((2.5 + 3 * seconds.max()) / DT))
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=40, deadline=None)
 @given(plan=SECTIONS, kind=KINDS, seed=st.integers(0, 2**32 - 1))
@@ -218,6 +219,7 @@ def sent_surges(probe, stepper, values):
     return out["surge"]
 
 
+@pytest.mark.search
 @settings(max_examples=80, deadline=None)
 @given(changes=st.lists(st.tuples(st.none() | bounds_strategy, input_strategy, st.booleans()), min_size=2, max_size=5))
 def test_bounds_of_an_output_keep_the_wider_ones_until_the_new_ones_hold(probe, changes):
@@ -262,6 +264,7 @@ BOTH = (
 )
 
 
+@pytest.mark.search
 @settings(max_examples=40, deadline=None)
 @given(
     plan=st.lists(st.tuples(st.sampled_from(BOTH), st.integers(0, 200), KINDS, st.booleans()), min_size=1, max_size=5),

@@ -97,8 +97,8 @@ class Record(Table, frozen=True, kw_only=True):
 class Watch(Table, frozen=True, kw_only=True):
     """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
 
-    max_acceleration_m_s2: Positive = 80.0
-    """Largest plausible acceleration [m/s^2]."""
+    max_acceleration_m_s2: Positive = 100.0
+    """Largest plausible acceleration [m/s^2]; a recorded rally car lands from a jump with 82."""
     max_rate_deg_s: Positive = 600.0
     """Largest plausible angular rate [deg/s]."""
     frozen_s: Positive = 1.0

@@ -47,20 +47,17 @@ def test_a_jump_leaves_no_evidence_of_before(probe):
 
 
 def test_the_account_of_delays_leaks_and_grows_by_what_a_frame_is_late(probe):
-    """It begins with the tolerance, leaks with a time constant of 0.3 s, and never holds more than a gap at a time."""
-    gaps = np.array(100 * [0.01] + [0.06, 0.06, 0.0, 0.0, 0.01])
-    said = np.full(105, 0.01)
-    behind, late = np.array(probe.delays(gaps, said, 0.02)).T
-    np.testing.assert_allclose(behind[:100], 0.02 * (0.3 / 0.31) ** np.arange(1, 101), rtol=1e-6)
-    after_one = behind[99] * 0.3 / 0.36 + 0.05
-    assert behind[100] == pytest.approx(after_one, rel=1e-9)
-    assert behind[101] == 0.06  # 0.3 / 0.36 of that and 0.05 more would be 0.093
-    assert behind[102] == pytest.approx(0.05, rel=1e-9)
-    assert behind[103] == pytest.approx(0.04, rel=1e-9)
-    assert behind[104] == pytest.approx(0.04 * 0.3 / 0.31, rel=1e-9)
-    assert late[101] == 0.06
+    """It leaks with a time constant of 0.3 s, by no more than a usual interval at a time; the largest one by 1 s."""
+    gaps = np.array(100 * [0.01] + [0.06, 0.06, 0.0, 0.0] + 20 * [0.01])
+    behind, late = np.array(probe.delays(gaps, np.full(124, 0.01), 0.02)).T
+    assert not behind[:100].any()
+    leak = 0.3 / 0.31
+    expected = np.array([0.05, 0.05 * leak + 0.05, 0.05 * leak + 0.04, 0.05 * leak + 0.03])
+    np.testing.assert_allclose(behind[100:104], expected, rtol=1e-9)
+    np.testing.assert_allclose(behind[104:], expected[-1] * leak ** np.arange(1, 21), rtol=1e-9)
     np.testing.assert_allclose(late[:100], 0.02 / 1.01 ** np.arange(1, 101), rtol=1e-9)
-    np.testing.assert_allclose(late[102:], 0.06 / np.array([1.0, 1.0, 1.01]), rtol=1e-9)
+    assert late[101] == behind[101]
+    np.testing.assert_allclose(late[102:105], behind[101] / np.array([1.0, 1.0, 1.01]), rtol=1e-9)
 
 
 def test_the_account_of_delays_never_goes_below_zero(probe):
@@ -69,6 +66,13 @@ def test_the_account_of_delays_never_goes_below_zero(probe):
     assert (behind >= 0.0).all()
 
 
-def test_a_frame_without_a_time_of_its_own_stands_for_the_usual_gap(probe):
-    behind, _ = np.array(probe.delays(np.array(50 * [0.02] + [0.05]), np.full(51, NAN), 0.02)).T
-    assert behind[50] == pytest.approx(behind[49] * 0.3 / 0.35 + 0.03, rel=1e-9)
+def test_a_frame_without_a_time_of_its_own_stands_for_the_usual_interval(probe):
+    """After a long gap that the source reports, four usual intervals count."""
+    gaps, said = np.array(50 * [0.02] + [0.05]), np.full(51, NAN)
+    behind, _ = np.array(probe.delays(gaps, said, 0.02)).T
+    np.testing.assert_allclose(behind[49:], [0.0, 0.03], atol=1e-12)
+    gaps, said = np.array(50 * [0.02] + [0.3, 0.05]), np.array(50 * [0.02] + [0.3, NAN])
+    behind, _ = np.array(probe.delays(gaps, said, 0.02)).T
+    frames = (1.02 ** -np.arange(50.0)).sum()
+    usual = (0.02 * frames / 1.3 + 0.08) / (frames / 1.3 + 1.0)
+    assert behind[51] == pytest.approx(0.05 - usual, rel=1e-9)

@@ -104,7 +104,7 @@ def delays(const double[::1] gaps not None, const double[::1] said not None, dou
     arrival_restart(&a, tolerance)
     rows = []
     for i in range(gaps.shape[0]):
-        arrive(&a, gaps[i], said[i], tolerance)
+        arrive(&a, gaps[i], said[i])
         rows.append((a.behind, a.late))
     return rows
 
@@ -131,7 +131,7 @@ def followed(const double[:, ::1] claims not None, double limit):
     step_restart(&s, &claims[0, 0])
     out = []
     for i in range(1, claims.shape[0]):
-        step_take(&s, &claims[i, 0], nothing, 0.01, False)
+        step_take(&s, &claims[i, 0], nothing, 0.01, 0.0, False)
         out.append(not s.held)
     return out
 

@@ -12,7 +12,10 @@ from test_platforms import DT, assert_within, cues_of, driven, positions_of, pro
 import motioncue
 from motioncue import platforms
 from motioncue.errors import ConfigError
+from motioncue.kernels.clock import FakeClock
+from motioncue.runtime.engine import Pipeline
 from motioncue.virtual.platform import Drive, felt
+from motioncue.virtual.simulators import drive_packages
 
 MOST = 16.0  # the largest amplification that docs/platforms.md promises
 WIDE = "platform.post={min_m=-50, max_m=50, speed_m_s=1e5, acceleration_m_s2=1e9}"
@@ -167,3 +170,30 @@ def test_a_lag_that_changes_while_it_runs_moves_nothing_at_rest(tmp_path):
     subprocess.run(command, check=True)
     done = subprocess.run([tmp_path / "lead"], check=True, capture_output=True, text=True)
     assert float(done.stdout) < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("change", "most"),
+    [
+        ("platform.post.speed_m_s=0.27", 0.0),  # no motion here is so fast: the lead goes on to the bit
+        ("platform.lag_s=0.03", 2e-3),  # the difference of the leads, less than the change of lag times the speed
+    ],
+)
+def test_a_change_while_it_moves_leaves_no_step(change, most):
+    sent = []
+    for retuned in (False, True):
+        pipeline, now = Pipeline(profile_for("posts-4", *overrides(0.05)), FakeClock(10**9), trace=20_000), 10**9
+        pipeline.intake.begin(now)
+        for package in drive_packages("beamng", "turns", 60.0):
+            now += round(package.duration * 1e9)
+            if now > 11e9:
+                break
+            if retuned and now > 9e9:
+                pipeline.retune(change)
+                retuned = False
+            pipeline.emitter.run(until_ns=now)
+            pipeline.intake.feed(package.package, now)
+        sent.append(pipeline.emitter.trace["actuators"][:, :4])
+    assert np.abs(sent[0] - sent[1]).max() <= most
+    changes = [np.abs(np.diff(own, 2, axis=0) / DT**2).max(axis=1) for own in sent]
+    assert changes[1].max() < 2 * changes[0].max() + 0.5

@@ -24,7 +24,7 @@ from motioncue.recording.load import read
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
 from motioncue.recording.write import RecordingWriter
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import first_difference, keep, missing_ticks, repeat
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages

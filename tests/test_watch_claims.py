@@ -13,7 +13,8 @@ from watch_helpers import STAMPED, SYSTEMS, fed, new_intake, records_of
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import MESSAGES, Pipeline
+from motioncue.runtime.journal import MESSAGES
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
 

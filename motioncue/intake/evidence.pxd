@@ -90,14 +90,14 @@ cdef inline bint step_take(
     """Decide whether to follow `now`; return whether a claim that was held back has been withdrawn, which is a spike.
 
     A step beyond the limit is followed if `change`, of what is shown, is at least a quarter of the step's integral over
-    `dt` seconds, give or take `doubt`: a step in the middle between two frames gives half.  If nothing independent is shown (not `evident`),
-    it is followed when the next frame repeats it.  `value` is then the largest step held back.
+    `dt` seconds, give or take `doubt`: a step in the middle between two frames gives half.  If nothing independent is
+    shown (not `evident`), it is followed when the next frame repeats it.  `value` is then the largest step held back.
     """
     cdef double step[3]
     cdef double size
     cdef double shown = 0.0
     cdef double least = 0.0         # what must be shown in a second
-    cdef bint repeated = s.held and distance(now, s.newest) <= s.limit
+    cdef bint repeated = distance(now, s.newest) <= s.limit
     cdef bint withdrawn = s.held
     cdef int i
     for i in range(3):

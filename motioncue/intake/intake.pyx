@@ -391,10 +391,9 @@ cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
         if s.ring != NULL:
             ring_write(s.ring, RECORD_RETUNED, now, &s.tuned.number, sizeof(int64_t))
         s.head_since = now
-        s.head_moves = False
+        s.head_moves = True
         for i in range(3):
             s.head_before[i] = head[i]
-            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
     if s.head_moves:
         position = (now - s.head_since) * 1e-9 / s.tuned.move_s
         s.head_moves = position < 1.0

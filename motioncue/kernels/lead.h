@@ -19,7 +19,8 @@
 #define MC_NO_LEAD 1e-10  /* [unit] a lead up to this is left out, so that a platform at rest is exactly where it should be */
 
 typedef struct {
-    int order; /* of the drives' lag: 1 or 2; 0 leads nothing */
+    int order;  /* of the drives' lag: 1 or 2; 0 leads nothing */
+    double lag; /* [s] */
     mc_FirstOrder first;
     mc_SecondOrder second;
     double outer, inner; /* weights of the second-order section's high-pass and of its velocity */
@@ -28,6 +29,7 @@ typedef struct {
 typedef struct {
     int order;        /* of the lead that filled the states, and its stiffness, in which `second` counts displacements */
     double stiffness;
+    double newest[MC_MOST_ACTUATORS]; /* lead of the newest tick */
     double first[MC_MOST_ACTUATORS];
     mc_SecondOrderState second[MC_MOST_ACTUATORS];
 } mc_LeadState;
@@ -38,6 +40,7 @@ static inline mc_Lead mc_lead_for(double lag, double damping, double dt) {
     mc_Lead lead = {0};
     if (!(lag > 0.0)) return lead;
     lead.order = damping > 0.0 ? 2 : 1;
+    lead.lag = lag;
     lead.outer = MC_MOST_LEAD - 1.0;
     if (lead.order == 1) {
         lead.first.g = 0.5 * dt * MC_MOST_LEAD / lag;
@@ -82,6 +85,17 @@ static inline void mc_lead(const mc_Lead *c, mc_LeadState *s, const mc_Bounds *b
         room = leads[i] > 0.0 ? bounds[i].high - positions[i] : positions[i] - bounds[i].low;
         if (fabs(leads[i]) > room) factor = fmin(factor, fmax(room, 0.0) / fabs(leads[i]));
     }
-    for (int i = 0; i < n; i++) positions[i] += factor * leads[i];
+    for (int i = 0; i < n; i++) {
+        s->newest[i] = factor * leads[i];
+        positions[i] += s->newest[i];
+    }
+}
+
+/* Add to `positions` about the lead that they would have after a change from `before` to `c`, the motion going on. */
+static inline void mc_lead_as_before(
+    const mc_Lead *c, const mc_Lead *before, const mc_LeadState *s, int n, double *positions
+) {
+    if (!c->order || !before->order) return;
+    for (int i = 0; i < n; i++) positions[i] += s->newest[i] * c->lag / before->lag;
 }
 #endif

@@ -24,7 +24,7 @@ from motioncue.recording.topics import Package
 from motioncue.recording.whole import write_whole
 from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 __all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "profile_of", "repeat", "replay"]
 

@@ -68,11 +68,12 @@ def check(profile: Profile) -> None:
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
         chain_of(profile, output)
-        highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
+        highest = highest_rate_of(output)
         if output.rate_hz > highest:
+            name = (output.packet and output.packet.preset) or output.system
             raise ConfigError(
-                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for "
-                f"{output.system}, the highest rate its document calls stable"
+                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for {name}, "
+                "the highest rate its document calls stable"
             )
         for key in ONE_FOR_ALL:
             found, first = getattr(output, key), getattr(profile.outputs[0], key)
@@ -80,6 +81,13 @@ def check(profile: Profile) -> None:
                 raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
         for name, (url, _) in streams.items():
             parse_endpoint(url, ("udp",), f"output.{name}")
+
+
+def highest_rate_of(output: Output) -> float:
+    """Return the highest rate that an output's document allows [Hz]."""
+    if output.packet is not None:
+        return output.packet.max_rate_hz or custom.MAX_RATE_HZ
+    return float(protocols.platform(output.system).MAX_RATE_HZ)
 
 
 def check_pose(profile: Profile) -> None:

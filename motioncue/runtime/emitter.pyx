@@ -9,7 +9,7 @@ from motioncue.kernels.actuation cimport Chain, OutputChain, actuate, chain_at_r
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.kernels.codec cimport Row, Table, encode
+from motioncue.kernels.codec cimport Outgoing, Table, outgoing, outgoing_of
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
@@ -19,7 +19,7 @@ from motioncue.kernels.records cimport (
 )
 from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
 from motioncue.intake.intake cimport Intake
-from motioncue.kernels.seal cimport Seal, SealState, seal
+from motioncue.kernels.seal cimport Seal
 from motioncue.kernels.slot cimport (
     Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
@@ -50,12 +50,10 @@ ctypedef struct Sink:
     mc_fd fd
     char address[ADDRESS_BYTES]
     int address_size
-    Row* rows
-    int row_count
-    const double* values    # the output's actuation, which the rows read
+    Outgoing encoding
+    const double* values    # the output's actuation, which the encoding reads
     uint8_t packet[PACKET_BYTES]
     int size
-    SealState* seal         # NULL if the packet has neither counter nor checksum
     int64_t sent
     int64_t unheard         # packets sent that nobody listened to, as far as the system reports it
     int64_t refused         # packets that the system refused to send
@@ -215,7 +213,7 @@ cdef class Emitter:
         table : Table
             Encodes the fields from an actuation.
         packet : bytes
-            Initial bytes; kept where the table has no row.
+            Initial bytes, kept where the table has no row; of a text packet its text without numbers.
         seal_with : Seal, optional
             Counter and checksum, written last.
         output : int
@@ -229,19 +227,17 @@ cdef class Emitter:
             If the chain does not exist.
         """
         cdef Sink* sink = &self._sinks[self._sink_count]
-        if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
+        if self._sink_count == OUTPUTS or table.largest > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._output_count:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._output_count - 1}")
         sink.values = <const double*>&self._outputs[output].actuation
         sink.address_size = packed_address(sink.address, address)
         sink.fd = sock.fileno()
-        sink.rows = table.rows
-        sink.row_count = table.n
+        sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        sink.seal = NULL if seal_with is None else &seal_with.state
-        self._owned.append((sock, table, seal_with))
+        self._owned.append((sock, table, packet, seal_with))
         self._sink_count += 1
 
     cdef void adopt(self) noexcept nogil:
@@ -297,9 +293,7 @@ cdef class Emitter:
             actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude, self.parked())
         for i in range(self._sink_count):
             sink = &self._sinks[i]
-            encode(sink.rows, sink.row_count, sink.values, sink.packet)
-            if sink.seal != NULL:
-                seal(sink.seal, sink.packet)
+            sink.size = outgoing(&sink.encoding, sink.values, self._deadline, sink.packet)
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
         now = clock.now(clock.memory)

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import (
+    baud_of,
     chain_of,
     check,
     intake_of,
@@ -29,6 +31,9 @@ from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change, Tuner
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.line import Line
+from motioncue.transports.serial import open_line
 from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
 if TYPE_CHECKING:
@@ -203,6 +208,7 @@ class Engine:
         self._lost = 0  # events lost
         self._journal = Journal()
         self._endpoints: list[str] = []  # URLs of the outputs
+        self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
         if record is not None and not isinstance(record, Record):
@@ -230,13 +236,21 @@ class Engine:
             senders = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
+                    packet = encoding.table, encoding.packet, encoding.seal, index
+                    endpoint = parse_endpoint(url)
+                    if endpoint.scheme == "serial":
+                        line = open_line(url, baud_of(output, endpoint))
+                        opened.callback(line.close)
+                        self._lines[url] = line
+                        senders.append((url, partial(self._pipeline.emitter.add_line, line, *packet)))
+                        continue
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((url, (sender, address, encoding.table, encoding.packet, encoding.seal, index)))
-            for url, each in senders:
-                self._pipeline.emitter.add_output(*each)
+                    senders.append((url, partial(self._pipeline.emitter.add_output, sender, address, *packet)))
+            for url, add in senders:
+                add()
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:
@@ -313,6 +327,9 @@ class Engine:
             kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
             self._journal.say(kind, level, f"{kind}{because}")
         self._outputs.look(self._pipeline.emitter.outputs())
+        for url, line in self._lines.items():
+            if line.reopen():
+                self._journal.say((url, "back"), logging.WARNING, f"{url}: the line is back, an engage continues")
 
     @property
     def profile(self) -> Profile:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.line import BUSY
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
@@ -59,6 +60,12 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
         sender = socket.socket(family, kind, protocol)
+        if endpoint.sender:
+            try:
+                sender.bind(("", endpoint.sender))
+            except OSError:
+                sender.close()
+                raise
     except (OSError, UnicodeError) as error:
         raise EndpointError(f"{endpoint}: cannot send there: {reason(error)}") from error
     sender.setblocking(False)
@@ -81,7 +88,9 @@ def tell_unheard(sender: socket.socket) -> bool:
 
 
 def error_text(number: int) -> str:
-    """Return the text for a socket error's number."""
+    """Return the text for the number of an error of a socket or a serial line."""
+    if number == BUSY:
+        return "it takes no more at the moment"
     if sys.platform == "win32":
         import ctypes
 

@@ -62,7 +62,7 @@ Kind = Literal[
 
 
 class Value(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A number computed from a channel, or from a weighted sum of some: times `scale` plus `bias`, kept in range."""
+    """A number computed from a channel or a weighted sum of some: times `scale` plus `bias`, in range."""
 
     channel: str | None = None
     """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes; or an actuator

@@ -17,7 +17,7 @@ from motioncue.motion import ACTUATION, ACTUATORS
 from motioncue.packets import Actuated, Checksum, Clock, Counter, PacketField, PacketTable, Value
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
-__all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "encoding", "layout_of", "pieces_of"]
+__all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checksum_of", "encoding", "layout_of", "pieces_of"]
 
 MAX_RATE_HZ = 2000.0
 """The highest rate that a profile may set [Hz]."""
@@ -68,6 +68,9 @@ def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None
     """
     if (table.size is None) == (table.text is None):
         raise ConfigError("output.packet: allowed is one of size (of a binary packet) and text")
+    if not table.scale:
+        hint = f"; `motioncue profiles packets {table.preset}` says what it is" if table.preset else ""
+        raise ConfigError(f"output.packet.scale: found 0, allowed is any other number{hint}")
     actuators = actuators or {}
     return _binary(table, actuators) if table.text is None else _text(table, table.text, actuators)
 
@@ -158,7 +161,7 @@ def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
         start = packet.fields[f"constants[{index}]"].offset
         data = bytes.fromhex(constant.bytes)
         template[start : start + len(data)] = data
-    seal = Seal(_sealed(table, table.counter), _checksum(table), _sealed(table, table.clock))
+    seal = Seal(_sealed(table, table.counter), checksum_of(table), _sealed(table, table.clock))
     return Encoding(Table(packet.size, numbers), bytes(template), seal, _reads(numbers))
 
 
@@ -172,7 +175,7 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
     if unused or not inserted:
         raise ConfigError(f"output.packet.text: found {text!r}, in which {{{(unused or ['a number'])[0]}}} is missing")
     numbers: list[Number] = []
-    size = len(literal)
+    size, before, before_varies = len(literal), -1, False
     for each in inserted:
         value = table.values.get(each.name) or Value(channel=each.name)
         key = f"output.packet.{f'values.{each.name}' if each.name in table.values else 'text'}"
@@ -185,6 +188,12 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
                 f"{key}: found {characters} characters of which {each.spec.digits} are after the point, allowed are "
                 "up to 15 digits and 24 characters"
             )
+        if each.at == before and before_varies:
+            raise ConfigError(
+                f"output.packet.text: found {{{each.name}}} right behind a number whose length varies, allowed is "
+                "something between them, or a width that min and max do not exceed"
+            )
+        before, before_varies = each.at, characters > each.spec.width
         size += characters
         numbers += _terms(value, number, table, actuators, key)
     if size > LARGEST:
@@ -304,8 +313,19 @@ def _sealed(table: PacketTable, number: Counter | None) -> SealedNumber | None:
     return SealedNumber(number.offset, int(number.type[1:]), _order(table, number) == ">", unit_ns)
 
 
-def _checksum(table: PacketTable) -> CheckedBytes | None:
-    """Return the checksum for the seal; raise ConfigError if it covers itself or too much."""
+def checksum_of(table: PacketTable) -> CheckedBytes | None:
+    """Return a packet's checksum for the seal; None if it has none.
+
+    Parameters
+    ----------
+    table : PacketTable
+        The packet's table in the profile; must have a `size`.
+
+    Raises
+    ------
+    ConfigError
+        If it covers itself or too much.
+    """
     c = table.checksum
     if c is None:
         return None

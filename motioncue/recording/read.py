@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from importlib import resources
 from itertools import islice
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
 import msgspec
@@ -104,9 +103,12 @@ def read_recording(path: str | Path, system: str) -> Recording:
     return recording
 
 
-def parse_recording(data: bytes, name: str, system: str) -> Recording:
-    """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
-    module = protocols.system(system)
+def parse_recording(data: bytes, name: str, system: str, module: Any = None) -> Recording:
+    """Return the recording in `data`, as `read_recording` does; errors begin with `name`.
+
+    `module` splits and identifies the packages of a system that is described; by default the system's own does.
+    """
+    module = protocols.system(system) if module is None else module
     try:
         if is_mcap(data):
             return _from_mcap(McapFile(name, data), module, system)
@@ -122,7 +124,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
+def _from_mcap(file: McapFile, module: Any, system: str) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
@@ -138,7 +140,7 @@ def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
     return Recording([package.data for package in own], _from_first(times), 0, rejected, file.damage.texts())
 
 
-def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
+def _from_capture(found: Captured, module: Any, system: str) -> Recording:
     """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
@@ -169,7 +171,7 @@ def _counted(reasons: Iterable[str]) -> list[str]:
     return [f"{count} {reason.replace('_', ' ')}" for reason, count in Counter(reasons).items()]
 
 
-def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
+def _rejected(module: Any, refused: Iterable[bytes]) -> Counter[str]:
     """Return how many datagrams an engine would have refused, by reason."""
     if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
@@ -179,7 +181,7 @@ def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
     return Counter(intake.rejected)
 
 
-def _why_not(module: ModuleType, data: bytes) -> str | None:
+def _why_not(module: Any, data: bytes) -> str | None:
     """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)

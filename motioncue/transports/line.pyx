@@ -88,9 +88,9 @@ cdef class Line:
         return mc_load_acquire(&self.line.gone) != 0
 
     def reopen(self):
-        """Try to open a lost line again; return whether that has just succeeded, and it waits to be taken into use.
+        """Try to open a lost line again; return whether that has just succeeded.
 
-        Call it from one thread, not from the one that sends.
+        It then waits to be taken into use.  Call it from one thread, not from the one that sends.
         """
         if not self.lost or mc_load(&self.line.next) != MC_NO_LINE:
             return False
@@ -116,6 +116,10 @@ cdef class Line:
         if not 0 < len(packet) <= 512:
             raise ValueError(f"packet: found {len(packet)} bytes, allowed are 1 to 512")
         return -mc_line_send(&self.line, packet, <int>len(packet))
+
+    def fileno(self):
+        """Return the descriptor of the open line; on Windows its handle."""
+        return self.line.handle
 
     def take(self):
         """Use the line that `reopen` has opened; return whether it can be sent to."""

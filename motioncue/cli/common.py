@@ -75,7 +75,7 @@ packet_option = click.option(
 
 
 def described(system: str, packet: str | None) -> Any:
-    """Return what splits and identifies a system's packets: its module, or the described packet of ``custom``.
+    """Return what splits and identifies packets: a system's module, or the description of custom ones.
 
     Parameters
     ----------

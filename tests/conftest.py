@@ -53,11 +53,11 @@ def pytest_collection_modifyitems(config, items):
 
     Of a grid, every seventh point stays, and one of each name among its parameters: only names differ in kind.
     A quick run thins grids three times as much, and in each file the tests of real clocks and sockets; it leaves out
-    slow and alone.
+    slow, alone and search.
     """
     quick = is_quick(config)
     thinned = {"grid", "rt"} if quick else {"grid"} if config.getoption("thin") else set()
-    dropped = {"slow", "alone"} if quick else set()
+    dropped = {"slow", "alone", "search"} if quick else set()
     step = 21 if quick else 7
     seen, kinds = Counter(), set()
     kept, left_out = [], []

@@ -34,6 +34,7 @@ LEGS = ", ".join(
 )
 HEXAPOD = (
     "platform.preset=hexapod-simona",
+    "platform.rise_s=2",  # so that it has risen again when the drive ends
     f'output={{ motion = "udp://127.0.0.1:4445", packet = {{ size = 24, fields = [{LEGS}] }} }}',
 )
 COMMON = ("supervisor.fade_s=0.3", "output.rate_hz=100")  # so that much happens in a few seconds and a small file

@@ -13,6 +13,8 @@ from motioncue.kernels.supervisor import State
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.runtime.engine import TRANSITIONS
 
+pytestmark = pytest.mark.search
+
 FRAME_NS = 16_666_667
 FAULTS = 10_000
 HOUR_S = 3600

@@ -18,6 +18,8 @@ from motioncue.protocols import dk
 from motioncue.runtime.engine import Pipeline
 from motioncue.transports.udp import open_sender
 
+pytestmark = pytest.mark.search
+
 DT = PERIOD * 1e-9
 SENT = MOVERS[:9]  # channels in a packet of DK
 SINGLE = 2.0**-23

@@ -13,6 +13,8 @@ from motioncue.kernels.bridge import KINDS
 from motioncue.kernels.supervisor import State
 from motioncue.motion import MOTION_DTYPE
 
+pytestmark = pytest.mark.search
+
 CHANNELS = [name for name in MOTION_DTYPE.names if name not in ("engine_speed", "time", "frame_time")]
 MOVING = (State.ENGAGING, State.RUNNING)
 

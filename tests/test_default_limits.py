@@ -27,6 +27,8 @@ from motioncue.cli.summary import engine_rows
 from motioncue.errors import ConfigError
 from motioncue.profile import Limits, builtin_profiles, parse_profile, profile_text
 
+pytestmark = pytest.mark.search
+
 DT = PERIOD * 1e-9
 FIVE = ("surge", "sway", "heave", "roll", "pitch")
 

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from motioncue.kernels.bridge import KINDS
 
+pytestmark = pytest.mark.search
+
 UNSURE = ("beamng", "morai", "beamng-simulink")
 BEYOND = 1.5  # intervals: how far a line leads beyond its frame, less what a car's curve takes back
 LENGTH_S = 12.0

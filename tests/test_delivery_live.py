@@ -14,6 +14,8 @@ import motioncue
 from motioncue.kernels.bridge import KINDS
 from motioncue.protocols.dk import MOTION
 
+pytestmark = pytest.mark.search
+
 # A source that says when its frames were taken, and one that does not: there a lost frame looks like a late one.
 FACTORS = {"vehicle-physics-pro": 1.0, "beamng": 2.0}
 

@@ -22,6 +22,8 @@ from motioncue.recording.walk import MAGIC, McapFile
 from motioncue.recording.write import RecordingWriter
 from motioncue.virtual.simulators import recorded_packages
 
+pytestmark = pytest.mark.search
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):

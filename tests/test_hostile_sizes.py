@@ -14,6 +14,8 @@ from motioncue.recording import load, walk
 from motioncue.recording.load import read
 from motioncue.recording.walk import MAGIC, PACKED, McapFile
 
+pytestmark = pytest.mark.search
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from motioncue.errors import ConfigError
 from motioncue.kernels.limiter import Limiter
 
+pytestmark = pytest.mark.search
+
 DT = 0.003
 FADE_S = 0.3
 EPS = np.finfo(np.float64).eps

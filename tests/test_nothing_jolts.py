@@ -11,6 +11,8 @@ from trouble_helpers import BOUNDED, MOVERS, Bench, Checker, driven
 
 from motioncue.protocols.city_car_driving import FRAME
 
+pytestmark = pytest.mark.search
+
 # ---- a simulator that does anything ----------------------------------------------------------------------------------
 
 

@@ -18,6 +18,8 @@ from motioncue.runtime.engine import Engine
 from motioncue.virtual.city_car_driving import Simulator
 from motioncue.virtual.city_car_driving import driven as driven_packages
 
+pytestmark = pytest.mark.search
+
 SIMULATOR = """
 import sys
 from motioncue.virtual.city_car_driving import Simulator, driven

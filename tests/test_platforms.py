@@ -120,17 +120,11 @@ def test_a_cue_that_keeps_the_bounds_passes_bit_for_bit(preset):
     np.testing.assert_array_equal(positions_of(profile, poses), built.kinematics.inverse(poses))
 
 
-@pytest.mark.parametrize("preset", PRESETS)
-@settings(max_examples=40, deadline=None)
-@given(data=st.data())
-def test_no_cue_takes_an_actuator_beyond_its_bounds(preset, data):
-    """Jumps, sines and walks of up to ten times the range, on any channel; NaN keeps the actuators where they were."""
-    profile = profile_for(preset)
-    built = platforms.build(profile.platform)
-    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
-    size = data.draw(st.sampled_from([0.01, 0.1, 0.5, 2.0, 10.0]))
-    kind = data.draw(st.sampled_from(["noise", "jumps", "sines", "walk"]))
-    n = 1500
+KINDS = ["noise", "jumps", "sines", "walk"]
+
+
+def hostile(rng, kind, size, n):
+    """Return poses that no car asks for, on some of the channels."""
     if kind == "noise":
         poses = rng.uniform(-size, size, (n, 6))
     elif kind == "jumps":
@@ -139,9 +133,38 @@ def test_no_cue_takes_an_actuator_beyond_its_bounds(preset, data):
         poses = size * np.sin(np.arange(n)[:, None] * rng.uniform(0.001, 0.3, 6) + rng.uniform(0, 6, 6))
     else:
         poses = np.cumsum(rng.normal(0, size / 20, (n, 6)), axis=0)
-    positions = positions_of(profile, poses * rng.integers(0, 2, 6))
+    return poses * rng.integers(0, 2, 6)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_no_cue_takes_an_actuator_beyond_its_bounds(preset, data):
+    """Noise, jumps, sines and walks of up to ten meters and radians, on any channel."""
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    kind, size = data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from([0.01, 0.1, 0.5, 2.0, 10.0]))
+    positions = positions_of(profile, hostile(rng, kind, size, 1500))
     assert np.isfinite(positions).all()
     assert_within(positions, built)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("preset", PRESETS)
+def test_ten_million_ticks_keep_every_bound_and_a_pose_that_exists(preset, kind):
+    """All of this test together; sizes change every few seconds, so that actuators leave their ends and come back."""
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    rng = np.random.default_rng(3)
+    sizes = 10.0 ** rng.uniform(-3.0, 1.0, 140)
+    poses = np.concatenate([hostile(rng, kind, size, 3000) for size in sizes])
+    positions = positions_of(profile, poses)
+    assert np.isfinite(positions).all()
+    assert_within(positions, built)
+    some = positions[::10]
+    np.testing.assert_allclose(built.kinematics.inverse(built.kinematics.forward(some)), some, rtol=0, atol=1e-9)
 
 
 def test_four_posts_never_rack_the_frame():
@@ -280,6 +303,7 @@ def test_a_platform_keeps_an_algorithm_that_gives_poses():
         ("posts-4", "platform.post.acceleration_m_s2=1e-6", "post_1 needs 633 s from neutral to an end"),
         ("posts-4", "platform.post.speed_m_s=1e-300", "post_1 needs 1e.299 s from neutral to an end"),
         ("hexapod-cranks", "platform.rod_m=0.2", "crank_1 cannot reach neutral"),
+        ("hexapod-cranks", "platform.base.pair_m=0.5", "a pose within reach that the actuators do not hold"),
         (
             "posts-3",
             "platform.at_m=[[0.5,0.0],[0.0,0.0],[-0.5,0.0]]",

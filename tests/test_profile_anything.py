@@ -15,6 +15,8 @@ from motioncue.errors import ConfigError, EndpointError
 from motioncue.profile import parse_profile, profile_text
 from motioncue.runtime.assembly import check, load_profile
 
+pytestmark = pytest.mark.search
+
 WASHOUT = "ccd-dk-washout"
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
 KEYS = st.sampled_from(

@@ -2,12 +2,15 @@
 
 import math
 
+import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
 from test_nothing_jolts import HARD, Trouble
 from trouble_helpers import BOUNDED, Checker
 
 from motioncue import ConfigError
+
+pytestmark = pytest.mark.search
 
 LIMITS = (
     {},

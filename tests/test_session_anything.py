@@ -4,6 +4,7 @@ import math
 import struct
 from itertools import pairwise
 
+import pytest
 from helpers import (
     AXES,
     BAD_AXES,
@@ -21,6 +22,8 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.kernels.clock import FakeClock
 from motioncue.runtime.engine import Pipeline
+
+pytestmark = pytest.mark.search
 
 START = 1_000_000_000
 FRAME_INTERVAL = 1_000_000_000 // 60

@@ -20,6 +20,8 @@ from motioncue.virtual.offline import ride
 from motioncue.virtual.packages import Paced
 from motioncue.virtual.trouble import DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, troubled
 
+pytestmark = pytest.mark.search
+
 RATES = [30.0, 60.0, 100.0]
 STEPS = {"operator_park", "neutral_reached", "input", "cue_reached", "input_overdue", "input_back"}
 """Why states may change in an honest drive, and on the way to neutral and back."""

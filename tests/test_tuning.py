@@ -318,6 +318,7 @@ def test_the_newest_of_several_counts_and_overrides_add_up():
     assert (cueing.surge.gain, cueing.sway.gain, stepper.profile.supervisor.hold_s) == (0.3, 0.9, 0.2)
 
 
+@pytest.mark.search
 def test_settings_that_no_step_uses_any_more_are_freed():
     stepper = motioncue.bind("ccd-dk-washout")
 
@@ -333,6 +334,7 @@ def test_settings_that_no_step_uses_any_more_are_freed():
         assert alive() - before <= 2  # those in force, and those in the overlap or in the mailbox
 
 
+@pytest.mark.search
 def test_thousands_of_changes_leave_memory_as_it_is():
     stepper = motioncue.bind("ccd-dk-washout", np.ones(1, MOTION_DTYPE))
     keys = [f"cueing.surge.gain={0.1 + i / 100:.2f}" for i in range(50)]

@@ -17,6 +17,8 @@ from motioncue.runtime.engine import MESSAGES, Pipeline
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
 
+pytestmark = pytest.mark.search
+
 RATE = 60.0
 AT, FRAMES = 180, 300
 DERIVED = ("beamng-simulink", "morai")

@@ -6,6 +6,8 @@ from watch_helpers import LINES, SYSTEMS, delivered, fed, new_intake, records_of
 
 from motioncue.virtual.drives import SCRIPTS
 
+pytestmark = pytest.mark.search
+
 WITHOUT_TIME = ("beamng", "morai")
 """Systems whose packets carry no time, so a drive at another pace is another drive."""
 

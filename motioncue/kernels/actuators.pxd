@@ -22,8 +22,12 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
         double target           # wanted position of the tick before
     bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
     bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
+    ctypedef struct Yield "mc_Yield":
+        double* positions       # of the pose of the tick before
+    double LAG_S "MC_LAG_S"
     bint reach "mc_reach"(
-        const Geometry* p, const Bounds* bounds, const int* order, const double* wanted, double* positions
+        const Geometry* p, const Bounds* bounds, const int* order, double pace, Yield* given,
+        const double* wanted, double* positions
     )
 
 
@@ -34,6 +38,7 @@ ctypedef struct Drives:         # the coefficients
     double neutral[12]          # positions at neutral
     double parked[12]           # positions where the platform is parked
     double pace                 # share of the way up or down in a tick
+    double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 
 
 ctypedef struct Driven:         # the state
@@ -41,6 +46,7 @@ ctypedef struct Driven:         # the state
     bint parked                 # whether the newest tick was to rest
     Fade raised                 # the way up: 0 parked, 1 at the cue
     Held held[12]
+    Yield given                 # parts of the pose that give way
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach
     int64_t acted[12]           # ticks in which each actuator held the others back

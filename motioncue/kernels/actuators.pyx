@@ -1,7 +1,7 @@
 """The stage that moves a platform's actuators."""
 
-from libc.math cimport fabs
-from libc.string cimport memcpy, memset
+from libc.math cimport exp
+from libc.string cimport memset
 
 from motioncue.kernels.fade cimport fade_step
 from motioncue.kernels.platform cimport Kinematics
@@ -28,6 +28,7 @@ cdef void actuators_step(
         s.raised.pace = d.pace
         s.raised.position = 0.0 if parked else 1.0
         for i in range(d.geometry.count):
+            s.given.positions[i] = d.neutral[i]
             s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
     s.parked = parked
     s.ticks += 1
@@ -37,7 +38,7 @@ cdef void actuators_step(
     pose[3] = actuation.cue.roll
     pose[4] = actuation.cue.pitch
     pose[5] = actuation.cue.yaw
-    if not reach(&d.geometry, d.bounds, d.order, pose, positions):
+    if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
         s.unreached += 1
     up = fade_step(&s.raised, not parked)
     if s.raised.position < 1.0:
@@ -92,7 +93,8 @@ cdef class Actuators(Stage):
     Notes
     -----
     Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit.  Of a pose out of reach,
-    the platform shows as much as it can, part by part.  No latency of its own.
+    the platform shows as much as it can: parts of it give way within about a second, and come back as slowly.  Until
+    they have, the whole pose is smaller.  No latency of its own.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
@@ -123,6 +125,7 @@ cdef class Actuators(Stage):
         if not (rise_s > 0.0 and dt > 0.0):
             raise ValueError(f"rise_s, dt: found {rise_s}, {dt}, allowed are numbers above 0")
         d.pace = dt / rise_s
+        d.yielding = 1.0 - exp(-dt / LAG_S)
         self.calls.step = actuators_step
         self.calls.reset = actuators_reset
         self.calls.at_rest = actuators_at_rest

@@ -55,9 +55,12 @@ static inline void mc_turned(const double *r, const double *v, double *out) {
 }
 
 /* Return one actuator's position at a pose (surge, sway, heave up, roll, pitch, yaw) whose rotation is `r`; NaN if it
-   cannot reach the pose.  `row`, if not NULL, is filled with the derivatives of the position by displacement (x, y, z
+   cannot reach the pose, or if rod and crank are closer to one line than `straight`, the sine of their angle's difference
+   from 90 deg.  `row`, if not NULL, is filled with the derivatives of the position by displacement (x, y, z
    down [m]) and by turns about the base axes [rad]. */
-static inline double mc_actuator(const mc_Actuator *a, const double *pose, const double *r, double *row) {
+static inline double mc_actuator(
+    const mc_Actuator *a, const double *pose, const double *r, double straight, double *row
+) {
     double arm[3], q[3];
     double along, square, e, f, g, h, angle, slope;
     if (a->kind == MC_AXIS) {
@@ -98,7 +101,7 @@ static inline double mc_actuator(const mc_Actuator *a, const double *pose, const
     f = 2.0 * a->crank * along;
     g = square - a->rod * a->rod + a->crank * a->crank;
     h = sqrt(e * e + f * f);
-    if (!(fabs(g) <= h)) return NAN;
+    if (!(fabs(g) <= straight * h)) return NAN;
     angle = asin(g / h) - atan2(f, e);
     if (row) { /* derivative of e sin(angle) + f cos(angle) = g */
         slope = e * cos(angle) - f * sin(angle);
@@ -113,14 +116,20 @@ static inline double mc_actuator(const mc_Actuator *a, const double *pose, const
 }
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
-static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+static inline int mc_inverse_up_to(
+    const mc_Platform *p, const double *pose, double straight, double *positions, double *rows
+) {
     double r[9], sum = 0.0;
     mc_rotation(pose + 3, r);
     for (int i = 0; i < p->count; i++) {
-        positions[i] = mc_actuator(&p->actuators[i], pose, r, rows ? rows + 6 * i : NULL);
+        positions[i] = mc_actuator(&p->actuators[i], pose, r, straight, rows ? rows + 6 * i : NULL);
         sum += positions[i];
     }
     return sum == sum;
+}
+
+static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    return mc_inverse_up_to(p, pose, 1.0, positions, rows);
 }
 
 /* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the

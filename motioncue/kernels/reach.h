@@ -1,52 +1,136 @@
 /* The positions of a platform's actuators at a pose, or at as much of the pose as they reach.
  *
- * Limiting a single actuator at a pose out of its reach would give another kind of motion.  So parts of the pose give
- * way, in an order: the first as far as necessary, the next only if the first is gone.  The rest keeps its sign and its
- * kind.  Neutral is always reached.
+ * Limiting a single leg at a pose out of its reach would give another kind of motion.  So parts of the pose give way: the
+ * part that gives way last is kept as far as the platform reaches, then the next with what is left.  Which share of each
+ * part that is can change suddenly while the pose changes little (a yaw that did not fit beside a surge has room again),
+ * so the shares in use follow it by two lags of MC_LAG_S each.  While they are late, the pose is shortened towards neutral
+ * until it is within reach; that length changes without steps.
+ *
+ * A pose that jumps is approached along the straight line from the pose before, about as fast as the fastest actuator may
+ * move: between positions of two poses there can be positions at which the frame does not fit together.
+ *
+ * An axis moves along one direction only, and stops at its end by itself.
  */
 #ifndef MOTIONCUE_REACH_H
 #define MOTIONCUE_REACH_H
 #include "motioncue/kernels/platform.h"
 #include "motioncue/kernels/keep.h"
 
-enum { MC_SHARE_HALVINGS = 52 }; /* to the last bit: a share that varies moves an actuator that rides on its end */
+/* Bisections: shares that follow slowly need not be exact; a length that varies by rounding would move an actuator that
+   rides on its end. */
+enum { MC_SHARE_HALVINGS = 16, MC_LENGTH_HALVINGS = 50, MC_LENGTH_STEPS = 8, MC_STEP_TRIES = 3 };
 enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; surge and sway; roll and pitch */
 
+#define MC_STRAIGHT 0.966        /* within 15 deg of one line, a crank hardly holds its rod */
+#define MC_LAG_S 0.25            /* [s] a yaw of 10 deg then leaves with less than 3 rad/s^2, and is gone in a second */
+#define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
+#define MC_GIVEN_BACK 1e-9       /* a share missing less than this is whole again */
+
+typedef struct {
+    double pose[6];           /* wanted pose, as of the newest tick in which it was a number */
+    double missing[MC_PARTS]; /* share of each part that is to give way, after the first lag */
+    double given[MC_PARTS];   /* share of each part that gives way */
+    double at[6];             /* pose of the tick before, and its positions */
+    double positions[MC_MOST_ACTUATORS];
+} mc_Yield;
+
+static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] = {5, 2, 1, 4};
+
+/* Fill the positions of all actuators; return whether each of them can reach the pose. */
 static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
-    if (!mc_inverse(p, pose, positions, NULL)) return 0;
-    for (int i = 0; i < p->count; i++)
+    if (!mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, NULL)) return 0;
+    for (int i = 0; i < p->count; i++) {
+        if (p->actuators[i].kind == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
         if (!(bounds[i].low <= positions[i] && positions[i] <= bounds[i].high)) return 0;
+    }
     return 1;
 }
 
 static inline void mc_scale_part(double *pose, const double *wanted, int part, double share) {
-    static const int first[MC_PARTS] = {5, 2, 0, 3}, last[MC_PARTS] = {5, 2, 1, 4};
-    for (int i = first[part]; i <= last[part]; i++) pose[i] = share > 0.0 ? share * wanted[i] : 0.0;
+    for (int i = mc_part_first[part]; i <= mc_part_last[part]; i++) pose[i] = share * wanted[i];
 }
 
-/* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of
-   it. */
-static inline int mc_reach(
-    const mc_Platform *p, const mc_Bounds *bounds, const int *order, const double *wanted, double *positions
+/* Fill `missing` with the share of each part of `wanted` that is out of reach beside the parts that give way later. */
+static inline void mc_what_gives_way(
+    const mc_Platform *p, const mc_Bounds *bounds, const int *order, const double *wanted, double *missing
 ) {
-    double pose[6];
-    double most = 1.0, least = 0.0;
-    int part = 0;
-    if (mc_within(p, bounds, wanted, positions)) return 1;
-    memcpy(pose, wanted, sizeof pose);
-    for (; part < MC_PARTS; part++) { /* find the part that need not give way completely */
-        mc_scale_part(pose, wanted, order[part], 0.0);
-        if (mc_within(p, bounds, pose, positions)) break;
+    double pose[6] = {0.0}, positions[MC_MOST_ACTUATORS];
+    for (int n = MC_PARTS - 1; n >= 0; n--) {
+        double most = 1.0, least = 0.0, share = 1.0;
+        for (int k = 0; k <= MC_SHARE_HALVINGS && least < most; k++) {
+            mc_scale_part(pose, wanted, order[n], share);
+            if (mc_within(p, bounds, pose, positions)) least = share;
+            else most = share;
+            share = 0.5 * (least + most);
+        }
+        mc_scale_part(pose, wanted, order[n], least);
+        missing[order[n]] = 1.0 - least;
     }
-    if (part == MC_PARTS) return 0; /* neutral is out of reach, which is refused before anything runs */
-    for (int k = 0; k < MC_SHARE_HALVINGS; k++) {
-        const double share = 0.5 * (least + most);
-        mc_scale_part(pose, wanted, order[part], share);
-        if (mc_within(p, bounds, pose, positions)) least = share;
-        else most = share;
+}
+
+/* Shorten `pose` to the longest part of the way from neutral to it that is within reach; fill its positions. */
+static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, double *pose, double *positions) {
+    double tried[6], least = 0.0, most = 0.0;
+    if (mc_within(p, bounds, pose, positions)) return;
+    for (int k = 1; k <= MC_LENGTH_STEPS + MC_LENGTH_HALVINGS; k++) {
+        const double share = k <= MC_LENGTH_STEPS ? (double) k / MC_LENGTH_STEPS : 0.5 * (least + most);
+        for (int i = 0; i < 6; i++) tried[i] = share * pose[i];
+        if (mc_within(p, bounds, tried, positions)) least = share;
+        else {
+            most = share;
+            if (k < MC_LENGTH_STEPS) k = MC_LENGTH_STEPS; /* the first end of the way */
+        }
     }
-    mc_scale_part(pose, wanted, order[part], least);
-    mc_inverse(p, pose, positions, NULL);
-    return 0;
+    for (int i = 0; i < 6; i++) pose[i] *= least;
+    mc_within(p, bounds, pose, positions);
+}
+
+/* Go from the pose of the tick before towards `pose`, as far as the speeds of the actuators allow in a tick; update
+   both, and the positions there. */
+static inline void mc_step(
+    const mc_Platform *p, const mc_Bounds *bounds, mc_Yield *yield, double *pose, double *positions
+) {
+    double share = 1.0, way[6], most = 0.0;
+    for (int i = 0; i < 6; i++) way[i] = pose[i] - yield->at[i];
+    for (int k = 0; k <= MC_STEP_TRIES; k++) {
+        most = 0.0;
+        for (int i = 0; i < p->count; i++)
+            most = fmax(most, fabs(positions[i] - yield->positions[i]) / bounds[i].speed);
+        if (most <= 1.0 || k == MC_STEP_TRIES) break;
+        share /= most;
+        for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
+        mc_shorten(p, bounds, pose, positions);
+    }
+    memcpy(yield->at, pose, sizeof yield->at);
+    memcpy(yield->positions, positions, p->count * sizeof *positions);
+}
+
+/* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of it.
+   `pace` is the share of a difference that one lag covers in a tick. */
+static inline int mc_reach(
+    const mc_Platform *p, const mc_Bounds *bounds, const int *order, double pace, mc_Yield *yield,
+    const double *wanted, double *positions
+) {
+    double missing[MC_PARTS] = {0.0}, pose[6], most = 0.0;
+    int whole;
+    for (int i = 0; i < 6; i++)
+        if (fabs(wanted[i]) <= MC_FARTHEST_POSE) yield->pose[i] = wanted[i]; /* false for NaN */
+    whole = mc_within(p, bounds, yield->pose, positions);
+    if (!whole) mc_what_gives_way(p, bounds, order, yield->pose, missing);
+    for (int k = 0; k < MC_PARTS; k++) {
+        yield->missing[k] += pace * (missing[k] - yield->missing[k]);
+        yield->given[k] += pace * (yield->missing[k] - yield->given[k]);
+        if (whole && yield->given[k] < MC_GIVEN_BACK && yield->missing[k] < MC_GIVEN_BACK)
+            yield->given[k] = yield->missing[k] = 0.0;
+        most = fmax(most, yield->given[k]);
+    }
+    memcpy(pose, yield->pose, sizeof pose);
+    if (!whole || most > 0.0) {
+        for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
+        mc_shorten(p, bounds, pose, positions);
+        whole = 0;
+    }
+    mc_step(p, bounds, yield, pose, positions);
+    return whole;
 }
 #endif

@@ -14,6 +14,7 @@ from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
 from motioncue.kernels.platform import Kinematics
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated
+from motioncue.platforms.singular import Frame, refuse_singular_neutral, refuse_singular_reach
 from motioncue.settings.platform import (
     Axis,
     CrankHexapod,
@@ -36,11 +37,6 @@ OTHERS = tuple(channel.name for channel in ACTUATION)
 FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
 SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
-
-SINGULAR = 0.02
-"""Smallest allowed ratio of the least to the largest singular value of the Jacobian at neutral, with turns weighted by
-the size of the frame.  Hexapods of laboratories have 0.3 to 0.6.  Below a fiftieth, a millimeter of play in an actuator
-moves the frame by five centimeters."""
 
 
 class Built(NamedTuple):
@@ -111,7 +107,7 @@ def build(platform: Platform) -> Built:
                 f"allowed are up to {SLOWEST_S:g} s"
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
-    _refuse_singular(platform, kinematics, size)
+    refuse_singular_neutral(_frame_of(platform, kinematics, size))
     return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
 
 
@@ -128,12 +124,15 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
     Raises
     ------
     ConfigError
-        As `build` does.
+        As `build` does, or if there is a singular pose within reach.
     """
     built = build(platform)
-    frame = len(built.names) - len(platform.axes)
+    frame = _frame_of(platform, built.kinematics, built.size)
+    if frame.ways == 6:
+        farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
+        refuse_singular_reach(frame, np.array(built.bounds), farthest)
     parked = [
-        low if platform.park == "down" and number < frame else at
+        low if platform.park == "down" and number < frame.actuators else at
         for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
     ]
     if len(set(platform.gives_way)) < len(PARTS_OF_A_POSE):
@@ -269,17 +268,6 @@ def _said(position: float, turns: bool) -> str:
     return f"{math.degrees(position):.2f} deg" if turns else f"{position:.4f} m"
 
 
-def _refuse_singular(platform: Platform, kinematics: Kinematics, size: float) -> None:
-    """Refuse a frame that its actuators do not hold: all legs parallel, joints mirrored, posts on a line."""
+def _frame_of(platform: Platform, kinematics: Kinematics, size: float) -> Frame:
     count = kinematics.count - len(platform.axes)
-    rows = kinematics.jacobian(np.zeros((1, 6)))[0][:count] / [1, 1, 1, size, size, size]
-    if not count:
-        return
-    ways = min(count, 3 if isinstance(platform, Posts) else 6)  # posts do not hold surge, sway and yaw
-    values = np.linalg.svd(rows, compute_uv=False)[:ways]
-    if not values[-1] >= SINGULAR * values[0]:
-        raise ConfigError(
-            "platform: found a frame that its actuators do not hold at neutral: the least singular value of the "
-            f"Jacobian is {values[-1] / values[0]:.2g} of the largest, allowed is {SINGULAR} or more; are joints "
-            "mirrored or in line?"
-        )
+    return Frame(kinematics, count, min(count, 3 if isinstance(platform, Posts) else 6), size)

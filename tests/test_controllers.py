@@ -225,6 +225,8 @@ def test_the_first_of_two_numbers_without_anything_between_them_has_one_length(s
     table = {"text": "{surge:.1f}{sway:.1f}"}
     with pytest.raises(ConfigError, match=r"\{sway\} right behind a number whose length varies"):
         custom.encoding(msgspec.convert(table, PacketTable))
+    with pytest.raises(ConfigError, match=r"a digit right behind \{surge\}"):
+        custom.encoding(msgspec.convert({"text": "{surge}1"}, PacketTable))
     fixed = {"text": "{a:05.1f}{sway:.1f};", "values": {"a": {"channel": "surge", "min": -9.0, "max": 99.0}}}
     custom.encoding(msgspec.convert(fixed, PacketTable))
     assert Described(msgspec.convert(fixed, PacketTable)).identify(b"012.5-3.0;").decode(b"012.5-3.0;") == {

@@ -19,6 +19,7 @@ from motioncue.runtime.assembly import streams_of
 from motioncue.runtime.engine import Pipeline
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.serial import open_line
+from motioncue.transports.udp import open_sender
 
 pty = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
 PERIOD = 3_000_030
@@ -174,6 +175,15 @@ def test_a_lost_line_is_opened_again_and_taken_on_demand(controller):
 
 
 @pty
+def test_a_line_has_one_user(controller):
+    line = open_line(f"serial://{controller.path}")
+    with pytest.raises(EndpointError, match="cannot send there: Device or resource busy"):
+        open_line(f"serial://{os.path.realpath(controller.path)}")
+    line.close()
+    open_line(f"serial://{controller.path}").close()
+
+
+@pty
 def test_opening_and_losing_a_line_leaves_no_descriptors(controller):
     before = len(os.listdir("/proc/self/fd")) if os.path.isdir("/proc/self/fd") else None
     if before is None:
@@ -225,6 +235,26 @@ def test_a_serial_endpoint_is_a_url():
 def test_a_serial_endpoint_that_cannot_be_is_refused(url):
     with pytest.raises(EndpointError, match="allowed"):
         parse_endpoint(url)
+
+
+def test_datagrams_are_sent_from_the_port_asked_for():
+    port = free_port(socket.SOCK_DGRAM)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as platform:
+        platform.bind(("127.0.0.1", 0))
+        platform.settimeout(5.0)
+        url = f"udp://127.0.0.1:{platform.getsockname()[1]}?from={port}"
+        assert str(parse_endpoint(url)) == url
+        sender, address = open_sender(url)
+        with sender:
+            sender.sendto(b"a", address[:2])
+            assert platform.recvfrom(9)[1][1] == port
+            with pytest.raises(EndpointError, match="cannot send there"):
+                open_sender(url)
+
+
+def test_a_source_listens_and_sends_from_nowhere():
+    with pytest.raises(EndpointError, match=r"source\.endpoint.*\?from="):
+        motioncue.load_profile("beamng-dk", "source.endpoint=udp://127.0.0.1:4567?from=3")
 
 
 @pytest.mark.parametrize("url", ["udp://1.2.3.4:5?from=", "udp://1.2.3.4:5?from=0", "udp://1.2.3.4:5?form=3"])

@@ -19,8 +19,9 @@ from motioncue.cli.unblocked import Unblocked
 from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.ring import RecordRing
 from motioncue.packets import PacketTable, packet_presets
-from motioncue.profile import Record, parse_profile, profile_text
+from motioncue.profile import Record
 from motioncue.protocols.described import Described
+from motioncue.runtime.assembly import load_profile
 
 if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder
@@ -96,7 +97,7 @@ def described(system: str, packet: str | None) -> Any:
         return Described(msgspec.convert(packet_presets()[packet], PacketTable))
     if not packet.endswith(".toml"):
         raise ConfigError(f"--packet: {not_among(packet, packet_presets())}, and profiles in .toml files")
-    for output in parse_profile(profile_text(packet), name=packet).outputs:
+    for output in load_profile(packet).outputs:
         if output.packet is not None:
             return Described(output.packet)
     raise ConfigError(f"--packet: {packet} has no [output.packet]")

@@ -194,6 +194,10 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
                 "something between them, or a width that min and max do not exceed"
             )
         before, before_varies = each.at, characters > each.spec.width
+        if literal[each.at : each.at + 1].isdigit() and not each.spec.digits:
+            raise ConfigError(
+                f"output.packet.text: found a digit right behind {{{each.name}}}, allowed is anything else"
+            )
         size += characters
         numbers += _terms(value, number, table, actuators, key)
     if size > LARGEST:

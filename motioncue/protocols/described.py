@@ -13,8 +13,6 @@ from motioncue.protocols.layout import Field, Packet
 
 __all__ = ["Described"]
 
-NUMBER = rb" {0,24}[+-]?\d{1,24}(?:\.\d{1,9})?"
-
 
 class Described:
     """A platform whose packet is described; it has what the module of a built-in one has for decoding.
@@ -146,11 +144,13 @@ class _Text:
         literal, inserted = pieces_of(text)
         self.values: dict[str, Value] = {}
         pattern, at = b"", 0
-        for each, following in zip(inserted, [*inserted[1:], None], strict=True):
+        for index, each in enumerate(inserted):
+            following = inserted[index + 1] if index + 1 < len(inserted) else None
             name = _unused(each.name, self.values)
             self.values[name] = table.values.get(each.name) or Value(channel=each.name)
             adjacent = following is not None and following.at == each.at
-            number = rb"[ +\-\d.]{%d}" % each.spec.width if adjacent else NUMBER
+            fraction = rb"\.\d{%d}" % each.spec.digits if each.spec.digits else b""
+            number = rb"[ +\-\d.]{%d}" % each.spec.width if adjacent else rb" {0,24}[+-]?\d{1,24}" + fraction
             pattern += re.escape(literal[at : each.at]) + b"(" + number + b")"
             at = each.at
         self._pattern = re.compile(pattern + re.escape(literal[at:]))

@@ -32,9 +32,9 @@ from motioncue.runtime.journal import Journal, Outputs
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change, Tuner
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import Line
+from motioncue.transports.line import Line, error_text
 from motioncue.transports.serial import open_line
-from motioncue.transports.udp import error_text, open_sender, tell_unheard
+from motioncue.transports.udp import open_sender, tell_unheard
 
 if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder

@@ -50,7 +50,8 @@ class Endpoint(NamedTuple):
             return f"serial://{self.path}{'?' if options else ''}{'&'.join(options)}"
         if self.scheme in ("pipe", "unix"):
             return f"{self.scheme}://{self.path}"
-        return f"{self.scheme}://{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{f'?from={self.sender}' if self.sender else ''}"
 
     @property
     def local(self) -> bool:

@@ -1,8 +1,8 @@
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["BUSY", "Line"]
+__all__ = ["Line", "error_text"]
 
-BUSY: int
+def error_text(number: int) -> str: ...
 
 @disjoint_base
 class Line:

@@ -4,11 +4,12 @@ from libc.stddef cimport wchar_t
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
+import os
 import sys
 
 from motioncue.kernels.slot cimport mc_load, mc_load_acquire, mc_store_release
 
-__all__ = ["BUSY", "Line"]
+__all__ = ["Line", "error_text"]
 
 
 cdef extern from *:
@@ -37,8 +38,21 @@ cdef extern from *:
     int64_t mc_line_opened(object name, int baud, int bits, int parity, int stop, int* actual) except? 0
     void mc_line_shut(mc_line* line, int64_t handle)
 
-BUSY = MC_LINE_BUSY
-"""Number of the error of a packet that was dropped because the line did not take the ones before."""
+def error_text(int number):
+    """Return the text for the number of an error of a socket or a serial line.
+
+    Parameters
+    ----------
+    number : int
+        As counted by the loops.
+    """
+    if number == MC_LINE_BUSY:
+        return "it takes no more at the moment"
+    if sys.platform == "win32":
+        import ctypes
+
+        return ctypes.FormatError(number)
+    return os.strerror(number)
 
 
 cdef class Line:
@@ -78,8 +92,7 @@ cdef class Line:
         name = rf"\\.\{self.name}" if sys.platform == "win32" else self.name
         cdef int64_t handle = mc_line_opened(name, self.baud, bits, parity, stop, &self.actual)
         if handle < 0:
-            error = (0, "", self.name, -handle) if sys.platform == "win32" else (-handle, "", self.name)
-            raise OSError(*error)
+            raise OSError(-handle, error_text(-handle), self.name)
         return handle
 
     @property

@@ -42,6 +42,7 @@ static void mc_line_shut(mc_line *l, int64_t handle) {
 }
 #else
 #include <fcntl.h>
+#include <sys/file.h>
 #ifdef __linux__
 #include <asm/termbits.h> /* has any speed; <termios.h> declares the same names without it */
 /* Make an open line raw, with any speed; return whether that was possible. */
@@ -81,11 +82,14 @@ static int64_t mc_line_open(const char *path, int baud, int bits, int parity, in
     int error, fd = open(path, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0) return -(int64_t)errno;
     errno = 0;
-    if (mc_line_raw(fd, baud, bits, parity, stop, actual)) {
+    /* A second program would mix its bytes with these; the lock also stops one of the superuser. */
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        error = errno == EWOULDBLOCK ? EBUSY : errno;
+    } else if (mc_line_raw(fd, baud, bits, parity, stop, actual)) {
         ioctl(fd, TIOCEXCL);
         return fd;
-    }
-    error = errno;
+    } else
+        error = errno;
     close(fd);
     return -(int64_t)(error ? error : ENOTTY);
 }

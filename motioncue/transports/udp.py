@@ -1,18 +1,16 @@
 """Datagram sockets: ``udp://``."""
 
 import ipaddress
-import os
 import socket
 import sys
 from collections.abc import Iterable, Sequence
 
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.transports.line import BUSY
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["comes_back", "error_text", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
+__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
 
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants, so that a short stall loses nothing
 IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not name
@@ -85,17 +83,6 @@ def tell_unheard(sender: socket.socket) -> bool:
     sender.setsockopt(socket.IPPROTO_IPV6 if ip6 else socket.IPPROTO_IP, IPV6_RECVERR if ip6 else IP_RECVERR, 1)
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)  # no buffer for the detailed errors, which are not read
     return True
-
-
-def error_text(number: int) -> str:
-    """Return the text for the number of an error of a socket or a serial line."""
-    if number == BUSY:
-        return "it takes no more at the moment"
-    if sys.platform == "win32":
-        import ctypes
-
-        return ctypes.FormatError(number)
-    return os.strerror(number)
 
 
 def open_receiver(url: str) -> socket.socket:

@@ -221,7 +221,10 @@ def _terms(
             raise ConfigError(f"{key}.sum.{name}: found 0, allowed is any other number")
         term, constant = _measured(name, value, actuators, f"{key}.{where}", f"{key}.measure")
         bias += scale * weight * constant
-        terms += [term._replace(factor=scale * weight * term.factor)] if term is not None else []
+        if term is not None:
+            terms.append(term._replace(factor=scale * weight * term.factor))
+            if not 1e-100 <= abs(terms[-1].factor) <= 1e100:
+                raise ConfigError(f"{key}: found {name} times {terms[-1].factor:g} in all, allowed are 1e-100 to 1e100")
     if not terms:  # none of these actuators exists: a channel that is always 0 at no weight
         return [number._replace(place=ACTUATION_PLACES["surge"], scale=math.inf, bias=bias)]
     rows = [

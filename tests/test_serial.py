@@ -14,6 +14,7 @@ from helpers import eventually, frame, free_port, init, said_in
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.supervisor import State
 from motioncue.protocols import custom
 from motioncue.runtime.assembly import streams_of
 from motioncue.runtime.engine import Pipeline
@@ -414,6 +415,30 @@ def test_a_run_ends_while_its_line_is_unplugged(tmp_path, controller):
     rig.emitter.stop()
     rig.emitter.run(ticks=2000)
     assert len(rig.emitter.trace) < 510 + 400  # no longer than the fade
+
+
+@pty
+def test_a_replay_repeats_a_line_s_loss_and_return(tmp_path, controller):
+    rig = Rig(tmp_path, controller)
+    rig.drive(500, controller)
+    controller.unplug()
+    rig.drive(100)
+    controller.plug()
+    rig.line.reopen()
+    rig.emitter.engage()
+    rig.drive(600, controller)
+    trace = rig.emitter.trace
+    states = [State(state).name for state in dict.fromkeys(trace["state"].tolist())]
+    assert states == ["ENGAGING", "RUNNING", "FAULT", "OFFLINE"]
+    again = Pipeline(rig.profile, FakeClock(0), trace=20_000)
+    again.intake.begin(0)
+    again.intake.feed(init(), 0)
+    for tick in trace:
+        moving = frame(position=(0, 0, tick["deadline"] * 25e-9), velocity=(0, 0, 25), acceleration=(0, 0, 1))
+        again.intake.feed(moving, int(tick["deadline"]))
+        again.emitter.replay_tick(int(tick["index"]), int(tick["deadline"]), int(tick["operation"]))
+    assert again.emitter.trace["cue"].tobytes() == trace["cue"].tobytes()
+    assert again.emitter.trace["state"].tolist() == trace["state"].tolist()
 
 
 # The engine.

@@ -65,8 +65,7 @@ def command(
     SYSTEM is <systems>, or custom with --packet.
 
     \b
-    Examples:  motioncue listen dk --at udp://:4445 --at udp://:4444
-               motioncue listen custom --packet rig.toml --at udp://:9999
+    Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
     module = described(system, packet)

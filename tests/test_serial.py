@@ -309,7 +309,7 @@ class Rig:
         self.emitter = self.pipeline.emitter
         url, encoding = streams_of(self.profile.outputs[0])["motion"]
         self.line = open_line(url, 250_000)
-        self.emitter.add_line(self.line, encoding.table, encoding.packet, encoding.seal)
+        self.emitter.add_output(self.line, None, encoding.table, encoding.packet, encoding.seal)
         self.pipeline.intake.begin(0)
         self.pipeline.intake.feed(init(), 0)
         self.now = 0

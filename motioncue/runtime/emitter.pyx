@@ -219,10 +219,10 @@ cdef class Emitter:
 
         Parameters
         ----------
-        sock : socket.socket
-            Non-blocking datagram socket; kept open as long as the emitter lives.
-        address : tuple of (str, int, int)
-            Numeric IP address, port, scope.
+        sock : socket.socket or Line
+            Non-blocking datagram socket, or an open serial line; kept open as long as the emitter lives.
+        address : tuple of (str, int, int) or None
+            Numeric IP address, port, scope; None for a line.
         table : Table
             Encodes the fields from an actuation.
         packet : bytes
@@ -238,51 +238,28 @@ cdef class Emitter:
             If there are too many packets or the packet is too large.
         IndexError
             If the chain does not exist.
-        """
-        cdef Sink* sink = self.new_sink(table, packet, seal_with, output)
-        sink.address_size = packed_address(sink.address, address)
-        sink.fd = sock.fileno()
-        self._owned.append((sock, table, packet, seal_with))
-        self._sink_count += 1
-
-    def add_line(self, Line line not None, Table table not None, bytes packet, Seal seal_with=None, int output=0):
-        """Send `packet` to a serial line at every tick; parameters and errors are those of `add_output`.
-
-        Parameters
-        ----------
-        line : Line
-            Open line; kept open as long as the emitter lives.
-        table : Table
-            Encodes the fields from an actuation.
-        packet : bytes
-            Initial bytes, kept where the table has no row; of a text packet its text without numbers.
-        seal_with : Seal, optional
-            Counter, clock and checksum, written last.
-        output : int
-            Index of the chain that gives the actuation.
 
         Notes
         -----
         A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
         neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
         """
-        cdef Sink* sink = self.new_sink(table, packet, seal_with, output)
-        sink.line = &line.line
-        self._owned.append((line, table, packet, seal_with))
-        self._sink_count += 1
-
-    cdef Sink* new_sink(self, Table table, bytes packet, Seal seal_with, int output) except NULL:
-        """Fill and return the first unused sink; raise what `add_output` does."""
         cdef Sink* sink = &self._sinks[self._sink_count]
         if self._sink_count == OUTPUTS or table.largest > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._output_count:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._output_count - 1}")
         sink.values = <const double*>&self._outputs[output].actuation
+        if isinstance(sock, Line):
+            sink.line = &(<Line>sock).line
+        else:
+            sink.address_size = packed_address(sink.address, address)
+            sink.fd = sock.fileno()
         sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        return sink
+        self._owned.append((sock, table, packet, seal_with))
+        self._sink_count += 1
 
     cdef void adopt(self) noexcept nogil:
         """Pass the settings in force to the supervisor and the bridge."""

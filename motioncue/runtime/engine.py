@@ -6,7 +6,6 @@ import threading
 import time
 from collections import deque
 from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -233,7 +232,7 @@ class Engine:
                 self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
             )
             opened.callback(self._receiver.close)
-            senders = []
+            senders: list[tuple[str, tuple[Any, ...]]] = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     packet = encoding.table, encoding.packet, encoding.seal, index
@@ -242,15 +241,15 @@ class Engine:
                         line = open_line(url, baud_of(output, endpoint))
                         opened.callback(line.close)
                         self._lines[url] = line
-                        senders.append((url, partial(self._pipeline.emitter.add_line, line, *packet)))
+                        senders.append((url, (line, None, *packet)))
                         continue
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((url, partial(self._pipeline.emitter.add_output, sender, address, *packet)))
-            for url, add in senders:
-                add()
+                    senders.append((url, (sender, address, *packet)))
+            for url, each in senders:
+                self._pipeline.emitter.add_output(*each)
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:

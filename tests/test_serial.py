@@ -469,7 +469,7 @@ def test_an_engine_finds_its_line_again(tmp_path, controller, caplog):
 
 
 def test_an_engine_does_not_start_without_its_line(tmp_path):
-    profile = load(tmp_path, tmp_path / "line", system="beamng", source="udp://127.0.0.1:4567")
+    profile = load(tmp_path, (tmp_path / "line").as_posix(), system="beamng", source="udp://127.0.0.1:4567")
     with pytest.raises(EndpointError, match="cannot send there"):
         motioncue.Engine(profile).start()
 

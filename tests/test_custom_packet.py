@@ -19,7 +19,7 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber
 from motioncue.packets import Kind
 from motioncue.runtime.assembly import streams_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 PROFILE = """
 [source]

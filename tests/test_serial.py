@@ -17,7 +17,7 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.supervisor import State
 from motioncue.protocols import custom
 from motioncue.runtime.assembly import streams_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.serial import open_line
 from motioncue.transports.udp import open_sender

@@ -14,7 +14,7 @@ from motioncue.motion import TICK_DTYPE
 from motioncue.platforms import channels_of, platform_named
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, felt, sensed
-from motioncue.virtual.platform_listener import Decoder, PlatformListener
+from motioncue.virtual.platform_listener import Decoder, PlatformListener, holds_every_actuator
 
 FREE = [(-10.0, 10.0, 1e6, 1e9)]
 GRAVITY = 9.80665
@@ -217,13 +217,28 @@ def test_packets_hold_the_positions_that_were_sent(measure):
     found = decoder.positions(bytes(relay.packets["motion"]))
     np.testing.assert_allclose(found, [[1.209984] * 6], rtol=0, atol=1e-6)
     with pytest.raises(PacketError, match="found 3 bytes, allowed are 48"):
-        decoder.identify(b"abc")
+        decoder.positions(b"abc")
 
 
 def test_a_packet_without_an_actuator_is_refused():
-    profile = profile_for("posts-4", "platform.preset=hexapod-dim", "output.packet.fields=[]")
-    with pytest.raises(ConfigError, match="found no leg_1, leg_2"):
+    profile = profile_for("hexapod-dim", "output.packet.fields=[{offset=0, type='f4', channel='leg_1'}]")
+    with pytest.raises(ConfigError, match="found no leg_2, leg_3"):
         PlatformListener(profile, [])
+
+
+@pytest.mark.parametrize(
+    ("preset", "packet"), [("hexapod-dim", "thanos-amc"), ("hexapod-dim", "mbox-6"), ("posts-3", "smc3")]
+)
+def test_a_controllers_packets_hold_the_positions_too(preset, packet):
+    """At neutral, to the step of the controller's numbers."""
+    profile = profile_for(preset, f"output.packet={{preset='{packet}'}}")
+    relay = motioncue.relay(profile, clock=FakeClock(10**9))
+    relay.step(b"BNG1" + bytes(84))
+    platform = motioncue.platform(preset)
+    assert holds_every_actuator(profile.outputs[0].packet, channels_of(profile.platform))
+    found = Decoder(profile.outputs[0].packet, channels_of(profile.platform)).positions(bytes(relay.packets["motion"]))
+    size = platform.bounds[0][1] - platform.bounds[0][0]
+    np.testing.assert_allclose(found[0], platform.neutral, rtol=0, atol=size / 500)
 
 
 def test_a_listener_moves_with_its_packets_and_says_what_it_did():

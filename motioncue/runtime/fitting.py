@@ -15,6 +15,7 @@ from motioncue.errors import ConfigError
 from motioncue.motion import MOTION_DTYPE
 from motioncue.platforms import CHANNELS
 from motioncue.profile import Limits, Profile
+from motioncue.protocols import custom
 from motioncue.settings import Cueing
 
 __all__ = ["CHANNELS_KEPT", "DRIVES", "Fit", "fit", "gains_for", "unlimited"]
@@ -205,7 +206,7 @@ def unlimited(profile: Profile, found: Fit | None) -> list[str]:
         return []
     lines = []
     for index, output in enumerate(profile.outputs):
-        sent = {field.channel for field in output.packet.fields} if output.packet is not None else set()
+        sent = custom.encoding(output.packet).reads if output.packet is not None else frozenset[str]()
         free = [
             channel
             for channel in CHANNELS

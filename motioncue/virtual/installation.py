@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,13 +16,15 @@ import msgspec
 
 from motioncue import protocols
 from motioncue.errors import EndpointError
+from motioncue.platforms import channels_of
 from motioncue.profile import Profile, Record
+from motioncue.protocols.described import Described
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
-from motioncue.virtual.platform_listener import PlatformListener
+from motioncue.virtual.platform_listener import PlatformListener, holds_every_actuator
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]
@@ -173,17 +175,24 @@ def _free_port(kind: socket.SocketKind) -> int:
 def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
     """Return a platform that listens at free ports, and the endpoint of each of its streams."""
     output = profile.outputs[0]
-    described = output.packet is not None and profile.platform is not None
-    streams = ("motion",) if described else tuple(protocols.platform(output.system).STREAMS)
+    streams = protocols.platform(output.system).STREAMS if output.packet is None else Described.STREAMS
     names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0
     while True:
         urls = {name: f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for name in names}
         try:
-            if described:
-                return PlatformListener(profile, urls.values()), urls
-            return DatagramListener(output.system, urls.values()), urls
+            return _listener(profile, urls.values()), urls
         except EndpointError:
             attempts += 1
             if attempts == ATTEMPTS:
                 raise
+
+
+def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
+    """Return a platform that moves by its packets, if they hold every actuator; else one that only receives them."""
+    output = profile.outputs[0]
+    if output.packet is None:
+        return DatagramListener(output.system, urls)
+    if profile.platform is not None and holds_every_actuator(output.packet, channels_of(profile.platform)):
+        return PlatformListener(profile, urls)
+    return DatagramListener(Described(output.packet), urls)

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError, PacketError
-from motioncue.packets import Actuated, PacketTable
+from motioncue.packets import Actuated, PacketTable, Value
 from motioncue.platforms import CHANNELS, channels_of
 from motioncue.profile import Profile
-from motioncue.protocols.layout import Field, Packet
+from motioncue.protocols.described import Described
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, grid_hz
 
-__all__ = ["Decoder", "PlatformListener"]
+__all__ = ["Decoder", "PlatformListener", "holds_every_actuator"]
 
 Array = npt.NDArray[np.float64]
 
@@ -36,41 +36,52 @@ class Decoder:
     Raises
     ------
     ConfigError
-        If the packet lacks an actuator.
+        If the packet lacks an actuator, or has it only as part of a sum.
     """
 
     def __init__(self, table: PacketTable, actuators: Mapping[str, Actuated]) -> None:
-        order = "<" if table.byte_order == "little" else ">"
-        fields = {field.channel: field for field in table.fields}
-        missing = [name for name in actuators if name not in fields]
+        self.described = Described(table)
+        self._terms = []
+        missing = []
+        for name, each in actuators.items():
+            found = _carrier(self.described, name, each)
+            if found is None:
+                missing.append(name)
+                continue
+            field, value = found
+            size = each.high - each.low if value.measure == "share" else 1.0
+            zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[value.measure]
+            scale = size / (value.scale * table.scale)
+            self._terms.append((field, scale, zero - scale * value.bias))
         if missing:
             raise ConfigError(f"output.packet: found no {', '.join(missing)}: a virtual platform needs every actuator")
-        self.packet = Packet(
-            "motion",
-            table.size,
-            [Field(name, fields[name].offset, order + fields[name].type) for name in actuators],
-        )
-        self._scales = []
-        for name, each in actuators.items():
-            field = fields[name]
-            size = each.high - each.low if field.measure == "share" else 1.0
-            zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[field.measure]
-            self._scales.append((size / field.scale, zero - size * field.bias / field.scale))
 
-    def identify(self, data: bytes) -> Packet:
-        """Return the layout of a packet; raise PacketError if it has another size."""
-        if len(data) != self.packet.size:
-            raise PacketError(f"output.packet: found {len(data)} bytes, allowed are {self.packet.size}")
-        return self.packet
+    def positions(self, packet: bytes) -> Array:
+        """Return the positions in a packet, shape (1, actuators); raise PacketError if it is another."""
+        fields = self.described.identify(packet).decode(packet)
+        return np.array([[fields[field] * scale + zero for field, scale, zero in self._terms]], np.float64)
 
-    def positions(self, packets: bytes) -> Array:
-        """Return the positions in packets that follow each other: shape (n, actuators) [m or rad]."""
-        rows = np.frombuffer(packets, self.packet.dtype)
-        columns = [
-            rows[name].astype(np.float64) * scale + zero
-            for name, (scale, zero) in zip(self.packet.fields, self._scales, strict=True)
-        ]
-        return np.stack(columns, axis=1)
+
+def holds_every_actuator(table: PacketTable, actuators: Mapping[str, Actuated]) -> bool:
+    """Say whether a packet holds every actuator of a platform by itself.
+
+    Parameters
+    ----------
+    table : PacketTable
+        The packet.
+    actuators : mapping of str to Actuated
+        Those of the platform, by name.
+    """
+    described = Described(table)
+    return all(_carrier(described, name, each) for name, each in actuators.items())
+
+
+def _carrier(described: Described, name: str, actuator: Actuated) -> tuple[str, Value] | None:
+    """Return the field that holds an actuator, and how; None if there is none."""
+    for field, value in described.values.items():
+        if value.channel in (name, actuator.channel) and value.wrap is None and value.scale:
+            return field, value
+    return None
 
 
 class PlatformListener(DatagramListener):
@@ -105,12 +116,15 @@ class PlatformListener(DatagramListener):
         self._forgotten = False  # whether the first ones have been dropped
         self._busy = threading.Lock()  # for `positions`, which another thread reads
         self._pose: dict[str, Any] = dict.fromkeys(CHANNELS, 0.0)
-        super().__init__(self._decoder, urls)
+        super().__init__(self._decoder.described, urls)
 
     def take(self, data: bytes, now_ns: int) -> None:
         """Take one datagram that arrived at `now_ns`: move by a tick."""
-        if len(data) == self._decoder.packet.size:
+        try:
             sent = self._decoder.positions(data)
+        except PacketError:
+            sent = None  # counted below
+        if sent is not None:
             if not np.isfinite(sent).all():
                 self.rejected["not_finite"] += 1
                 return

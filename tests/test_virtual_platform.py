@@ -226,9 +226,7 @@ def test_a_packet_without_an_actuator_is_refused():
         PlatformListener(profile, [])
 
 
-@pytest.mark.parametrize(
-    ("preset", "packet"), [("hexapod-dim", "thanos-amc"), ("hexapod-dim", "mbox-6"), ("posts-3", "smc3")]
-)
+@pytest.mark.parametrize(("preset", "packet"), [("hexapod-dim", "thanos-amc"), ("posts-3", "smc3")])
 def test_a_controllers_packets_hold_the_positions_too(preset, packet):
     """At neutral, to the step of the controller's numbers."""
     profile = profile_for(preset, f"output.packet={{preset='{packet}'}}")

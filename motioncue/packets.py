@@ -163,6 +163,11 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     values: dict[str, Value] = {}
     """Numbers of a text packet by the name in its braces."""
 
+    @property
+    def uses_ranges(self) -> bool:
+        """Whether numbers depend on the ranges of the platform's actuators, which a text's are kept in."""
+        return self.text is not None or any(field.measure == "share" for field in self.fields)
+
 
 class Actuated(NamedTuple):
     """An actuator that a packet's field can carry."""

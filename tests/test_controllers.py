@@ -233,3 +233,23 @@ def test_the_first_of_two_numbers_without_anything_between_them_has_one_length(s
         "a": 12.5,
         "sway": -3.0,
     }
+
+
+@pytest.mark.parametrize("name", ["thanos-amc", "text", "position"])
+def test_a_range_that_a_packet_s_numbers_depend_on_does_not_change_while_it_runs(tmp_path, name):
+    path = tmp_path / "rig.toml"
+    keys = {"platform": "posts-3", "url": "udp://10.0.0.3:991", "more": "", "rate": 333.33}
+    text = PROFILE.format(name="thanos-amc", **keys)
+    packets = {
+        "thanos-amc": '{ preset = "thanos-amc" }',
+        "text": '{ text = "{post_1:.3f};" }',
+        "position": '{ size = 4, fields = [{ offset = 0, type = "f4", channel = "post_1" }] }',
+    }
+    path.write_text(text.replace(packets["thanos-amc"], packets[name]), encoding="utf-8")
+    relay = motioncue.relay(path)
+    change = {"platform": {"post": {"max_m": 0.05}}}
+    if name == "position":
+        relay.retune(change)
+        return
+    with pytest.raises(ConfigError, match=r"platform\.post\.max_m: found 0\.05, allowed is 0\.1 while it runs"):
+        relay.retune(change)

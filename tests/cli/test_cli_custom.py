@@ -104,7 +104,7 @@ def test_controllers_are_listed_and_shown_with_their_sources():
     assert [line.split()[0] for line in lines] == list(packet_presets())
     shown = run("profiles", "packets", "smc3").stdout
     assert "source =" in shown
-    assert "fields =" in shown
+    assert "[[fields]]" in shown
     result = run("profiles", "packets", "smc")
     assert result.exit_code == 2
     assert "did you mean 'smc3'" in result.stderr

@@ -6,7 +6,7 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +22,6 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text
 from motioncue.transports.serial import open_line
 from motioncue.transports.udp import open_sender, tell_unheard
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["Engine"]
 

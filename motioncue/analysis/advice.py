@@ -18,7 +18,12 @@ DERIVED = "derived"  # value of options that ignore what the source reports
 SOURCE = "source.acceleration"
 FELT = ("acceleration", "gravity")  # prefixes of options without effect if the acceleration is derived
 WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
+SAME = 1e-6  # difference of misfits that rounding makes
 STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
+
+# What a change must leave as it is unless it is about that: without frames that follow each other in time, no other
+# question can be asked, and a wrong answer would vanish with its question.
+GROUND = ("frames", "continuity", "frame time")
 
 # The questions about accelerations and rates rest on these.
 BASES = (
@@ -195,8 +200,8 @@ def _garbles(before: Found, after: Found) -> bool:
 
 
 def _source_of(change: Change) -> set[str]:
-    """Return the quantities from which a change derives something."""
-    return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if DERIVED in change.values() else set())
+    """Return the quantities from which a change derives something; the attitude turns the velocity into car axes."""
+    return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if _derives(change) else set())
 
 
 def _pairs(some: list[Change], others: list[Change]) -> list[Change]:
@@ -224,7 +229,11 @@ def _right(found: Found) -> int:
 
 
 def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False) -> int:
-    """Return how many wrong findings a change corrects; 0 if others become worse or none is shown to be right."""
+    """Return how many wrong findings a change corrects; 0 if it explains less than all that it affects.
+
+    It explains nothing if other answers become worse, if a wrong answer changes and is still wrong, or if no answer is
+    shown to be right.
+    """
     mended = right = 0
     for name, then in after.items():
         was = before.get(name)
@@ -233,6 +242,8 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
                 return 0
             continue
         if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then)):
+            return 0
+        if was.verdict == "wrong" and then.verdict == "wrong" and abs(then.misfit - was.misfit) > SAME:
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
@@ -247,7 +258,9 @@ def _lost(was: Finding, then: Finding) -> bool:
     """Say whether an answer that held is weaker now, or is missing although its question is still asked."""
     if was.verdict != "ok":
         return False
-    return then.misfit > was.misfit + WORSE if then.verdict == "ok" else then.verdict == "unknown" and then.shown
+    if then.verdict == "ok":
+        return then.misfit > was.misfit + WORSE
+    return then.verdict == "unknown" and (then.shown or then.name in GROUND)
 
 
 def _contradicts(after: Found, other: Found) -> bool:
@@ -286,7 +299,7 @@ def _settled(
         if not others:
             continue
         if settled is not None and settled.verdict != "ok":
-            evidence = f"{settled.evidence}; to settle it: {settled.maneuver}"
+            evidence = settled.evidence + (f"; to settle it: {settled.maneuver}" if settled.maneuver else "")
             out.append(OptionFinding(key, base[name], "unknown", evidence))
         elif open_:
             allowed = ", ".join(map(repr, open_))

@@ -29,7 +29,7 @@ class Finding(NamedTuple):
     maneuver: str = ""  # the maneuver that would settle the question
     shown: bool = True  # whether the drive has the maneuvers that the question needs
     pace: float | None = None  # how many times too fast a wrong clock runs
-    misfit: float = 0.0  # squared deviation, as a share of the expected values' squares
+    misfit: float = 0.0  # squared deviation, as a share of the expected values' squares; 0 if these are unknown
     blames: str = ""  # the quantity that must be wrong, if not the channel itself
 
 
@@ -73,6 +73,11 @@ def compare(r: Relation) -> Finding:
             return Finding(r.name, "wrong", f"{found}: it follows something else{_instead(r)}")
         evidence = f"only {strong} windows of {WINDOW_S} s with more than {r.least:g} {r.unit}; the most was {most:.3g}"
         return open_(r.name, evidence, r.maneuver)
+    return _judged(r, x, y, strong, far)._replace(misfit=float((y - x) @ (y - x) / (x @ x)))
+
+
+def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
+    """Judge the values `y`, expected to be `x`, of which `strong` are informative and `far` deviate beyond noise."""
     slope, correlation = _slope(x, y), _correlation(x, y)
     evidence = (
         f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {r.least:g} {r.unit}"
@@ -90,7 +95,7 @@ def compare(r: Relation) -> Finding:
     # Noise in the expected values makes the slope smaller than the ratio of sizes.
     if correlation > CORRELATION and any(SLOPE[0] < k < SLOPE[1] for k in (slope, slope / correlation)):
         note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""
-        return Finding(r.name, "ok", evidence + note, misfit=float((y - x) @ (y - x) / (x @ x)))
+        return Finding(r.name, "ok", evidence + note)
     if correlation < -CORRELATION:
         return Finding(r.name, "wrong", f"{evidence}: the sign is turned{_unit(r, -slope)}")
     if correlation > CORRELATION:

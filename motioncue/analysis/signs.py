@@ -137,7 +137,9 @@ def _of_track(g: Going) -> list[Finding]:
         # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
-    return [nose, _surge(g), _sway(g), _heave(g), _pitch(g), _lean(g), _heading(g)]
+    heave = _heave(g)
+    lean = _lean(g, heave_holds=heave.verdict == "ok")
+    return [nose, _surge(g), _sway(g), heave, _pitch(g), lean, _heading(g)]
 
 
 def _unseen(g: Going, name: str, maneuver: str) -> Finding:
@@ -380,7 +382,7 @@ def _pitch(g: Going) -> Finding:
     return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", maneuver, late_s=0.0, far=np.inf))
 
 
-def _lean(g: Going) -> Finding:
+def _lean(g: Going, *, heave_holds: bool) -> Finding:
     """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
     name, maneuver = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
@@ -395,12 +397,19 @@ def _lean(g: Going) -> Finding:
     if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
         return open_(name, evidence, maneuver)
     felt = _roll_that_is_felt(g)
-    if slope > 0:
+    inwards = slope > 0
+    if inwards:
         evidence += ": it leans into the turn, which a car does only in banked curves"
+    if felt < 0:
+        evidence += "; heave says that it leans to the other side"
+        if inwards:
+            return Finding(name, "wrong", evidence)
+        return Finding(name, "wrong", f"{evidence}: roll has the wrong sign, or heave", blames="attitude")
+    if felt and (not inwards or heave_holds):
+        return Finding(name, "ok", f"{evidence}; heave agrees")
     if felt:
-        says = "heave agrees" if felt > 0 else "heave says that it leans to the other side"
-        return Finding(name, "ok" if felt > 0 else "wrong", f"{evidence}; {says}")
-    return open_(name, evidence, maneuver) if slope > 0 else Finding(name, "ok", evidence)
+        return Finding(name, "unknown", f"{evidence}; or roll and heave both have the wrong sign", maneuver)
+    return open_(name, evidence, maneuver) if inwards else Finding(name, "ok", evidence)
 
 
 def _roll_that_is_felt(g: Going) -> int:

@@ -164,7 +164,15 @@ _add("yaw a quarter off", "attitude", _attitude(lambda r, p, y: (r, p, y + np.pi
 _add("yaw half a turn off", "attitude", _attitude(lambda r, p, y: (r, p, y + np.pi)))
 _add("attitude upside down", "attitude", _attitude(lambda r, p, y: (r + np.pi, p, y)))
 _add("attitude that never changes", "attitude", _attitude(lambda r, p, y: (0 * r, 0 * p, 0 * y)))
-_add("a body 2 degrees nose up", "", _attitude(lambda r, p, y: (r, p + np.radians(2.0), y)))
+
+
+def _nose_up(wire, said, states):
+    if "velocity" in wire.in_car:  # along the axes of such a body, the velocity would be another
+        return None
+    return _attitude(lambda r, p, y: (r, p + np.radians(2.0), y))(wire, said, states)
+
+
+_add("a body 2 degrees nose up", "", _nose_up)
 
 
 def _angle_unit(wire, said, states):

@@ -1,0 +1,76 @@
+"""`motioncue check` on drives and faults whose truth is computed without it: no wrong OK, accusation or advice.
+
+``pytest -s -m slow tests/test_check_campaign.py`` prints the table of truth against verdict; ``python tests/campaign``
+runs any other part.
+"""
+
+import numpy as np
+import pytest
+from campaign.cases import Case, all_cases, confusion, described, run
+from campaign.drives import DRIVES
+from campaign.wires import WIRES
+
+from motioncue.analysis.check import check
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.recording.read import read_packages, sample_recording
+
+
+def judged(cases):
+    """Return the outcomes of the cases that the sources' packets can express; print their table."""
+    outcomes = [outcome for outcome in (run(case, check) for case in cases) if outcome is not None]
+    print(f"\n{confusion(outcomes)}")
+    for outcome in outcomes:
+        if outcome.erred:
+            print(described(outcome))
+    return outcomes
+
+
+def erred(outcomes):
+    return [described(o) for o in outcomes if o.false_ok or o.false_accusation or o.bad_advice]
+
+
+def test_a_thinned_campaign_has_no_wrong_ok_accusation_or_advice():
+    outcomes = judged(all_cases(DRIVES)[::401])
+    assert erred(outcomes) == []
+    assert {"harmless", "evident", "hidden"} <= {outcome.kind for outcome in outcomes}
+    assert any(outcome.advice == "mends" for outcome in outcomes)
+
+
+@pytest.mark.slow
+def test_a_larger_campaign_has_no_wrong_ok_accusation_or_advice():
+    outcomes = judged(all_cases(DRIVES)[7::29])
+    assert erred(outcomes) == []
+    silent = [outcome for outcome in outcomes if outcome.silent]
+    assert len(silent) <= 0.05 * len(outcomes)
+
+
+@pytest.mark.parametrize("source", WIRES)
+def test_an_honest_rally_stage_is_not_accused(source):
+    """The heave and the rates of the stage are derived; its surge and sway are the game's."""
+    outcome = run(Case(source, "rally", "nothing"), check)
+    assert (outcome.kind, outcome.verdict, outcome.changes) == ("harmless", "ok", {})
+
+
+def test_negated_accelerations_of_the_sample_are_not_taken_for_gravity():
+    init, *frames = read_packages(sample_recording())
+    rows = np.frombuffer(bytearray(b"".join(frames)), FRAME.dtype)
+    rows["acceleration"] *= -1.0
+    packages = [init, *(row.tobytes() for row in rows)]
+    assert packages[1][:63] == frames[0][:63]
+    assert packages[1][75:] == frames[0][75:]
+    report = check("city-car-driving", packages)
+    assert report.verdict == "wrong"
+    assert {finding.name: finding.verdict for finding in report.findings}["surge and speed"] == "wrong"
+    assert report.changes == {"source.acceleration": "from_velocity"}  # which does not use it at all
+    followed = check("city-car-driving", packages, options={"gravity": "included"})
+    found = {finding.name: finding.verdict for finding in followed.findings}
+    assert (followed.verdict, found["gravity"], found["surge and speed"]) == ("wrong", "wrong", "wrong")
+
+
+@pytest.mark.parametrize("drive", ["tour without a stop", "motorway", "rally", "eight"])
+def test_gravity_in_the_acceleration_shows_without_a_stop(drive):
+    outcome = run(Case("city-car-driving", drive, "gravity in the acceleration"), check)
+    assert outcome.kind == "evident"
+    assert outcome.verdict == "wrong"
+    assert outcome.findings["gravity"][0] == "wrong"
+    assert (outcome.changes, outcome.advice) == ({"gravity": "included"}, "mends")

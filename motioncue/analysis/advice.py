@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 import msgspec
 
-from motioncue.analysis.compare import Finding
+from motioncue.analysis.compare import OPEN, Finding
 
 __all__ = ["Advice", "OptionFinding", "advise"]
 
@@ -56,7 +56,7 @@ class Advice(NamedTuple):
 
     options: list[OptionFinding]
     changes: dict[str, Any]  # by profile key
-    either: list[dict[str, Any]]  # other changes that correct as much and that the drive cannot distinguish
+    either: list[dict[str, Any]]  # if there are none: changes that correct as much, of which the drive settles none
     mended: list[str]  # findings that the changes correct
     left: list[str]  # wrong findings that no change corrects
 
@@ -137,18 +137,31 @@ def advise(
     before = {finding.name: finding for finding in findings}
     singles = [{name: value} for name, many in values.items() for value in many if value != base[name]]
     best = _best(trials, [*singles, *_clock(module, now, before)], before)
-    changes = best[0] if len(best) == 1 else {}
+    settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
+    sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
+    changes = best[0] if sure else {}
     after = trials.of(changes, None) if changes else before
     wrong = [name for name, finding in before.items() if finding.verdict == "wrong"]
     left = [name for name in wrong if not changes or (name in after and after[name].verdict == "wrong")]
-    options = _settled(trials, module, values, base, changes, after)
+    options = _settled(trials, settling, values, base, changes, after)
     return Advice(
         options,
         _keyed(changes),
-        [_keyed(change) for change in best] if len(best) > 1 else [],
+        [] if sure else [_keyed(change) for change in best],
         [name for name in wrong if name not in left],
         left,
     )
+
+
+def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:
+    """Say whether only the change explains the drive.
+
+    It may not if the drive leaves open what settles it, or if a wrong position, which harms nothing, explains as much.
+    """
+    settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
+    mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
+    blames = {was.blames for was in mended if was.name not in GROUND}
+    return settled and blames != {OPEN}
 
 
 def _keyed(change: Change) -> dict[str, Any]:
@@ -276,7 +289,7 @@ def _is(found: Found, name: str, verdict: str) -> bool:
 
 def _settled(
     trials: _Trials,
-    module: Any,
+    settling: Mapping[str, str],
     values: Mapping[str, tuple[Any, ...]],
     base: Mapping[str, Any],
     changes: Change,
@@ -284,7 +297,6 @@ def _settled(
 ) -> list[OptionFinding]:
     """Return what the drive shows about each option that is a reading, not a choice."""
     out = []
-    settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
     for name, many in values.items():
         key = name if name == SOURCE else f"source.options.{name}"
         if name in changes:

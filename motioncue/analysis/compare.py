@@ -7,7 +7,7 @@ import numpy as np
 
 from motioncue.analysis.windows import CORRELATION, WINDOW_S, Array
 
-__all__ = ["Finding", "Relation", "compare"]
+__all__ = ["Finding", "Relation", "compare", "delay"]
 
 Verdict = Literal["ok", "wrong", "unknown"]
 
@@ -17,7 +17,9 @@ FAR = 3.0  # in multiples of `least`: a deviation that noise does not explain
 LATE_S = 0.15  # no source is delayed as much by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
 SURE = 4.0  # in standard errors
-NOTICED = 0.005  # share of unexplained squares below which there is no evidence for a delay
+NOTICED = 0.005  # usual share of squares that is left unexplained without a delay
+OPEN = "position or attitude"  # blamed together if nothing tells which it is
+TURNED_SIGN = "the sign is turned"
 
 
 class Finding(NamedTuple):
@@ -47,6 +49,7 @@ class Relation(NamedTuple):
     offset: float = 0.0  # largest allowed constant offset; 0: not checked
     late_s: float = LATE_S  # largest allowed delay [s]; 0: not checked
     far: float = FAR  # allowed deviation whatever the noise, in multiples of `least`
+    noticed: float = NOTICED  # share of unexplained squares below which there is no evidence for a delay
     against: str = ""  # the quantity to blame if the channel comes too early
 
 
@@ -86,7 +89,7 @@ def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
         off = float(np.median(y - x))
         if abs(off) > r.offset and abs(_correlation(x, y - off)) > abs(correlation):
             return Finding(r.name, "wrong", f"{evidence}: {off / WINDOW_S:+.1f} m/s^2 too much throughout")
-    late = _late(r)
+    late = delay(r)
     if late <= -r.late_s < 0.0:
         told = f"too early, or {r.against} too late" if r.against else "too early"
         return Finding(r.name, "wrong", f"{evidence}: it comes about {-late:.2f} s {told}", blames=r.against)
@@ -97,7 +100,7 @@ def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
         note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""
         return Finding(r.name, "ok", evidence + note)
     if correlation < -CORRELATION:
-        return Finding(r.name, "wrong", f"{evidence}: the sign is turned{_unit(r, -slope)}")
+        return Finding(r.name, "wrong", f"{evidence}: {TURNED_SIGN}{_unit(r, -slope)}")
     if correlation > CORRELATION:
         return Finding(r.name, "wrong", f"{evidence}: {slope:.3g} times what it should be{_unit(r, slope)}")
     if y @ y < 0.04 * (x @ x):
@@ -150,13 +153,13 @@ def _instead(r: Relation) -> str:
     return ""
 
 
-def _late(r: Relation) -> float:
+def delay(r: Relation) -> float:
     """Return the channel's delay [s], negative if early, if that explains it better; else 0."""
     if not r.late_s:
         return 0.0
     x, y = _known(r.expected(0.0), r.found)
     here = 1.0 - _correlation(x, y) ** 2
-    if here < NOTICED:
+    if here < r.noticed:
         return 0.0
     rows = np.array([r.expected(float(shift)) for shift in SHIFTS_S])
     known = np.isfinite(rows).all(axis=0) & np.isfinite(r.found)

@@ -12,7 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from motioncue.analysis.compare import LATE_S, WINDOWS, Finding, Relation, compare, open_
+from motioncue.analysis.compare import (
+    LATE_S,
+    OPEN,
+    SURE,
+    TURNED_SIGN,
+    WINDOWS,
+    Finding,
+    Relation,
+    compare,
+    delay,
+    open_,
+)
 from motioncue.analysis.windows import (
     CORRELATION,
     FASTEST_REVERSE_M_S,
@@ -46,6 +57,8 @@ __all__ = ["Finding", "examine"]
 STANDING_M_S = 0.1
 SLOPING = 0.02  # slope of a road that climbs or falls
 TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
+DELAYS_S = np.round(np.arange(-0.6, 0.601, 0.1), 1)  # delays of the attitude to try
+ROUNDED = 1e-9  # sum of squares that rounding leaves [m^2/s^2]
 ASTRAY = 0.35  # lasting angle between nose and course that no car has [rad]
 
 SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
@@ -116,7 +129,8 @@ def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tu
     others = [
         open_(f.name, "the position contradicts the velocity", STEERING) if f.name in blind else f for f in others
     ]
-    return place._replace(evidence=f"{place.evidence}; it is the position, or the attitude is turned"), others
+    evidence = f"{place.evidence}; it is the position, or the attitude is turned"
+    return place._replace(evidence=evidence, blames=OPEN), others
 
 
 def _at_fault(place: Finding, bad: str, good: str) -> Finding:
@@ -137,9 +151,45 @@ def _of_track(g: Going) -> list[Finding]:
         # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
+    late = _attitude_late(g) if nose.verdict != "wrong" else 0.0
+    if late:
+        told = f"the attitude comes about {abs(late):.1f} s too {'late' if late > 0 else 'early'}"
+        evidence = f"{nose.evidence}: {told}, by the acceleration along the car's axes"
+        nose = Finding(NOSE, "wrong", evidence, blames="attitude")
     heave = _heave(g)
     lean = _lean(g, heave_holds=heave.verdict == "ok")
     return [nose, _surge(g), _sway(g), heave, _pitch(g), lean, _heading(g)]
+
+
+def _attitude_late(g: Going) -> float:
+    """Return the delay with which the attitude turns the acceleration along the track [s]; 0 if small or not shown.
+
+    In a turning car, an acceleration along the car's axes has the direction of the track's only with the attitude of
+    the same instant.
+    """
+    drive, w = g.drive, g.w
+    known = following(w) & np.isfinite(np.diff(g.velocity[:, :2], axis=0)).all(axis=1)
+    if g.track is None or not drive.acceleration_is_independent or known.sum() < WINDOWS:
+        return 0.0
+    expected = np.diff(g.velocity[:, :2], axis=0)[known]
+    motion = drive.motion
+    felt = (motion["surge"], motion["sway"], -motion["heave"])
+    body = (g.forward, np.cross(g.down, g.forward), g.down)
+    rest = []
+    for late in DELAYS_S:
+        level = [
+            sum(
+                values * np.interp(drive.time + late, drive.time, axis[:, n])
+                for values, axis in zip(felt, body, strict=True)
+            )
+            for n in range(2)
+        ]
+        found = np.stack([gained(drive, w, np.asarray(values))[known] for values in level], axis=-1)
+        rest.append(float(((found - expected) ** 2).sum()))
+    best, small = int(np.argmin(rest)), min(r for r, late in zip(rest, DELAYS_S, strict=True) if abs(late) < LATE_S)
+    clear = (small - rest[best]) * expected.size > SURE**2 * max(rest[best], ROUNDED)
+    fits = rest[best] < (1.0 - CORRELATION**2) * float((expected**2).sum())
+    return float(DELAYS_S[best]) if clear and fits else 0.0
 
 
 def _unseen(g: Going, name: str, maneuver: str) -> Finding:
@@ -172,6 +222,7 @@ def _place(drive: Drive, w: Windows) -> Finding:
                 SPEED_UNITS,
                 {"another axis": moved(0.0)[list(others)].ravel()} if others else {},
                 far=1.0,
+                noticed=0.0005,  # both are exact
             )
         )
 
@@ -180,9 +231,32 @@ def _place(drive: Drive, w: Windows) -> Finding:
         along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
         for n, m, way in ((0, 1, "north"), (1, 0, "east"))
     ]
+    late = _speed_late(w, track, said)
+    if late and level.verdict == "ok":
+        told = f"the speed comes about {abs(late):.2f} s too {'late' if late > 0 else 'early'}"
+        level = level._replace(verdict="wrong", evidence=f"{level.evidence}: {told}", blames="velocity")
     upwards = _upwards(name, w, said, moved(0.0), maneuver, level=drive.velocity_is_independent)
     # A flat road shows nothing about the vertical axis, and need not.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
+
+
+def _speed_late(w: Windows, track: Track, said: Array) -> float:
+    """Return the delay of the velocity's size [s]; 0 if small or not shown.
+
+    A velocity along the car's axes is turned by the attitude of now, so its direction shows no delay.
+    """
+    speed = np.linalg.norm(said, axis=0) / w.span
+    late = delay(
+        Relation(
+            "speed",
+            np.where(following(w), np.diff(speed), np.nan),
+            lambda late_s: np.diff(np.linalg.norm(track.velocity(w, late_s), axis=1)),
+            LEAST_M_S,
+            "m/s",
+            "",
+        )
+    )
+    return late if abs(late) >= LATE_S else 0.0
 
 
 def _upwards(name: str, w: Windows, said: Array, moved: Array, maneuver: str, *, level: bool) -> Finding:
@@ -402,9 +476,7 @@ def _lean(g: Going, *, heave_holds: bool) -> Finding:
         evidence += ": it leans into the turn, which a car does only in banked curves"
     if felt < 0:
         evidence += "; heave says that it leans to the other side"
-        if inwards:
-            return Finding(name, "wrong", evidence)
-        return Finding(name, "wrong", f"{evidence}: roll has the wrong sign, or heave", blames="attitude")
+        return Finding(name, "wrong", evidence + ("" if inwards else ": roll or heave is turned"), blames="attitude")
     if felt and (not inwards or heave_holds):
         return Finding(name, "ok", f"{evidence}; heave agrees")
     if felt:
@@ -491,7 +563,7 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
             )
         )
         witness = witnesses[channel]
-        if finding.verdict == "wrong" and "sign" in finding.evidence and answers[witness] != "ok":
+        if finding.verdict == "wrong" and TURNED_SIGN in finding.evidence and answers[witness] != "ok":
             evidence = f"{finding.evidence}; or the angle's is: {witness} does not tell"
             finding = finding._replace(evidence=evidence, blames="attitude")
         findings.append(finding)

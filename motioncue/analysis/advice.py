@@ -19,6 +19,7 @@ SOURCE = "source.acceleration"
 FELT = ("acceleration", "gravity")  # prefixes of options without effect if the acceleration is derived
 WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
 SAME = 1e-6  # difference of misfits that rounding makes
+WORSE_DERIVED = 0.1  # the same for what is derived, which is smoother and later
 STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
 
 # What a change must leave as it is unless it is about that: without frames that follow each other in time, no other
@@ -248,13 +249,14 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
     shown to be right.
     """
     mended = right = 0
+    worse = WORSE_DERIVED if derived else WORSE
     for name, then in after.items():
         was = before.get(name)
         if was is None:  # a question that could not be asked before
             if then.verdict == "wrong":
                 return 0
             continue
-        if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then)):
+        if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then, worse)):
             return 0
         if was.verdict == "wrong" and then.verdict == "wrong" and abs(then.misfit - was.misfit) > SAME:
             return 0
@@ -267,12 +269,12 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
     return mended if right or derived else 0
 
 
-def _lost(was: Finding, then: Finding) -> bool:
+def _lost(was: Finding, then: Finding, worse: float = WORSE) -> bool:
     """Say whether an answer that held is weaker now, or is missing although its question is still asked."""
     if was.verdict != "ok":
         return False
     if then.verdict == "ok":
-        return then.misfit > was.misfit + WORSE
+        return then.misfit > was.misfit + worse
     return then.verdict == "unknown" and (then.shown or then.name in GROUND)
 
 

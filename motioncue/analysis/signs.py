@@ -58,7 +58,7 @@ STANDING_M_S = 0.1
 SLOPING = 0.02  # slope of a road that climbs or falls
 TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
 DELAYS_S = np.round(np.arange(-0.6, 0.601, 0.1), 1)  # delays of the attitude to try
-ROUNDED = 1e-9  # sum of squares that rounding leaves [m^2/s^2]
+LEAST_BETTER = 0.0003  # share of the squares that a delay must explain
 ASTRAY = 0.35  # lasting angle between nose and course that no car has [rad]
 
 SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
@@ -151,14 +151,14 @@ def _of_track(g: Going) -> list[Finding]:
         # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
-    late = _attitude_late(g) if nose.verdict != "wrong" else 0.0
+    surge, sway, heave = _surge(g), _sway(g), _heave(g)
+    told = nose.verdict == "ok" and "wrong" not in (surge.verdict, sway.verdict)
+    late = _attitude_late(g) if told else 0.0
     if late:
-        told = f"the attitude comes about {abs(late):.1f} s too {'late' if late > 0 else 'early'}"
-        evidence = f"{nose.evidence}: {told}, by the acceleration along the car's axes"
-        nose = Finding(NOSE, "wrong", evidence, blames="attitude")
-    heave = _heave(g)
+        evidence = f"{nose.evidence}: the attitude comes about {abs(late):.1f} s too {'late' if late > 0 else 'early'}"
+        nose = Finding(NOSE, "wrong", f"{evidence}, by the acceleration along the car's axes", blames="attitude")
     lean = _lean(g, heave_holds=heave.verdict == "ok")
-    return [nose, _surge(g), _sway(g), heave, _pitch(g), lean, _heading(g)]
+    return [nose, surge, sway, heave, _pitch(g), lean, _heading(g)]
 
 
 def _attitude_late(g: Going) -> float:
@@ -187,16 +187,16 @@ def _attitude_late(g: Going) -> float:
         found = np.stack([gained(drive, w, np.asarray(values))[known] for values in level], axis=-1)
         rest.append(float(((found - expected) ** 2).sum()))
     best, small = int(np.argmin(rest)), min(r for r, late in zip(rest, DELAYS_S, strict=True) if abs(late) < LATE_S)
-    clear = (small - rest[best]) * expected.size > SURE**2 * max(rest[best], ROUNDED)
-    fits = rest[best] < (1.0 - CORRELATION**2) * float((expected**2).sum())
-    return float(DELAYS_S[best]) if clear and fits else 0.0
+    better, whole = small - rest[best], float((expected**2).sum())
+    clear = better * expected.size > SURE**2 * rest[best] and better > LEAST_BETTER * whole
+    return float(DELAYS_S[best]) if clear and rest[best] < (1.0 - CORRELATION**2) * whole else 0.0
 
 
 def _unseen(g: Going, name: str, maneuver: str) -> Finding:
     """Return why the question cannot be answered without a track."""
-    if np.isfinite(g.drive.position).all() and g.drive.position.any():
-        return open_(name, "the car moved by less than 1 m", maneuver)
-    return open_(name, "no position, nor a velocity that owes nothing to the attitude", maneuver)
+    if np.isfinite(g.drive.position).all():
+        return open_(name, "the position changes by less than 1 m", maneuver)
+    return open_(name, "no position, and the velocity is along the car's axes", maneuver)
 
 
 def _place(drive: Drive, w: Windows) -> Finding:
@@ -347,9 +347,11 @@ def _upright(down: Array) -> Finding:
 def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
     if g.track is None:
-        speed = summed(g.drive, g.drive.motion["speed"])
+        backwards = np.einsum("ij,ij->i", np.nan_to_num(g.drive.velocity), g.forward) < 0.0
+        speed = summed(g.drive, np.where(backwards, -1.0, 1.0) * g.drive.motion["speed"])
         track = Track(g.drive.time, np.stack([speed, 0 * speed, 0 * speed], axis=-1))
-        ahead, _ = changes(g.w, track.velocity(g.w, late_s), np.zeros(len(g.w.span)))
+        velocity = track.velocity(g.w, late_s)
+        ahead, _ = changes(g.w, velocity, np.where(velocity[:, 0] < 0.0, np.pi, 0.0))
         return ahead, np.full(len(ahead), np.nan), np.full(len(ahead), np.nan)
     velocity = g.track.velocity(g.w, late_s)
     ahead, right = changes(g.w, velocity, g.slip)

@@ -82,16 +82,13 @@ def _turned_frame(quantity):
     def apply(wire, said, states):
         if quantity not in wire.vectors:
             return None
-        upright = states.copy()
-        upright["orientation"] = [1.0, 0.0, 0.0, 0.0]
-        turn = attitude_of(states)
-        # A car that points north has the same components along both axes.
-        turned = turn.apply(upright[quantity], inverse=quantity not in wire.in_car)
-        if quantity in wire.in_car:
-            turned = states[quantity]
-        upright[quantity] = turned
+        aligned = states.copy()  # a car whose axes are the world's has the same components along both
+        heading = Rotation.from_euler("z", wire.heading)
+        aligned["orientation"] = np.roll(heading.as_quat(), 1)
+        if quantity not in wire.in_car:
+            aligned[quantity] = heading.apply(attitude_of(states).apply(states[quantity], inverse=True))
         out = said.copy()
-        wire.write(out.rows, quantity, wire.read(wire.encode(upright), quantity))
+        wire.write(out.rows, quantity, wire.read(wire.encode(aligned), quantity))
         return out
 
     return apply

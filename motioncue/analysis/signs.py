@@ -46,7 +46,6 @@ from motioncue.analysis.windows import (
     integral,
     mean,
     moves,
-    summed,
     turns,
     windows_of,
 )
@@ -158,6 +157,8 @@ def _of_track(g: Going) -> list[Finding]:
         evidence = f"{nose.evidence}: the attitude comes about {abs(late):.1f} s too {'late' if late > 0 else 'early'}"
         nose = Finding(NOSE, "wrong", f"{evidence}, by the acceleration along the car's axes", blames="attitude")
     lean = _lean(g, heave_holds=heave.verdict == "ok")
+    if "wrong" in (surge.verdict, sway.verdict, heave.verdict):
+        lean = lean._replace(blames="")  # then it is the acceleration
     return [nose, surge, sway, heave, _pitch(g), lean, _heading(g)]
 
 
@@ -344,15 +345,22 @@ def _upright(down: Array) -> Finding:
     return Finding("up", "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
 
 
+def _along_the_car(g: Going) -> Track:
+    """Return the track integrated from the velocity, or from the speed along the nose if there is no velocity."""
+    drive = g.drive
+    if not np.isfinite(drive.velocity).all():
+        drive = drive._replace(velocity=drive.motion["speed"][:, None] * g.forward)
+    return by_velocity(drive)
+
+
 def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
     if g.track is None:
-        backwards = np.einsum("ij,ij->i", np.nan_to_num(g.drive.velocity), g.forward) < 0.0
-        speed = summed(g.drive, np.where(backwards, -1.0, 1.0) * g.drive.motion["speed"])
-        track = Track(g.drive.time, np.stack([speed, 0 * speed, 0 * speed], axis=-1))
-        velocity = track.velocity(g.w, late_s)
-        ahead, _ = changes(g.w, velocity, np.where(velocity[:, 0] < 0.0, np.pi, 0.0))
-        return ahead, np.full(len(ahead), np.nan), np.full(len(ahead), np.nan)
+        said = _along_the_car(g)
+        none = np.full(len(g.w.span) - 1, np.nan)
+        # The velocity has the attitude's heading, so sway and heave would agree with any attitude.
+        slip = np.nan_to_num(_slip(g._replace(velocity=said.velocity(g.w))))
+        return changes(g.w, said.velocity(g.w, late_s), slip)[0], none, none
     velocity = g.track.velocity(g.w, late_s)
     ahead, right = changes(g.w, velocity, g.slip)
     return ahead, right, climbs(g.w, velocity, g.down)

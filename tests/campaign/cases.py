@@ -125,8 +125,10 @@ def _kind(case, wire, harmed, shown, clean):
     if apart:
         return "evident"
     near = all(size <= max(UNSEEN, 1.2 * clean.get(name, 0.0)) for name, size in shown.items())
-    if fault.touches & {"missing", "repeated"}:
+    if fault.touches & {"missing", "repeated"} or fault.small:
         return "between"
+    if not fault.touches:
+        return "harmless" if near else "between"
     if harmful:
         return "hidden" if near else "between"
     return "harmless" if near and max(harmed.values(), default=0.0) <= UNHARMED else "between"

@@ -23,6 +23,7 @@ class Fault:
     touches: frozenset  # the quantities that are changed
     change: Callable  # (wire, said, states) to the changed packets; None if they cannot express it
     arrivals: bool = True  # whether arrival times are known
+    small: bool = False  # so small that a simulator may be so
 
 
 FAULTS = {}
@@ -226,9 +227,10 @@ def _fields_of(quantity):
 
 
 for _seconds in (0.05, 0.1, 0.2, 0.3, 0.5):
+    _small = _seconds < 0.15
     for _quantity in ("velocity", "acceleration", "angular_velocity"):
-        _add(f"{_quantity} {_seconds:g} s late", _quantity, _late(_fields_of(_quantity), _seconds))
-    _add(f"attitude {_seconds:g} s late", "attitude", _late(_attitude_fields, _seconds))
+        _add(f"{_quantity} {_seconds:g} s late", _quantity, _late(_fields_of(_quantity), _seconds), small=_small)
+    _add(f"attitude {_seconds:g} s late", "attitude", _late(_attitude_fields, _seconds), small=_small)
 
 
 def _clock(change, only=""):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from campaign.cases import Case, all_cases, confusion, described, run
 from campaign.drives import DRIVES
-from campaign.wires import WIRES
+from campaign.wires import WIRES, options_of, say
 
 from motioncue.analysis.check import check
 from motioncue.protocols.city_car_driving import FRAME
@@ -74,3 +74,32 @@ def test_gravity_in_the_acceleration_shows_without_a_stop(drive):
     assert outcome.verdict == "wrong"
     assert outcome.findings["gravity"][0] == "wrong"
     assert (outcome.changes, outcome.advice) == ({"gravity": "included"}, "mends")
+
+
+@pytest.mark.parametrize("source", WIRES)
+def test_a_few_frames_show_nothing(source):
+    wire = WIRES[source]
+    said = say(wire, "tour").taking(np.arange(400, 405))
+    packages = [*wire.first, *(row.tobytes() for row in said.rows)]
+    report = check(
+        wire.system, packages, [*said.times[:1].repeat(len(wire.first)), *said.times], options_of(wire, "tour")
+    )
+    assert report.verdict == "unknown"
+    assert report.changes == {}
+
+
+@pytest.mark.parametrize("source", WIRES)
+@pytest.mark.parametrize("drive", ["drift", "backing"])
+def test_a_car_that_slides_or_reverses_without_a_position_is_not_accused(source, drive):
+    outcome = run(Case(source, drive, "position always zero"), check)
+    assert (outcome.kind, outcome.verdict) == ("harmless", "unknown")
+
+
+@pytest.mark.parametrize("source", WIRES)
+def test_the_quantity_that_comes_late_is_named(source):
+    attitude = run(Case(source, "rally", "attitude 0.3 s late"), check)
+    accused = {name for name, (verdict, _) in attitude.findings.items() if verdict == "wrong"}
+    assert accused & {"attitude and course", "velocity and position", "roll rate", "pitch rate", "yaw rate"}
+    velocity = run(Case(source, "rally", "velocity 0.3 s late"), check)
+    assert (velocity.verdict, velocity.findings["velocity and position"][0]) == ("wrong", "wrong")
+    assert "late" in velocity.findings["velocity and position"][1]

@@ -357,10 +357,10 @@ def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
     if g.track is None:
         said = _along_the_car(g)
-        none = np.full(len(g.w.span) - 1, np.nan)
         # The velocity has the attitude's heading, so sway and heave would agree with any attitude.
         slip = np.nan_to_num(_slip(g._replace(velocity=said.velocity(g.w))))
-        return changes(g.w, said.velocity(g.w, late_s), slip)[0], none, none
+        ahead, _ = changes(g.w, said.velocity(g.w, late_s), slip)
+        return ahead, np.full(len(ahead), np.nan), np.full(len(ahead), np.nan)
     velocity = g.track.velocity(g.w, late_s)
     ahead, right = changes(g.w, velocity, g.slip)
     return ahead, right, climbs(g.w, velocity, g.down)

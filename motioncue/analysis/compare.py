@@ -106,7 +106,7 @@ def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
     if y @ y < 0.04 * (x @ x):
         return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
     instead = _instead(r)
-    if instead or _refuted(x, y) or far >= 2 * WINDOWS:
+    if instead or _refuted(x, y) or far >= 2 * WINDOWS or _no_noise(x, y - x, r.least):
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
     return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.maneuver)
 
@@ -137,6 +137,14 @@ def _refuted(x: Array, y: Array) -> bool:
     rest = y - x
     steady = _correlation(rest[1:], rest[:-1]) > 0.2  # correlated from window to window, as noise is not
     return steady or largest < 0.5 * SLOPE[0]
+
+
+def _no_noise(x: Array, rest: Array, least: float) -> bool:
+    """Say whether the deviations are far larger where much is expected than elsewhere, as those of noise are not."""
+    quiet, strong = np.abs(x) < 0.5 * least, np.abs(x) > least
+    if quiet.sum() < WINDOWS:
+        return False
+    return float(np.mean(rest[strong] ** 2)) > SURE**2 * float(np.mean(rest[quiet] ** 2))
 
 
 def _unit(r: Relation, slope: float) -> str:

@@ -121,7 +121,10 @@ def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tu
     if here < there or (here and there == here):
         return _at_fault(place, "velocity", "position") if here < there else place, answers
     if g.drive.velocity_is_independent:
-        return (_at_fault(place, "position", "velocity"), others) if there < here else (place, answers)
+        # A velocity that shows no motion contradicts nothing, but nothing agrees with it either.
+        agree, instead = (sum(finding.verdict == "ok" for finding in found) for found in (answers, others))
+        believed = there < here and instead >= agree
+        return (_at_fault(place, "position", "velocity"), others) if believed else (place, answers)
     if there:
         return place, answers
     blind = (NOSE, CLIMB, COURSE)

@@ -26,7 +26,7 @@ def main(step="31", offset="0", *drives):
         outcomes = [outcome for outcome in pool.map(_outcome, cases, chunksize=4) if outcome is not None]
     print(confusion(outcomes))
     for outcome in outcomes:
-        if outcome.erred:
+        if outcome.misled or outcome.silent:
             print(described(outcome))
 
 

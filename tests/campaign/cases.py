@@ -66,8 +66,8 @@ class Outcome:
         return self.kind == "evident" and self.mendable and self.advice in ("none", "leaves", "worsens")
 
     @property
-    def erred(self):
-        return self.false_ok or self.false_accusation or self.bad_advice or self.silent
+    def misled(self):
+        return self.false_ok or self.false_accusation or self.bad_advice
 
 
 def all_cases(drives):

@@ -15,6 +15,7 @@ from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("case", all_cases(DRIVES)[3::463], ids=lambda case: f"{case.source}-{case.drive}-{case.fault}")
 def test_no_case_of_a_thinned_campaign_has_a_wrong_ok_accusation_or_advice(case):
     outcome = run(case, check)

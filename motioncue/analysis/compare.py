@@ -162,7 +162,13 @@ def _instead(r: Relation) -> str:
 
 
 def delay(r: Relation) -> float:
-    """Return the channel's delay [s], negative if early, if that explains it better; else 0."""
+    """Return the channel's delay [s], negative if early, if that explains it better; else 0.
+
+    Parameters
+    ----------
+    r : Relation
+        The channel and its expected values.
+    """
     if not r.late_s:
         return 0.0
     x, y = _known(r.expected(0.0), r.found)

@@ -93,3 +93,19 @@ def test_the_quantity_that_comes_late_is_named(source):
     velocity = run(Case(source, "rally", "velocity 0.3 s late"), check)
     assert (velocity.verdict, velocity.findings["velocity and position"][0]) == ("wrong", "wrong")
     assert "late" in velocity.findings["velocity and position"][1]
+
+
+@pytest.mark.parametrize(
+    ("source", "drive", "fault"),
+    [
+        ("city-car-driving", "tour without a stop", "velocity in km/h"),  # a clock without evidence mends nothing
+        ("city-car-driving", "motorway", "attitude upside down"),  # a straight drive settles no quaternion
+        ("beamng", "turns", "velocity always zero"),  # nothing can be derived from it
+        ("beamng", "eight", "attitude 0.3 s late"),  # nor explained by the axes of the rates
+        ("beamng-simulink", "backing", "yaw half a turn off"),  # or are the accelerations negated?
+        ("vehicle-physics-pro", "drift", "roll negated"),  # the acceleration that tells it must not be given up
+    ],
+)
+def test_what_no_option_explains_gets_no_advice(source, drive, fault):
+    outcome = run(Case(source, drive, fault), check)
+    assert (outcome.verdict, outcome.changes) == ("wrong", {})

@@ -157,12 +157,12 @@ def advise(
 def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:
     """Say whether only the change explains the drive.
 
-    It may not if the drive leaves open what settles it, or if a wrong position, which harms nothing, explains as much.
+    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.
     """
     settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
     mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
     blames = {was.blames for was in mended if was.name not in GROUND}
-    return settled and blames != {OPEN}
+    return settled and not (blames and blames <= {*OPEN})
 
 
 def _keyed(change: Change) -> dict[str, Any]:

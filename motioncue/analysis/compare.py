@@ -18,7 +18,7 @@ LATE_S = 0.15  # no source is delayed as much by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
 SURE = 4.0  # in standard errors
 NOTICED = 0.005  # usual share of squares that is left unexplained without a delay
-OPEN = "position or attitude"  # blamed together if nothing tells which it is
+OPEN = ("position or attitude", "acceleration or attitude")  # blamed together if nothing tells which it is
 TURNED_SIGN = "the sign is turned"
 
 

@@ -132,7 +132,7 @@ def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tu
         open_(f.name, "the position contradicts the velocity", STEERING) if f.name in blind else f for f in others
     ]
     evidence = f"{place.evidence}; it is the position, or the attitude is turned"
-    return place._replace(evidence=evidence, blames=OPEN), others
+    return place._replace(evidence=evidence, blames=OPEN[0]), others
 
 
 def _at_fault(place: Finding, bad: str, good: str) -> Finding:
@@ -154,6 +154,12 @@ def _of_track(g: Going) -> list[Finding]:
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
     surge, sway, heave = _surge(g), _sway(g), _heave(g)
+    if g.back.any() and all(TURNED_SIGN in finding.evidence for finding in (surge, sway)):
+        # A car that drives and reverses may be turned about as well: all its accelerations then have the other sign.
+        surge, sway = (
+            finding._replace(evidence=f"{finding.evidence}, or front and back are exchanged", blames=OPEN[1])
+            for finding in (surge, sway)
+        )
     told = nose.verdict == "ok" and "wrong" not in (surge.verdict, sway.verdict)
     late = _attitude_late(g) if told else 0.0
     if late:

@@ -118,9 +118,12 @@ def read_recording(path: str | Path, system: str) -> Recording:
     return recording
 
 
-def parse_recording(data: bytes | Path, name: str, system: str) -> Recording:
-    """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
-    module = protocols.system(system)
+def parse_recording(data: bytes | Path, name: str, system: str, module: Any = None) -> Recording:
+    """Return the recording in `data`, as `read_recording` does; errors begin with `name`.
+
+    `module` splits and identifies the packages of a system that is described; by default the system's own does.
+    """
+    module = protocols.system(system) if module is None else module
     try:
         return _of_system(_opened(data, name), module, system)
     except PacketError as error:
@@ -136,7 +139,7 @@ def _opened(data: bytes | Path, name: str) -> McapFile | Captured | bytes:
     return captured(data) if is_capture(data) else data
 
 
-def _of_system(opened: McapFile | Captured | bytes, module: ModuleType, system: str) -> Recording:
+def _of_system(opened: McapFile | Captured | bytes, module: Any, system: str) -> Recording:
     """Return a system's packages; raise PacketError if there is none."""
     if isinstance(opened, McapFile):
         return _from_mcap(opened, module, system)
@@ -150,7 +153,7 @@ def _of_system(opened: McapFile | Captured | bytes, module: ModuleType, system: 
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
+def _from_mcap(file: McapFile, module: Any, system: str) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     if recorded and hasattr(module, "intake"):
@@ -189,7 +192,7 @@ def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
     return data if data and not intake.accepted and not intake.rejected else None
 
 
-def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
+def _from_capture(found: Captured, module: Any, system: str) -> Recording:
     """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
@@ -220,7 +223,7 @@ def _counted(reasons: Iterable[str]) -> list[str]:
     return [f"{count} {reason.replace('_', ' ')}" for reason, count in Counter(reasons).items()]
 
 
-def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
+def _rejected(module: Any, refused: Iterable[bytes]) -> Counter[str]:
     """Return how many datagrams an engine would have refused, by reason."""
     if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
@@ -230,7 +233,7 @@ def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
     return Counter(intake.rejected)
 
 
-def _why_not(module: ModuleType, data: bytes) -> str | None:
+def _why_not(module: Any, data: bytes) -> str | None:
     """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)

@@ -46,7 +46,8 @@ def check_endpoints(
             f"{name}: found {len(urls)} endpoints, allowed {'are one to eight' if datagrams else 'is one'}"
         )
     for url in urls:
-        parse_endpoint(url, module.SCHEMES, name)
+        if parse_endpoint(url, module.SCHEMES, name).sender:
+            raise EndpointError(f"{name}: found {url!r}, allowed is ?from= where something is sent to")
     if forward and not datagrams:
         raise ConfigError("source.forward: allowed for sources that send datagrams, this one connects")
     if len(forward) > 8:

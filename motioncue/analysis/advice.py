@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 
 import msgspec
 
-from motioncue.analysis.compare import Finding
+from motioncue.analysis.compare import OPEN, Finding
 
 __all__ = ["Advice", "OptionFinding", "advise"]
 
@@ -18,7 +18,13 @@ DERIVED = "derived"  # value of options that ignore what the source reports
 SOURCE = "source.acceleration"
 FELT = ("acceleration", "gravity")  # prefixes of options without effect if the acceleration is derived
 WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
+SAME = 1e-6  # difference of misfits that rounding makes
+WORSE_DERIVED = 0.1  # the same for what is derived, which is smoother and later
 STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
+
+# What a change must leave as it is unless it is about that: without frames that follow each other in time, no other
+# question can be asked, and a wrong answer would vanish with its question.
+GROUND = ("frames", "continuity", "frame time")
 
 # The questions about accelerations and rates rest on these.
 BASES = (
@@ -51,7 +57,7 @@ class Advice(NamedTuple):
 
     options: list[OptionFinding]
     changes: dict[str, Any]  # by profile key
-    either: list[dict[str, Any]]  # other changes that correct as much and that the drive cannot distinguish
+    either: list[dict[str, Any]]  # if there are none: changes that correct as much, of which the drive settles none
     mended: list[str]  # findings that the changes correct
     left: list[str]  # wrong findings that no change corrects
 
@@ -132,18 +138,31 @@ def advise(
     before = {finding.name: finding for finding in findings}
     singles = [{name: value} for name, many in values.items() for value in many if value != base[name]]
     best = _best(trials, [*singles, *_clock(module, now, before)], before)
-    changes = best[0] if len(best) == 1 else {}
+    settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
+    sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
+    changes = best[0] if sure else {}
     after = trials.of(changes, None) if changes else before
     wrong = [name for name, finding in before.items() if finding.verdict == "wrong"]
     left = [name for name in wrong if not changes or (name in after and after[name].verdict == "wrong")]
-    options = _settled(trials, module, values, base, changes, after)
+    options = _settled(trials, settling, values, base, changes, after)
     return Advice(
         options,
         _keyed(changes),
-        [_keyed(change) for change in best] if len(best) > 1 else [],
+        [] if sure else [_keyed(change) for change in best],
         [name for name in wrong if name not in left],
         left,
     )
+
+
+def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:
+    """Say whether only the change explains the drive.
+
+    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.
+    """
+    settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
+    mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
+    blames = {was.blames for was in mended if was.name not in GROUND}
+    return settled and not (blames and blames <= {*OPEN})
 
 
 def _keyed(change: Change) -> dict[str, Any]:
@@ -195,8 +214,8 @@ def _garbles(before: Found, after: Found) -> bool:
 
 
 def _source_of(change: Change) -> set[str]:
-    """Return the quantities from which a change derives something."""
-    return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if DERIVED in change.values() else set())
+    """Return the quantities from which a change derives something; the attitude turns the velocity into car axes."""
+    return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if _derives(change) else set())
 
 
 def _pairs(some: list[Change], others: list[Change]) -> list[Change]:
@@ -224,15 +243,22 @@ def _right(found: Found) -> int:
 
 
 def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False) -> int:
-    """Return how many wrong findings a change corrects; 0 if others become worse or none is shown to be right."""
+    """Return how many wrong findings a change corrects; 0 if it explains less than all that it affects.
+
+    It explains nothing if other answers become worse, if a wrong answer changes and is still wrong, or if no answer is
+    shown to be right.
+    """
     mended = right = 0
+    worse = WORSE_DERIVED if derived else WORSE
     for name, then in after.items():
         was = before.get(name)
         if was is None:  # a question that could not be asked before
             if then.verdict == "wrong":
                 return 0
             continue
-        if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then)):
+        if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then, worse)):
+            return 0
+        if was.verdict == "wrong" and then.verdict == "wrong" and abs(then.misfit - was.misfit) > SAME:
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
@@ -243,11 +269,13 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
     return mended if right or derived else 0
 
 
-def _lost(was: Finding, then: Finding) -> bool:
+def _lost(was: Finding, then: Finding, worse: float = WORSE) -> bool:
     """Say whether an answer that held is weaker now, or is missing although its question is still asked."""
     if was.verdict != "ok":
         return False
-    return then.misfit > was.misfit + WORSE if then.verdict == "ok" else then.verdict == "unknown" and then.shown
+    if then.verdict == "ok":
+        return then.misfit > was.misfit + worse
+    return then.verdict == "unknown" and (then.shown or then.name in GROUND)
 
 
 def _contradicts(after: Found, other: Found) -> bool:
@@ -263,7 +291,7 @@ def _is(found: Found, name: str, verdict: str) -> bool:
 
 def _settled(
     trials: _Trials,
-    module: Any,
+    settling: Mapping[str, str],
     values: Mapping[str, tuple[Any, ...]],
     base: Mapping[str, Any],
     changes: Change,
@@ -271,7 +299,6 @@ def _settled(
 ) -> list[OptionFinding]:
     """Return what the drive shows about each option that is a reading, not a choice."""
     out = []
-    settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
     for name, many in values.items():
         key = name if name == SOURCE else f"source.options.{name}"
         if name in changes:
@@ -286,7 +313,7 @@ def _settled(
         if not others:
             continue
         if settled is not None and settled.verdict != "ok":
-            evidence = f"{settled.evidence}; to settle it: {settled.maneuver}"
+            evidence = settled.evidence + (f"; to settle it: {settled.maneuver}" if settled.maneuver else "")
             out.append(OptionFinding(key, base[name], "unknown", evidence))
         elif open_:
             allowed = ", ".join(map(repr, open_))

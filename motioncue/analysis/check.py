@@ -51,7 +51,7 @@ class Report(NamedTuple):
     findings: list[Finding]
     options: list[OptionFinding]
     changes: dict[str, Any]  # by profile key
-    either: list[dict[str, Any]]  # other changes that correct as much and that the drive cannot distinguish
+    either: list[dict[str, Any]]  # if there are none: changes that correct as much, of which the drive settles none
     mended: list[str]  # findings that the changes correct
     left: list[str]  # wrong findings that no change corrects
     verdict: Literal["ok", "wrong", "unknown"]

@@ -14,6 +14,7 @@ __all__ = ["NAME", "judged"]
 
 NAME = "frame time"
 SLOWEST_S = 0.4  # no simulator's frame interval is as long
+FASTEST_S = 0.0002  # nor as short
 FRAMES = 25  # length of a window without a reliable clock
 RIGHT = (0.8, 1.25)  # pace of a correct clock
 AGREED = 1.2  # largest ratio of two paces that agree
@@ -77,6 +78,8 @@ def _absurd(steps: Array, typical: float) -> str:
     if typical > SLOWEST_S:
         plausible = typical * 1e-3 < SLOWEST_S
         return f"a frame cannot take {typical:.3g} s" + (": milliseconds, taken as seconds" if plausible else "")
+    if 0.0 < typical < FASTEST_S:
+        return f"a frame cannot take {typical * 1e3:.3g} ms"
     return ""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from motioncue.analysis.windows import CORRELATION, WINDOW_S, Array
 
-__all__ = ["Finding", "Relation", "compare"]
+__all__ = ["Finding", "Relation", "compare", "delay"]
 
 Verdict = Literal["ok", "wrong", "unknown"]
 
@@ -17,7 +17,9 @@ FAR = 3.0  # in multiples of `least`: a deviation that noise does not explain
 LATE_S = 0.15  # no source is delayed as much by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
 SURE = 4.0  # in standard errors
-NOTICED = 0.005  # share of unexplained squares below which there is no evidence for a delay
+NOTICED = 0.005  # usual share of squares that is left unexplained without a delay
+OPEN = ("position or attitude", "acceleration or attitude")  # blamed together if nothing tells which it is
+TURNED_SIGN = "the sign is turned"
 
 
 class Finding(NamedTuple):
@@ -29,7 +31,7 @@ class Finding(NamedTuple):
     maneuver: str = ""  # the maneuver that would settle the question
     shown: bool = True  # whether the drive has the maneuvers that the question needs
     pace: float | None = None  # how many times too fast a wrong clock runs
-    misfit: float = 0.0  # squared deviation, as a share of the expected values' squares
+    misfit: float = 0.0  # squared deviation, as a share of the expected values' squares; 0 if these are unknown
     blames: str = ""  # the quantity that must be wrong, if not the channel itself
 
 
@@ -47,6 +49,7 @@ class Relation(NamedTuple):
     offset: float = 0.0  # largest allowed constant offset; 0: not checked
     late_s: float = LATE_S  # largest allowed delay [s]; 0: not checked
     far: float = FAR  # allowed deviation whatever the noise, in multiples of `least`
+    noticed: float = NOTICED  # share of unexplained squares below which there is no evidence for a delay
     against: str = ""  # the quantity to blame if the channel comes too early
 
 
@@ -73,6 +76,11 @@ def compare(r: Relation) -> Finding:
             return Finding(r.name, "wrong", f"{found}: it follows something else{_instead(r)}")
         evidence = f"only {strong} windows of {WINDOW_S} s with more than {r.least:g} {r.unit}; the most was {most:.3g}"
         return open_(r.name, evidence, r.maneuver)
+    return _judged(r, x, y, strong, far)._replace(misfit=float((y - x) @ (y - x) / (x @ x)))
+
+
+def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
+    """Judge the values `y`, expected to be `x`, of which `strong` are informative and `far` deviate beyond noise."""
     slope, correlation = _slope(x, y), _correlation(x, y)
     evidence = (
         f"slope {slope:+.2f}, correlation {correlation:+.2f} over {strong} windows with more than {r.least:g} {r.unit}"
@@ -81,7 +89,7 @@ def compare(r: Relation) -> Finding:
         off = float(np.median(y - x))
         if abs(off) > r.offset and abs(_correlation(x, y - off)) > abs(correlation):
             return Finding(r.name, "wrong", f"{evidence}: {off / WINDOW_S:+.1f} m/s^2 too much throughout")
-    late = _late(r)
+    late = delay(r)
     if late <= -r.late_s < 0.0:
         told = f"too early, or {r.against} too late" if r.against else "too early"
         return Finding(r.name, "wrong", f"{evidence}: it comes about {-late:.2f} s {told}", blames=r.against)
@@ -90,15 +98,15 @@ def compare(r: Relation) -> Finding:
     # Noise in the expected values makes the slope smaller than the ratio of sizes.
     if correlation > CORRELATION and any(SLOPE[0] < k < SLOPE[1] for k in (slope, slope / correlation)):
         note = f", about {abs(late):.2f} s {'late' if late > 0 else 'early'}" if late else ""
-        return Finding(r.name, "ok", evidence + note, misfit=float((y - x) @ (y - x) / (x @ x)))
+        return Finding(r.name, "ok", evidence + note)
     if correlation < -CORRELATION:
-        return Finding(r.name, "wrong", f"{evidence}: the sign is turned{_unit(r, -slope)}")
+        return Finding(r.name, "wrong", f"{evidence}: {TURNED_SIGN}{_unit(r, -slope)}")
     if correlation > CORRELATION:
         return Finding(r.name, "wrong", f"{evidence}: {slope:.3g} times what it should be{_unit(r, slope)}")
     if y @ y < 0.04 * (x @ x):
         return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
     instead = _instead(r)
-    if instead or _refuted(x, y) or far >= 2 * WINDOWS:
+    if instead or _refuted(x, y) or far >= 2 * WINDOWS or _no_noise(x, y - x, r.least):
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
     return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.maneuver)
 
@@ -131,6 +139,14 @@ def _refuted(x: Array, y: Array) -> bool:
     return steady or largest < 0.5 * SLOPE[0]
 
 
+def _no_noise(x: Array, rest: Array, least: float) -> bool:
+    """Say whether the deviations are far larger where much is expected than elsewhere, as those of noise are not."""
+    quiet, strong = np.abs(x) < 0.5 * least, np.abs(x) > least
+    if quiet.sum() < WINDOWS:
+        return False
+    return float(np.mean(rest[strong] ** 2)) > SURE**2 * float(np.mean(rest[quiet] ** 2))
+
+
 def _unit(r: Relation, slope: float) -> str:
     named = [name for factor, name in r.units.items() if 0.92 < slope / factor < 1.08]
     return f" ({named[0]})" if named else ""
@@ -145,13 +161,19 @@ def _instead(r: Relation) -> str:
     return ""
 
 
-def _late(r: Relation) -> float:
-    """Return the channel's delay [s], negative if early, if that explains it better; else 0."""
+def delay(r: Relation) -> float:
+    """Return the channel's delay [s], negative if early, if that explains it better; else 0.
+
+    Parameters
+    ----------
+    r : Relation
+        The channel and its expected values.
+    """
     if not r.late_s:
         return 0.0
     x, y = _known(r.expected(0.0), r.found)
     here = 1.0 - _correlation(x, y) ** 2
-    if here < NOTICED:
+    if here < r.noticed:
         return 0.0
     rows = np.array([r.expected(float(shift)) for shift in SHIFTS_S])
     known = np.isfinite(rows).all(axis=0) & np.isfinite(r.found)

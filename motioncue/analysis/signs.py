@@ -12,7 +12,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from motioncue.analysis.compare import LATE_S, WINDOWS, Finding, Relation, compare, open_
+from motioncue.analysis.compare import (
+    LATE_S,
+    OPEN,
+    SURE,
+    TURNED_SIGN,
+    WINDOWS,
+    Finding,
+    Relation,
+    compare,
+    delay,
+    open_,
+)
 from motioncue.analysis.windows import (
     CORRELATION,
     FASTEST_REVERSE_M_S,
@@ -35,7 +46,6 @@ from motioncue.analysis.windows import (
     integral,
     mean,
     moves,
-    summed,
     turns,
     windows_of,
 )
@@ -46,6 +56,8 @@ __all__ = ["Finding", "examine"]
 STANDING_M_S = 0.1
 SLOPING = 0.02  # slope of a road that climbs or falls
 TURNED = np.radians(30.0)  # turn of the course needed to tell whether the attitude follows it
+DELAYS_S = np.round(np.arange(-0.6, 0.601, 0.1), 1)  # delays of the attitude to try
+LEAST_BETTER = 0.0003  # share of the squares that a delay must explain
 ASTRAY = 0.35  # lasting angle between nose and course that no car has [rad]
 
 SPEED_UNITS = {3.6: "km/h?", 1 / 3.6: "km/h, taken twice?", 2.23694: "mph?", 3.28084: "feet?", 1.94384: "knots?"}
@@ -109,14 +121,18 @@ def _blamed(g: Going, place: Finding, answers: list[Finding], said: Track) -> tu
     if here < there or (here and there == here):
         return _at_fault(place, "velocity", "position") if here < there else place, answers
     if g.drive.velocity_is_independent:
-        return (_at_fault(place, "position", "velocity"), others) if there < here else (place, answers)
+        # A velocity that shows no motion contradicts nothing, but nothing agrees with it either.
+        agree, instead = (sum(finding.verdict == "ok" for finding in found) for found in (answers, others))
+        believed = there < here and instead >= agree
+        return (_at_fault(place, "position", "velocity"), others) if believed else (place, answers)
     if there:
         return place, answers
     blind = (NOSE, CLIMB, COURSE)
     others = [
         open_(f.name, "the position contradicts the velocity", STEERING) if f.name in blind else f for f in others
     ]
-    return place._replace(evidence=f"{place.evidence}; it is the position, or the attitude is turned"), others
+    evidence = f"{place.evidence}; it is the position, or the attitude is turned"
+    return place._replace(evidence=evidence, blames=OPEN[0]), others
 
 
 def _at_fault(place: Finding, bad: str, good: str) -> Finding:
@@ -137,14 +153,60 @@ def _of_track(g: Going) -> list[Finding]:
         # If a car only reverses, its front and back may be exchanged, so surge and sway cannot be judged.
         unseen = g.back if forward.sum() < WINDOWS else np.zeros(count, bool)
         g = g._replace(slip=np.where(unseen, np.nan, np.nan_to_num(slip)))
-    return [nose, _surge(g), _sway(g), _heave(g), _pitch(g), _lean(g), _heading(g)]
+    surge, sway, heave = _surge(g), _sway(g), _heave(g)
+    if g.back.any() and all(TURNED_SIGN in finding.evidence for finding in (surge, sway)):
+        # A car that drives and reverses may be turned about as well: all its accelerations then have the other sign.
+        surge, sway = (
+            finding._replace(evidence=f"{finding.evidence}, or front and back are exchanged", blames=OPEN[1])
+            for finding in (surge, sway)
+        )
+    told = nose.verdict == "ok" and "wrong" not in (surge.verdict, sway.verdict)
+    late = _attitude_late(g) if told else 0.0
+    if late:
+        evidence = f"{nose.evidence}: the attitude comes about {abs(late):.1f} s too {'late' if late > 0 else 'early'}"
+        nose = Finding(NOSE, "wrong", f"{evidence}, by the acceleration along the car's axes", blames="attitude")
+    lean = _lean(g, heave_holds=heave.verdict == "ok")
+    if "wrong" in (surge.verdict, sway.verdict, heave.verdict):
+        lean = lean._replace(blames="")  # then it is the acceleration
+    return [nose, surge, sway, heave, _pitch(g), lean, _heading(g)]
+
+
+def _attitude_late(g: Going) -> float:
+    """Return the delay with which the attitude turns the acceleration along the track [s]; 0 if small or not shown.
+
+    In a turning car, an acceleration along the car's axes has the direction of the track's only with the attitude of
+    the same instant.
+    """
+    drive, w = g.drive, g.w
+    known = following(w) & np.isfinite(np.diff(g.velocity[:, :2], axis=0)).all(axis=1)
+    if g.track is None or not drive.acceleration_is_independent or known.sum() < WINDOWS:
+        return 0.0
+    expected = np.diff(g.velocity[:, :2], axis=0)[known]
+    motion = drive.motion
+    felt = (motion["surge"], motion["sway"], -motion["heave"])
+    body = (g.forward, np.cross(g.down, g.forward), g.down)
+    rest = []
+    for late in DELAYS_S:
+        level = [
+            sum(
+                values * np.interp(drive.time + late, drive.time, axis[:, n])
+                for values, axis in zip(felt, body, strict=True)
+            )
+            for n in range(2)
+        ]
+        found = np.stack([gained(drive, w, np.asarray(values))[known] for values in level], axis=-1)
+        rest.append(float(((found - expected) ** 2).sum()))
+    best, small = int(np.argmin(rest)), min(r for r, late in zip(rest, DELAYS_S, strict=True) if abs(late) < LATE_S)
+    better, whole = small - rest[best], float((expected**2).sum())
+    clear = better * expected.size > SURE**2 * rest[best] and better > LEAST_BETTER * whole
+    return float(DELAYS_S[best]) if clear and rest[best] < (1.0 - CORRELATION**2) * whole else 0.0
 
 
 def _unseen(g: Going, name: str, maneuver: str) -> Finding:
     """Return why the question cannot be answered without a track."""
-    if np.isfinite(g.drive.position).all() and g.drive.position.any():
-        return open_(name, "the car moved by less than 1 m", maneuver)
-    return open_(name, "no position, nor a velocity that owes nothing to the attitude", maneuver)
+    if np.isfinite(g.drive.position).all():
+        return open_(name, "the position changes by less than 1 m", maneuver)
+    return open_(name, "no position, and the velocity is along the car's axes", maneuver)
 
 
 def _place(drive: Drive, w: Windows) -> Finding:
@@ -170,6 +232,7 @@ def _place(drive: Drive, w: Windows) -> Finding:
                 SPEED_UNITS,
                 {"another axis": moved(0.0)[list(others)].ravel()} if others else {},
                 far=1.0,
+                noticed=0.0005,  # both are exact
             )
         )
 
@@ -178,9 +241,32 @@ def _place(drive: Drive, w: Windows) -> Finding:
         along(name, slice(n, n + 1), 0.5 * MOVING_M_S, f"m {way}", (m,))
         for n, m, way in ((0, 1, "north"), (1, 0, "east"))
     ]
+    late = _speed_late(w, track, said)
+    if late and level.verdict == "ok":
+        told = f"the speed comes about {abs(late):.2f} s too {'late' if late > 0 else 'early'}"
+        level = level._replace(verdict="wrong", evidence=f"{level.evidence}: {told}", blames="velocity")
     upwards = _upwards(name, w, said, moved(0.0), maneuver, level=drive.velocity_is_independent)
     # A flat road shows nothing about the vertical axis, and need not.
     return next((finding for finding in (*single, upwards) if finding.verdict == "wrong"), level)
+
+
+def _speed_late(w: Windows, track: Track, said: Array) -> float:
+    """Return the delay of the velocity's size [s]; 0 if small or not shown.
+
+    A velocity along the car's axes is turned by the attitude of now, so its direction shows no delay.
+    """
+    speed = np.linalg.norm(said, axis=0) / w.span
+    late = delay(
+        Relation(
+            "speed",
+            np.where(following(w), np.diff(speed), np.nan),
+            lambda late_s: np.diff(np.linalg.norm(track.velocity(w, late_s), axis=1)),
+            LEAST_M_S,
+            "m/s",
+            "",
+        )
+    )
+    return late if abs(late) >= LATE_S else 0.0
 
 
 def _upwards(name: str, w: Windows, said: Array, moved: Array, maneuver: str, *, level: bool) -> Finding:
@@ -268,12 +354,21 @@ def _upright(down: Array) -> Finding:
     return Finding("up", "ok" if share > 0.9 else "unknown", evidence, "" if share > 0.9 else "drive on the wheels")
 
 
+def _along_the_car(g: Going) -> Track:
+    """Return the track integrated from the velocity, or from the speed along the nose if there is no velocity."""
+    drive = g.drive
+    if not np.isfinite(drive.velocity).all():
+        drive = drive._replace(velocity=drive.motion["speed"][:, None] * g.forward)
+    return by_velocity(drive)
+
+
 def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
     """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
     if g.track is None:
-        speed = summed(g.drive, g.drive.motion["speed"])
-        track = Track(g.drive.time, np.stack([speed, 0 * speed, 0 * speed], axis=-1))
-        ahead, _ = changes(g.w, track.velocity(g.w, late_s), np.zeros(len(g.w.span)))
+        said = _along_the_car(g)
+        # The velocity has the attitude's heading, so sway and heave would agree with any attitude.
+        slip = np.nan_to_num(_slip(g._replace(velocity=said.velocity(g.w))))
+        ahead, _ = changes(g.w, said.velocity(g.w, late_s), slip)
         return ahead, np.full(len(ahead), np.nan), np.full(len(ahead), np.nan)
     velocity = g.track.velocity(g.w, late_s)
     ahead, right = changes(g.w, velocity, g.slip)
@@ -380,7 +475,7 @@ def _pitch(g: Going) -> Finding:
     return compare(Relation(name, pitch, lambda _: climb, SLOPING, "of slope", maneuver, late_s=0.0, far=np.inf))
 
 
-def _lean(g: Going) -> Finding:
+def _lean(g: Going, *, heave_holds: bool) -> Finding:
     """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
     name, maneuver = LEAN, "drive fast through flat curves to both sides"
     sway = mean(g.drive, g.w, g.drive.motion["sway"])
@@ -395,12 +490,17 @@ def _lean(g: Going) -> Finding:
     if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
         return open_(name, evidence, maneuver)
     felt = _roll_that_is_felt(g)
-    if slope > 0:
+    inwards = slope > 0
+    if inwards:
         evidence += ": it leans into the turn, which a car does only in banked curves"
+    if felt < 0:
+        evidence += "; heave says that it leans to the other side"
+        return Finding(name, "wrong", evidence + ("" if inwards else ": roll or heave is turned"), blames="attitude")
+    if felt and (not inwards or heave_holds):
+        return Finding(name, "ok", f"{evidence}; heave agrees")
     if felt:
-        says = "heave agrees" if felt > 0 else "heave says that it leans to the other side"
-        return Finding(name, "ok" if felt > 0 else "wrong", f"{evidence}; {says}")
-    return open_(name, evidence, maneuver) if slope > 0 else Finding(name, "ok", evidence)
+        return Finding(name, "unknown", f"{evidence}; or roll and heave both have the wrong sign", maneuver)
+    return open_(name, evidence, maneuver) if inwards else Finding(name, "ok", evidence)
 
 
 def _roll_that_is_felt(g: Going) -> int:
@@ -482,7 +582,7 @@ def _rates(drive: Drive, w: Windows, total: Array, answers: Mapping[str, str]) -
             )
         )
         witness = witnesses[channel]
-        if finding.verdict == "wrong" and "sign" in finding.evidence and answers[witness] != "ok":
+        if finding.verdict == "wrong" and TURNED_SIGN in finding.evidence and answers[witness] != "ok":
             evidence = f"{finding.evidence}; or the angle's is: {witness} does not tell"
             finding = finding._replace(evidence=evidence, blames="attitude")
         findings.append(finding)

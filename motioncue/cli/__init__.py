@@ -36,7 +36,7 @@ UNWRITABLE = {getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EI
 
 
 class Refused(click.ClickException):
-    """A MotioncueError: one line on stderr, exit status 2."""
+    """A refusal: one line on stderr, exit status 2."""
 
     exit_code = 2
 
@@ -76,11 +76,13 @@ class Commands(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; a MotioncueError becomes one line."""
+        """Run a command; a MotioncueError becomes one line, and so does a mistake in the command's arguments."""
         try:
             return super().invoke(ctx)
         except MotioncueError as error:
             raise Refused(str(error)) from error
+        except click.UsageError as error:
+            raise Refused(error.format_message()) from error
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -310,10 +310,10 @@ def _print_advice(report: Any) -> None:
     if report.changes:
         echo(f"with that, examined again: {', '.join(report.mended)} mended, nothing else worse", indent=2)
     for change in report.either:
-        echo(
-            "one of these would mend it: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2
-        )
+        said = "one of these would mend it" if len(report.either) > 1 else "this would mend it"
+        echo(f"{said}: " + ", ".join(f"{key} = {value!r}" for key, value in change.items()), indent=2)
     if report.either:
-        echo("the drive does not tell which: settle more, and examine again", indent=2)
+        told = "which" if len(report.either) > 1 else "whether it is right"
+        echo(f"the drive does not tell {told}: settle more, and examine again", indent=2)
     for name in report.left if not report.either else ():
         echo(f"no option mends {name}: {REMEDIES.get(name, REMEDY)}", indent=2)

@@ -12,10 +12,11 @@ from campaign.truth import choices, evidence, harm, mends, read_with
 from campaign.wires import WIRES, options_of, say
 from motioncue.errors import PacketError
 
-__all__ = ["Case", "Outcome", "confusion", "run"]
+__all__ = ["Case", "Outcome", "all_cases", "confusion", "described", "run"]
 
 SEEN = 2.0  # evidence that counts as clear, in units of `truth.evidence`
 UNSEEN = 0.5
+UNHARMED = 0.5  # harm below which a fault does not count, in tolerances
 MENDED = 1.0  # remaining harm that counts as corrected, in tolerances
 
 
@@ -40,19 +41,38 @@ class Outcome:
     shown: dict
     accused: list  # findings that are wrong although the fault does not affect them
     mendable: bool
-    advice: str  # "none", "mends", "either", "leaves", "worsens"
+    advice: str  # "none", "mends", "partly", "either", "leaves", "worsens"
     changes: dict
     findings: dict
 
     @property
     def false_ok(self):
-        return (self.kind == "evident" and self.verdict in ("ok", "unknown")) or (
-            self.kind == "hidden" and self.verdict == "ok"
-        )
+        """Whether an evident fault that harms is not called wrong, or any other fault is called ok."""
+        if self.kind == "evident" and max(self.harmed.values(), default=0.0) > 1.0 and self.verdict == "unknown":
+            return True
+        return self.kind in ("evident", "hidden") and self.verdict == "ok"
 
     @property
     def false_accusation(self):
         return (self.kind == "harmless" and self.verdict in ("wrong", "refused")) or bool(self.accused)
+
+    @property
+    def bad_advice(self):
+        return self.advice in ("leaves", "worsens")
+
+    @property
+    def silent(self):
+        """Whether one option would correct an evident fault and is not named."""
+        return self.kind == "evident" and self.mendable and self.advice in ("none", "leaves", "worsens")
+
+    @property
+    def misled(self):
+        return self.false_ok or self.false_accusation or self.bad_advice
+
+
+def all_cases(drives):
+    """Return every source with every fault on these drives."""
+    return [Case(source, drive, fault) for source in WIRES for drive in drives for fault in FAULTS]
 
 
 @cache
@@ -105,11 +125,13 @@ def _kind(case, wire, harmed, shown, clean):
     if apart:
         return "evident"
     near = all(size <= max(UNSEEN, 1.2 * clean.get(name, 0.0)) for name, size in shown.items())
-    if fault.touches & {"missing", "repeated"}:
+    if fault.touches & {"missing", "repeated"} or fault.small:
         return "between"
+    if not fault.touches:
+        return "harmless" if near else "between"
     if harmful:
         return "hidden" if near else "between"
-    return "harmless" if near else "between"
+    return "harmless" if near and max(harmed.values(), default=0.0) <= UNHARMED else "between"
 
 
 def run(case, check):
@@ -133,7 +155,8 @@ def run(case, check):
     outcome = Outcome(case, kind, "refused", harmed, shown, [], False, "none", {}, {})
     singles = choices(wire.system, base)
     if kind == "evident" and max(harmed.values()) > 1.0:
-        outcome.mendable = any(mends(wire, said, clean, base, suits, change, harmed)[0] < MENDED for change in singles)
+        effects = (mends(wire, said, clean, base, suits, change, harmed) for change in singles)
+        outcome.mendable = any(left < MENDED and added <= 1.0 for left, added in effects)
     try:
         report = check(wire.system, packages, times, options, acceleration=acceleration)
     except PacketError as error:
@@ -154,7 +177,12 @@ def run(case, check):
     if outcome.changes:
         left, added = mends(wire, said, clean, base, suits, outcome.changes, harmed)
         outcome.advice = "worsens" if added > 1.0 else "mends" if left < MENDED else "leaves"
-    for change in getattr(report, "either", ()):
+        if outcome.advice == "leaves" and left < max(harmed.values()):
+            rest = read_with(wire, said, {**base, **outcome.changes})
+            rest = evidence(rest, states["time"][rest.about])
+            if not any(size > max(SEEN, 1.2 * before.get(name, 0.0)) for name, size in rest.items()):
+                outcome.advice = "partly"  # the drive does not show the rest
+    for change in report.either:
         change = {name.removeprefix("source.options."): value for name, value in change.items()}
         if mends(wire, said, clean, base, suits, change, harmed)[0] < MENDED:
             outcome.advice = "either"
@@ -166,15 +194,28 @@ def confusion(outcomes):
     counts = Counter((outcome.kind, outcome.verdict) for outcome in outcomes)
     advice = Counter((outcome.kind, outcome.advice) for outcome in outcomes)
     head = f"{'truth':<10}{'ok':>7}{'open':>7}{'wrong':>7}{'refused':>9}"
-    lines = [f"{head}   advice: none, mends, either, leaves, worsens"]
+    lines = [f"{head}   advice: none, mends, partly, either, leaves, worsens"]
     for kind in ("harmless", "evident", "hidden", "between"):
         said = [counts[kind, verdict] for verdict in ("ok", "unknown", "wrong", "refused")]
-        given = [advice[kind, word] for word in ("none", "mends", "either", "leaves", "worsens")]
+        given = [advice[kind, word] for word in ("none", "mends", "partly", "either", "leaves", "worsens")]
         lines.append(f"{kind:<10}{said[0]:>7}{said[1]:>7}{said[2]:>7}{said[3]:>9}   {given}")
     lines.append(f"cases {len(outcomes)}")
     lines.append(f"false ok {sum(outcome.false_ok for outcome in outcomes)}")
     lines.append(f"false accusations {sum(outcome.false_accusation for outcome in outcomes)}")
-    lines.append(f"bad advice {sum(outcome.advice in ('leaves', 'worsens') for outcome in outcomes)}")
-    silent = sum(o.kind == "evident" and o.mendable and o.advice not in ("mends", "either") for o in outcomes)
+    lines.append(f"bad advice {sum(outcome.bad_advice for outcome in outcomes)}")
+    silent = sum(outcome.silent for outcome in outcomes)
     lines.append(f"evident, one option would mend it, and it is not named {silent}")
     return "\n".join(lines)
+
+
+def described(outcome):
+    """Return one line about a case: what happened, the reported findings, and the largest harm and evidence."""
+    errors = ("false_ok", "false_accusation", "bad_advice", "silent")
+    words = [name.upper() for name in errors if getattr(outcome, name)]
+    case = outcome.case
+    words += [f"{case.source} / {case.drive} / {case.fault} {dict(case.options) or ''}:", outcome.kind]
+    words += [outcome.verdict, outcome.advice, str(outcome.changes or "")]
+    words += [f"wrong: {[name for name, (verdict, _) in outcome.findings.items() if verdict == 'wrong']}"]
+    for title, sizes, least in (("harm", outcome.harmed, 1.0), ("evidence", outcome.shown, 1.0)):
+        words += [title, str({name: round(float(size), 1) for name, size in sizes.items() if size > least})]
+    return " ".join(words)

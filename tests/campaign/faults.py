@@ -23,6 +23,7 @@ class Fault:
     touches: frozenset  # the quantities that are changed
     change: Callable  # (wire, said, states) to the changed packets; None if they cannot express it
     arrivals: bool = True  # whether arrival times are known
+    small: bool = False  # so small that a simulator may be so
 
 
 FAULTS = {}
@@ -82,16 +83,13 @@ def _turned_frame(quantity):
     def apply(wire, said, states):
         if quantity not in wire.vectors:
             return None
-        upright = states.copy()
-        upright["orientation"] = [1.0, 0.0, 0.0, 0.0]
-        turn = attitude_of(states)
-        # A car that points north has the same components along both axes.
-        turned = turn.apply(upright[quantity], inverse=quantity not in wire.in_car)
-        if quantity in wire.in_car:
-            turned = states[quantity]
-        upright[quantity] = turned
+        aligned = states.copy()  # a car whose axes are the world's has the same components along both
+        heading = Rotation.from_euler("z", wire.heading)
+        aligned["orientation"] = np.roll(heading.as_quat(), 1)
+        if quantity not in wire.in_car:
+            aligned[quantity] = heading.apply(attitude_of(states).apply(states[quantity], inverse=True))
         out = said.copy()
-        wire.write(out.rows, quantity, wire.read(wire.encode(upright), quantity))
+        wire.write(out.rows, quantity, wire.read(wire.encode(aligned), quantity))
         return out
 
     return apply
@@ -164,7 +162,15 @@ _add("yaw a quarter off", "attitude", _attitude(lambda r, p, y: (r, p, y + np.pi
 _add("yaw half a turn off", "attitude", _attitude(lambda r, p, y: (r, p, y + np.pi)))
 _add("attitude upside down", "attitude", _attitude(lambda r, p, y: (r + np.pi, p, y)))
 _add("attitude that never changes", "attitude", _attitude(lambda r, p, y: (0 * r, 0 * p, 0 * y)))
-_add("a body 2 degrees nose up", "", _attitude(lambda r, p, y: (r, p + np.radians(2.0), y)))
+
+
+def _nose_up(wire, said, states):
+    if "velocity" in wire.in_car:  # along the axes of such a body, the velocity would be another
+        return None
+    return _attitude(lambda r, p, y: (r, p + np.radians(2.0), y))(wire, said, states)
+
+
+_add("a body 2 degrees nose up", "", _nose_up)
 
 
 def _angle_unit(wire, said, states):
@@ -221,9 +227,10 @@ def _fields_of(quantity):
 
 
 for _seconds in (0.05, 0.1, 0.2, 0.3, 0.5):
+    _small = _seconds < 0.15
     for _quantity in ("velocity", "acceleration", "angular_velocity"):
-        _add(f"{_quantity} {_seconds:g} s late", _quantity, _late(_fields_of(_quantity), _seconds))
-    _add(f"attitude {_seconds:g} s late", "attitude", _late(_attitude_fields, _seconds))
+        _add(f"{_quantity} {_seconds:g} s late", _quantity, _late(_fields_of(_quantity), _seconds), small=_small)
+    _add(f"attitude {_seconds:g} s late", "attitude", _late(_attitude_fields, _seconds), small=_small)
 
 
 def _clock(change, only=""):

@@ -161,6 +161,8 @@ def evidence(reading, time):
         values = np.sort(np.abs(np.nan_to_num(values)))
         return float(values[-SHOWN]) if len(values) >= SHOWN else 0.0
 
+    if not np.ptp(reading.position, axis=0).any():  # a position that never changes is one that is not reported
+        moved = np.full_like(gone, np.nan)
     out = {
         "place": strong(np.linalg.norm((moved - gone)[:, :2], axis=1) / 1.5),
         "place, upwards": strong((moved - gone)[:, 2] / 0.5),

@@ -29,6 +29,7 @@ class Wire:
     in_car: frozenset = frozenset()  # the quantities given along the car's axes
     options: tuple = ()  # options that the packets need, if not the defaults
     step: str = ""  # the option with the duration of a frame
+    heading: float = 0.0  # of a car whose axes are the world's [rad]
 
     def read(self, rows, quantity):
         """Return a vector quantity, shape (n, 3)."""
@@ -118,6 +119,7 @@ WIRES = {
         angles=("roll", "pitch", "heading"),
         degrees=True,
         in_car=frozenset(("velocity", "acceleration")),
+        heading=np.pi / 2,
     ),
     "morai, its own rates": Wire(
         "morai",
@@ -126,6 +128,7 @@ WIRES = {
         angles=("roll", "pitch", "heading"),
         degrees=True,
         in_car=frozenset(("velocity", "acceleration")),
+        heading=np.pi / 2,
         options=(("rates", "native"),),
     ),
     "vehicle-physics-pro": Wire(

@@ -53,6 +53,12 @@ def refusal(*arguments):
         (["run", "--set", "source.endpoint=udp://127.0.0.1:1"], ["udp://127.0.0.1:1", "tcp://HOST:PORT"]),
         (["run", "--set", "output.motion=udp://127.0.0.1:0"], ["udp://127.0.0.1:0", "1 to 65535"]),
         (["demo", "--drive", "fly"], ["'fly'", "tour"]),
+        (["run", "--nope"], ["'--nope'"]),
+        (["decode"], ["SYSTEM"]),
+        (["check", "x.bin", "--rate", "-3"], ["--rate", "-3.0", "above 0"]),
+        (["check", "beamng-dk", "--system", "morai"], ["--system"]),
+        (["simulate", "beamng", "--to", HERE, "--recording", "a", "--drive", "tour"], ["--recording", "--drive"]),
+        (["send", "morai", "turn_signal_lamp", "--duration", "1"], ["--duration", "--rate"]),
         (["simulate", "dk", "--to", HERE], ["system: found 'dk'", "city-car-driving"]),
         (
             ["simulate", "city-car-driving", "--to", "udp://127.0.0.1:1"],

@@ -1,5 +1,6 @@
 """``motioncue check``: examines what a source reports."""
 
+import json
 import threading
 import time
 from collections import Counter
@@ -44,7 +45,7 @@ REMEDIES = {
 class Heard(NamedTuple):
     """The packages to examine, and where they come from."""
 
-    system: str
+    system: protocols.System
     packages: list[bytes]
     times: list[float] | None
     profile: Profile
@@ -106,7 +107,7 @@ def command(
     if as_json:
         print_json(
             {
-                "system": heard.system,
+                "system": str(heard.system),
                 "verdict": report.verdict,
                 "timing": report.timing._asdict(),
                 "findings": [finding._asdict() for finding in report.findings],
@@ -146,7 +147,7 @@ def _heard(
         from motioncue.runtime.assembly import load_profile
 
         loaded = load_profile(target, *overrides)
-        return _live(loaded.source.system, endpoints or loaded.source.endpoints, loaded, duration)
+        return _live(protocols.system_of(loaded.source), endpoints or loaded.source.endpoints, loaded, duration)
     if "://" in target:
         parse_endpoint(
             target, tuple(FORMS) if system is None else protocols.source(system, "--system").SCHEMES, "SOURCE"
@@ -163,12 +164,12 @@ def _heard(
     return _file(target, system, overrides)
 
 
-def _settings(system: str, overrides: tuple[str, ...]) -> Profile:
+def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
     """Return a profile of a system with default settings and overrides."""
     from motioncue.runtime.assembly import options_of
 
     text = f"""
-        source = {{ system = "{system}", endpoint = "" }}
+        source = {{ system = {json.dumps(str(system))}, endpoint = "" }}
         cueing = {{ algorithm = "direct" }}
         output = {{ system = "dk", motion = "" }}
     """
@@ -215,7 +216,7 @@ def _only(sizes: dict[str, int], where: str) -> str:
 
 
 def _live(
-    system: str | None,
+    system: protocols.System | None,
     endpoints: tuple[str, ...],
     settings: Profile | tuple[str, ...],
     duration: float | None,

@@ -108,7 +108,10 @@ def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpo
     """Return a recorder of a source's packages in a ring."""
     from motioncue.recording.recorder import Recorder  # loads MCAP
 
-    settings = {"source": {"system": system, "endpoint": list(endpoints)}}
+    source: dict[str, Any] = {"system": system, "endpoint": list(endpoints)}
+    if (own := protocols.described(system)) is not None:
+        source |= {"system": "custom", "packet": msgspec.to_builtins(own.table)}
+    settings = {"source": source}
     return Recorder(Record(file=file, force=force), [ring], settings)
 
 

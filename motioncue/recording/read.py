@@ -78,7 +78,7 @@ class Recording(NamedTuple):
     """The damage in words."""
 
 
-def read_recording(path: str | Path, system: str) -> Recording:
+def read_recording(path: str | Path, system: protocols.System) -> Recording:
     """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
 
     Damage of an MCAP file is logged.
@@ -104,7 +104,7 @@ def read_recording(path: str | Path, system: str) -> Recording:
     return recording
 
 
-def parse_recording(data: bytes, name: str, system: str) -> Recording:
+def parse_recording(data: bytes, name: str, system: protocols.System) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
     module = protocols.system(system)
     try:
@@ -122,7 +122,7 @@ def parse_recording(data: bytes, name: str, system: str) -> Recording:
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
+def _from_mcap(file: McapFile, module: ModuleType | protocols.Described, system: protocols.System) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     own = [package for package in recorded if _why_not(module, package.data) is None]
@@ -138,7 +138,7 @@ def _from_mcap(file: McapFile, module: ModuleType, system: str) -> Recording:
     return Recording([package.data for package in own], _from_first(times), 0, rejected, file.damage.texts())
 
 
-def _from_capture(found: Captured, module: ModuleType, system: str) -> Recording:
+def _from_capture(found: Captured, module: ModuleType | protocols.Described, system: protocols.System) -> Recording:
     """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
@@ -169,7 +169,7 @@ def _counted(reasons: Iterable[str]) -> list[str]:
     return [f"{count} {reason.replace('_', ' ')}" for reason, count in Counter(reasons).items()]
 
 
-def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
+def _rejected(module: ModuleType | protocols.Described, refused: Iterable[bytes]) -> Counter[str]:
     """Return how many datagrams an engine would have refused, by reason."""
     if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
@@ -179,7 +179,7 @@ def _rejected(module: ModuleType, refused: Iterable[bytes]) -> Counter[str]:
     return Counter(intake.rejected)
 
 
-def _why_not(module: ModuleType, data: bytes) -> str | None:
+def _why_not(module: ModuleType | protocols.Described, data: bytes) -> str | None:
     """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)
@@ -188,7 +188,7 @@ def _why_not(module: ModuleType, data: bytes) -> str | None:
     return None
 
 
-def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
+def read_packages(path: str | Path, system: protocols.System = "city-car-driving") -> list[bytes]:
     """Return the packages of a recording, as `read_recording` does.
 
     Parameters
@@ -209,7 +209,7 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
 
 
 def read_motion(
-    path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+    path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> npt.NDArray[np.void]:
     """Return the motion in a recording, one row per frame.
 
@@ -239,7 +239,7 @@ def read_motion(
 
 
 def read_frames(
-    path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+    path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
     """Return the motion as `read_motion` does, all packages, and the index of each frame's package."""
     source = protocols.source(system)

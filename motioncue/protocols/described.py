@@ -1,0 +1,592 @@
+"""A simulator without built-in support: its packet is described by the profile's ``[source.packet]``.
+
+A description becomes the tables that a built-in module gives to the intake: messages with takes, stages, body stage.
+Its axes and signs are converted here and nowhere else:
+
+* The telemetry's world axes are the direction of yaw 0, right of it, down.  Its car axes are forward, right, down; or,
+  if the attitude is a quaternion, the source's own axes named as in the world, so that its elements only change sign.
+* A turn about z takes x to y, in left-handed axes too; so if the source's axes are left-handed, turns change sign.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.errors import ConfigError, PacketError, not_among
+from motioncue.intake.intake import Intake
+from motioncue.intake.stages import TelemetryStages
+from motioncue.kernels.body import BodyStage
+from motioncue.motion import GRAVITY
+from motioncue.packets import Constant
+from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
+from motioncue.settings.telemetry import LARGEST, Blocks, SourceField, SourcePacket
+
+__all__ = ["CHANNELS", "Channel", "Described"]
+
+KEY = "source.packet"
+MESSAGES = 128
+"""Most packets that an intake distinguishes."""
+
+UNITS: Mapping[str, Mapping[str, float]] = {
+    "length": {"m": 1.0, "cm": 0.01, "mm": 0.001, "km": 1000.0, "ft": 0.3048},
+    "speed": {"m/s": 1.0, "km/h": 1.0 / 3.6, "mph": 0.44704, "kn": 1852.0 / 3600.0, "ft/s": 0.3048},
+    "acceleration": {"m/s^2": 1.0, "g": GRAVITY, "ft/s^2": 0.3048},
+    "angle": {"rad": 1.0, "deg": math.pi / 180.0},
+    "rate": {"rad/s": 1.0, "deg/s": math.pi / 180.0},
+    "angular acceleration": {"rad/s^2": 1.0, "deg/s^2": math.pi / 180.0},
+    "engine speed": {"rpm": 1.0, "rad/s": 30.0 / math.pi, "Hz": 60.0},
+    "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+    "share": {"": 1.0},
+}
+"""Factors to the SI unit, or rpm, by quantity; the first is the unit of a field that names none."""
+
+LIMITS = {
+    "length": 1e7,
+    "speed": 500.0,
+    "acceleration": 2000.0,
+    "angle": 10.0,
+    "rate": 100.0,
+    "angular acceleration": 20000.0,
+    "engine speed": 1e5,
+    "time": 1e9,
+    "share": 2.0,
+}
+"""Largest plausible magnitudes: no vehicle is faster and no crash is harder; a packet beyond them is broken."""
+
+
+class Channel(NamedTuple):
+    """What a field can carry."""
+
+    vector: str  # field of the telemetry
+    element: int  # of the vector: x, y, z, or the index of an angle; w is 0
+    quantity: str  # key of UNITS
+    along: str = ""  # direction of the car's axis, if the channel has one of its own
+    optional: bool = False
+
+
+def _channels() -> dict[str, Channel]:
+    body = ("roll", "pitch", "yaw")
+    out = {
+        "surge": Channel("acceleration", 0, "acceleration", "forward"),
+        "sway": Channel("acceleration", 1, "acceleration", "right"),
+        "heave": Channel("acceleration", 2, "acceleration", "up"),
+    }
+    out |= {name: Channel("angles", place, "angle") for place, name in enumerate(body)}
+    for suffix, vector, quantity in (
+        ("rate", "angular_velocity", "rate"),
+        ("acceleration", "angular_acceleration", "angular acceleration"),
+    ):
+        for place, (name, along) in enumerate(zip(body, ("forward", "right", "down"), strict=True)):
+            out[f"{name}_{suffix}"] = Channel(vector, place, quantity, along)
+    out["speed"] = Channel("speed", 0, "speed", optional=True)
+    out["engine_speed"] = Channel("engine_speed", 0, "engine speed", optional=True)
+    out["time"] = Channel("stamp", 0, "time")
+    out["frame_duration"] = Channel("frame_duration", 0, "time")
+    for vector, quantity in (
+        ("position", "length"),
+        ("velocity", "speed"),
+        ("acceleration", "acceleration"),
+        ("angular_velocity", "rate"),
+        ("angular_acceleration", "angular acceleration"),
+        ("forward", "share"),
+        ("right", "share"),
+        ("up", "share"),
+    ):
+        out |= {f"{vector}_{axis}": Channel(vector, place, quantity) for place, axis in enumerate("xyz")}
+    out |= {f"quaternion_{axis}": Channel("orientation", place, "share") for place, axis in enumerate("wxyz")}
+    return out
+
+
+CHANNELS: Mapping[str, Channel] = _channels()
+"""Channels that a field of a source can carry, by name."""
+
+WORLD = {
+    "north": (1, 0, 0),
+    "east": (0, 1, 0),
+    "down": (0, 0, 1),
+    "south": (-1, 0, 0),
+    "west": (0, -1, 0),
+    "up": (0, 0, -1),
+}
+CAR = {
+    "forward": (1, 0, 0),
+    "right": (0, 1, 0),
+    "down": (0, 0, 1),
+    "back": (-1, 0, 0),
+    "left": (0, -1, 0),
+    "up": (0, 0, -1),
+}
+
+Matrix = npt.NDArray[np.float64]
+
+
+def directions(names: Sequence[str] | None, known: Mapping[str, tuple[int, int, int]], key: str) -> Matrix:
+    """Return the directions of x, y and z as rows; raise ConfigError unless they are at right angles.
+
+    Parameters
+    ----------
+    names : sequence of str or None
+        Names of the directions, or None if the profile has none: rows are those of north, east, down.
+    known : mapping
+        The directions by name.
+    key : str
+        The profile's key, for the error.
+    """
+    rows = np.array([known[name] for name in names] if names is not None else np.eye(3), dtype=np.float64)
+    if abs(round(float(np.linalg.det(rows)))) != 1:
+        raise ConfigError(f"{KEY}.{key}: found {names}, allowed are three directions at right angles to each other")
+    return rows
+
+
+class Axes(NamedTuple):
+    """Matrices from a source's axes to the telemetry's; columns are the source's x, y, z."""
+
+    world: Matrix
+    car: Matrix
+    car_directions: Matrix  # columns: the car's forward, right, down in the telemetry's car axes
+    north: tuple[float, ...]  # in the telemetry's world axes
+
+    def take(self, name: str, channel: Channel, table: SourcePacket) -> tuple[str, int, float]:
+        """Return the telemetry field, the element and the sign that a channel fills."""
+        turns = channel.vector in ("angular_velocity", "angular_acceleration")
+        if channel.along or channel.vector == "angles":
+            if not channel.along or (turns and table.rates == "angles"):
+                return channel.vector, channel.element, 1.0
+            direction = self.car_directions @ np.array(CAR[channel.along])
+        elif channel.vector == "orientation" and channel.element == 0:
+            return "orientation", 0, 1.0
+        elif channel.vector in ("stamp", "frame_duration", "speed", "engine_speed"):
+            return channel.vector, 0, 1.0
+        else:
+            matrix = self.car if _in_car(name, channel, table) else self.world
+            axis = channel.element - (channel.vector == "orientation")
+            direction = matrix[:, axis]
+            if turns or channel.vector == "orientation":
+                direction = direction * np.linalg.det(matrix)
+        element = int(np.flatnonzero(np.round(direction))[0])
+        sign = float(np.round(direction[element]))
+        if channel.vector == "orientation":
+            return "orientation", element + 1, sign
+        return ("up" if channel.vector == "right" else channel.vector), element, sign
+
+
+def _in_car(name: str, channel: Channel, table: SourcePacket) -> bool:
+    """Say whether a channel is in the car's axes."""
+    if channel.along or channel.vector == "angles":
+        return True
+    if channel.vector == "velocity":
+        return table.velocity == "car"
+    if channel.vector == "acceleration":
+        return table.acceleration == "car"
+    if channel.vector in ("angular_velocity", "angular_acceleration"):
+        return table.rates != "world"
+    return False
+
+
+class _Form(NamedTuple):
+    """One of the source's packets."""
+
+    packet: Packet
+    largest: int
+    role: str
+    takes: tuple[Take, ...]
+
+    def fits(self, data: bytes) -> bool:
+        return self.packet.size <= len(data) <= self.largest and self.packet.identifies(data[: self.packet.size])
+
+
+class Described:
+    """A source that a profile describes; used as the module of a built-in one.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The profile's ``[source.packet]``.
+    name : str
+        Shown in messages.
+
+    Raises
+    ------
+    ConfigError
+        If the description is contradictory or incomplete; names the key, what was found and what is allowed.
+    """
+
+    SCHEMES = ("udp",)
+
+    class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+        """A description leaves nothing open."""
+
+    def __init__(self, table: SourcePacket, name: str = "custom") -> None:
+        self.table, self.name = table, name
+        self.channels = _checked(table)
+        self.axes = _axes(table, self.channels)
+        self.forms = tuple(_forms(table, self.axes))
+        if len(self.forms) > MESSAGES:
+            raise ConfigError(f"{KEY}: found {len(self.forms)} forms, blocks and sizes, allowed are {MESSAGES}")
+
+    def __str__(self) -> str:
+        """Return the name."""
+        return self.name
+
+    @property
+    def VELOCITY_IN_CAR(self) -> bool:  # named as in the built-in modules
+        """Whether a wrong attitude would turn the velocity too."""
+        return self.table.velocity == "car"
+
+    @property
+    def RATES_DERIVED(self) -> bool:
+        """Whether the rates are derived from the attitude."""
+        return "angular_velocity" not in self._vectors
+
+    @cached_property
+    def _vectors(self) -> set[str]:
+        return {CHANNELS[name].vector for name in self.channels}
+
+    def intake(
+        self, options: Any = None, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivation: Derivation = NATIVE
+    ) -> Intake:
+        """Return an intake for the described packets.
+
+        Parameters
+        ----------
+        options : Options
+            Not used.
+        head_m : sequence of 3 floats
+            The occupant's head from the car's reference point: forward, right, up [m].
+        derivation : Derivation
+            Source of the acceleration, and delay of derived quantities.
+        """
+        table, axes = self.table, self.axes
+        messages = [Message(form.packet, form.role, form.takes, largest=form.largest) for form in self.forms]
+        car = axes.car_directions
+        rates_in_car = self.RATES_DERIVED or table.rates != "world"
+        stage = BodyStage(
+            world_north=axes.north,
+            world_up=(0, 0, -1),
+            car_forward=car[:, 0].tolist(),
+            car_up=(-car[:, 2]).tolist(),
+            head_m=head_m,
+            rates="car" if rates_in_car else "world",
+            gravity=table.gravity,
+        )
+        native = "acceleration" in self._vectors and derivation.acceleration == "native"
+        stages = TelemetryStages(
+            attitude=_attitude(self.channels),
+            velocity=table.velocity,
+            acceleration_axes="car" if _acceleration_in_car(table, self.channels) else "world",
+            rates="angles" if table.rates == "angles" and not self.RATES_DERIVED else "said",
+            acceleration="native" if native else "from_velocity",
+            delay_s=derivation.delay_s,
+            same=("orientation", "up" if "forward" in self._vectors else "angular_acceleration"),
+        )
+        return Intake([message.compiled() for message in messages], stage, stages)
+
+    def framed(self, data: bytes) -> Iterator[bytes]:
+        """Split concatenated datagrams by the sizes of the packets that fit.
+
+        Raises
+        ------
+        PacketError
+            If no packet fits at some place; names the offset.
+        """
+        start = 0
+        sizes = sorted({size for form in self.forms for size in (form.packet.size,)}, reverse=True)
+        even = [size for size in sizes if len(data) % size == 0 and self._all_fit(data, size)]
+        while start < len(data):
+            here = [size for size in even[:1] or sizes if self._fits(data[start : start + size], size)]
+            ends = (start + size for size in here)
+            end = next((end for end in ends if end == len(data) or self._starts(data, end, sizes)), None)
+            if end is None and not here:
+                found = data[start : start + 16].hex(" ")
+                raise PacketError(
+                    f"{self.name}: found {found} at offset {start}, {len(data) - start} bytes before the end; "
+                    f"allowed are {self._allowed()}"
+                )
+            end = start + here[0] if end is None else end
+            yield data[start:end]
+            start = end
+
+    def _all_fit(self, data: bytes, size: int) -> bool:
+        return all(self._fits(data[start : start + size], size) for start in range(0, len(data), size))
+
+    def _starts(self, data: bytes, start: int, sizes: Iterable[int]) -> bool:
+        return any(self._fits(data[start : start + size], size) for size in sizes)
+
+    def _fits(self, package: bytes, size: int) -> bool:
+        return len(package) == size and any(form.fits(package) for form in self.forms)
+
+    def _allowed(self) -> str:
+        shown = {
+            f"{form.packet.name} ({form.packet.size}{'' if form.largest == form.packet.size else ' or more'} bytes"
+            + "".join(f", {data.hex(' ')} at {at}" for at, data in form.packet.fixed()[:2])
+            + ")": None
+            for form in self.forms
+        }
+        names = list(shown)
+        return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+    def identify(self, data: bytes) -> Packet:
+        """Return the layout of one datagram.
+
+        Raises
+        ------
+        PacketError
+            If it is none of the described packets.
+        """
+        for form in self.forms:
+            if form.fits(data):
+                packet = form.packet
+                if packet.size == len(data):
+                    return packet
+                return Packet(packet.name, len(data), packet.fields.values(), packet.constants)
+        raise PacketError(
+            f"{self.name}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are "
+            f"{self._allowed()}"
+        )
+
+
+def _checked(table: SourcePacket) -> dict[str, SourceField]:
+    """Return the fields of the motion by channel; raise ConfigError if the description is not one."""
+    channels = _by_channel(table.fields, f"{KEY}.fields")
+    parts: dict[str, SourceField] = {}
+    for index, form in enumerate(table.forms):
+        own = _by_channel(form.fields, f"{KEY}.forms[{index}].fields")
+        if form.role == "motion":
+            _refuse_contradictions(table, {**channels, **own})
+        parts |= own
+    every = {**parts, **channels}
+    _refuse_contradictions(table, every)
+    return every
+
+
+def _by_channel(fields: Iterable[SourceField], key: str) -> dict[str, SourceField]:
+    out: dict[str, SourceField] = {}
+    for index, field in enumerate(fields):
+        where = f"{key}[{index}]"
+        if field.channel is None:
+            continue
+        if field.channel not in CHANNELS:
+            raise ConfigError(f"{where}.channel: {not_among(field.channel, CHANNELS)}")
+        if field.channel in out:
+            raise ConfigError(f"{where}.channel: found {field.channel!r} a second time, allowed is one field of each")
+        units = UNITS[CHANNELS[field.channel].quantity]
+        if field.unit is not None and field.unit not in units:
+            raise ConfigError(f"{where}.unit: {not_among(field.unit, units)} for {field.channel}")
+        if not field.scale:
+            raise ConfigError(f"{where}.scale: found 0, allowed is any other number")
+        out[field.channel] = field
+    return out
+
+
+def _refuse_contradictions(table: SourcePacket, channels: Mapping[str, SourceField]) -> None:
+    """Refuse channels that say a thing twice, or by half, or not at all."""
+    for vector, names in _groups().items():
+        found = [name for name in names if name in channels]
+        if found and len(found) < len(names):
+            missing = [name for name in names if name not in channels]
+            raise ConfigError(f"{KEY}.fields: found {', '.join(found)} without {', '.join(missing)}, allowed are all")
+        needed = "world" if vector in ("position", "forward", "right", "up", "quaternion") else None
+        if found and vector.startswith(("velocity", "acceleration", "angular")):
+            needed = "car" if _in_car(found[0], CHANNELS[found[0]], table) else "world"
+        if found and needed is not None and getattr(table, needed) is None:
+            raise ConfigError(f"{KEY}.{needed}: missing, the directions of x, y and z of {', '.join(found)}")
+    for one, other in (("surge", "acceleration_x"), ("roll_rate", "angular_velocity_x")):
+        both = [name for name in channels if CHANNELS[name].vector == CHANNELS[one].vector]
+        if other in both and any(CHANNELS[name].along for name in both):
+            raise ConfigError(f"{KEY}.fields: found {', '.join(both)}, allowed are either named axes or x, y and z")
+    _refuse_attitudes(table, channels)
+    if "velocity_x" not in channels:
+        lacks = [name for name in ("surge", "sway", "heave") if name not in channels]
+        if lacks and "acceleration_x" not in channels:
+            raise ConfigError(f"{KEY}.fields: found neither {', '.join(lacks)} nor a velocity to derive it from")
+    partly = [name for name in ("surge", "sway", "heave") if name in channels]
+    if table.gravity == "included" and 0 < len(partly) < 3:
+        raise ConfigError(
+            f"{KEY}.gravity: found 'included' with {', '.join(partly)} alone, allowed is 'excluded', since what is "
+            f"derived from the velocity has none"
+        )
+    if partly and table.acceleration == "world":
+        raise ConfigError(f"{KEY}.acceleration: found 'world' with {', '.join(partly)}, allowed is 'car'")
+    named = [name for name in ("roll_rate", "roll_acceleration") if name in channels]
+    if named and table.rates == "world":
+        raise ConfigError(f"{KEY}.rates: found 'world' with {named[0]}, allowed are 'car', 'angles'")
+
+
+def _groups() -> dict[str, list[str]]:
+    """Return the channels that only make sense together."""
+    vectors = ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration")
+    out = {name: [f"{name}_{axis}" for axis in "xyz"] for name in (*vectors, "forward", "right", "up")}
+    out["quaternion"] = [f"quaternion_{axis}" for axis in "wxyz"]
+    for suffix in ("rate", "acceleration"):
+        out[f"turns {suffix}"] = [f"{name}_{suffix}" for name in ("roll", "pitch", "yaw")]
+    return out
+
+
+def _refuse_attitudes(table: SourcePacket, channels: Mapping[str, SourceField]) -> None:
+    """Refuse anything but one attitude."""
+    angles = [name for name in ("roll", "pitch", "yaw") if name in channels]
+    ways = {
+        ", ".join(angles): angles,
+        "a quaternion": "quaternion_w" in channels,
+        "vectors of the car's axes": [name for name in ("forward", "right", "up") if f"{name}_x" in channels],
+    }
+    found = [name for name, way in ways.items() if way]
+    allowed = "allowed is one of: roll, pitch and yaw; quaternion_w, _x, _y, _z; forward_x, _y, _z with right_ or up_"
+    if len(found) != 1:
+        raise ConfigError(f"{KEY}.fields: found {' and '.join(found) or 'no attitude'}, {allowed}")
+    vectors = ways["vectors of the car's axes"]
+    if vectors and not (isinstance(vectors, list) and "forward" in vectors and len(vectors) == 2):
+        raise ConfigError(f"{KEY}.fields: found the vectors {', '.join(vectors)}, {allowed}")  # type: ignore[arg-type]
+    if angles and not {"roll", "pitch"} <= set(angles):
+        raise ConfigError(f"{KEY}.fields: found {', '.join(angles)}, {allowed}")
+    if angles and "yaw" not in angles and ("velocity_x" in channels and table.velocity == "world"):
+        raise ConfigError(f"{KEY}.fields: found no yaw, which a velocity in world axes needs")
+    turning = [name for name in channels if CHANNELS[name].vector == "angular_velocity"]
+    if table.rates == "angles" and turning and (not angles or "angular_velocity_x" in turning):
+        raise ConfigError(
+            f"{KEY}.rates: found 'angles' with {', '.join((*turning, *found))}, allowed with roll_rate, pitch_rate, "
+            f"yaw_rate and angles"
+        )
+    if "quaternion_w" in channels and table.car is None:
+        raise ConfigError(f"{KEY}.car: missing, the directions of the car's x, y and z that the quaternion turns")
+
+
+def _attitude(channels: Mapping[str, SourceField]) -> str:
+    """Return the attitude's name in `TelemetryStages`."""
+    if "quaternion_w" in channels:
+        return "quaternion"
+    if "forward_x" in channels:
+        return "forward_right" if "right_x" in channels else "forward_up"
+    return "angles"
+
+
+def _acceleration_in_car(table: SourcePacket, channels: Mapping[str, SourceField]) -> bool:
+    return "acceleration_x" not in channels or table.acceleration == "car"
+
+
+def _axes(table: SourcePacket, channels: Mapping[str, SourceField]) -> Axes:
+    """Return the matrices from the source's axes to the telemetry's."""
+    heading = np.array(WORLD[table.heading_from], dtype=np.float64)
+    down = np.array(WORLD["down"], dtype=np.float64)
+    frame = np.stack([heading, np.cross(down, heading), down])  # rows: yaw 0, right of it, down
+    world = frame @ directions(table.world, WORLD, "world").T
+    own = directions(table.car, CAR, "car").T
+    north = tuple((frame @ np.array(WORLD["north"])).tolist())
+    if "quaternion_w" not in channels:
+        return Axes(world, own, np.eye(3), north)
+    if np.linalg.det(world) * np.linalg.det(own) < 0:
+        raise ConfigError(
+            f"{KEY}.car: found {list(table.car or ())} beside world {list(table.world or ())}, one of them "
+            f"left-handed; allowed with a quaternion are both right-handed or both left-handed"
+        )
+    return Axes(world, world, world @ own.T, north)
+
+
+def _forms(table: SourcePacket, axes: Axes) -> Iterator[_Form]:
+    """Yield the source's packets: paused ones first, because they have a mark more."""
+    if table.paused:
+        for size, largest in _sizes(table.size, table.longer, KEY):
+            parts, constants = _marks((*table.paused, *table.constants), size, KEY)
+            yield _Form(_packet("paused", size, parts, constants), largest, "other", ())
+    for size, largest in _sizes(table.size, table.longer, KEY):
+        for block in range(1 if table.blocks is None else table.blocks.count):
+            yield _form(
+                table, axes, "motion", table.fields, table.constants, size, largest, "motion", table.blocks, block
+            )
+    for index, form in enumerate(table.forms):
+        key = f"{KEY}.forms[{index}]"
+        for size, largest in _sizes(form.size, form.longer, key):
+            yield _form(table, axes, form.name, form.fields, form.constants, size, largest, form.role, key=key)
+
+
+def _sizes(size: int | tuple[int, ...], longer: bool, key: str) -> list[tuple[int, int]]:
+    """Return the smallest and the largest size of each form."""
+    if isinstance(size, int):
+        return [(size, LARGEST if longer else size)]
+    if longer:
+        raise ConfigError(f"{key}.longer: found true with several sizes, allowed is one size then")
+    return [(each, each) for each in dict.fromkeys(size)]
+
+
+def _form(
+    table: SourcePacket,
+    axes: Axes,
+    name: str,
+    fields: Sequence[SourceField],
+    constants: Sequence[Constant],
+    size: int,
+    largest: int,
+    role: str,
+    blocks: Blocks | None = None,
+    block: int = 0,
+    key: str = KEY,
+) -> _Form:
+    """Return one packet of the source, with the takes that fill the telemetry."""
+    order = "<" if table.byte_order == "little" else ">"
+    parts, fixed = _marks(constants, size, key)
+    if blocks is not None:
+        kind = np.dtype(order + blocks.type)
+        parts.append(Field("block", blocks.index, kind.str))
+        fixed["block"] = block
+    takes = []
+    for index, field in enumerate(fields):
+        moved = 0 if blocks is None or field.offset < blocks.first else block * blocks.stride
+        dtype = np.dtype(order + field.type)
+        where = f"{key}.fields[{index}].offset"
+        if field.offset + moved + dtype.itemsize > size:
+            raise ConfigError(
+                f"{where}: found {field.offset}{f' in block {block}' if moved else ''}, allowed is up to "
+                f"{size - dtype.itemsize - moved} for {field.type} in a packet of {size} bytes"
+            )
+        label = field.name or field.channel or f"field_{index}"
+        unit, limit = field.unit or "", math.inf
+        if field.channel is not None:
+            channel = CHANNELS[field.channel]
+            units = UNITS[channel.quantity]
+            factor = units[field.unit or next(iter(units))]
+            unit = field.unit or next(iter(units))
+            telemetry, element, sign = axes.take(field.channel, channel, table)
+            scale = sign * (field.scale * factor)
+            limit = (LIMITS[channel.quantity] + abs(field.bias * factor)) / abs(scale)
+            bias = sign * field.bias * factor if field.bias else -0.0
+            optional = field.optional or channel.optional
+            takes.append(Take(telemetry, element, label, scale=scale, optional=optional, bias=bias))
+        parts.append(Field(label, field.offset + moved, dtype.str, unit, field.limit or limit))
+    return _Form(_packet(name, size, parts, fixed, key), largest, role, tuple(takes))
+
+
+def _marks(constants: Sequence[Constant], size: int, key: str) -> tuple[list[Field], dict[str, Any]]:
+    """Return the fields and values of the bytes by which a packet is known."""
+    parts, values = [], {}
+    for index, constant in enumerate(constants):
+        try:
+            data = bytes.fromhex(constant.bytes)
+        except ValueError:
+            data = b""
+        if not 1 <= len(data) <= 24:
+            raise ConfigError(
+                f"{key}.constants[{index}].bytes: found {constant.bytes!r}, allowed are 1 to 24 pairs of hexadecimal "
+                f"digits"
+            )
+        if constant.offset + len(data) > size:
+            raise ConfigError(
+                f"{key}.constants[{index}].offset: found {constant.offset}, allowed is up to {size - len(data)} for "
+                f"{len(data)} bytes in a packet of {size} bytes"
+            )
+        parts.append(Field(f"constant_{index}", constant.offset, f"S{len(data)}"))
+        values[f"constant_{index}"] = data.rstrip(b"\0")  # as NumPy compares text
+    if len(parts) > 7:
+        raise ConfigError(f"{key}.constants: found {len(parts)}, allowed are up to 7")
+    return parts, values
+
+
+def _packet(name: str, size: int, parts: Iterable[Field], constants: Mapping[str, Any], key: str = KEY) -> Packet:
+    try:
+        return Packet(name, size, parts, constants)
+    except ValueError as error:
+        raise ConfigError(f"{key}.fields: {error}; allowed are fields that do not share bytes or names") from error

@@ -1,21 +1,15 @@
 """A source that a profile describes: the same motion as a built-in one, in every command; contradictions are refused."""
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import truth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motioncue.errors import ConfigError
-from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import parse_profile
 from motioncue.protocols import Described, beamng
-from motioncue.protocols.layout import Derivation
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.described import Car
+from motioncue.virtual.car import DRIVES
 from motioncue.virtual.simulators import drive_packages
 
 START = 1_000_000_000

@@ -24,7 +24,7 @@ from motioncue.kernels.body import BodyStage
 from motioncue.motion import GRAVITY
 from motioncue.packets import Constant
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
-from motioncue.settings.telemetry import LARGEST, Blocks, SourceField, SourcePacket
+from motioncue.settings.telemetry import LARGEST, SourceField, SourcePacket
 
 __all__ = ["CHANNELS", "Channel", "Described"]
 
@@ -357,7 +357,14 @@ def _checked(table: SourcePacket) -> dict[str, SourceField]:
     for index, form in enumerate(table.forms):
         own = _by_channel(form.fields, f"{KEY}.forms[{index}].fields")
         if form.role == "motion":
+            twice = [name for name in own if name in channels]
+            if twice:
+                raise ConfigError(
+                    f"{KEY}.forms[{index}].fields: found {', '.join(twice)}, which {KEY}.fields has for it already; "
+                    f"allowed are others"
+                )
             _refuse_contradictions(table, {**channels, **own})
+            continue
         parts |= own
     every = {**parts, **channels}
     _refuse_contradictions(table, every)
@@ -488,20 +495,33 @@ def _axes(table: SourcePacket, channels: Mapping[str, SourceField]) -> Axes:
 
 
 def _forms(table: SourcePacket, axes: Axes) -> Iterator[_Form]:
-    """Yield the source's packets: paused ones first, because they have a mark more."""
-    if table.paused:
-        for size, largest in _sizes(table.size, table.longer, KEY):
-            parts, constants = _marks((*table.paused, *table.constants), size, KEY)
-            yield _Form(_packet("paused", size, parts, constants), largest, "other", ())
-    for size, largest in _sizes(table.size, table.longer, KEY):
-        for block in range(1 if table.blocks is None else table.blocks.count):
-            yield _form(
-                table, axes, "motion", table.fields, table.constants, size, largest, "motion", table.blocks, block
-            )
+    """Yield the source's packets: paused ones first, because they may have no other mark."""
+    shapes = [(KEY, table.size, table.longer, table.fields, table.constants, "motion")]
+    for index, form in enumerate(table.forms):
+        if form.role == "motion":
+            fields, constants = (*table.fields, *form.fields), (*table.constants, *form.constants)
+            shapes.append((f"{KEY}.forms[{index}]", form.size, form.longer, fields, constants, form.name))
+    for key, size, longer, _, constants, _ in shapes if table.paused else ():
+        marks = (*table.paused, *(each for each in constants if not any(_share(each, mark) for mark in table.paused)))
+        for smallest, largest in _sizes(size, longer, key):
+            parts, values = _marks(marks, smallest, KEY)
+            yield _Form(_packet("paused", smallest, parts, values), largest, "other", ())
+    for key, size, longer, fields, constants, name in shapes:
+        for smallest, largest in _sizes(size, longer, key):
+            for block in range(1 if table.blocks is None else table.blocks.count):
+                body = _form(table, axes, name, fields, constants, smallest, block, key)
+                yield body._replace(largest=largest, role="motion")
     for index, form in enumerate(table.forms):
         key = f"{KEY}.forms[{index}]"
-        for size, largest in _sizes(form.size, form.longer, key):
-            yield _form(table, axes, form.name, form.fields, form.constants, size, largest, form.role, key=key)
+        for smallest, largest in _sizes(form.size, form.longer, key) if form.role != "motion" else ():
+            body = _form(table, axes, form.name, form.fields, form.constants, smallest, None, key)
+            yield body._replace(largest=largest, role=form.role)
+
+
+def _share(one: Constant, other: Constant) -> bool:
+    """Say whether two constants cover the same bytes, at least some."""
+    ends = [constant.offset + len(constant.bytes.replace(" ", "")) // 2 for constant in (one, other)]
+    return one.offset < ends[1] and other.offset < ends[0]
 
 
 def _sizes(size: int | tuple[int, ...], longer: bool, key: str) -> list[tuple[int, int]]:
@@ -520,22 +540,20 @@ def _form(
     fields: Sequence[SourceField],
     constants: Sequence[Constant],
     size: int,
-    largest: int,
-    role: str,
-    blocks: Blocks | None = None,
-    block: int = 0,
-    key: str = KEY,
+    block: int | None,
+    key: str,
 ) -> _Form:
-    """Return one packet of the source, with the takes that fill the telemetry."""
+    """Return one packet of the source, with the takes that fill the telemetry; `block` is None if it has no blocks."""
     order = "<" if table.byte_order == "little" else ">"
     parts, fixed = _marks(constants, size, key)
+    blocks = None if block is None else table.blocks
     if blocks is not None:
         kind = np.dtype(order + blocks.type)
         parts.append(Field("block", blocks.index, kind.str))
         fixed["block"] = block
     takes = []
     for index, field in enumerate(fields):
-        moved = 0 if blocks is None or field.offset < blocks.first else block * blocks.stride
+        moved = 0 if blocks is None or field.offset < blocks.first else (block or 0) * blocks.stride
         dtype = np.dtype(order + field.type)
         where = f"{key}.fields[{index}].offset"
         if field.offset + moved + dtype.itemsize > size:
@@ -557,7 +575,7 @@ def _form(
             optional = field.optional or channel.optional
             takes.append(Take(telemetry, element, label, scale=scale, optional=optional, bias=bias))
         parts.append(Field(label, field.offset + moved, dtype.str, unit, field.limit or limit))
-    return _Form(_packet(name, size, parts, fixed, key), largest, role, tuple(takes))
+    return _Form(_packet(name, size, parts, fixed, key), size, "motion", tuple(takes))
 
 
 def _marks(constants: Sequence[Constant], size: int, key: str) -> tuple[list[Field], dict[str, Any]]:

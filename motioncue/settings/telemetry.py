@@ -68,7 +68,8 @@ class Form(Table, frozen=True, kw_only=True):
     fields: tuple[SourceField, ...] = ()
     constants: tuple[Constant, ...] = ()
     role: Literal["motion", "part", "needed", "other"] = "other"
-    """A motion of its own; a part of the next motion; one without which there is no motion; or not used."""
+    """Another form of the motion's packet, with its fields and constants, and these besides; a part of the next motion;
+    a part without which there is no motion; or not used."""
     name: str = "other"
 
 
@@ -76,7 +77,7 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     """A packet that carries the vehicle's state, and how it is read."""
 
     size: Size | Annotated[tuple[Size, ...], msgspec.Meta(min_length=1, max_length=16)]
-    """Size of the whole packet [bytes]; several if it has forms that differ only after the fields used."""
+    """Size of the whole packet [bytes]; several if its forms differ only after the fields used."""
     longer: bool = False
     """Whether packets may be longer."""
     byte_order: Literal["little", "big"] = "little"

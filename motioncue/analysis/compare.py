@@ -16,6 +16,7 @@ SLOPE = (0.65, 1.35)  # range of slopes that counts as agreement
 FAR = 3.0  # in multiples of `least`: a deviation that noise does not explain
 LATE_S = 0.15  # no source is delayed as much by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
+LOOSE = 0.6  # correlation above which a slope near 1 is no other quantity's
 SURE = 4.0  # in standard errors
 NOTICED = 0.005  # share of unexplained squares below which there is no evidence for a delay
 
@@ -98,7 +99,9 @@ def compare(r: Relation) -> Finding:
     if y @ y < 0.04 * (x @ x):
         return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
     instead = _instead(r)
-    if instead or _refuted(x, y) or far >= 2 * WINDOWS:
+    # A quantity that follows on the average, but not in each window, is disturbed: a rally car's nose swings about its course.
+    follows = correlation > LOOSE and SLOPE[0] < slope < SLOPE[1]
+    if instead or _refuted(x, y) or (far >= 2 * WINDOWS and not follows):
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
     return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.maneuver)
 

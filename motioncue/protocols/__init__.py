@@ -1,4 +1,4 @@
-"""The systems that motioncue supports: one module per system, one row here; others are described by profiles.
+"""The systems that motioncue supports: one module, one row here; profiles describe others.
 
 A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
 `framed` and `identify`, which split recordings and name packets.  A simulator that takes commands has them in

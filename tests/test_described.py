@@ -3,8 +3,10 @@
 import csv
 import json
 import math
+import re
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from helpers import truth
@@ -15,8 +17,10 @@ from motioncue.analysis.check import check
 from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.profile import builtin_profiles, parse_profile
 from motioncue.protocols import Described, beamng, system_of
+from motioncue.protocols.described_channels import CHANNELS, UNITS
 from motioncue.protocols.layout import Derivation
 from motioncue.runtime.assembly import load_profile
+from motioncue.settings.telemetry import SourcePacket
 from motioncue.virtual.car import DRIVES, drive
 from motioncue.virtual.described import channel_values, encode
 from motioncue.virtual.offline import ride
@@ -367,3 +371,37 @@ def test_forza_in_its_menus_is_counted_and_not_followed():
     assert (intake.accepted, intake.others, intake.rejected) == (0, 5, {})
     intake.feed(bytes(320), START)
     assert intake.rejected == {"size": 1}
+
+
+# ---- what the documentation says -------------------------------------------------------------------------------------
+
+DOCS = (Path(__file__).parents[1] / "docs" / "simulators.md").read_text(encoding="utf-8")
+
+
+def test_the_documented_example_has_one_wrong_sign_which_is_the_documented_one():
+    (text,) = re.findall(r"```toml\n(.*?)```", DOCS, re.S)
+    packages = list(described_by(text).framed((DATA / "dirt_rally_2.bin").read_bytes()))
+    wrong = {
+        finding.name: finding for finding in check(described_by(text), packages).findings if finding.verdict == "wrong"
+    }
+    shown = re.findall(r"^WRONG  (.*?): (.*)$", DOCS, re.M)
+    assert [(name, wrong[name].evidence) for name, _ in shown] == shown
+    right = check(described_by(text.replace('"sway", unit = "g"', '"sway", unit = "g", scale = -1')), packages)
+    assert not any(finding.verdict == "wrong" for finding in right.findings)
+
+
+def described_by(text):
+    return system_of(parse_profile(text).source)
+
+
+def test_every_key_channel_and_unit_is_documented():
+    keys = set(re.findall(r"^\| (`.*?) \|", DOCS, re.M))
+    named = {word for key in keys for word in re.findall(r"`(\w+)`", key)}
+    assert {field.name for field in msgspec.structs.fields(SourcePacket)} <= named
+    assert set(SHIPPED) == set(re.findall(r"`([\w-]+-dk)`", DOCS))
+    for units in UNITS.values():
+        assert ", ".join(units) in DOCS
+    shown = DOCS.replace("quaternion_w", "quaternion_x")
+    for name in CHANNELS:
+        short = re.sub(r"_[wxyz]$", "_x", name)
+        assert short.replace("pitch_acc", "roll_acc").replace("yaw_acc", "roll_acc") in shown

@@ -99,7 +99,7 @@ def compare(r: Relation) -> Finding:
     if y @ y < 0.04 * (x @ x):
         return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
     instead = _instead(r)
-    # A quantity that follows on the average, but not in each window, is disturbed: a rally car's nose swings about its course.
+    # What follows on the average, but not in each window, is disturbed: a rally car's nose swings about its course.
     follows = correlation > LOOSE and SLOPE[0] < slope < SLOPE[1]
     if instead or _refuted(x, y) or (far >= 2 * WINDOWS and not follows):
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")

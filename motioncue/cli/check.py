@@ -56,7 +56,11 @@ class Heard(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
-@click.option("--system", metavar="SYSTEM", help="System of the packets; found by content if not given.")
+@click.option(
+    "--system",
+    metavar="SYSTEM",
+    help="System of the packets, or a profile that describes them; found by content if not given.",
+)
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
     "--set",
@@ -211,7 +215,9 @@ def _only(sizes: dict[str, int], where: str) -> str:
     best = [name for name, size in sizes.items() if size == max(sizes.values())]
     if len(best) != 1:
         found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
-        raise ConfigError(f"{where}: found {found}; name one with --system: {', '.join(_sources())}")
+        raise ConfigError(
+            f"{where}: found {found}; name one with --system: {', '.join(_sources())}, or a profile that describes it"
+        )
     return best[0]
 
 

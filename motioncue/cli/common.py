@@ -55,9 +55,11 @@ def duration_option(text: str) -> Callable[[Decorated], Decorated]:
 
 
 def naming_systems(command: click.Command, attribute: str) -> None:
-    """Fill in, in a command's help, the systems whose module has an attribute."""
+    """Fill in, in a command's help, the systems whose module has an attribute; a source may be a profile."""
     assert command.help is not None
     names = protocols.having(attribute)
+    profile = ["a profile that describes its packet"] if attribute in ("intake", "identify") else []
+    names += profile
     command.help = command.help.replace(
         "<systems>", f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
     )

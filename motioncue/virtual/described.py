@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
-from motioncue.protocols.described import CAR, CHANNELS, UNITS, WORLD, Described, directions
+from motioncue.protocols.described import Described
+from motioncue.protocols.described_channels import CAR, CHANNELS, UNITS, WORLD, directions
 from motioncue.recording.read import read_recording
 from motioncue.settings.telemetry import Form, SourceField, SourcePacket
 from motioncue.virtual.beamng import angles_and_rates

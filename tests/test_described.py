@@ -290,6 +290,48 @@ def test_dirt_rally_nothing_is_wrong_with_a_real_stage():
     }
 
 
+@pytest.mark.parametrize(("channel", "question"), [("sway", "sway and turning"), ("surge", "surge and speed")])
+def test_check_names_a_field_whose_sign_is_described_wrong(channel, question):
+    profile = load_profile("dirt-rally-dk")
+    packet = profile.source.packet
+    fields = [
+        msgspec.structs.replace(field, scale=-field.scale) if field.channel == channel else field
+        for field in packet.fields
+    ]
+    source = Described(msgspec.structs.replace(packet, fields=tuple(fields)))
+    report = check(source, list(source.framed((DATA / "dirt_rally_2.bin").read_bytes())))
+    assert "the sign is turned" in {finding.name: finding.evidence for finding in report.findings}[question]
+    if channel == "sway":  # twenty seconds are too few for a change of surge to be advised
+        assert report.changes == {"source.options.sway": "opposite"}
+
+
+def rate_of(data):
+    """Return the yaw rate in one of Forza's packets [rad/s]."""
+    return float(np.frombuffer(data, "<f4", 1, 48)[0])
+
+
+def test_options_read_a_description_otherwise():
+    profile = load_profile("forza-dk")
+    source = system_of(profile.source)
+    sent = max((each.package for each in drive_packages(source, "turns")), key=lambda data: abs(rate_of(data)))
+    rows = {}
+    for name, options in (
+        ("as described", {}),
+        ("roll", {"roll": "opposite"}),
+        ("gravity", {"gravity": "included"}),
+        ("derived", {"rates": "derived"}),
+    ):
+        intake = source.intake(source.Options(**options))
+        intake.begin(0)
+        intake.feed(sent, START)
+        rows[name] = intake.frame()[0]
+    assert abs(rows["as described"]["roll"]) > 0.01
+    assert rows["roll"]["roll"] == pytest.approx(-rows["as described"]["roll"])
+    assert rows["gravity"]["heave"] == pytest.approx(rows["as described"]["heave"] - GRAVITY, abs=0.1)
+    assert rows["as described"]["yaw_rate"] != 0.0
+    assert rows["derived"]["yaw_rate"] == 0.0  # the first frame has none to derive it from
+
+
 def forza(rows):
     """Return the packets of the form `dash` that held these rows of the lap."""
     names = ["CurrentEngineRpm", *xyz("Acceleration", "Velocity", "AngularVelocity"), "Yaw", "Pitch", "Roll"]

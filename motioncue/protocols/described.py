@@ -11,7 +11,7 @@ Its axes and signs are converted here and nowhere else:
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 import numpy as np
@@ -38,6 +38,8 @@ from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packe
 from motioncue.settings.telemetry import LARGEST, SourceField, SourcePacket
 
 __all__ = ["Described"]
+
+AS_DESCRIBED = "as_described"
 
 MESSAGES = 128
 """Most packets that an intake distinguishes."""
@@ -106,9 +108,7 @@ class Described:
     """
 
     SCHEMES = ("udp",)
-
-    class Options(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-        """A description leaves nothing open."""
+    VELOCITY_IN_CAR = True  # unless the option `velocity` says otherwise
 
     def __init__(self, table: SourcePacket, name: str = "custom") -> None:
         self.table, self.name = table, name
@@ -122,10 +122,55 @@ class Described:
         """Return the name."""
         return self.name
 
-    @property
-    def VELOCITY_IN_CAR(self) -> bool:  # named as in the built-in modules
-        """Whether a wrong attitude would turn the velocity too."""
-        return self.table.velocity == "car"
+    @cached_property
+    def Options(self) -> type[msgspec.Struct]:
+        """Readings to try instead of the described ones, the defaults: axes, gravity, signs of channels."""
+        fields = [(name, Literal[values], values[0]) for name, values in self._readings().items()]
+        return msgspec.defstruct("Options", fields, forbid_unknown_fields=True, frozen=True)
+
+    def _readings(self) -> dict[str, tuple[str, ...]]:
+        """Return the values of each option that make a description, the described one first."""
+        table, vectors = self.table, self._vectors
+        tried: dict[str, tuple[str, ...]] = {
+            "velocity": ("world", "car") if "velocity" in vectors else (),
+            "acceleration": ("world", "car") if "acceleration_x" in self.channels else (),
+            "rates": ("car", "world", "angles", "derived") if "angular_velocity" in vectors else (),
+            "gravity": ("excluded", "included") if "acceleration" in vectors else (),
+        }
+        out = {}
+        for name, values in tried.items():
+            now = getattr(table, name)
+            possible = (now, *(value for value in values if value != now and self._possible({name: value})))
+            if possible[1:]:
+                out[name] = possible
+        signed = (name for name in self.channels if CHANNELS[name].along or CHANNELS[name].vector == "angles")
+        return out | dict.fromkeys(signed, (AS_DESCRIBED, "opposite"))
+
+    def _possible(self, options: Mapping[str, str]) -> bool:
+        try:
+            Described(self._read(options))
+        except ConfigError:
+            return False
+        return True
+
+    def _read(self, options: Mapping[str, str]) -> SourcePacket:
+        """Return the description with other readings."""
+        table = self.table
+        axes = {name: value for name, value in options.items() if hasattr(table, name) and value != "derived"}
+        turned = {name for name, value in options.items() if value == "opposite"}
+        derived = options.get("rates") == "derived"
+
+        def read(fields: Iterable[SourceField]) -> tuple[SourceField, ...]:
+            return tuple(
+                msgspec.structs.replace(field, scale=-field.scale, bias=-field.bias)
+                if field.channel in turned
+                else field
+                for field in fields
+                if not (derived and field.channel and CHANNELS[field.channel].vector.startswith("angular_"))
+            )
+
+        forms = tuple(msgspec.structs.replace(form, fields=read(form.fields)) for form in table.forms)
+        return msgspec.structs.replace(table, fields=read(table.fields), forms=forms, **axes)
 
     @property
     def RATES_DERIVED(self) -> bool:
@@ -143,13 +188,19 @@ class Described:
 
         Parameters
         ----------
-        options : Options
-            Not used.
+        options : Options, optional
+            Readings to try instead of the described ones.
         head_m : sequence of 3 floats
             The occupant's head from the car's reference point: forward, right, up [m].
         derivation : Derivation
             Source of the acceleration, and delay of derived quantities.
         """
+        said = {} if options is None else msgspec.structs.asdict(options)
+        now = {
+            name: value for name, value in said.items() if value not in (AS_DESCRIBED, getattr(self.table, name, None))
+        }
+        if now:
+            return Described(self._read(now), self.name).intake(None, head_m, derivation)
         table, axes = self.table, self.axes
         messages = [Message(form.packet, form.role, form.takes, largest=form.largest) for form in self.forms]
         car = axes.car_directions

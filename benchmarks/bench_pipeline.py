@@ -29,8 +29,13 @@ def made(rig):
     intake.begin(clock.now_ns())
     for package in read_packages(sample_recording()):
         intake.feed(package, clock.now_ns())
-    settings = Settings(cueing.design(rig.cueing, RATE_HZ), period_ns=round(1e9 / RATE_HZ), hold_s=9e9)
-    emitter = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
+    settings = Settings(
+        cueing.design(rig.cueing, RATE_HZ),
+        chains=[OutputChain([UpVector()])],
+        period_ns=round(1e9 / RATE_HZ),
+        hold_s=9e9,
+    )
+    emitter = Emitter(intake, settings, clock)
     emitter.run(ticks=400)
     assert emitter.newest()["weight"] == 1.0
     return emitter

@@ -190,7 +190,7 @@ figure.canvas.draw()
 # For a spreadsheet as CSV; `.parquet` and `.mf4` (what automotive labs open) need `pip install ".[export]"`.
 
 # %%
-rows_written = export(drive, folder / "drive.csv")
+rows_written = export(drive, folder / "drive.csv").rows
 export(drive, folder / "events.csv", "events")
 with (folder / "drive.csv").open(encoding="utf-8") as file:
     header = file.readline().split(",")

@@ -8,7 +8,7 @@ from helpers import truth
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 from motioncue.virtual.car import STATE_DTYPE
 

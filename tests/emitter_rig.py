@@ -4,7 +4,7 @@ from helpers import frame, init
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 START = 1_000_000_000
 PERIOD = 3_000_030  # 333.33 Hz in whole nanoseconds

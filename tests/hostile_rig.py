@@ -15,7 +15,7 @@ from motioncue.recording import walk
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.walk import MAGIC
 from motioncue.recording.write import RecordingWriter
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 PROFILE = motioncue.load_profile("beamng-dk")

@@ -11,7 +11,7 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.profile import Record
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.load import read
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import START_NS, keep
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 

@@ -10,7 +10,7 @@ import numpy as np
 import motioncue
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import UNWATCHED
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.courses import Course
 from motioncue.virtual.simulators import SAMPLE, SIMULATORS, drive_packages, recorded_packages

@@ -20,7 +20,7 @@ from motioncue.packets import PacketTable
 from motioncue.profile import parse_profile, profile_text
 from motioncue.protocols import custom, dk
 from motioncue.runtime.assembly import chain_of, streams_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 PITCH_DEG = 2.0
 RATE_DEG_S = 5.0
@@ -169,7 +169,7 @@ def test_a_channel_that_no_stage_of_the_output_fills_is_refused():
 
 def test_only_stages_that_a_packet_reads_are_in_the_chain():
     profile = parse_profile(TWO)
-    assert [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages] == [UpVector]
+    assert [type(stage) for stage in chain_of(profile, profile.outputs[0]).stages] == [OutputLimits, UpVector]
     assert [type(stage) for stage in chain_of(profile, profile.outputs[1]).stages] == [OutputLimits, UpVector]
 
 

@@ -82,7 +82,7 @@ class Hour:
         else:  # an implausible frame
             data = bytearray(self.frames[self.place % len(self.frames)])
             offset, dtype = FRAME.where("acceleration", 0)
-            data[offset : offset + 4] = np.array(rng.uniform(81, 1900), dtype).tobytes()
+            data[offset : offset + 4] = np.array(rng.uniform(101, 1900), dtype).tobytes()
             bench.feed(bytes(data))
 
     def go(self, seconds, each=None):

@@ -20,7 +20,7 @@ from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, hist
 from motioncue.bench.report import later_than
 from motioncue.bench.verdict import GRADES, advice, verdict
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 PROFILE = load_profile("ccd-dk-washout")
 START, PERIOD = 1_000_000_000, 3_000_030

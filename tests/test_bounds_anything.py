@@ -15,7 +15,7 @@ from trouble_helpers import MOVERS, broken
 import motioncue
 from motioncue.kernels.clock import FakeClock
 from motioncue.protocols import dk
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.transports.udp import open_sender
 
 pytestmark = pytest.mark.search

@@ -14,7 +14,7 @@ from motioncue.kernels import clock
 from motioncue.kernels.clock import FakeClock, MonotonicClock, now_ns, prepare_thread, processors_awake
 from motioncue.profile import profile_text
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 
 @LINUX_PROGRAMS

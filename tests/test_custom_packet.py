@@ -17,7 +17,7 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.seal import Seal
 from motioncue.runtime.assembly import streams_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 PROFILE = """
 [source]

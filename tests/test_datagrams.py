@@ -19,7 +19,7 @@ from motioncue.kernels.body import BodyStage
 from motioncue.kernels.reasons import NAMES
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
-from motioncue.runtime.engine import MESSAGES
+from motioncue.runtime.journal import MESSAGES
 from motioncue.runtime.reception import Reception, check_endpoints
 
 STATE = Packet(

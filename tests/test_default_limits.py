@@ -186,6 +186,23 @@ def test_an_honest_drive_is_limited_in_no_more_than_one_tick_of_a_thousand(syste
             assert broken(trace["cue"], profile.bounds(), DT) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("bridge", ["predict", "linear", "hold"])
+def test_the_smaller_the_rate_the_more_of_the_real_drive_is_limited(bridge):
+    """Surge, sway and heave at other rates, the acceleration 240 times as much; `pytest -s` prints the worst."""
+    shares = []
+    for rate in (2500, 1500, 1000, 600, 300):
+        bounds = f"rate_m_s3 = {rate}, acceleration_m_s4 = {240 * rate}"
+        values = {"surge": 25, "sway": 25, "heave": 30}
+        overrides = [f"limits.{name}={{ value_m_s2 = {value}, {bounds} }}" for name, value in values.items()]
+        profile = profile_of("city-car-driving", f"source.bridge={bridge}", *overrides)
+        limited = played(profile, packages_of("city-car-driving", "sample")).stats()["limited"]
+        shares.append(max(limited[name] for name in values))
+    print(f"\n| `{bridge}` | " + " | ".join(f"{100 * share:.2g} %" if share else "0" for share in shares), end=" |")
+    assert shares == sorted(shares)
+    assert shares[0 if bridge == "hold" else 2] <= 0.001
+
+
 # ---- whatever else comes ---------------------------------------------------------------------------------------------
 
 HUGE = 79.0  # [m/s^2], just within what the watch believes

@@ -233,15 +233,17 @@ def test_steppers_live_and_die_in_threads_without_the_gil(facts):
 def test_c_retune_gives_the_bits_of_the_stepper_without_an_allocation_in_a_step(facts):
     assert (facts["changed"], facts["allocations_of_join"]) == (1, 0)  # the first change was refused, the second taken
     assert facts["refusal"] == "output.rate_hz: found 100.0, allowed is 1000.0 while it runs"
-    stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
+    stepper = motioncue.bind("ccd-dk-washout", actuation=np.zeros(1, motioncue.ACTUATION_DTYPE), rate_hz=1000)
     stepper.motion["surge"] = 1.0
     for _ in range(500):
         stepper.step()
     before = stepper.cue.tobytes()
-    stepper.retune("cueing.surge.gain=0.1")
+    stepper.retune(["cueing.surge.gain=0.1", "output.limits.surge.value_m_s2=0.001"])
     for _ in range(200):
         stepper.step()
     assert [bytes.fromhex(each) for each in facts["joined"]] == [before, stepper.cue.tobytes()]
+    assert bytes.fromhex(facts["held"]) == stepper.actuation.tobytes()
+    assert stepper.actuation["surge"] != stepper.cue["surge"]
 
 
 @compiles

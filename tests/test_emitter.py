@@ -1,5 +1,6 @@
 """The emitting loop on a clock that takes no time: its grid, its fade, and the bytes it sends."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,6 +9,7 @@ from emitter_rig import CHANNELS, DIRECT, PERIOD, PRESENT, START, WASHOUT, Rig
 from helpers import bits, engaged, frame
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_supervisor import Rig as LooseRig
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
@@ -329,3 +331,15 @@ def test_stop_during_a_fade_goes_on_with_it():
     assert not weight[-3:].any()
     assert weight[-4] > 0.0
     assert rig.emitter.state == "OFFLINE"
+
+
+@pytest.mark.parametrize("pair", [(0, 1), (0, 2), (1, 2)])
+@pytest.mark.parametrize("signs", list(itertools.product((-1.2e308, 1.2e308), repeat=2)))
+def test_channels_too_large_to_be_added_are_a_fault_whatever_their_signs(pair, signs):
+    rig = LooseRig("limits=none", profile="ccd-dk").drive(2.0)
+    acceleration = np.zeros(3)
+    acceleration[list(pair)] = signs
+    rig.feed(acceleration=tuple(acceleration)).run(0.1)
+    assert rig.emitter.state == "FAULT"
+    cue = rig.emitter.trace["cue"]
+    assert all(np.isfinite(cue[name]).all() for name in ("surge", "sway", "heave"))

@@ -37,7 +37,7 @@ import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.clock import FakeClock
 from motioncue.protocols.city_car_driving import FRAME
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.transports.stream import Listener
 from motioncue.virtual.city_car_driving import driven
 

@@ -1,14 +1,21 @@
 """Exports: another program reads from the file what was recorded, units included."""
 
 import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from kept_drives import MAKINGS, path_of
 
+from motioncue.cli import cli
 from motioncue.errors import ConfigError
 from motioncue.motion import CUE, MOTION_DTYPE, TICK_DTYPE
-from motioncue.recording.export import export
-from motioncue.recording.load import Drive
+from motioncue.recording.export import FORMATS, columns, export
+from motioncue.recording.load import Drive, read
 from motioncue.recording.topics import Event
 
 N = 12_345  # more than one piece, and no multiple of it
@@ -31,7 +38,7 @@ def drive():
 
 def test_csv_has_units_in_its_header_and_every_bit_in_its_rows(drive, tmp_path):
     done = []
-    assert export(drive, tmp_path / "ticks.csv", progress=lambda *counts: done.append(counts)) == N
+    assert export(drive, tmp_path / "ticks.csv", progress=lambda *counts: done.append(counts)).rows == N
     with (tmp_path / "ticks.csv").open(encoding="utf-8") as file:
         header, *rows = csv.reader(file)
     assert header[0] == "t [s]"
@@ -61,7 +68,7 @@ def test_mdf4_is_what_asammdf_reads(drive, tmp_path):
 
 
 def test_events_keep_their_words(drive, tmp_path):
-    assert export(drive, tmp_path / "events.csv", "events") == 2
+    assert export(drive, tmp_path / "events.csv", "events").rows == 2
     text = (tmp_path / "events.csv").read_text(encoding="utf-8")
     assert "transition,input,OFFLINE,ENGAGING,1,2.5,-3.0" in text
     assert "größe" in text
@@ -83,3 +90,135 @@ def test_what_cannot_be_exported_is_refused(drive, tmp_path, name, what, message
 def test_a_recording_without_events_has_none_to_export(drive, tmp_path):
     with pytest.raises(ConfigError, match="no events"):
         export(drive._replace(events=[]), tmp_path / "a.csv", "events")
+
+
+# A drive with a platform, an operator and changed settings, opened by other programs.
+
+KEPT = path_of("vehicle-physics-pro")
+
+
+def opened(path):
+    """Return the columns of an exported table as its usual reader gives them."""
+    if path.suffix == ".csv":
+        table = pytest.importorskip("pandas").read_csv(path)
+        return {name.split(" [")[0]: values.to_numpy() for name, values in table.items()}
+    if path.suffix == ".parquet":
+        table = pytest.importorskip("pyarrow.parquet").read_table(path)
+        return {name: table[name].to_numpy() for name in table.column_names}
+    with pytest.importorskip("asammdf").MDF(path) as file:
+        return {signal.name: signal.samples for signal in file.iter_channels()}
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_drive_with_a_platform_has_the_same_numbers_in_every_program(tmp_path, ending):
+    drive = read(KEPT)
+    assert np.isfinite(drive.ticks["actuators"][:, 0]).any()
+    path = export(drive, tmp_path / f"ticks{ending}").path
+    found = opened(path)
+    for name, _, values in columns(drive.ticks):
+        np.testing.assert_array_equal(found[name], values, err_msg=name)  # CSV has every bit too
+
+
+@pytest.mark.parametrize("system", MAKINGS)
+def test_the_library_of_mcaps_makers_decodes_every_message_of_ours(system):
+    """Its decoder knows nothing of motioncue: it reads the schemas in the file."""
+    reader = pytest.importorskip("mcap_ros2.reader")
+    drive = read(path_of(system))
+    found = {}
+    for message in reader.read_ros2_messages(path_of(system)):
+        found.setdefault(message.channel.topic.removeprefix("/motioncue/"), []).append(message.ros_msg)
+    ticks = drive.ticks
+    assert [tick.index for tick in found["tick"]] == ticks["index"].tolist()
+    assert [tick.cue.pitch for tick in found["tick"]] == ticks["cue"]["pitch"].tolist()
+    np.testing.assert_array_equal([list(tick.actuators) for tick in found["tick"]], ticks["actuators"])
+    assert [frame.surge for frame in found["frame"]] == drive.motion["surge"].tolist()
+    assert [(each.time, bytes(each.data)) for each in found["package"]] == [(p.time, p.data) for p in drive.packages]
+    assert [(each.what, each.reason, each.value) for each in found["event"]] == [
+        (event.what, event.reason, event.value) for event in drive.events
+    ]
+
+
+# Files that exist, and writing that fails.
+
+
+def exported(*arguments):
+    return CliRunner().invoke(cli, ["export", str(KEPT), "--to", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("ending", FORMATS)
+def test_an_existing_file_is_replaced_by_force_alone(tmp_path, ending):
+    pytest.importorskip({".parquet": "pyarrow", ".mf4": "asammdf"}.get(ending, "csv"))
+    path = tmp_path / f"drive{ending}"
+    path.write_bytes(b"somebody's table")
+    done = exported(path)
+    assert done.exit_code == 0, done.output
+    assert str(tmp_path / f"drive-1{ending}") in done.stdout
+    assert path.read_bytes() == b"somebody's table"
+    done = exported(path, "--force")
+    assert str(path) in done.stdout
+    assert path.read_bytes() == (tmp_path / f"drive-1{ending}").read_bytes() or ending == ".mf4"
+    assert sorted(each.name for each in tmp_path.iterdir()) == [f"drive-1{ending}", f"drive{ending}"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links of POSIX")
+def test_a_recording_is_not_exported_onto_itself(tmp_path):
+    source, link = tmp_path / "drive.csv", tmp_path / "link.csv"
+    source.write_bytes(KEPT.read_bytes())
+    link.symlink_to(source)
+    for target in (source, link):
+        done = CliRunner().invoke(cli, ["export", str(source), "--to", str(target), "--force"])
+        assert done.exit_code == 2
+        assert f"--to: found {str(target)!r}, the recording that is read" in done.stderr
+    assert source.read_bytes() == KEPT.read_bytes()
+
+
+LIMITED = """
+import resource, signal, sys
+from motioncue.recording.export import export
+from motioncue.recording.load import read
+drive = read(sys.argv[1])
+drive = drive._replace(ticks=drive.ticks.repeat(30))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+try:
+    export(drive, sys.argv[2], force=True)
+except ValueError as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
+@pytest.mark.parametrize("ending", FORMATS)
+def test_a_disk_that_is_full_leaves_the_folder_as_it_was(tmp_path, ending):
+    pytest.importorskip({".parquet": "pyarrow", ".mf4": "asammdf"}.get(ending, "csv"))
+    path = tmp_path / f"drive{ending}"
+    path.write_bytes(b"somebody's table")
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, KEPT, path], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert f"--to: {str(path)!r} cannot be written: " in done.stdout, done.stderr
+    assert path.read_bytes() == b"somebody's table"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_ctrl_c_leaves_nothing_behind(tmp_path, drive):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export(drive, tmp_path / "ticks.csv", progress=interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_vanishes_is_one_plain_line(tmp_path, drive):
+    folder = tmp_path / "gone"
+    folder.mkdir()
+
+    def vanish(*_):
+        for path in folder.iterdir():
+            path.unlink()
+        folder.rmdir()
+
+    if os.name != "nt":  # where an open file cannot be removed
+        with pytest.raises(ConfigError, match="cannot be written: No such file"):
+            export(drive._replace(ticks=drive.ticks[:5]), folder / "ticks.csv", progress=vanish)
+    assert not Path(folder).exists() or os.name == "nt"

@@ -10,7 +10,7 @@ from motioncue.kernels.limiter import CueLimits
 from motioncue.motion import CUE_DTYPE
 from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 START = 1_000_000_000
 RATE_HZ = 60.0

@@ -14,7 +14,7 @@ from motioncue.protocols import morai
 from motioncue.protocols.layout import Derivation
 from motioncue.protocols.morai import Options
 from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, IMU
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import DRIVES, drive
 from motioncue.virtual.morai import encode_imu, encode_states
 

@@ -26,7 +26,7 @@ from helpers import FRAMES, PACKAGES, eventually
 from motioncue.kernels.clock import FakeClock, now_ns
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 PERIOD = 3_000_030
 HELD_MS = 200

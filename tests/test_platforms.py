@@ -12,7 +12,7 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.motion import CUE_DTYPE
 from motioncue.profile import overridden, parse_profile
 from motioncue.runtime.assembly import check
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.settings.platform import platform_presets
 from motioncue.virtual.simulators import drive_packages
 

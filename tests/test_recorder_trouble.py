@@ -339,10 +339,74 @@ def test_last_seconds_that_cannot_be_written_stay_in_memory_for_the_next_time(fl
     recorder._dump()
     (line,) = errors(caplog)
     assert "the run goes on and keeps the last seconds in memory" in line
-    assert recorder.counts()["lost"] == 500
+    recorder._dump()
+    assert recorder.counts()["lost"] == 0
     moved.rename(tmp_path)
     recorder._dump()
     assert indices(recorder.paths[0]) == list(range(500))
+    run(20)
+    assert (recorder.counts()["lost"], recorder.counts()["ticks"]) == (0, 500)
+
+
+def test_of_two_recorders_on_one_path_each_has_a_file_of_its_own(tmp_path):
+    loops = Loop(), Loop()
+    with (
+        Recorder(tmp_path / "drive.mcap", [loops[0].ring], SETTINGS) as first,
+        Recorder(tmp_path / "drive.mcap", [loops[1].ring], SETTINGS) as second,
+    ):
+        loops[0].tick(30)
+        loops[1].tick(70)
+    assert [recorder.paths[0].name for recorder in (first, second)] == ["drive.mcap", "drive-1.mcap"]
+    assert [len(indices(recorder.paths[0])) for recorder in (first, second)] == [30, 70]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a file that is written cannot be replaced there")
+def test_a_recorder_that_replaces_the_file_of_another_ends_that_and_mixes_nothing(tmp_path, caplog):
+    loops = Loop(), Loop()
+    with Recorder(tmp_path / "drive.mcap", [loops[0].ring], SETTINGS) as first:
+        loops[0].until(lambda: first.counts()["ticks"])
+        with Recorder(Record(file=str(tmp_path / "drive.mcap"), force=True), [loops[1].ring], SETTINGS) as second:
+            loops[0].until(lambda: errors(caplog))
+            loops[1].tick(70)
+    assert "replaced while it was written; the run goes on and records no more" in errors(caplog)[0]
+    assert second.paths == [tmp_path / "drive.mcap"]
+    assert indices(tmp_path / "drive.mcap") == list(range(70))
+    assert read(tmp_path / "drive.mcap").unreadable == ()
+
+
+def test_last_seconds_that_never_could_be_written_are_lost_once(flight, tmp_path):
+    recorder, _, run = flight
+    run(5)
+    tmp_path.rename(tmp_path.with_name("gone"))
+    recorder._dump()
+    recorder._dump()
+    assert recorder.counts()["lost"] == 0
+    run(15)
+    assert recorder.counts()["lost"] == 500
+    recorder._stopping.set()
+    recorder._run()
+    counts = recorder.counts()
+    in_memory = sum(len(recording.sorted_out(batch.data).ticks) for batch in recorder._kept)
+    assert (counts["lost"], counts["ticks"]) == (500 + in_memory, 0)
+
+
+def test_last_seconds_of_which_a_disk_took_a_part_are_counted_when_they_are_written_whole(flight, monkeypatch):
+    recorder, _, run = flight
+    run(5)
+    ticks = write.RecordingWriter.ticks
+
+    def full(writer, rows):
+        if rows["index"][0] >= 300:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        ticks(writer, rows)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(write.RecordingWriter, "ticks", full)
+        recorder._dump()
+    assert (recorder.counts()["lost"], recorder.counts()["ticks"]) == (0, 0)
+    recorder._dump()
+    assert (recorder.counts()["lost"], recorder.counts()["ticks"]) == (0, 500)
+    assert indices(recorder.paths[1]) == list(range(500))
 
 
 def test_rings_are_emptied_while_the_last_seconds_are_written(flight, monkeypatch):

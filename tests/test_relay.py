@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.clock import FakeClock
 from motioncue.profile import parse_profile, profile_text
 from motioncue.protocols import city_car_driving
@@ -222,7 +221,7 @@ def test_a_relay_has_up_to_eight_packets_each_of_its_tables_size():
 
     def made(count, data=None):
         packets = {f"packet {i}": (STREAMS["motion"].table(), data or MOTION.encode(), None) for i in range(count)}
-        return Relay(source, settings_of(profile), packets, OutputChain(), FakeClock())
+        return Relay(source, settings_of(profile), packets, FakeClock())
 
     eight = made(8)
     eight.step(INIT_PACKAGE)

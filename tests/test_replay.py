@@ -2,23 +2,30 @@
 
 import json
 import time
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from engine_rig import Rig, play
-from helpers import bits, eventually
+from helpers import INIT_PACKAGE, bits, eventually
 
 import motioncue
 from motioncue.cli import cli
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.clock import FakeClock
+from motioncue.kernels.ring import KINDS, RecordRing
+from motioncue.kernels.supervisor import State
+from motioncue.motion import TICK_DTYPE
 from motioncue.profile import Record
+from motioncue.protocols.city_car_driving import FRAME
+from motioncue.recording import recorder as recording
 from motioncue.recording.load import read
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
-from motioncue.runtime.engine import Pipeline
-from motioncue.runtime.replay import first_difference, keep, repeat
+from motioncue.recording.write import RecordingWriter
+from motioncue.runtime.pipeline import Pipeline
+from motioncue.runtime.replay import first_difference, keep, missing_ticks, repeat
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages
 
@@ -123,12 +130,176 @@ def test_a_recording_without_ticks_is_refused(tmp_path):
         repeat(read(tmp_path / "empty.mcap"))
 
 
-def test_a_recording_that_does_not_begin_with_the_run_is_refused(tmp_path):
-    drive = scripted(tmp_path / "run.mcap", "beamng-dk")
-    last = drive._replace(ticks=drive.ticks[700:])
-    for profile in (None, motioncue.load_profile("beamng-dk")):
-        with pytest.raises(PacketError, match="begins at tick 700, allowed is one from tick 0 on"):
-            repeat(last, profile)
+def last_of(drive, first):
+    """Return what a flight recorder keeps of a run from a tick on."""
+    since = drive.ticks["deadline"][first]
+    kept = [[row for row in rows if row.time >= since] for rows in (drive.packages, drive.events)]
+    motion = drive.motion[drive.motion["time"] >= since]
+    return drive._replace(ticks=drive.ticks[first:], motion=motion, packages=kept[0], events=kept[1])
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_the_last_seconds_of_a_run_are_replayed_from_rest(tmp_path, other):
+    """The stop at 0.9 of the drive parks; before, the platform engages anew and then follows as it did."""
+    whole = scripted(tmp_path / "run.mcap", "beamng-dk", seconds=8.0)
+    last = last_of(whole, 400)
+    assert missing_ticks(last) == "the recording begins at tick 400 of its run"
+    assert missing_ticks(whole) == ""
+    answer = repeat(last, motioncue.load_profile("beamng-dk") if other else None)
+    assert bits(answer.ticks["index"]) == bits(last.ticks["index"])
+    assert bits(answer.ticks["deadline"]) == bits(last.ticks["deadline"])
+    assert answer.ticks["state"][0] == State.OFFLINE
+    follows = (answer.ticks["weight"] == 1.0) & (last.ticks["weight"] == 1.0)
+    assert follows.sum() > 300
+    for name in ("surge", "sway", "roll"):
+        np.testing.assert_allclose(answer.ticks["motion"][name][follows], last.ticks["motion"][name][follows], atol=0.3)
+
+
+def test_last_seconds_without_what_the_simulator_announced_are_refused(tmp_path):
+    last = last_of(scripted(tmp_path / "run.mcap", "ccd-dk"), 300)
+    last = last._replace(packages=[package for package in last.packages if len(package.data) > 50])
+    with pytest.raises(PacketError, match=r"begins at tick 300 of its run, and without .* no frame \(before_init\)"):
+        repeat(last)
+
+
+@pytest.mark.parametrize("how", [{"last_s": 2.0}, {"roll_s": 3600.0}])
+def test_a_file_from_the_middle_of_a_session_says_what_the_simulator_announced(tmp_path, monkeypatch, how):
+    """City Car Driving's frames mean nothing without the car's axes in its first package."""
+    profile, clock = motioncue.load_profile("ccd-dk"), FakeClock(1_000_000_000)
+    pipeline = Pipeline(profile, clock)
+    monkeypatch.setattr(recording.time, "monotonic_ns", clock.now_ns)
+    recorder = pipeline.record(Record(file=str(tmp_path / "run.mcap"), **how), {})
+    if "roll_s" in how:
+        recorder._open()
+    pipeline.intake.begin(clock.now_ns())
+    now = clock.now_ns()
+    for count, frame in enumerate(drive_packages("city-car-driving", "turns", duration_s=6.0)):
+        now += round(1e9 * frame.duration)
+        pipeline.emitter.run(until_ns=now)
+        pipeline.intake.feed(frame.package, now)
+        recorder._take()
+        if count == 200 and "roll_s" in how:
+            recorder._roll()
+    recorder._dump() if "last_s" in how else recorder._close()
+    drive = read(recorder.paths[-1])
+    assert drive.ticks["index"][0] > 400
+    assert len(drive.packages[0].data) == FRAME.size
+    assert bytes.fromhex(drive.about["opening"]) == INIT_PACKAGE
+    answer = repeat(drive)
+    assert (answer.ticks["weight"] == 1.0).any()
+    done = CliRunner().invoke(cli, ["check", str(recorder.paths[-1]), "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[-1])["timing"]["rejected"] == {}
+
+
+def test_the_command_replays_last_seconds_from_rest_and_does_not_verify_them(tmp_path):
+    last = last_of(scripted(tmp_path / "run.mcap", "beamng-dk"), 400)
+    path = keep(last, tmp_path / "last.mcap")
+    done = CliRunner().invoke(cli, ["replay", str(path)])
+    assert done.exit_code == 0
+    assert "begins at tick 400 of its run: replayed from rest" in done.stderr
+    done = CliRunner().invoke(cli, ["replay", str(path), "--verify"])
+    assert done.exit_code == 2
+    assert "--verify: the recording begins at tick 400 of its run; allowed is a whole run" in done.stderr
+
+
+@pytest.fixture
+def rolled(tmp_path):
+    """Return the files of a run that was rolled over after each of its batches, and its ticks."""
+    whole = scripted(tmp_path / "run.mcap", "ccd-dk-washout")
+    return rolls(whole, tmp_path, (0, 400, 800, len(whole.ticks))), whole
+
+
+def rolls(whole, folder, cuts):
+    """Write a recording as a recorder that rolls over writes it."""
+    files = []
+    for part, (first, last) in enumerate(pairwise(cuts)):
+        since, until = (
+            whole.ticks["deadline"][at] if 0 < at < len(whole.ticks) else at and 2**62 for at in (first, last)
+        )
+        files.append(folder / f"rolled-{part}.mcap" if part else folder / "rolled.mcap")
+        about = {"part": str(part)}
+        with RecordingWriter(files[-1], epoch_ns=int(whole.about["epoch_ns"]), about=about) as writer:
+            number = int(whole.ticks["settings"][first])
+            for row in whole.settings:
+                if row.number >= number and (row.number == number or row.time < until):
+                    writer.settings(*row)
+            writer.packages([row for row in whole.packages if since <= row.time < until])
+            writer.events([row for row in whole.events if since <= row.time < until])
+            frames = whole.motion["time"]
+            writer.frames(whole.motion[(frames >= since) & (frames < until)])
+            writer.ticks(whole.ticks[first:last])
+    return files
+
+
+def test_the_files_of_a_rolled_run_are_read_and_verified_together_in_any_order(rolled):
+    files, whole = rolled
+    drive = read(files[2], files[0], files[1])
+    assert bits(drive.ticks) == bits(whole.ticks)
+    assert bits(drive.motion) == bits(whole.motion)
+    assert (drive.packages, drive.events, drive.settings) == (whole.packages, whole.events, whole.settings)
+    done = CliRunner().invoke(cli, ["replay", *map(str, files), "--verify", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout.splitlines()[-1])["identical"] is True
+    done = CliRunner().invoke(cli, ["replay", str(files[0]), "--verify"])  # the first one begins with the run
+    assert done.exit_code == 0, done.output
+
+
+def test_a_recorder_that_rolls_over_writes_such_files(tmp_path):
+    ring = RecordRing(1 << 20)
+    with Recorder(Record(file=str(tmp_path / "run.mcap"), roll_s=1.0), [ring], {}) as recorder:
+        row = np.zeros(1, TICK_DTYPE)
+        for part in range(3):
+            row["index"], row["deadline"] = part, part
+            ring.write(KINDS["tick"], part, row.tobytes())
+            recorder._take()
+            if part < 2:
+                recorder._roll()
+    assert [path.name for path in recorder.paths] == ["run.mcap", "run-1.mcap", "run-2.mcap"]
+    assert read(*recorder.paths).ticks["index"].tolist() == [0, 1, 2]
+
+
+def test_files_that_are_not_of_one_run_or_not_consecutive_are_refused(rolled, tmp_path):
+    files, whole = rolled
+    with pytest.raises(PacketError, match=r"rolled-2\.mcap': found part 2 of a run behind part 0 in .*rolled\.mcap"):
+        read(files[0], files[2])
+    with pytest.raises(PacketError, match="found part 0 of a run behind part 0"):
+        read(files[0], files[0])
+    with pytest.raises(PacketError, match=r"found part (none|0) of a run behind part (0|none)"):
+        read(files[0], tmp_path / "run.mcap")
+    other = keep(whole._replace(about={"epoch_ns": "5"}), tmp_path / "other.mcap")
+    with pytest.raises(PacketError, match=r"other\.mcap': found a file of another run than"):
+        read(files[0], other)
+
+
+def test_a_replay_is_not_written_over_the_recording_that_it_reads(tmp_path):
+    path = tmp_path / "run.mcap"
+    scripted(path, "beamng-dk", seconds=1.0)
+    content = path.read_bytes()
+    (tmp_path / "link.mcap").symlink_to(path)
+    (tmp_path / "hard.mcap").hardlink_to(path)
+    for name in ("run.mcap", "link.mcap", "hard.mcap", "../" + tmp_path.name + "/run.mcap"):
+        arguments = ["replay", str(path), "--record", str(tmp_path / name), "--force"]
+        done = CliRunner().invoke(cli, arguments)
+        assert done.exit_code == 2
+        assert "--record: found" in done.stderr
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_replay_that_cannot_be_written_whole_leaves_the_folder_as_it_was(tmp_path, monkeypatch, error):
+    drive = scripted(tmp_path / "run.mcap", "beamng-dk", seconds=1.0)
+    kept = tmp_path / "kept.mcap"
+    kept.write_bytes(b"an hour of driving")
+
+    def fails(*_):
+        raise error
+
+    monkeypatch.setattr(RecordingWriter, "ticks", fails)
+    with pytest.raises(ConfigError if isinstance(error, OSError) else KeyboardInterrupt):
+        keep(drive, kept, force=True)
+    assert kept.read_bytes() == b"an hour of driving"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept.mcap", "run.mcap"]
 
 
 def test_a_profile_for_another_simulator_is_refused(tmp_path):

@@ -29,7 +29,7 @@ from test_datagrams import new_intake, one_loopback, sender, state
 
 from motioncue.kernels.clock import FakeClock
 from motioncue.protocols import city_car_driving
-from motioncue.runtime.engine import MESSAGES
+from motioncue.runtime.journal import MESSAGES
 from motioncue.runtime.receiver import DatagramReceiver
 from motioncue.transports.stream import connect
 from motioncue.transports.udp import open_receiver, packed_hosts

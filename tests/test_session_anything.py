@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
 pytestmark = pytest.mark.search
 

@@ -18,6 +18,8 @@ from helpers import (
 )
 from scipy.spatial.transform import Rotation
 
+from motioncue.kernels.body import BodyStage
+from motioncue.protocols import beamng
 from motioncue.protocols.city_car_driving import FRAME
 
 
@@ -122,3 +124,19 @@ def test_a_new_session_forgets_the_axes_of_the_one_before(drive):
     session.begin(0)
     session.feed(init(*BAD_AXES["parallel"]), 0)
     assert_same_drive(motions_of(session, TURNING), drive)
+
+
+def test_the_world_of_the_newest_frame_is_north_east_down_whatever_the_axes(monkeypatch):
+    """A world whose axes stand obliquely in the source's: every component of the vectors counts, with its sign."""
+    turn = Rotation.from_euler("ZYX", [0.7, -0.4, 1.1])
+    north, down = turn.apply([1.0, 0.0, 0.0]), turn.apply([0.0, 0.0, 1.0])
+    oblique = {"world_north": north, "world_up": -down}
+    monkeypatch.setattr(beamng, "BodyStage", lambda **keys: BodyStage(**{**keys, **oblique}))
+    intake = beamng.intake(beamng.Options())
+    place, speed = np.array([3.0, 5.0, 7.0]), np.array([11.0, 13.0, 17.0])
+    values = {"yaw": 0.0}
+    for name, (y, x, z) in (("position", place), ("velocity", speed)):  # beamng: x east, y north, z up
+        values |= {f"{name}_x": x, f"{name}_y": y, f"{name}_z": -z}
+    intake.feed(beamng.MOTION.encode(values), 0)
+    rows = np.array([north, np.cross(down, north), down])
+    np.testing.assert_allclose(intake.world(), [rows @ place, rows @ speed], rtol=1e-6)

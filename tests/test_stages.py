@@ -12,7 +12,7 @@ from motioncue.errors import ConfigError
 from motioncue.intake.intake import Intake
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.motion import GRAVITY
+from motioncue.motion import GRAVITY, TELEMETRY_DTYPE
 from motioncue.profile import UNWATCHED
 from motioncue.protocols.layout import Field, Message, Packet, vector
 
@@ -183,3 +183,40 @@ def test_a_source_without_velocity_cannot_have_its_acceleration_from_it():
 def test_a_setting_that_is_not_allowed_is_refused(setting, value):
     with pytest.raises(ConfigError, match=f"{setting}: found .*allowed"):
         TelemetryStages(**{setting: value})
+
+
+def test_a_change_counts_for_as_long_as_is_sure_to_have_passed(probe):
+    """y += (1 - exp(-t / d)) (change / dt - y): t is dt, or less if less is sure, as after a stall."""
+    delay = 0.04
+    dt, sure = np.array([0.01, 0.01, 0.2, 0.01]), np.array([0.01, 0.01, 0.015, 0.5])
+    frames = np.zeros(4, TELEMETRY_DTYPE)
+    frames["velocity"][:, 0] = [0.0, 0.3, 1.3, 1.2]
+    half = 0.5 * np.array([0.0, 0.02, 0.08, 0.07])
+    frames["orientation"][:, 0], frames["orientation"][:, 1] = np.cos(half), np.sin(half)
+    expected = np.zeros((2, 4))
+    for row, values in enumerate((frames["velocity"][:, 0], 2.0 * half)):
+        for i in (1, 2, 3):
+            share = 1.0 - math.exp(-min(dt[i], sure[i]) / delay)
+            before = expected[row, i - 1]
+            expected[row, i] = before + share * ((values[i] - values[i - 1]) / dt[i] - before)
+    found = np.array(probe.derived(frames, dt, sure, delay))
+    np.testing.assert_allclose(found[:, 0, 0], expected[0], rtol=1e-9)
+    np.testing.assert_allclose(found[:, 1, 0], expected[1], rtol=1e-9)
+    np.testing.assert_array_equal(found[:, :, 1:], 0.0)
+
+
+@pytest.mark.parametrize("dt", [0.0, -0.01, 1e-9, 99e-6])
+def test_frames_closer_than_a_tenth_of_a_millisecond_count_as_that_far_apart(probe, dt):
+    frames = np.zeros(2, TELEMETRY_DTYPE)
+    frames["orientation"][:, 0] = 1.0
+    frames["velocity"][1] = [0.5, -0.25, 0.125]
+    found = np.array(probe.derived(frames, np.array([0.0, dt]), np.array([1.0, 1.0]), 0.04))
+    share = -math.expm1(-1e-4 / 0.04)
+    np.testing.assert_allclose(found[1, 0], share * frames["velocity"][1] / 1e-4, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("rate", "lacking"), [(0.0, False), (1.0, False), (float("nan"), True)])
+def test_rates_that_a_source_did_not_report_are_derived(probe, rate, lacking):
+    frames = np.zeros(1, TELEMETRY_DTYPE)
+    frames["angular_velocity"] = rate
+    assert probe.lacks_rates(frames) == lacking

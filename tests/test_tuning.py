@@ -392,7 +392,6 @@ def test_threads_change_settings_while_another_steps(drive):
         ("source.system=beamng", r"source\.system: found 'beamng', allowed is 'city-car-driving' while it runs"),
         ("output.motion=udp://127.0.0.1:9", r"output\.motion: found"),
         ({"output": {"spin_us": 5.0}}, r"output\.spin_us: found 5\.0, allowed is 0\.0 while it runs"),
-        ("output.limits.pitch.value_deg=1", r"output\.limits\S*: found .*, allowed is .* while it runs"),
         ("source.acceleration=from_velocity", r"source\.acceleration: found 'from_velocity'"),
         ("beamng-dk", r"source\.system: found 'beamng'"),
         ("cueing.surge.gain=1000", r"cueing\.surge\.gain: found 1000, allowed is a number from -10 to 10"),

@@ -79,8 +79,8 @@ def respawn(frames):
 
 
 def reported_acceleration(frames):
-    frames["acceleration"][60:62] = (0.0, 90.0, 0.0)
-    return "impossible_acceleration", 90.0, 80.0
+    frames["acceleration"][60:62] = (0.0, 110.0, 0.0)
+    return "impossible_acceleration", 110.0, 100.0
 
 
 def stopped_dead(frames):
@@ -212,10 +212,10 @@ def test_a_second_init_within_a_session_keeps_the_comparison():
     assert session.discontinuities == {"teleport": 1}
 
 
-@pytest.mark.parametrize("field", ["acceleration", "angular_velocity"])
-def test_frames_that_no_car_can_be_in_are_not_engaged_with(field):
+@pytest.mark.parametrize(("field", "size"), [("acceleration", 110.0), ("angular_velocity", 95.0)])
+def test_frames_that_no_car_can_be_in_are_not_engaged_with(field, size):
     frames = cruise(120)
-    frames[field] = (0.0, 0.0, 95.0)
+    frames[field] = (0.0, 0.0, size)
     bench = Bench("supervisor.hold_s=5").connect().play(frames, np.arange(120) * DT)
     assert set(bench.trace["state"]) == {0}
     assert not bench.trace["cue"]["surge"].any()
@@ -245,7 +245,7 @@ def test_settings_move_the_thresholds():
 @pytest.mark.parametrize(
     ("event", "override"),
     [
-        (reported_acceleration, "watch.max_acceleration_m_s2=100"),
+        (reported_acceleration, "watch.max_acceleration_m_s2=120"),
         (reported_rate, "watch.max_rate_deg_s=700"),
         (long_frame, "watch.frame_jump_s=6"),
     ],

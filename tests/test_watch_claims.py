@@ -13,7 +13,8 @@ from watch_helpers import STAMPED, SYSTEMS, fed, new_intake, records_of
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import MESSAGES, Pipeline
+from motioncue.runtime.journal import MESSAGES
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
 
@@ -241,6 +242,48 @@ def test_a_datagram_that_is_late_or_comes_twice_is_counted_and_begins_no_session
     assert intake.discontinuities == {}
     assert intake.rejected == ({} if how == "twice" else {"late": 1})
     assert intake.repeats == (how == "twice")
+
+
+@pytest.mark.parametrize("system", ["beamng", "morai"])
+@pytest.mark.parametrize(("speed", "late"), [(20.0, 1), (0.0, 0), (-5.0, 1)])
+def test_without_a_time_a_datagram_is_late_if_the_car_would_go_back(system, speed, late):
+    states = cruise()
+    states["velocity"][:, 0] = speed
+    states["position"][:, 0] = speed * states["time"]
+    rows = records_of(system, states, RATE)
+    rows[[AT, AT + 1]] = rows[[AT + 1, AT]]
+    intake = new_intake(system, RATE)
+    fed(intake, rows, np.arange(FRAMES) / RATE)
+    assert intake.sessions == 1
+    assert intake.discontinuities == {}
+    assert intake.rejected == ({"late": 1} if late else {})
+
+
+@pytest.mark.parametrize("system", ["beamng", "morai"])
+@pytest.mark.parametrize("gap", [1, 30, 60])
+def test_a_car_that_turns_from_reverse_to_forward_is_not_late_even_after_a_gap(system, gap):
+    states = cruise()
+    speed = np.clip(6.0 * (states["time"] - 3.0), -6.0, 6.0)
+    states["velocity"][:, 0] = speed
+    states["acceleration"][:, 0] = np.gradient(speed, 1 / RATE)
+    states["position"][:, 0] = np.cumsum(speed) / RATE
+    rows = records_of(system, states, RATE)
+    for begins in range(AT - 60, AT + 30, 5):
+        kept = np.r_[:begins, begins + gap : FRAMES]
+        intake = new_intake(system, RATE)
+        fed(intake, rows[kept], kept / RATE)
+        assert intake.rejected == {}
+
+
+@pytest.mark.parametrize("system", ["beamng", "morai"])
+def test_a_car_that_is_put_back_by_a_little_is_followed_again_within_the_time_that_frames_may_come_apart(system):
+    states = cruise()
+    states["position"][AT:, 0] -= 4.0
+    intake = new_intake(system, RATE)
+    fed(intake, records_of(system, states, RATE), np.arange(FRAMES) / RATE)
+    assert intake.sessions == 1
+    assert intake.rejected["late"] <= 0.1 * RATE + 1
+    assert intake.accepted >= FRAMES - 0.1 * RATE - 1
 
 
 # ---- the log ---------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ CASES = [(system, line) for system in SYSTEMS for line in lines_of(system)]
 @pytest.mark.grid
 @pytest.mark.parametrize(("system", "line"), CASES)
 @pytest.mark.parametrize("rate_hz", [30, 60, 100])
-@pytest.mark.parametrize("drive", ["real", "hard", "tour"])
+@pytest.mark.parametrize("drive", ["real", "rally", "hard", "tour"])
 def test_an_honest_drive_of_any_source_never_trips(system, line, rate_hz, drive):
     assert tripped(system, drive, rate_hz, line, 0) == ({}, {})
 
@@ -48,10 +48,27 @@ def test_nor_does_one_whose_acceleration_is_derived(system, line):
     assert tripped(system, "turns", 60, line, 1, "from_velocity") == ({}, {})
 
 
+@pytest.mark.parametrize("system", WITHOUT_TIME)
+@pytest.mark.parametrize(
+    ("rate_hz", "line", "seed"),
+    [
+        *((30, "stalls and loss", seed) for seed in (5, 43, 47, 102)),
+        *((100, "stalls and loss", seed) for seed in (22, 145)),
+        (20, "stalls and loss", 107),
+        (20, "gaps", 120),
+    ],
+)
+def test_a_silence_right_after_a_stall_is_no_jump_where_only_arrivals_tell_the_time(system, rate_hz, line, seed):
+    """The frames held up by a stall end in a bunch, and the next frame is of a second later."""
+    assert tripped(system, "hard", rate_hz, line, seed) == ({}, {})
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("system", SYSTEMS)
-@pytest.mark.parametrize("drive", ["real", "hard", *SCRIPTS])
+@pytest.mark.parametrize("drive", ["real", "rally", "hard", *SCRIPTS])
 def test_an_honest_drive_never_trips_over_many_lines(system, drive):
-    for rate_hz in (20, 30, 60, 100, 144):
+    for rate_hz in (
+        (20, 30, 60, 100) if drive == "rally" else (20, 30, 60, 100, 144)
+    ):  # the stage has 60 states a second
         for line in lines_of(system):
             assert tripped(system, drive, rate_hz, line, 0) == ({}, {}), (rate_hz, line)

@@ -12,7 +12,7 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.supervisor import TABLE, State
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import STATE_DTYPE, drive
 from motioncue.virtual.city_car_driving import INIT_PACKAGE, encode_states
 

@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import quaternion as npq
+import rally
 from trouble_helpers import REAL, START, hard_states
 
 from motioncue import protocols
@@ -77,6 +78,8 @@ def states_of(name, rate_hz):
     """Return a drive's states at that rate; the real one's at another than 60 Hz are the newest each time."""
     if name == "hard":
         return hard_states(rate_hz)
+    if name == "rally":
+        return rally.newest(rate_hz)
     if name != "real":
         return drive(name, rate_hz)
     states = real_states()

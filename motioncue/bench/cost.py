@@ -45,8 +45,13 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     intake.begin(clock.now_ns())
     for package in packages:
         intake.feed(package, clock.now_ns())
-    settings = Settings(cueing.design(profile.cueing, 1e9 / period_ns), period_ns=period_ns, hold_s=1e9)
-    loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])])
+    settings = Settings(
+        cueing.design(profile.cueing, 1e9 / period_ns),
+        chains=[OutputChain([UpVector()])],
+        period_ns=period_ns,
+        hold_s=1e9,
+    )
+    loop = Emitter(intake, settings, clock)
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
     batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)

@@ -56,8 +56,8 @@ def engine(profile: Profile, count: int) -> Delays:
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
     ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to start
     algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
-    settings = Settings(algorithm, period_ns=period_ns, fade_s=1e-3)
-    loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
+    settings = Settings(algorithm, chains=[OutputChain([UpVector()])], period_ns=period_ns, fade_s=1e-3)
+    loop = Emitter(intake, settings, clock, trace=ticks)
     with sockets() as (hears, sends, sink):
         loop.add_output(sends, ("127.0.0.1", sink.getsockname()[1], 0), STREAMS["motion"].table(), MOTION.encode())
         hears.setblocking(False)

@@ -86,8 +86,8 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
             intake.feed(package, now_ns())
         algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
-        settings = Settings(algorithm, period_ns=period_ns, hold_s=1e6)
-        loop = Emitter(intake, settings, clock, chains=[OutputChain([UpVector()])], trace=ticks)
+        settings = Settings(algorithm, chains=[OutputChain([UpVector()])], period_ns=period_ns, hold_s=1e6)
+        loop = Emitter(intake, settings, clock, trace=ticks)
         loop.add_output(out, ("127.0.0.1", port, 0), STREAMS["motion"].table(), MOTION.encode())
         with beside(loop):
             loop.run(ticks=ticks)

@@ -17,7 +17,7 @@ from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
-from motioncue.recording.read import SAID, parse_recording, quoted, read_bytes
+from motioncue.recording.read import SAID, contents, only_system, parse_recording, quoted, system_of
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
@@ -185,8 +185,8 @@ def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
 def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
     if system is not None:
         protocols.source(system, "--system")
-    data = read_bytes(file, quoted(file))
-    name = system or _told_by_file(data, file)
+    data = contents(file, quoted(file))
+    name = system or system_of(data, quoted(file), "--system")
     packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name)
     for line in unreadable[:SAID]:
         click.echo(f"{quoted(file)}: {line}", err=True)
@@ -195,30 +195,6 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
 
 def _sources() -> list[str]:
     return protocols.having("intake")
-
-
-def _told_by_file(data: bytes, file: str) -> str:
-    """Return the only system whose packets fill a file, or most of a capture."""
-    sizes = {}
-    for name in _sources():
-        try:
-            packages = parse_recording(data, file, name).packages
-            for package in packages:
-                protocols.system(name).identify(package)
-        except PacketError:
-            continue
-        sizes[name] = sum(map(len, packages))
-    return _only(sizes, quoted(file))
-
-
-def _only(sizes: dict[str, int], where: str) -> str:
-    best = [name for name, size in sizes.items() if size == max(sizes.values())]
-    if len(best) != 1:
-        found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
-        raise ConfigError(
-            f"{where}: found {found}; name one with --system: {', '.join(_sources())}, or a profile that describes it"
-        )
-    return best[0]
 
 
 def _live(
@@ -298,7 +274,7 @@ def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
                 sizes[name] = sizes.get(name, 0) + len(data)
     if not heard:
         raise PacketError(f"{url}: nothing came")
-    return _only(sizes, url)
+    return only_system(sizes, url, "--system")
 
 
 def _print(heard: Heard, report: Any) -> None:

@@ -8,7 +8,8 @@ import sys
 import textwrap
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -35,6 +36,7 @@ __all__ = [
     "record_options",
     "record_source_options",
     "recording",
+    "refuse_source",
     "source_recorder",
     "strict",
 ]
@@ -115,6 +117,16 @@ def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpo
         source |= {"system": "custom", "packet": msgspec.to_builtins(own.table)}
     settings = {"source": source}
     return Recorder(Record(file=file, force=force), [ring], settings)
+
+
+def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
+    """Refuse to write to one of the files that are read, also by another of its names."""
+    for source in sources:
+        with suppress(OSError):  # one of them does not exist
+            if target.samefile(source):
+                raise ConfigError(
+                    f"{option}: found {str(target)!r}, the recording that is read; allowed are other files"
+                )
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")

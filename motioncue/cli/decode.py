@@ -2,6 +2,7 @@
 
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,7 +10,7 @@ import click
 from motioncue import protocols
 from motioncue.cli.common import echo, naming_systems, print_json
 from motioncue.errors import PacketError
-from motioncue.recording.read import LARGEST, SAID, parse_recording, quoted, read_bytes
+from motioncue.recording.read import LARGEST, SAID, contents, parse_recording, quoted
 
 __all__ = ["command"]
 
@@ -53,9 +54,9 @@ def command(system: str, file: str | None, digits: str | None, as_json: bool) ->
 naming_systems(command, "identify")
 
 
-def _read(file: str) -> bytes:
+def _read(file: str) -> bytes | Path:
     if file != "-":
-        return read_bytes(file, file)
+        return contents(file, file)
     return sys.stdin.buffer.read(LARGEST)
 
 

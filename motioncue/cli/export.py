@@ -6,6 +6,7 @@ import click
 from rich.console import Console
 from rich.progress import Progress
 
+from motioncue.cli.common import refuse_source
 from motioncue.recording.export import WHAT, export
 from motioncue.recording.load import read
 
@@ -23,20 +24,26 @@ __all__ = ["command"]
     help="File to write; its ending selects the format: .csv, .parquet or .mf4.",
 )
 @click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
-def command(file: Path, target: Path, what: str) -> None:
+@click.option("--force", is_flag=True, help="Replace the file that --to names, if it exists.")
+def command(file: Path, target: Path, what: str, force: bool) -> None:
     """Write a recording as CSV, Parquet (pyarrow) or MDF4 (asammdf); one row a tick, a frame or an event.
 
     \b
     Example:  motioncue export drive.mcap --to drive.csv
               pip install "motioncue[export]" brings what Parquet and MDF4 need
     """
+    refuse_source("--to", target, [file])
     drive = read(file)
     for line in drive.unreadable:
         click.echo(f"{file}: {line}", err=True)
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(f"writing {target.name}")
-        rows = export(
-            drive, target, what, progress=lambda done, total: progress.update(task, completed=done, total=total)
+        done = export(
+            drive,
+            target,
+            what,
+            force=force,
+            progress=lambda done, total: progress.update(task, completed=done, total=total),
         )
-    click.echo(f"{rows} {what} in {target}")
+    click.echo(f"{done.rows} {what} in {done.path}")

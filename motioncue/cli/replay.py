@@ -6,20 +6,20 @@ from typing import Any
 import click
 
 from motioncue.analysis.changes import changes
-from motioncue.cli.common import echo, json_option, print_json
+from motioncue.cli.common import echo, json_option, print_json, refuse_source
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
 from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.replay import first_difference, keep, profile_of, repeat
+from motioncue.runtime.replay import first_difference, keep, missing_ticks, profile_of, repeat
 
 __all__ = ["command"]
 
 
 @click.command()
-@click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--profile", metavar="NAME|FILE", help="Profile to use instead of the recording's own.")
 @click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
 @click.option("--verify", is_flag=True, help="Compare every bit with the recorded ticks; exit status 1 if one differs.")
@@ -29,7 +29,7 @@ __all__ = ["command"]
 @click.pass_context
 def command(
     ctx: click.Context,
-    file: Path,
+    files: tuple[Path, ...],
     profile: str | None,
     overrides: tuple[str, ...],
     verify: bool,
@@ -40,16 +40,25 @@ def command(
     """Take a recording of `motioncue run` through the whole engine once more.
 
     Every tick reads the same frames as in the run.  With the recording's own settings the ticks are the same, bit for
-    bit; with other settings, a table shows the differences.
+    bit; with other settings, a table shows the differences.  A run that was rolled over takes all its files.  The last
+    seconds of a run are replayed from rest.
 
     \b
     Example:  motioncue replay drive.mcap --verify
               motioncue replay drive.mcap --profile other.toml --record new.mcap
     """
-    drive = read(file)
+    file = files[0]
+    if answer is not None:
+        refuse_source("--record", answer, files)
+    drive = read(*files)
     settings = _settings(drive, profile, overrides)
     if verify and settings is not None:
         raise ConfigError("--verify: allowed is the recording's own profile, without --profile and --set")
+    missing = missing_ticks(drive)
+    if verify and missing:
+        raise PacketError(f"--verify: {missing}; allowed is a whole run, of a rolled one all files together")
+    if missing:
+        click.echo(f"{file}: {missing}: replayed from rest, the platform's state at that time is not known", err=True)
     replayed = repeat(drive, settings)
     ticks = replayed.ticks
     result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}

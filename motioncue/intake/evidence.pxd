@@ -6,7 +6,7 @@ the delay between the two.  The sums are vectors with signs, so frames that come
 judges a single frame: a claim that jumps is followed only if the change of what is shown has jumped too.
 """
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.string cimport memset
 
 
@@ -84,17 +84,20 @@ cdef inline void step_restart(Step* s, const double* now) noexcept nogil:
     s.value = 0.0
 
 
-cdef inline bint step_take(Step* s, const double* now, const double* change, double dt, bint evident) noexcept nogil:
+cdef inline bint step_take(
+    Step* s, const double* now, const double* change, double dt, double doubt, bint evident
+) noexcept nogil:
     """Decide whether to follow `now`; return whether a claim that was held back has been withdrawn, which is a spike.
 
     A step beyond the limit is followed if `change`, of what is shown, is at least a quarter of the step's integral over
-    `dt` seconds: a step in the middle between two frames gives half.  If nothing independent is shown (not `evident`),
-    it is followed when the next frame repeats it.  `value` is then the largest step held back.
+    `dt` seconds, give or take `doubt`: a step in the middle between two frames gives half.  If nothing independent is
+    shown (not `evident`), it is followed when the next frame repeats it.  `value` is then the largest step held back.
     """
     cdef double step[3]
     cdef double size
     cdef double shown = 0.0
-    cdef bint repeated = s.held and distance(now, s.newest) <= s.limit
+    cdef double least = 0.0         # what must be shown in a second
+    cdef bint repeated = distance(now, s.newest) <= s.limit
     cdef bint withdrawn = s.held
     cdef int i
     for i in range(3):
@@ -104,8 +107,9 @@ cdef inline bint step_take(Step* s, const double* now, const double* change, dou
     if size > s.limit:
         withdrawn = False
         for i in range(3):
-            shown += (change[i] - s.followed[i] * dt) * step[i]
-        if not (shown >= 0.25 * size * size * dt if evident else repeated):
+            shown += change[i] * step[i]
+            least += (s.followed[i] + 0.25 * step[i]) * step[i]
+        if not (shown >= least * dt - fabs(least) * doubt if evident else repeated):
             s.held = True
             s.waited += dt
             s.value = s.value if s.value > size else size

@@ -29,7 +29,7 @@ from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
 from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
 from motioncue.intake.stages cimport TelemetryStages, derive, derives, derives_axis, derives_rates, follow
 from motioncue.intake.watch cimport (
-    Seen, Watch, axes_of, length3, watch_claims, watch_jump, watch_restart, watch_step,
+    Seen, Watch, axes_of, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
 )
 
 from motioncue.intake.messages import Echo
@@ -175,6 +175,41 @@ cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
     return ACCEPTED
 
 
+cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
+    """Fill `out` with those quantities of the newest frame that the watch compares."""
+    cdef const Telemetry* t = &s.telemetry
+    cdef const Motion* m = &s.motion
+    cdef int i
+    out.time = m.time
+    out.duration = t.frame_duration
+    memcpy(out.position, t.position, sizeof(t.position))
+    memcpy(out.velocity, t.velocity, sizeof(t.velocity))
+    for i in range(3):
+        out.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
+    axes_of(m, out.axes)
+    out.rate[0], out.rate[1], out.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
+    out.speed = m.speed
+    out.felt = length3(m.surge, m.sway, m.heave)
+
+
+cdef bint goes_back(IntakeState* s, int64_t now) noexcept nogil:
+    """Say whether a frame is older than the newest, by where the car is, from a source that gives no time.
+
+    For as long as frames may come apart; a car that goes back for longer does.
+    """
+    cdef Seen seen
+    if not s.watch.armed or s.said.frame_duration == s.said.frame_duration:
+        return False
+    see(s, &seen)
+    if not overtaken(&s.watch, &seen):
+        s.fallen = 0
+        return False
+    if s.fallen == 0:
+        s.fallen_since = now
+    s.fallen += 1
+    return now - s.fallen_since <= 1e9 * s.watch.slack_s
+
+
 cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef const double* state = <const double*>&s.said + s.stages.same_from
     cdef const double* last = <const double*>&s.before + s.stages.same_from
@@ -190,6 +225,8 @@ cdef int take_motion(IntakeState* s, int64_t now) noexcept nogil:
         return reason
     repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     reason = turn(s, now)
+    if reason == ACCEPTED and not repeats and goes_back(s, now):
+        reason = LATE
     if reason != ACCEPTED:
         s.frame_time = frame_time       # undo: a refused frame advances no time
         return reason
@@ -218,29 +255,10 @@ cdef void set_aside(IntakeState* s) noexcept nogil:
         s.watch.passed += dt
 
 
-cdef void see(const IntakeState* s, Seen* out) noexcept nogil:
-    """Fill `out` with those quantities of the newest frame that the watch compares."""
-    cdef const Telemetry* t = &s.telemetry
-    cdef const Motion* m = &s.motion
-    cdef int i
-    out.time = m.time
-    out.duration = t.frame_duration
-    memcpy(out.position, t.position, sizeof(t.position))
-    memcpy(out.velocity, t.velocity, sizeof(t.velocity))
-    for i in range(3):
-        out.acceleration[i] = t.acceleration[i] + s.frame.gravity * s.frame.world[2][i]
-    axes_of(m, out.axes)
-    out.rate[0], out.rate[1], out.rate[2] = m.roll_rate, m.pitch_rate, m.yaw_rate
-    out.speed = m.speed
-    out.felt = length3(m.surge, m.sway, m.heave)
-
-
 cdef void derive_more(IntakeState* s, bint goes_on) noexcept nogil:
     """Derive what the source does not report, for the frames to come: a frame's own step must not support itself."""
-    # After three frames' time, frames may be lost, or this one may be the first of a burst.
-    cdef double apart = s.watch.apart
     s.stages.running = s.stages.running and goes_on
-    derive(&s.stages, &s.telemetry, apart, apart if apart < 3.0 * s.watch.dt else s.watch.dt)
+    derive(&s.stages, &s.telemetry, s.watch.apart, s.watch.sure)
     turn(s, s.motion.time)
     see(s, &s.watch.seen)
 
@@ -373,10 +391,9 @@ cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
         if s.ring != NULL:
             ring_write(s.ring, RECORD_RETUNED, now, &s.tuned.number, sizeof(int64_t))
         s.head_since = now
-        s.head_moves = False
+        s.head_moves = True
         for i in range(3):
             s.head_before[i] = head[i]
-            s.head_moves = s.head_moves or head[i] != s.tuned.head[i]
     if s.head_moves:
         position = (now - s.head_since) * 1e-9 / s.tuned.move_s
         s.head_moves = position < 1.0

@@ -138,7 +138,7 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
 cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) noexcept nogil:
     """Take a frame that is not a repeat, `dt` seconds after the one before; the first begins with zeros.
 
-    What has changed counts for as long as is `sure` to have passed [s]: after a stall, one frame shows little.
+    What has changed counts for as long as is `sure` to have passed [s]: after a stall, one frame shows little or nothing.
     """
     cdef double turn[3]
     cdef double share

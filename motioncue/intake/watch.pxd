@@ -6,10 +6,10 @@ single frame that does not fit is set aside, as if it had been lost: if the next
 drive has jumped.  The claims are believed as far as they agree with what is shown (`motioncue.intake.evidence`).
 """
 
-from libc.math cimport NAN, isfinite
+from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest
+from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest, usual_interval
 from motioncue.intake.evidence cimport (
     Step, Sums, distance, length, length3, step_restart, step_take, sums_add, sums_limit, sums_restart,
 )
@@ -59,7 +59,10 @@ ctypedef struct Watch:
     double gap                  # between their arrivals [s]
     double dt                   # likely time between them [s]
     double apart                # time between them for derivatives [s]
+    double sure                 # how much of that time is sure to have passed [s]; 0: the change says nothing
     double passed               # likely time from the last different frame to its newest repeat [s]
+    double repeated             # largest of those of about the last second [s]
+    bint ahead                  # the car has moved along its velocity to the frame to compare with
     bint believable             # whether that frame's acceleration and rate are plausible
     int64_t began               # arrival of the first frame [ns]
     int64_t changed             # last change of the state [ns]
@@ -134,11 +137,11 @@ cdef inline double turned(const double* before, const double* now, double* vecto
 
 cdef inline void watch_restart(Watch* w) noexcept nogil:
     """Forget the frames so far, so that nothing is compared with them."""
-    w.armed = w.aside = w.hurried = False
+    w.armed = w.aside = w.hurried = w.ahead = False
     w.believable = True
     w.contradicted = ACCEPTED
     w.changes = 0
-    w.spikes = 0.0
+    w.spikes = w.repeated = 0.0
     w.unsteady = ACCEPTED
     arrival_restart(&w.arrival, w.slack_s)
 
@@ -191,7 +194,7 @@ cdef inline double heard(Watch* w, const Seen* f, bint repeats) noexcept nogil:
     cdef double dt = likely(&w.arrival, gap, said)
     if f.time == w.began:       # the clock stands still, so arrivals say nothing
         return gap if said != said else said
-    arrive(&w.arrival, gap, said, w.slack_s)
+    arrive(&w.arrival, gap, said)
     return dt
 
 
@@ -241,6 +244,30 @@ cdef inline void taken_back(Watch* w) noexcept nogil:
         w.unsteady = w.aside_reason
 
 
+cdef inline double along(const Seen* before, const Seen* now, const double* velocity) noexcept nogil:
+    """Return how far the car has moved along a velocity [m]; NaN without both, 0 if it hardly moves."""
+    cdef double moved = 0.0
+    cdef double size = length(velocity)
+    cdef int i
+    if size < 1.0:
+        return 0.0
+    for i in range(3):
+        moved += (now.position[i] - before.position[i]) * velocity[i]
+    return moved / size
+
+
+cdef inline bint overtaken(const Watch* w, const Seen* f) noexcept nogil:
+    """Say whether a frame is older than the newest: the car would go back by half a usual interval's way or more.
+
+    Against the velocities of both frames, because a car that turns round goes along one of them; and only if it has
+    moved along its velocity until then, as it does not if the source's axes are misread.
+    """
+    cdef double least = 0.5 * length(w.seen.velocity) * usual_interval(&w.arrival, w.slack_s)
+    return (
+        w.ahead and along(&w.seen, f, w.seen.velocity) < -least and along(&w.seen, f, f.velocity) < -least
+    )
+
+
 cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
     """Keep a frame to compare the next one with."""
     cdef int i
@@ -250,6 +277,7 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
         w.began = f.time
     w.changes += w.armed and w.changes < LIVELY
     w.passed = w.still = 0.0
+    w.ahead = w.armed and along(&w.seen, f, w.seen.velocity) > 0.25 * length(w.seen.velocity) * w.dt
     w.armed = True
     w.changed = w.heard = f.time
     w.seen = f[0]
@@ -257,11 +285,25 @@ cdef inline void take(Watch* w, const Seen* f) noexcept nogil:
 
 
 cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
-    """Compute the time since the last different frame."""
+    """Compute the time since the last different frame.
+
+    Where only arrivals tell it, a frame after one that was held up may be of long after it, unless it was in the same
+    bunch; and a change that no car makes in this time took longer.  From these nothing is derived.
+    """
+    cdef double behind = w.arrival.behind
+    cdef double angle = length(w.turn)
+    cdef double change = distance(f.velocity, w.seen.velocity)
     w.gap = (f.time - w.changed) * 1e-9
+    w.repeated = larger(w.passed, w.repeated / (1.0 + w.gap))
     w.dt = w.passed + heard(w, f, False)
     # Derivatives use the gap if no duration is reported; but bunched frames were not taken at once.
     w.apart = w.gap if w.gap > 0.25 * w.dt and not f.duration > 0.0 else w.dt
+    # After three frames' time, frames may be lost, or this one may be the first of a bunch.
+    w.sure = w.apart if w.apart < 3.0 * w.dt else w.dt
+    if f.duration != f.duration and behind > 0.25 and 2.0 * w.gap > w.dt:
+        w.sure = 0.0
+    elif angle > w.rate * w.apart or change > w.acceleration * w.apart:
+        w.sure = 0.0
 
 
 cdef inline int fitting(Watch* w, const Seen* f) noexcept nogil:
@@ -361,19 +403,26 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     themselves.  Acceleration and velocity may be those of points a meter apart.
     """
     cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
+    # A state that repeats is older than its frame, so between two states more or less time has passed; and so where only
+    # arrivals tell it.
+    cdef double unclear = w.repeated
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt
     cdef int reason = ACCEPTED
     # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it.
     cdef bint unknown = w.seen.duration != w.seen.duration and w.arrival.late > 0.25
-    if w.trusting or w.dt > 0.25 or doubt > 0.1 or unknown:
+    if w.trusting or w.dt > 0.15 or doubt > 0.1 or unknown:
         watch_jump(w)
         return
+    if w.seen.duration != w.seen.duration:
+        unclear = larger(unclear, larger(0.25 * w.dt, fabs(doubt)))
+    if unclear > 0.75 * w.dt:
+        unclear = 0.75 * w.dt
     if known:
         sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt)
     sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt)
-    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, known and w.own_acceleration):
+    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, unclear, known and w.own_acceleration):
         spiked(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
-    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, w.rates_lag == 0.0):
+    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, unclear, w.rates_lag == 0.0):
         spiked(w, RATE_CONTRADICTED, w.rate_step.value, w.rate_step.limit)
     reason = held_for_long(w, ACCELERATION_CONTRADICTED, &w.step)
     if reason == ACCEPTED:

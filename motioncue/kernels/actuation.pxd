@@ -13,6 +13,9 @@ ctypedef void (*stage_step)(
 ) noexcept nogil
 ctypedef void (*stage_reset)(void* state) noexcept nogil
 ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
+ctypedef void (*stage_take)(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil
 
 
 ctypedef struct StageCalls:
@@ -22,6 +25,8 @@ ctypedef struct StageCalls:
     stage_at_rest at_rest   # whether the channels it fills rest at neutral; NULL if they do whenever the cue does
     const void* coeffs      # coefficients and state are owned by the subclass
     void* state
+    stage_take take         # continue from the state of a stage of the same kind under its own coefficients; what differs
+                            # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
 
 
 cdef enum:
@@ -59,6 +64,21 @@ cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
         if c.stages[i].at_rest != NULL and not c.stages[i].at_rest(c.stages[i].state):
             return False
     return True
+
+
+cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept nogil:
+    """Continue from the state of a chain of the same stages, whose coefficients may differ."""
+    cdef StageCalls* stage
+    cdef const StageCalls* old
+    cdef int i
+    if c == before:
+        return
+    c.actuation = before.actuation
+    for i in range(c.count):
+        stage = &c.stages[i]
+        old = &before.stages[i]
+        if stage.take != NULL:
+            stage.take(stage.state, stage.coeffs, old.state, old.coeffs, pace)
 
 
 cdef class Stage:

@@ -1,12 +1,13 @@
 """The stages that every output can have, and the chain that holds an output's stages."""
 
 from libc.stdint cimport uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue, limits_rest
+from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue, limits_rest, limits_take
+from motioncue.kernels.records cimport Cue
 from motioncue.kernels.rotation cimport up_vector
 
 from motioncue.motion import ACTUATION_DTYPE
@@ -51,21 +52,41 @@ cdef class UpVector(Stage):
     fills = ("up_east", "up_north", "up_up")
 
     def __cinit__(self):
-        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL)
+        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL, NULL)
+
+
+ctypedef struct Limited:        # state of the bounds of one output
+    LimitSet* set
+    Cue sent[3]             # its last three cues, oldest first
 
 
 cdef void limits_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
-    limit_cue(<LimitSet*>state, <double*>actuation)
+    cdef Limited* s = <Limited*>state
+    limit_cue(s.set, <double*>&actuation.cue)
+    s.sent[0] = s.sent[1]
+    s.sent[1] = s.sent[2]
+    s.sent[2] = actuation.cue
 
 
 cdef void limits_reset(void* state) noexcept nogil:
-    limits_rest(<LimitSet*>state)
+    cdef Limited* s = <Limited*>state
+    limits_rest(s.set)
+    memset(s.sent, 0, sizeof(s.sent))
 
 
 cdef bint limits_at_rest(const void* state) noexcept nogil:
-    return at_neutral(<const LimitSet*>state)
+    return at_neutral((<const Limited*>state).set)
+
+
+cdef void limits_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    cdef const Limited* before = <const Limited*>before_state
+    memcpy(s.sent, before.sent, sizeof(s.sent))
+    limits_take(s.set, before.set, s.sent, pace)
 
 
 cdef class OutputLimits(Stage):
@@ -78,10 +99,12 @@ cdef class OutputLimits(Stage):
     """
 
     cdef readonly CueLimits limits
+    cdef Limited _limited
 
     def __cinit__(self, CueLimits limits not None):
         self.limits = limits
-        self.calls = StageCalls(limits_step, limits_reset, limits_at_rest, NULL, &limits.set)
+        self._limited.set = &limits.set
+        self.calls = StageCalls(limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue)
 
     def shares(self):
         """Return the share of ticks in which each channel was limited."""

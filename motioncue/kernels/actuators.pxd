@@ -3,7 +3,7 @@
 from libc.stdint cimport int64_t
 
 from motioncue.kernels.actuation cimport Stage
-from motioncue.kernels.fade cimport Fade
+from motioncue.kernels.fade cimport Fade, Vanishing
 from motioncue.kernels.platform cimport Geometry
 
 
@@ -29,6 +29,16 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
         const Geometry* p, const Bounds* bounds, const int* order, double pace, Yield* given,
         const double* wanted, double* positions
     )
+    void reach_anew "mc_reach_anew"(
+        const Geometry* p, const Bounds* before, const Bounds* bounds, Yield* given, double* positions
+    )
+
+
+cdef extern from "motioncue/kernels/narrow.h" nogil:
+    void widen "mc_widen"(const Bounds* goal, Bounds* bounds, int n)
+    int narrow "mc_narrow"(const Bounds* goal, Bounds* bounds, const Held* held, int n, bint range)
+    bint narrowed "mc_narrowed"(const Bounds* goal, const Bounds* bounds, int n)
+    void stop "mc_stop"(const Bounds* bounds, Held* held, int n, double* positions)
 
 
 ctypedef struct Drives:         # the coefficients
@@ -41,12 +51,21 @@ ctypedef struct Drives:         # the coefficients
     double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 
 
+ctypedef struct Easing:         # the way from other coefficients to those in force
+    bint on
+    Bounds bounds[12]       # those that hold meanwhile
+    double position         # of the join, 0 to 1; 1 is done
+    double pace             # [1/tick]
+    Vanishing joins[12]     # remaining difference that is added to the wanted positions
+
+
 ctypedef struct Driven:         # the state
     bint begun                  # whether there has been a tick
     bint parked                 # whether the newest tick was to rest
     Fade raised                 # the way up: 0 parked, 1 at the cue
     Held held[12]
     Yield given                 # parts of the pose that give way
+    Easing easing
     int64_t ticks
     int64_t unreached           # ticks whose pose was out of reach
     int64_t acted[12]           # ticks in which each actuator held the others back

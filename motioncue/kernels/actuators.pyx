@@ -1,9 +1,9 @@
 """The stage that moves a platform's actuators."""
 
 from libc.math cimport exp
-from libc.string cimport memset
+from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.kernels.fade cimport fade_step
+from motioncue.kernels.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
 from motioncue.kernels.platform cimport Kinematics
 from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.rotation cimport Turn
@@ -14,6 +14,14 @@ PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 """Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
 
 
+cdef inline void rise(const Drives* d, double up, double* positions) noexcept nogil:
+    """Replace the positions by those `up` of the way from where the platform is parked."""
+    cdef int i
+    if up < 1.0:
+        for i in range(d.geometry.count):
+            positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
+
+
 cdef void actuators_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
@@ -21,12 +29,13 @@ cdef void actuators_step(
     cdef Driven* s = <Driven*>state
     cdef double* positions = actuation.actuators
     cdef double pose[6]
-    cdef double up
     cdef int i
     if not s.begun:
         s.begun = True
         s.raised.pace = d.pace
         s.raised.position = 0.0 if parked else 1.0
+        s.easing.position = 1.0
+        memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
         for i in range(d.geometry.count):
             s.given.positions[i] = d.neutral[i]
             s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
@@ -40,11 +49,65 @@ cdef void actuators_step(
     pose[5] = actuation.cue.yaw
     if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
         s.unreached += 1
-    up = fade_step(&s.raised, not parked)
+    rise(d, fade_step(&s.raised, not parked), positions)
+    if s.easing.on:
+        keep_easing(d, s, positions)
+    else:
+        keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
+
+
+cdef void keep_easing(const Drives* d, Driven* s, double* positions) noexcept nogil:
+    """Do a tick's last step while the positions still come within bounds that have changed."""
+    cdef Easing* e = &s.easing
+    cdef int n = d.geometry.count
+    cdef int i, over
+    if e.position < 1.0:
+        e.position += e.pace
+    if e.position < 1.0:
+        for i in range(n):
+            positions[i] += left_at(&e.joins[i], e.position)
+    over = narrow(d.bounds, e.bounds, s.held, n, e.position >= 1.0)
+    if over >= 0:
+        stop(e.bounds, s.held, n, positions)
+        s.acted[over] += 1
+        return
+    keep(e.bounds, s.held, n, positions, s.acted)
+    e.on = e.position < 1.0 or not narrowed(d.bounds, e.bounds, n)
+
+
+cdef void actuators_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    """Continue the motion; the difference to the positions that are wanted from now on vanishes along a fade."""
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef Driven* s = <Driven*>state
+    cdef Easing* e = &s.easing
+    cdef double positions[12]
+    cdef double value, slope, bend, scale
+    cdef bint going, joined
+    cdef int i
+    s[0] = (<const Driven*>before_state)[0]
+    if not s.begun or memcmp(d, before_coeffs, sizeof(Drives)) == 0:
+        return
+    s.raised.pace = d.pace
     if s.raised.position < 1.0:
-        for i in range(d.geometry.count):
-            positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
-    keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
+        pace = d.pace           # where it is parked may have changed, and the way up has its own duration
+    going = joined = e.position < 1.0
+    scale = e.pace / pace if going else 0.0
+    slope = bend = 0.0
+    reach_anew(&d.geometry, (<const Drives*>before_coeffs).bounds, d.bounds, &s.given, positions)
+    rise(d, smooth(s.raised.position), positions)
+    widen(d.bounds, e.bounds, d.geometry.count)
+    for i in range(d.geometry.count):
+        value = s.held[i].target - positions[i]
+        if going:               # what remains of the join before keeps its slope and bend
+            slope = slope_at(&e.joins[i], e.position) * scale
+            bend = bend_at(&e.joins[i], e.position) * scale * scale
+        e.joins[i] = vanishing(value, slope, bend)
+        joined = joined or value != 0.0
+    e.position = 0.0 if joined else 1.0
+    e.pace = pace
+    e.on = True
 
 
 cdef void actuators_reset(void* state) noexcept nogil:
@@ -57,7 +120,7 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     cdef int i
     if not s.begun:
         return True
-    if s.raised.position != (0.0 if s.parked else 1.0):
+    if s.raised.position != (0.0 if s.parked else 1.0) or s.easing.on:
         return False
     for i in range(<int>MOST):
         if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:
@@ -116,7 +179,9 @@ cdef class Actuators(Stage):
             d.bounds[i] = Bounds(low, high, speed * dt, acceleration * dt * dt)
             d.parked[i] = parked[i]
         if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
-            raise ValueError(f"gives_way: found {gives_way!r}, allowed are {PARTS_OF_A_POSE} in any order")
+            raise ValueError(
+                f"gives_way: found {', '.join(gives_way)}, allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
+            )
         for i, part in enumerate(gives_way):
             d.order[i] = PARTS_OF_A_POSE.index(part)
         memset(pose, 0, sizeof(pose))
@@ -131,6 +196,7 @@ cdef class Actuators(Stage):
         self.calls.at_rest = actuators_at_rest
         self.calls.coeffs = d
         self.calls.state = &self.driven
+        self.calls.take = actuators_continue
 
     @property
     def fills(self):

@@ -27,6 +27,7 @@ cdef enum:
     SAID = 10       # doubles of a motion (surge to speed) that a moving car never repeats exactly
 
 cdef double REMEMBER_S = 5.0            # [s] time for which the drive's largest slope counts
+cdef double CORRECT = 1.3               # largest slope at which a prediction is corrected, relative to the drive's
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
 
@@ -129,6 +130,44 @@ cdef void slow_down(double* slope, double* curve, double fastest, double interva
     """Limit a line's slope and curvature to the fastest slope of the drive."""
     slope[0] = within(slope[0], fastest)
     curve[0] = within(curve[0], fastest / interval)
+
+
+cdef double fade_within(double fade, double most, const double* speed, const double* offset, int n) noexcept nogil:
+    """Return the rate, up to `fade`, at which an offset may fade so that the output moves no faster than `most`.
+
+    The output moves with the line's `speed`, less the fade's: |speed - fade offset| <= most, which is quadratic in it.
+    """
+    cdef double along = 0.0
+    cdef double size = 0.0
+    cdef double rest = most * most
+    cdef double least
+    cdef int i
+    for i in range(n):
+        along += speed[i] * offset[i]
+        size += offset[i] * offset[i]
+        rest -= speed[i] * speed[i]
+    if fade * (fade * size - 2.0 * along) <= rest or not isfinite(along * along + size * rest):
+        return fade         # as it is, if the numbers are too large to be squared
+    least = (along + sqrt(along * along + size * (rest if rest > 0.0 else 0.0))) / size
+    return least if 0.0 < least < fade else (fade if least >= fade else 0.0)
+
+
+cdef void fade_gently(BridgeState* b) noexcept nogil:
+    """Let the offsets fade so that the output moves no faster than 1.3 times the drive in the last seconds.
+
+    Without this, a prediction that was wrong is made up for in half a frame, so several times faster than the drive.
+    """
+    cdef Turning* a = &b.turning
+    cdef Line* l
+    cdef double most, speed
+    cdef int i
+    for i in range(LINES):
+        l = &b.lines[i]
+        most = CORRECT * l.join.fastest
+        speed = l.slope + l.curve * b.place.interval
+        l.fade = fade_within(l.fade, most, &l.slope, &l.offset, 1)
+        l.fade = fade_within(l.fade, most, &speed, &l.offset, 1)
+    a.fade = fade_within(a.fade, CORRECT * a.join.fastest, a.rate, a.offset, 3)
 
 
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
@@ -289,6 +328,8 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
             l.offset = 0.0
     turning_at(a, t, 0.0, q)
     between(q, q_before, a.offset)
+    if b.kind == BRIDGE_PREDICT and p.sure:
+        fade_gently(b)
 
 
 cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil:

@@ -133,4 +133,19 @@ static inline int mc_reach(
     mc_step(p, bounds, yield, pose, positions);
     return whole;
 }
+/* Fill `positions` with those of the newest tick if these bounds had held instead of those `before`, and continue from
+   there.  A pose that is still being approached stays the one reached so far. */
+static inline void mc_reach_anew(
+    const mc_Platform *p, const mc_Bounds *before, const mc_Bounds *bounds, mc_Yield *yield, double *positions
+) {
+    double pose[6], was[6];
+    memcpy(pose, yield->pose, sizeof pose);
+    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
+    memcpy(was, pose, sizeof was);
+    mc_shorten(p, before, was, positions);
+    if (memcmp(was, yield->at, sizeof was)) memcpy(pose, yield->at, sizeof pose);
+    mc_shorten(p, bounds, pose, positions);
+    memcpy(yield->at, pose, sizeof yield->at);
+    memcpy(yield->positions, positions, p->count * sizeof *positions);
+}
 #endif

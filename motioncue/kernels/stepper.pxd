@@ -6,7 +6,7 @@ stepper's `cueing`, from C through ``motioncue/motioncue.h``.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from motioncue.kernels.actuation cimport OutputChain
+from motioncue.kernels.actuation cimport chain_reset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.limiter cimport limits_rest
 from motioncue.kernels.records cimport Actuation, Cue, Motion
@@ -41,9 +41,12 @@ cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noe
 
 
 cdef inline void cueing_reset(CueingState* c) noexcept nogil:
-    """Start from rest, with the limits at neutral, at the next step."""
+    """Start from rest, with the limits and all stages at neutral, at the next step."""
+    cdef int i
     cueing_begin(c)
     limits_rest(c.now.limits)
+    for i in range(c.now.outputs):
+        chain_reset(c.now.chains[i])
 
 
 cdef class Stepper:
@@ -53,7 +56,6 @@ cdef class Stepper:
     cdef const Motion* _in      # into the bound arrays, as are the next two
     cdef Cue* _out
     cdef Actuation* _filled     # NULL if no actuation is bound
-    cdef OutputChain chain
     cdef readonly object motion
     cdef readonly object cue
     cdef readonly object actuation

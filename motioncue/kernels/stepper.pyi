@@ -5,7 +5,6 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self
 
-from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.tuning import Settings
 
 __all__ = ["Stepper"]
@@ -18,7 +17,6 @@ class Stepper:
         motion: NDArray[np.void] | None = None,
         cue: NDArray[np.void] | None = None,
         *,
-        chain: OutputChain | None = None,
         actuation: NDArray[np.void] | None = None,
         tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,
     ) -> Self: ...

@@ -5,10 +5,9 @@ from libc.stdint cimport uint64_t
 
 import numpy as np
 
-from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
-from motioncue.kernels.tuning cimport Settings
+from motioncue.kernels.tuning cimport Settings, cueing_actuate
 
 from motioncue.errors import ConfigError
 from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
@@ -52,10 +51,8 @@ cdef class Stepper:
         memory.
     cue : ndarray of CUE_DTYPE, shape (1,), optional
         Filled by each step; a new array if not given.
-    chain : OutputChain, optional
-        The stages between the cue and what the output is sent; none if not given.
     actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
-        Filled by each step with what the output is sent; if not given, the chain is not stepped.
+        Filled by each step with what the first output is sent; if not given, its stages are not stepped.
     tune : callable, optional
         Called by `retune` with the change and with a function that takes the resulting Settings.
 
@@ -78,14 +75,13 @@ cdef class Stepper:
     """
 
     def __cinit__(
-        self, Settings settings not None, motion=None, cue=None, *, OutputChain chain=None, actuation=None, tune=None
+        self, Settings settings not None, motion=None, cue=None, *, actuation=None, tune=None
     ):
         cdef Actuation[::1] filled
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
         self.cue = checked("cue", cue, "CUE_DTYPE", CUE_DTYPE, True)
         if np.may_share_memory(self.motion, self.cue):
             raise ConfigError("cue: found memory of motion, allowed is an array of its own")
-        self.chain = OutputChain() if chain is None else chain
         if actuation is not None:
             self.actuation = filled = checked("actuation", actuation, "ACTUATION_DTYPE", ACTUATION_DTYPE, True)
             self._filled = &filled[0]
@@ -118,15 +114,13 @@ cdef class Stepper:
         cdef uint64_t fpu = mc_flush_denormals()
         cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
         if taken and self._filled != NULL:
-            actuate(&self.chain.chain, self._out, self.cueing.now.algorithm.attitude)
-            self._filled[0] = self.chain.chain.actuation
+            self._filled[0] = cueing_actuate(self.cueing, 0, self._out)[0]
         mc_restore_fpu(fpu)
         return taken
 
     def reset(self):
         """Start from rest at neutral at the next step; call it only when the platform is at neutral."""
         cueing_reset(self.cueing)
-        chain_reset(&self.chain.chain)
 
     def retune(self, change):
         """Change settings from the next step on; the cue moves to them without a step.

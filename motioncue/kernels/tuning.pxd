@@ -9,20 +9,24 @@ difference is added to the cue and vanishes along a fade.  So the cue has no ste
 
 from libc.stdint cimport int64_t, uintptr_t
 
+from motioncue.kernels.actuation cimport Chain, actuate
 from motioncue.kernels.algorithm cimport Algorithm, Calls
 from motioncue.kernels.fade cimport Vanishing
 from motioncue.kernels.limiter cimport CueLimits, LimitSet, limit_cue, limits_rest
-from motioncue.kernels.records cimport CHANNELS, Cue, Motion
+from motioncue.kernels.records cimport CHANNELS, Actuation, Cue, Motion
 from motioncue.kernels.slot cimport mc_load
 
 
 cdef enum:
     OVERLAP = 3             # ticks in which both algorithms run: they give two slopes, which have to agree
+    OUTPUTS = 16
 
 
 ctypedef struct Design:         # settings in the form that ticks use
     Calls algorithm
     LimitSet* limits
+    Chain** chains          # one per output: its stages after the limits
+    int outputs
     double pace             # change of the position of a fade or a join in one tick
     int64_t hold            # hold time [ns]
     int bridge              # how a tick interpolates between frames: a kind of bridge
@@ -77,6 +81,14 @@ cdef inline void cueing_limit(CueingState* c, Cue* cue) noexcept nogil:
         cueing_sent(c, cue)
 
 
+cdef inline const Actuation* cueing_actuate(
+    CueingState* c, int output, const Cue* cue, bint parked=False
+) noexcept nogil:
+    """Do a tick's last step: fill and return the actuation of an output, from which its packets are encoded."""
+    actuate(c.now.chains[output], cue, c.now.algorithm.attitude, parked)
+    return &c.now.chains[output].actuation
+
+
 cdef inline void cueing_begin(CueingState* c) noexcept nogil:
     """Start the algorithm from rest, and end any join."""
     c.now.algorithm.reset(c.now.algorithm.state)
@@ -90,6 +102,8 @@ cdef class Settings:
     cdef Design design
     cdef readonly Algorithm algorithm
     cdef readonly CueLimits limits
+    cdef readonly tuple chains
+    cdef Chain* _chains[OUTPUTS]
     cdef readonly object profile
     cdef readonly int64_t period_ns
 

@@ -1,7 +1,9 @@
+from collections.abc import Sequence
 from typing import Any
 
 from typing_extensions import Self, disjoint_base
 
+from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 
@@ -13,6 +15,7 @@ class Settings:
         cls,
         algorithm: Algorithm,
         limits: CueLimits | None = None,
+        chains: Sequence[OutputChain] = (),
         *,
         period_ns: int,
         bridge: str = "hold",
@@ -24,6 +27,8 @@ class Settings:
     def algorithm(self) -> Algorithm: ...
     @property
     def limits(self) -> CueLimits: ...
+    @property
+    def chains(self) -> tuple[OutputChain, ...]: ...
     @property
     def period_ns(self) -> int: ...
     @property

@@ -4,6 +4,7 @@ from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
+from motioncue.kernels.actuation cimport OutputChain, chain_take
 from motioncue.kernels.algorithm cimport continues
 from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
 from motioncue.kernels.limiter cimport limits_take
@@ -89,6 +90,7 @@ cdef void begin_join(CueingState* c, double pace) noexcept nogil:
 
 cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
     """Keep the cue sent in a tick of the overlap; after the last one the new settings are in force."""
+    cdef int i
     if c.overlap:
         c.sent[c.overlap - 1] = cue[0]
         c.overlap += 1
@@ -96,11 +98,18 @@ cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
         limits_take(c.next.limits, c.now.limits, c.sent, c.next.pace)
         if c.compared:
             begin_join(c, c.next.pace)
+        for i in range(c.next.outputs):
+            chain_take(c.next.chains[i], c.now.chains[i], c.next.pace)
         c.now = c.next
         c.overlap = 0
         mc_count(&c.changes, 1)
         mc_store_release(&c.in_force, c.now.number)
     c.busy = c.overlap or c.position < 1.0
+
+
+cdef list stages_of(Settings settings):
+    """Return what stays the same in the chains of settings: for each output, the kind of its stages and what they fill."""
+    return [[(type(stage), stage.fills) for stage in chain.stages] for chain in settings.chains]
 
 
 cdef class Settings:
@@ -112,6 +121,8 @@ cdef class Settings:
         Designed for `period_ns`.
     limits : CueLimits, optional
         Bounds on what is sent; none if not given.
+    chains : sequence of OutputChain
+        The stages between the limited cue and the packets of each output; one output without stages if not given.
     period_ns : int
         Time from one tick to the next [ns].
     bridge : {"hold", "linear", "predict"}
@@ -123,14 +134,22 @@ cdef class Settings:
 
     Attributes
     ----------
-    algorithm, limits, period_ns, profile
+    algorithm, limits, chains, period_ns, profile
         As given.
+
+    Raises
+    ------
+    ValueError
+        If there are more chains than outputs allowed.
+    TypeError
+        If one of them is not an OutputChain.
     """
 
     def __cinit__(
         self,
         Algorithm algorithm not None,
         CueLimits limits=None,
+        chains=(),
         *,
         int64_t period_ns,
         str bridge="hold",
@@ -140,11 +159,20 @@ cdef class Settings:
     ):
         self.algorithm = algorithm
         self.limits = CueLimits() if limits is None else limits
+        self.chains = tuple(chains) or (OutputChain(),)
+        if len(self.chains) > OUTPUTS:
+            raise ValueError(f"chains: found {len(self.chains)}, allowed are {OUTPUTS}")
+        for i, chain in enumerate(self.chains):
+            if not isinstance(chain, OutputChain):
+                raise TypeError(f"chains: found {chain!r}, allowed are objects of OutputChain")
+            self._chains[i] = &(<OutputChain>chain).chain
         self.period_ns = period_ns
         self.profile = profile
         self.design = Design(
             algorithm.calls,
             &self.limits.set,
+            &self._chains[0],      # the name alone would be copied as an array
+            len(self.chains),
             min(1.0, period_ns * 1e-9 / fade_s),
             <int64_t>(hold_s * 1e9),
             KINDS[bridge],
@@ -187,6 +215,8 @@ cdef class Cueing:
             raise ValueError(
                 f"period_ns: found {settings.period_ns}, allowed is that of the ticks, {self._kept[0].period_ns}"
             )
+        if stages_of(settings) != stages_of(self._kept[0]):
+            raise ValueError("chains: found other stages, allowed are those of the ticks with other coefficients")
         self._kept.append(settings)
         self._posted += 1       # from here to the exchange, nothing releases the GIL
         settings.design.number = self._posted
@@ -209,7 +239,7 @@ cdef class Cueing:
         Raises
         ------
         ValueError
-            If their period differs.
+            If their period or the stages of an output differ.
         """
         self.post(settings)
 

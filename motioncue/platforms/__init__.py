@@ -4,13 +4,14 @@ The built-in tables are in ``settings/platforms``.
 """
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuators import PARTS_OF_A_POSE, Actuators
+from motioncue.kernels.actuators import Actuators
 from motioncue.kernels.platform import Kinematics
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated
@@ -126,23 +127,29 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
     ConfigError
         As `build` does, or if there is a singular pose within reach.
     """
+    built = _held(platform)
+    actuators = len(built.names) - len(platform.axes)
+    parked = [
+        low if platform.park == "down" and number < actuators else at
+        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
+    ]
+    try:
+        return Actuators(
+            built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
+        )
+    except ValueError as error:  # begins with the key
+        raise ConfigError(f"platform.{error}") from error
+
+
+@lru_cache(maxsize=16)  # the search takes a quarter of a second, and outputs are designed again whenever one changes
+def _held(platform: Platform) -> Built:
+    """Return a platform in the form that the kernels take; refuse one with a singular pose within reach."""
     built = build(platform)
     frame = _frame_of(platform, built.kinematics, built.size)
     if frame.ways == 6:
         farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
         refuse_singular_reach(frame, np.array(built.bounds), farthest)
-    parked = [
-        low if platform.park == "down" and number < frame.actuators else at
-        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
-    ]
-    if len(set(platform.gives_way)) < len(PARTS_OF_A_POSE):
-        raise ConfigError(
-            f"platform.gives_way: found {', '.join(platform.gives_way)}, "
-            f"allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
-        )
-    return Actuators(
-        built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
-    )
+    return built
 
 
 def platform_named(name: str) -> Platform:

@@ -73,7 +73,8 @@ def refuse_singular_neutral(frame: Frame) -> None:
 def refuse_singular_reach(frame: Frame, bounds: FloatArray, farthest: FloatArray) -> None:
     """Refuse ranges that reach a pose at which the frame is not held.
 
-    Its actuators could lose it there, or break it.  Looks along ways from neutral to the end of reach, then around the weakest pose, with a fixed seed.
+    Its actuators could lose it there, or break it.  Looks along ways from neutral to the end of reach, then around the
+    weakest pose, with a fixed seed.
 
     Parameters
     ----------

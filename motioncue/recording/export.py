@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,9 @@ from motioncue.errors import ConfigError, not_among
 from motioncue.motion import CUE, MOTION
 from motioncue.recording.load import Drive
 from motioncue.recording.topics import Event
+from motioncue.recording.whole import write_whole
 
-__all__ = ["FORMATS", "WHAT", "columns", "export"]
+__all__ = ["FORMATS", "WHAT", "Exported", "columns", "export"]
 
 ROWS = 10_000  # rows at a time, which bounds the memory
 
@@ -62,25 +63,41 @@ def _table(drive: Drive, what: str) -> tuple[list[tuple[str, str, npt.NDArray[An
     return columns(rows_of), rows_of["deadline" if what == "ticks" else "time"]
 
 
+class Exported(NamedTuple):
+    """What has been exported."""
+
+    rows: int
+    path: Path
+
+
 def export(
-    drive: Drive, path: str | Path, what: str = "ticks", *, progress: Callable[[int, int], None] | None = None
-) -> int:
-    """Write a recording for other programs; return how many rows there are.
+    drive: Drive,
+    path: str | Path,
+    what: str = "ticks",
+    *,
+    force: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> Exported:
+    """Write a recording for other programs; return how many rows there are, and where.
 
     Parameters
     ----------
     drive : Drive
         What `motioncue.read` returned.
     path : str or Path
-        Its ending says the format: .csv, .parquet (needs pyarrow) or .mf4 (needs asammdf).
+        Its ending says the format: .csv, .parquet (needs pyarrow) or .mf4 (needs asammdf).  A number is added to a name
+        in use.
     what : {"ticks", "frames", "events"}
         One row each.
+    force : bool
+        Replace an existing file.
     progress : callable, optional
         Called with rows done and rows in all.
 
     Returns
     -------
-    int
+    Exported
+        The file appears when it is whole.
 
     Raises
     ------
@@ -102,13 +119,16 @@ def export(
     if not len(times):
         raise ConfigError(f"--what: the recording has no {what}")
     table = [("t", "s", (times - times[0]) * 1e-9), *table]
+    if path.is_dir():
+        raise ConfigError(f"--to: {str(path)!r} cannot be written: found a folder, allowed is a file")
     try:
-        FORMATS[path.suffix](path, table, progress or (lambda done, rows: None))
+        write = FORMATS[path.suffix]
+        written = write_whole(path, lambda part: write(part, table, progress or (lambda *_: None)), force=force)
     except ImportError as error:
         raise ConfigError(f"--to: {path.suffix} needs {error.name}: pip install {error.name}") from error
     except OSError as error:
         raise ConfigError(f"--to: {str(path)!r} cannot be written: {error.strerror or error}") from error
-    return len(times)
+    return Exported(len(times), written)
 
 
 def _pieces(table: list[tuple[str, str, npt.NDArray[Any]]]) -> Iterator[tuple[int, list[npt.NDArray[Any]]]]:

@@ -1,45 +1,32 @@
 """A recording as arrays: `read`."""
 
-import json
-from collections.abc import Callable
+import os
+from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.errors import PacketError
+from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import TICK_DTYPE
-from motioncue.recording.topics import (
-    EVENT,
-    FRAME,
-    PACKAGE,
-    SETTINGS,
-    TICK,
-    TOPICS,
-    Event,
-    Package,
-    Topic,
-    decode_event,
-    decode_package,
-    decode_settings,
+from motioncue.recording.capture import is_capture
+from motioncue.recording.messages import LATEST_NS, Settings, events_in, packages_in, settings_in
+from motioncue.recording.read import (
+    Frames,
+    Recording,
+    frames_of,
+    from_first,
+    parse_recording,
+    quoted,
+    read_bytes,
+    system_of,
 )
-from motioncue.recording.walk import McapFile
+from motioncue.recording.topics import FRAME, PACKAGE, TICK, TOPICS, Event, Package, Topic
+from motioncue.recording.walk import MAGIC, McapFile, is_mcap
 
-__all__ = ["Drive", "packages_in", "read"]
-
-LATEST_NS = 2**62  # [ns, monotonic clock] a century and a half, so that differences of times fit into 64 bits
-MOST = 8_000_000  # most messages of a kind with variable size: seven hours of 300 a second
-
-Decoded = TypeVar("Decoded", Package, Event, "Settings")
-
-
-class Settings(NamedTuple):
-    """The profile in force from a time on."""
-
-    time: int
-    number: int
-    profile: dict[str, Any]
+__all__ = ["Drive", "read"]
 
 
 class Drive(NamedTuple):
@@ -66,13 +53,25 @@ class Drive(NamedTuple):
         return self.settings[0].profile if self.settings else None
 
 
-def read(path: str | Path) -> Drive:
+def read(
+    path: str | Path, *rolled: str | Path, system: str | None = None, rate_hz: float | None = None, **options: Any
+) -> Drive:
     """Return the contents of a recording as arrays.
 
     Parameters
     ----------
     path : str or Path
-        An MCAP file that ``--record`` has written, or a recording of ROS 2 with `sensor_msgs/msg/Imu`.
+        An MCAP file that ``--record`` has written, a recording of ROS 2 with `sensor_msgs/msg/Imu`, the bytes that a
+        simulator wrote, or a network capture (pcap, pcapng).
+    *rolled : str or Path
+        The other files of the same run, if its recording was rolled over; in any order.
+    system : str, optional
+        The system whose packages these are, for a file that does not tell: bytes, a capture, or an MCAP file of
+        packages alone.  Found by content if not given.
+    rate_hz : float, optional
+        Frames per second [Hz], for a file where neither the packages nor the file have times.
+    **options
+        As ``source.options`` of a profile, for the same files as `system`.
 
     Returns
     -------
@@ -83,13 +82,77 @@ def read(path: str | Path) -> Drive:
     Raises
     ------
     PacketError
-        If the file cannot be opened, is not an MCAP file, or contains no readable motion.
+        If a file cannot be opened, is not a recording, contains no readable motion, or is not one of the same run; if
+        nothing tells the times of the frames.
+    ConfigError
+        If no system or more than one has such packages, or an option is not allowed.
+
+    Notes
+    -----
+    Times of an MCAP file are those of the recording machine's monotonic clock.  Other times count from the first frame
+    or package: as captured, else by the simulator's own clock, else by `rate_hz`.  Refused packages are left out of
+    `motion` and counted in `unreadable`.
 
     Examples
     --------
     >>> drive = motioncue.read("drive.mcap")                                 # doctest: +SKIP
     >>> pandas.DataFrame(drive.motion)                                       # doctest: +SKIP
     """
+    drives = [_read(each, system, rate_hz, options) for each in (path, *rolled)]
+    return _joined(drives, [quoted(each) for each in (path, *rolled)]) if rolled else drives[0]
+
+
+def _read(path: str | Path, system: str | None, rate_hz: float | None, options: Mapping[str, Any]) -> Drive:
+    """Return the contents of one file."""
+    name = f"recording {quoted(path)}"
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            raise PacketError(f"{name}: found no file but a folder or a device")
+        with open(path, "rb") as file:
+            head = file.read(len(MAGIC))
+    except OSError as error:
+        raise PacketError(f"{name}: {error.strerror}") from error
+    if not is_mcap(head):
+        data = read_bytes(path, name)
+        of = system or _system(data, name)
+        drive = _decoded(parse_recording(data, name, of), of, name, rate_hz, options)
+        return drive._replace(about={"format": "capture" if is_capture(head) else "bytes", "system": of})
+    drive = _from_mcap(path)
+    alone = drive.packages and not (len(drive.motion) or len(drive.ticks))
+    named = (drive.profile or {}).get("source", {})
+    found = system or (named.get("system") if isinstance(named, dict) else None)
+    if not alone or not isinstance(found, str):
+        return drive
+    times = from_first([1e-9 * package.time for package in drive.packages])
+    recording = Recording([package.data for package in drive.packages], times, 0, {})
+    decoded = _decoded(recording, found, name, rate_hz, options)
+    decoded.motion["time"] += drive.packages[0].time
+    return drive._replace(motion=decoded.motion, unreadable=drive.unreadable + decoded.unreadable)
+
+
+def _system(data: bytes, name: str) -> str:
+    """Return the system whose packages these are; raise an error if the bytes do not tell."""
+    if not data:
+        raise PacketError(f"{name}: not an MCAP file: it is empty")
+    if is_capture(data):
+        return system_of(data, name, "system")
+    try:
+        return system_of(data, "as bytes of a simulator", "system")
+    except ConfigError as error:
+        raise PacketError(f"{name}: not an MCAP file: it begins with {data[: len(MAGIC)].hex()}; {error}") from error
+
+
+def _decoded(recording: Recording, system: str, name: str, rate_hz: float | None, options: Mapping[str, Any]) -> Drive:
+    """Return the contents of a recording of packages alone."""
+    frames: Frames = frames_of(recording, system, name, rate_hz, options, as_received=True)
+    packages = [Package(timed.time_ns, 0, timed.package) for timed in frames.packages]
+    refused = [*frames.rejected.items(), *recording.rejected.items()]
+    unreadable = [f"{count} packages refused: {reason.replace('_', ' ')}" for reason, count in refused if count]
+    return Drive(frames.motion, np.zeros(0, TICK_DTYPE), packages, [], [], {}, (*recording.unreadable, *unreadable))
+
+
+def _from_mcap(path: str | Path) -> Drive:
+    """Return the contents of an MCAP file."""
     file = McapFile(path)
     names = {name for name, _, _ in file.topics.values()}
     if not names & set(TOPICS):
@@ -99,12 +162,39 @@ def read(path: str | Path) -> Drive:
     )
     packages = packages_in(file)
     _count_back(file, PACKAGE, np.array([package.time for package in packages], np.int64))
-    events = sorted(_decoded(file, EVENT, decode_event))
-    settings = _decoded(file, SETTINGS, _settings)
+    events, settings = events_in(file), settings_in(file)
     about = file.metadata.get("motioncue", {})
     if file.damage.count and not (len(motion) or len(ticks) or packages or events or settings):
         raise PacketError(f"recording {str(path)!r}: found nothing that can be read: {file.damage.texts()[0]}")
     return Drive(motion, ticks, packages, events, settings, about, file.damage.texts())
+
+
+def _joined(drives: list[Drive], names: list[str]) -> Drive:
+    """Return the contents of the files of one run as one recording."""
+    for drive, name in zip(drives, names, strict=True):
+        if not len(drive.ticks):
+            raise PacketError(f"{name}: found no tick, allowed are files of one run")
+        if drive.about.get("epoch_ns") != drives[0].about.get("epoch_ns"):
+            raise PacketError(f"{name}: found a file of another run than {names[0]}, allowed are files of one run")
+    order = sorted(range(len(drives)), key=lambda place: int(drives[place].ticks["index"][0]))
+    for before, after in pairwise(order):
+        last, first = drives[before].about.get("part", ""), drives[after].about.get("part", "")
+        if not (last.isdecimal() and first.isdecimal() and int(first) == int(last) + 1):
+            raise PacketError(
+                f"{names[after]}: found part {first or 'none'} of a run behind part {last or 'none'} in "
+                f"{names[before]}, allowed are consecutive files of a recording that was rolled over"
+            )
+    parts = [drives[place] for place in order]
+    settings = {row.number: row for drive in reversed(parts) for row in reversed(drive.settings)}
+    return Drive(
+        np.concatenate([drive.motion for drive in parts]),
+        np.concatenate([drive.ticks for drive in parts]),
+        [package for drive in parts for package in drive.packages],
+        sorted(event for drive in parts for event in drive.events),
+        [settings[number] for number in sorted(settings)],
+        parts[0].about,
+        tuple(text for drive in parts for text in drive.unreadable),
+    )
 
 
 def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:
@@ -136,45 +226,3 @@ def _count_back(file: McapFile, topic: Topic, times: npt.NDArray[np.int64]) -> N
     """Count decreasing times as damage."""
     if back := np.count_nonzero(times[1:] < times[:-1]):
         file.damage.add(f"{topic.name}: times go back {back} times")
-
-
-def packages_in(file: McapFile) -> list[Package]:
-    """Return the packages of a simulator, as they arrived.
-
-    Parameters
-    ----------
-    file : McapFile
-        The file; unreadable packages are added to its damage.
-    """
-    return _decoded(file, PACKAGE, decode_package)
-
-
-def _settings(payload: bytes) -> Settings:
-    """Return the settings in a payload; raise PacketError if it is not valid."""
-    time, number, text = decode_settings(payload)
-    try:
-        profile = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise PacketError(f"{SETTINGS.name}: found a profile that is no JSON: {error}") from error
-    if not isinstance(profile, dict):
-        raise PacketError(f"{SETTINGS.name}: found a profile of type {type(profile).__name__}, allowed are tables")
-    return Settings(time, number, profile)
-
-
-def _decoded(file: McapFile, topic: Topic, decode: Callable[[bytes], Decoded]) -> list[Decoded]:
-    """Return the messages of a topic that can be decoded; count the others as damage."""
-    found: list[Decoded] = []
-    for payload in file.own_payloads(topic):
-        if len(found) == MOST:
-            file.damage.add(f"{topic.name}: found more than {MOST} messages, the rest was not read")
-            break
-        try:
-            message = decode(payload)
-        except PacketError as error:
-            file.damage.add(str(error))
-            continue
-        if 0 <= message.time < LATEST_NS:
-            found.append(message)
-        else:
-            file.damage.add(f"{topic.name}: a message of the time {message.time} ns")
-    return found

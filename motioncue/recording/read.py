@@ -15,13 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import protocols
-from motioncue.errors import PacketError
+from motioncue.errors import ConfigError, PacketError
+from motioncue.explain import explain
+from motioncue.intake.intake import Intake
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
-from motioncue.recording.feed import START_NS, arriving, feed
-from motioncue.recording.load import packages_in
-from motioncue.recording.walk import McapFile, is_mcap
+from motioncue.recording.feed import START_NS, Timed, arriving, feed
+from motioncue.recording.messages import packages_in
+from motioncue.recording.walk import MAGIC, McapFile, is_mcap
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -64,6 +66,18 @@ def read_bytes(path: str | Path, name: str) -> bytes:
     return data
 
 
+def contents(path: str | Path, name: str) -> bytes | Path:
+    """Return the contents of a file, or the path of an MCAP file, which may be larger; as `read_bytes` otherwise."""
+    try:
+        if Path(path).is_file():
+            with Path(path).open("rb") as file:
+                if is_mcap(file.read(len(MAGIC))):
+                    return Path(path)
+    except OSError as error:
+        raise PacketError(f"{name}: {error.strerror}") from error
+    return read_bytes(path, name)
+
+
 class Recording(NamedTuple):
     """The packages that a simulator sent."""
 
@@ -98,33 +112,52 @@ def read_recording(path: str | Path, system: protocols.System) -> Recording:
         If the system does not exist.
     """
     name = f"recording {quoted(path)}"
-    recording = parse_recording(read_bytes(path, name), name, system)
+    recording = parse_recording(contents(path, name), name, system)
     for line in recording.unreadable[:SAID]:
         log.warning("%s: %s", name, line)
     return recording
 
 
-def parse_recording(data: bytes, name: str, system: protocols.System) -> Recording:
+def parse_recording(data: bytes | Path, name: str, system: protocols.System) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
     module = protocols.system(system)
     try:
-        if is_mcap(data):
-            return _from_mcap(McapFile(name, data), module, system)
-        if is_capture(data):
-            return _from_capture(captured(data), module, system)
-        packages = list(islice(module.framed(data), MOST + 1)) if data else []
-        if not packages:
-            raise PacketError(f"found no bytes, allowed is at least one package of {system}")
-        if len(packages) > MOST:
-            raise PacketError(f"found more than {MOST} packages of {system}, allowed is up to that")
+        return _of_system(_opened(data, name), module, system)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
+
+
+def _opened(data: bytes | Path, name: str) -> McapFile | Captured | bytes:
+    """Return the contents of a file before any system is asked for its packages."""
+    if isinstance(data, Path):
+        return McapFile(data)
+    if is_mcap(data):
+        return McapFile(name, data)
+    return captured(data) if is_capture(data) else data
+
+
+def _of_system(
+    opened: McapFile | Captured | bytes, module: ModuleType | protocols.Described, system: protocols.System
+) -> Recording:
+    """Return a system's packages; raise PacketError if there is none."""
+    if isinstance(opened, McapFile):
+        return _from_mcap(opened, module, system)
+    if isinstance(opened, Captured):
+        return _from_capture(opened, module, system)
+    packages = list(islice(module.framed(opened), MOST + 1)) if opened else []
+    if not packages:
+        raise PacketError(f"found no bytes, allowed is at least one package of {system}")
+    if len(packages) > MOST:
+        raise PacketError(f"found more than {MOST} packages of {system}, allowed is up to that")
     return Recording(packages, None, 0, {})
 
 
 def _from_mcap(file: McapFile, module: ModuleType | protocols.Described, system: protocols.System) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
+    if recorded and hasattr(module, "intake"):
+        announced = opening(file.metadata.get("motioncue", {}), module.intake(module.Options()))
+        recorded[:0] = [] if announced is None else [recorded[0]._replace(data=announced)]
     own = [package for package in recorded if _why_not(module, package.data) is None]
     if not own:
         topics = sorted({name for name, _, _ in file.topics.values()})[:5]
@@ -135,7 +168,27 @@ def _from_mcap(file: McapFile, module: ModuleType | protocols.Described, system:
     rejected = _rejected(module, (package.data for package in recorded if _why_not(module, package.data) is not None))
     rejected += Counter({UNREADABLE: file.damage.count})
     times = [1e-9 * package.time for package in own]
-    return Recording([package.data for package in own], _from_first(times), 0, rejected, file.damage.texts())
+    return Recording([package.data for package in own], from_first(times), 0, rejected, file.damage.texts())
+
+
+def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
+    """Return what the simulator announced before a recording that begins within a session; None if nothing.
+
+    Parameters
+    ----------
+    about : mapping of str to str
+        How the recording was made.
+    intake : Intake
+        A new intake of its system.
+    """
+    try:
+        data = bytes.fromhex(about.get("opening", ""))
+    except ValueError:
+        return None
+    if data:
+        intake.begin(START_NS)
+        intake.feed(data, START_NS)
+    return data if data and not intake.accepted and not intake.rejected else None
 
 
 def _from_capture(found: Captured, module: ModuleType | protocols.Described, system: protocols.System) -> Recording:
@@ -153,11 +206,11 @@ def _from_capture(found: Captured, module: ModuleType | protocols.Described, sys
         raise PacketError(f"found {what}, allowed is at least one package of {system}")
     refused = [datagram.payload for datagram in others if datagram.port in ports]
     rejected = Counter(incomplete) + _rejected(module, refused)
-    times = _from_first([datagram.time for datagram in own])
+    times = from_first([datagram.time for datagram in own])
     return Recording([datagram.payload for datagram in own], times, len(others) - len(refused), rejected)
 
 
-def _from_first(times: list[float]) -> list[float]:
+def from_first(times: list[float]) -> list[float]:
     """Return times counted from the first [s]; raise PacketError if they are too far apart for nanoseconds."""
     furthest = max((abs(time - times[0]) for time in times), default=0.0)
     if not furthest < LONGEST_S:
@@ -235,24 +288,68 @@ def read_motion(
     PacketError
         If the file cannot be read or a package is refused; names the first one and the reason.
     """
-    return read_frames(path, system, rate_hz=rate_hz, **options)[0]
+    return read_frames(path, system, rate_hz=rate_hz, **options).motion
+
+
+class Frames(NamedTuple):
+    """The frames of a recording, with the packages they came in."""
+
+    motion: npt.NDArray[np.void]
+    packages: list[Timed]
+    """All packages; one without a frame has the time of the next frame."""
+    rejected: Mapping[str, int]
+    """Refused packages by reason."""
 
 
 def read_frames(
     path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
-) -> tuple[npt.NDArray[np.void], list[bytes], npt.NDArray[np.intp]]:
-    """Return the motion as `read_motion` does, all packages, and the index of each frame's package."""
+) -> Frames:
+    """Return the motion as `read_motion` does, and all packages; raise PacketError at the first refused one."""
+    return frames_of(read_recording(path, system), system, f"recording {quoted(path)}", rate_hz, options)
+
+
+def frames_of(
+    recording: Recording,
+    system: protocols.System,
+    name: str,
+    rate_hz: float | None = None,
+    options: Mapping[str, Any] | None = None,
+    *,
+    as_received: bool = False,
+) -> Frames:
+    """Return the frames of a recording; errors begin with `name`.
+
+    Parameters
+    ----------
+    recording : Recording
+        The packages.
+    system : str
+        The system that sent them.
+    name : str
+        The file, for messages.
+    rate_hz : float, optional
+        Frames per second [Hz], required if neither the packages nor the file have times.
+    options : mapping, optional
+        As ``source.options`` of a profile.
+    as_received : bool
+        Arrival times come before the simulator's own clock, and refused packages are counted, as in a run.
+
+    Raises
+    ------
+    PacketError
+        If nothing tells the times of the frames, or a package is refused and `as_received` is false.
+    """
     source = protocols.source(system)
-    intake = source.intake(msgspec.convert(options, source.Options))
-    packages, arrivals, *_ = read_recording(path, system)
+    intake = source.intake(_options(source, system, options or {}))
+    packages, arrivals = recording.packages, recording.times
     rows: list[npt.NDArray[np.void]] = []
     places: list[int] = []
     times: list[float] = []  # time of each frame [s]
     began = 0.0  # start of the session on the recording's clock [s]
     others = 0  # packages that do not affect the clock
     for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):
-        if not is_frame and intake.rejected:
-            raise PacketError(f"recording {quoted(path)}: package {place} refused: {', '.join(intake.rejected)}")
+        if not is_frame and intake.rejected and not as_received:
+            raise PacketError(f"{name}: package {place} refused: {', '.join(intake.rejected)}")
         if not is_frame:
             if intake.others == others:  # an announcement: the simulator's clock begins again
                 began = times[-1] if times else 0.0
@@ -262,14 +359,71 @@ def read_frames(
         rows.append(row)
         places.append(place)
         times.append(began + float(row["frame_time"][0]))
-    if len(times) > 1 and not any(times):
-        raise PacketError(
-            f"recording {quoted(path)}: neither {system} nor the file says when frames came; give their rate"
-        )
     motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
+    if as_received and arrivals is not None:
+        motion["time"] -= START_NS
+        came = [round(1e9 * (time - arrivals[0])) for time in arrivals]
+        return Frames(motion, list(map(Timed, came, packages)), intake.rejected)
+    if len(times) > 1 and not any(times):
+        raise PacketError(f"{name}: neither {system} nor the file says when frames came; give their rate")
     if times:
         motion["time"] = np.round((np.array(times) - times[0]) * 1e9)
-    return motion, packages, np.array(places, dtype=np.intp)
+    frames = motion["time"] if rows else np.zeros(1, np.int64)
+    nexts = np.minimum(np.searchsorted(places, np.arange(len(packages))), len(frames) - 1)
+    return Frames(motion, list(map(Timed, frames[nexts].tolist(), packages)), intake.rejected)
+
+
+def _options(source: ModuleType | protocols.Described, system: protocols.System, options: Mapping[str, Any]) -> Any:
+    """Return a source's options; raise ConfigError if one is not allowed."""
+    try:
+        return msgspec.convert(options, source.Options)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"options of {system}: {explain(error, dict(options), source.Options)}") from error
+
+
+def system_of(data: bytes | Path, name: str, key: str) -> str:
+    """Return the only system whose packets fill a file, or most of a capture.
+
+    Parameters
+    ----------
+    data : bytes or Path
+        What `contents` returned.
+    name : str
+        The file, for messages.
+    key : str
+        Where a system can be named instead, for messages.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system, or more than one.
+    PacketError
+        If it is a network capture that is broken.
+    """
+    sizes: dict[str, int] = {}
+    try:
+        opened = _opened(data, name)
+    except PacketError as error:
+        raise PacketError(f"{name}: {error}") from error
+    for system in protocols.having("intake"):
+        module = protocols.system(system)
+        try:
+            packages = _of_system(opened, module, system).packages
+        except PacketError:
+            continue
+        if all(_why_not(module, package) is None for package in packages):
+            sizes[system] = sum(map(len, packages))
+    return only_system(sizes, name, key)
+
+
+def only_system(sizes: Mapping[str, int], name: str, key: str) -> str:
+    """Return the system with the most bytes; raise ConfigError, as `system_of` does, unless there is one."""
+    best = [system for system, size in sizes.items() if size == max(sizes.values())]
+    if len(best) != 1:
+        found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
+        allowed = ", ".join(protocols.having("intake"))
+        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}")
+    return best[0]
 
 
 def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:

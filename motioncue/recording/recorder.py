@@ -30,6 +30,7 @@ RING_BYTES = 8 << 20
 TAKE_S = 0.05  # interval at which the rings are emptied
 PATIENCE_S = 10.0  # longest wait for a disk that does not respond at the end
 FLUSH_S = 1.0  # most that a crash can lose
+OPENING_BYTES = 4096  # largest first package of a session that is noted in later files
 KEPT_BYTES_S = 2 << 20
 """Most that `last_s` keeps in memory for each of its seconds: twice what 1000 ticks and 400 of the largest packages
 need [bytes/s]."""
@@ -132,6 +133,27 @@ def _event(payload: bytes, transition: bool) -> Event:
     return Event(when, "intake", NAMES[code], "", "", detail, value, limit)
 
 
+class _Openings:
+    """The first package of the newest session: later ones may mean nothing without what it announces."""
+
+    def __init__(self) -> None:
+        self._opening: Package | None = None
+        self._since: int | None = None  # when a session began whose first package has not come [ns]
+
+    def add(self, batch: Batch) -> None:
+        """Take the records that are not in the next file."""
+        self._since = max((event.time for event in batch.events if event.what == "connected"), default=self._since)
+        if self._since is not None:
+            first = next((package for package in batch.packages if package.time >= self._since), None)
+            if first is not None:
+                self._opening, self._since = first, None
+
+    def about(self) -> dict[str, str]:
+        """Return what a file that begins within a session says of its opening."""
+        known = self._opening is not None and self._since is None and len(self._opening.data) <= OPENING_BYTES
+        return {"opening": self._opening.data.hex()} if known and self._opening is not None else {}
+
+
 class Recorder:
     """Records a run: a context manager around a thread that empties rings.
 
@@ -140,7 +162,8 @@ class Recorder:
     record : Record or str or Path
         What to record and where, or only where.
     rings : sequence of RecordRing
-        The rings that the loops fill.
+        The rings that the loops fill, emptied in this order; that of the ticks first, so that every file has the
+        packages that its ticks have read.
     settings : mapping
         The profile in force at the beginning, as tables.
     about : mapping of str to str
@@ -180,6 +203,8 @@ class Recorder:
         self._short = False  # whether a ring has been found too small
         self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
         self._kept_bytes = 0
+        self._openings = _Openings()
+        self._owed = 0  # with `last_s`: records in memory from before this time should be in a file [ns]
         self._taken = time.monotonic_ns()  # when the rings were last emptied
         self._in_force = [(self._taken, 0, settings)]  # start, number and profile of settings
         self._noted = -1  # number of the newest settings in the file
@@ -283,6 +308,8 @@ class Recorder:
         self._take()
         if self._last_s is not None:
             self._dump()
+            owed = [batch for batch in self._kept if batch.since < self._owed]
+            self._lost += sum(sum(sorted_out(batch.data).sizes().values()) for batch in owed)
         self._guarded(self._close)
 
     def _due(self, age: float) -> bool:
@@ -311,7 +338,8 @@ class Recorder:
         while self._kept[0].since < self._taken - 1e9 * last_s or self._kept_bytes > KEPT_BYTES_S * last_s:
             oldest = self._kept.popleft()
             self._kept_bytes -= len(oldest.data)
-            if oldest.since >= self._taken - 1e9 * last_s:
+            self._openings.add(sorted_out(oldest.data))
+            if oldest.since >= self._taken - 1e9 * last_s or oldest.since < self._owed:
                 self._lost += sum(sorted_out(oldest.data).sizes().values())
             if not self._kept:
                 break
@@ -325,7 +353,10 @@ class Recorder:
     def _open(self) -> None:
         """Begin a file."""
         force = self._force and not self._written
-        self._writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=self._about)
+        about = self._about | self._openings.about()
+        if self._roll_s is not None or self._roll_bytes is not None:
+            about["part"] = str(len(self._written))  # `read` joins consecutive ones
+        self._writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about)
         self._written.append(self._writer.path)
         self._noted = -1
         self._note()
@@ -351,10 +382,13 @@ class Recorder:
             return
         self._pending.update(batch.sizes())
         self._note()
+        # Ticks come last: a file that is cut has what its last tick has read.
         self._writer.packages(batch.packages)
+        self._writer.events(batch.events)
         self._writer.frames(batch.frames)
         self._writer.ticks(batch.ticks)
-        self._writer.events(batch.events)
+        if self._last_s is None:
+            self._openings.add(batch)
 
     def _flush(self) -> None:
         if self._writer is not None:
@@ -378,26 +412,34 @@ class Recorder:
         self._pending.clear()
 
     def _dump(self) -> None:
-        """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile."""
-        self._guarded(self._open)
+        """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile.
+
+        Records that could not be written stay in memory and are lost only when they are dropped from there.
+        """
+        asked, self._owed = self._taken, 0
+        written = self._guarded(self._open)
         for batch in list(self._kept):
-            self._guarded(self._write, batch)
+            written = written and self._guarded(self._write, batch)
             if time.monotonic_ns() - self._taken >= 1e9 * TAKE_S:
                 self._take()
-        self._guarded(self._close)
+        if not (written and self._guarded(self._close)):
+            self._owed = asked
 
-    def _guarded(self, action: Callable[..., None], *arguments: Any) -> None:
-        """Do something with the file; an error is logged, and ends the recording but not the run."""
+    def _guarded(self, action: Callable[..., None], *arguments: Any) -> bool:
+        """Do something with the file and return whether it worked; an error ends the recording but not the run."""
         try:
             action(*arguments)
+            return True
         except Exception as error:
             if self._writer is not None:
                 self._writer.abandon()
                 self._writer = None
-            self._lost += sum(self._pending.values())
+            if self._last_s is None:
+                self._lost += sum(self._pending.values())
             self._pending.clear()
             goes_on = "records no more" if self._last_s is None else "keeps the last seconds in memory"
             log.error("recording: %s; the run goes on and %s", self._told(error), goes_on)
+            return False
 
     def _told(self, error: Exception) -> str:
         """Return the text of an error, with the file concerned."""

@@ -305,15 +305,18 @@ class McapFile:
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
         self._chunks.append((data, index))
 
-    def payloads(self, topic: str) -> Iterator[bytes]:
-        """Yield the payload of each message of a topic, in the order of the file.
+    def stamped(self, channel: int) -> Iterator[tuple[int, bytes]]:
+        """Yield when each message of a channel was recorded [ns], and its payload, in the file's order.
 
         Parameters
         ----------
-        topic : str
-            Name of the topic.
+        channel : int
+            Number of the channel.
         """
-        yield from self._payloads([number for number, (name, _, _) in self.topics.items() if name == topic])
+        for data, index in self._chunks:
+            for place in index.get(channel, _NONE).tolist():
+                length, _, _, time = struct.unpack_from("<QHIQ", data, place + 1)
+                yield time, data[place + MESSAGE_HEAD : place + 9 + length]
 
     def own_payloads(self, topic: Topic) -> Iterator[bytes]:
         """Yield the payload of each message of one of motioncue's topics, as written by this version.
@@ -325,9 +328,7 @@ class McapFile:
         topic : Topic
             The topic.
         """
-        yield from self._payloads(self._own(topic))
-
-    def _payloads(self, channels: list[int]) -> Iterator[bytes]:
+        channels = self._own(topic)
         for data, index in self._chunks:
             for channel in channels:
                 for place in index.get(channel, _NONE).tolist():

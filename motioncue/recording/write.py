@@ -30,6 +30,7 @@ from motioncue.recording.topics import (
     encode_package,
     encode_settings,
 )
+from motioncue.recording.whole import numbered
 
 __all__ = ["RecordingWriter"]
 
@@ -41,13 +42,15 @@ def _made(path: Path, force: bool) -> tuple[Path, IO[bytes]]:
     """Open a new file; return its path, with a number added if the name is in use, and the file."""
     if path.is_dir():
         raise ConfigError(f"recording {str(path)!r}: found a folder, allowed is a file")
-    name, number = path, 0
+    number = 0
     while True:
+        name = numbered(path, number)
         try:
+            if force and path.is_file():
+                path.unlink()  # not emptied: another recorder may still write to it
             return name, name.open("wb" if force else "xb")
         except FileExistsError:
             number += 1
-            name = path.with_name(f"{path.stem}-{number}{path.suffix}")
         except OSError as error:
             raise ConfigError(f"recording {str(name)!r}: cannot be made: {error.strerror}") from error
 

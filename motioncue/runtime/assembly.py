@@ -128,14 +128,17 @@ def algorithm_of(profile: Profile) -> Algorithm:
 
 def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
     """Return the profile's settings for the ticks; parts equal to those of `before` are shared with it."""
-    algorithm, limits = None, None
+    algorithm, limits, chains = None, None, None
     if before is not None and before.profile.cueing == profile.cueing:
         algorithm = before.algorithm
     if before is not None and before.profile.limits == profile.limits:
         limits = before.limits
+    if before is not None and (before.profile.output, before.profile.platform) == (profile.output, profile.platform):
+        chains = before.chains
     return Settings(
         algorithm or algorithm_of(profile),
         limits or limits_of(profile),
+        chains or [chain_of(profile, output) for output in profile.outputs],
         period_ns=period_ns_of(profile),
         bridge=profile.source.bridge,
         hold_s=profile.supervisor.hold_s,
@@ -207,10 +210,8 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     ConfigError
         If a packet uses a channel that no stage of this output fills.
     """
-    stages: list[Stage] = []
-    bounds = output.limits.bounds()
-    if bounds:
-        stages.append(OutputLimits(_limits(bounds, period_ns_of(profile))))
+    # An output without bounds has this stage too, because it may be given bounds while it runs.
+    stages: list[Stage] = [OutputLimits(_limits(output.limits.bounds(), period_ns_of(profile)))]
     reads = {channel for _, encoding in streams_of(output, profile.platform).values() for channel in encoding.reads}
     if reads & set(UpVector.fills):
         stages.append(UpVector())

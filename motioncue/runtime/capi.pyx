@@ -6,11 +6,10 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from motioncue.kernels.actuation cimport Chain, actuate, chain_reset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
 from motioncue.kernels.stepper cimport Stepper, cueing_reset, cueing_step
-from motioncue.kernels.tuning cimport CueingState
+from motioncue.kernels.tuning cimport CueingState, cueing_actuate
 
 from motioncue.runtime.embedding import bind
 
@@ -42,7 +41,6 @@ cdef extern from "motioncue/motioncue.h" nogil:
 
 ctypedef struct Handle:     # the target of a motioncue_stepper*
     CueingState* cueing
-    Chain* chain
     int64_t period_ns
     PyObject* stepper       # owns the memory behind the other pointers
 
@@ -56,7 +54,7 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
     handle = <Handle*>malloc(sizeof(Handle))
     if handle == NULL:
         raise MemoryError
-    handle[0] = Handle(stepper.cueing, &stepper.chain.chain, stepper.period_ns, <PyObject*>stepper)
+    handle[0] = Handle(stepper.cueing, stepper.period_ns, <PyObject*>stepper)
     Py_INCREF(stepper)
     return handle
 
@@ -87,15 +85,13 @@ cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motion
 
 cdef void reset(motioncue_stepper* stepper) noexcept nogil:
     cueing_reset((<const Handle*>stepper).cueing)
-    chain_reset((<const Handle*>stepper).chain)
 
 
 cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue_actuation* actuation) noexcept nogil:
     cdef const Handle* handle = <const Handle*>stepper
     cdef uint64_t fpu = mc_flush_denormals()
-    actuate(handle.chain, <const Cue*>cue, handle.cueing.now.algorithm.attitude)
+    (<Actuation*>actuation)[0] = cueing_actuate(handle.cueing, 0, <const Cue*>cue)[0]
     mc_restore_fpu(fpu)
-    (<Actuation*>actuation)[0] = handle.chain.actuation
 
 
 cdef void destroy(motioncue_stepper* stepper) noexcept with gil:

@@ -11,7 +11,7 @@ from motioncue.explain import explain
 from motioncue.kernels.clock import Clock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
-from motioncue.runtime.assembly import chain_of, intake_of, load_profile, streams_of
+from motioncue.runtime.assembly import intake_of, load_profile, streams_of
 from motioncue.runtime.relay import Relay
 from motioncue.runtime.tuning import Tuner
 
@@ -62,8 +62,7 @@ def bind(
     array([0.179])
     """
     tuner = _tuner(profile, rate_hz)
-    chain = chain_of(tuner.profile, tuner.profile.outputs[0])
-    return Stepper(tuner.settings, motion, cue, chain=chain, actuation=actuation, tune=tuner)
+    return Stepper(tuner.settings, motion, cue, actuation=actuation, tune=tuner)
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:
@@ -103,8 +102,7 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     packets = {
         name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output, profile.platform).items()
     }
-    chain = chain_of(profile, output)
-    return Relay(intake_of(profile), tuner.settings, packets, chain, clock or MonotonicClock(), tune=tuner)
+    return Relay(intake_of(profile), tuner.settings, packets, clock or MonotonicClock(), tune=tuner)
 
 
 def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:

@@ -1,5 +1,4 @@
 import socket
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,7 +6,6 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.intake.intake import Intake
-from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
 from motioncue.kernels.ring import RecordRing
@@ -24,7 +22,6 @@ class Emitter:
         settings: Settings,
         clock: Clock,
         *,
-        chains: Sequence[OutputChain] = (),
         trace: int = 0,
     ) -> None: ...
     def add_output(

@@ -1,11 +1,11 @@
 """The emitting loop: the whole engine's tick, on an absolute grid, without the GIL."""
 
-from libc.math cimport M_PI, isfinite, remainder, rint
+from libc.math cimport M_PI, fabs, isfinite, rint
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.actuation cimport Chain, OutputChain, actuate, chain_at_rest
+from motioncue.kernels.actuation cimport chain_at_rest
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
@@ -14,7 +14,7 @@ from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
 from motioncue.kernels.records cimport (
-    CHANNELS, ROLL, YAW, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    CHANNELS, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
 )
 from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
@@ -28,7 +28,7 @@ from motioncue.kernels.supervisor cimport (
     OPERATOR_WANTS_PARK, PARKING, RUNNING, Step, Supervisor, supervise,
 )
 from motioncue.kernels.tuning cimport (
-    Cueing, CueingState, Settings, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
+    OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
 )
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
 
@@ -42,7 +42,7 @@ from motioncue.motion import TICK_DTYPE
 __all__ = ["Emitter"]
 
 cdef enum:
-    OUTPUTS = 16
+    PACKETS = 16
     PACKET_BYTES = 512
 
 
@@ -52,7 +52,7 @@ ctypedef struct Sink:
     int address_size
     Row* rows
     int row_count
-    const double* values    # the output's actuation, which the rows read
+    int output              # the output whose actuation the rows read
     uint8_t packet[PACKET_BYTES]
     int size
     SealState* seal         # NULL if the packet has neither counter nor checksum
@@ -93,11 +93,13 @@ cdef inline bint send(Sink* s) noexcept nogil:
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
-    """Say whether every channel that moves the platform is finite."""
-    return isfinite(
-        c.surge + c.sway + c.heave + c.roll + c.pitch + c.yaw + c.roll_rate + c.pitch_rate + c.yaw_rate
-        + c.surge_displacement + c.sway_displacement + c.heave_displacement
-    )
+    """Say whether every channel that moves the platform is finite, and the sum of their magnitudes too."""
+    cdef const double* channels = <const double*>c
+    cdef double total = fabs(c.surge_displacement) + fabs(c.sway_displacement) + fabs(c.heave_displacement)
+    cdef int i
+    for i in range(MOVING):
+        total += fabs(channels[i])
+    return isfinite(total)
 
 
 cdef class Emitter:
@@ -108,18 +110,11 @@ cdef class Emitter:
     intake : Intake
         Source of the newest motion.
     settings : Settings
-        The initial settings; `retune` changes them.  Their period is the grid's.
+        The initial settings; `retune` changes them.  Their period is the grid's, and their chains are the outputs.
     clock : Clock
         Clock of the grid.
-    chains : sequence of OutputChain, optional
-        The stages between the cue and the packets of each output; one output without stages if not given.
     trace : int
         Number of ticks to keep, from the first on.
-
-    Raises
-    ------
-    ValueError
-        If there are more chains than outputs allowed.
 
     Notes
     -----
@@ -134,7 +129,7 @@ cdef class Emitter:
     cdef Cueing _cueing         # owns `_cued`
     cdef CueingState* _cued
     cdef int64_t _number        # number of the settings in force
-    cdef Sink _sinks[OUTPUTS]
+    cdef Sink _sinks[PACKETS]
     cdef int _sink_count
     cdef list _owned
     cdef int64_t _period
@@ -145,10 +140,8 @@ cdef class Emitter:
     cdef Cue _good              # the last finite cue, before the fade
     cdef Cue _joined            # cue of the last tick, before fade and limits
     cdef Tick _tick
-    cdef tuple _chains          # an OutputChain for each output
-    cdef Chain* _driven         # the first one that moves actuators, or NULL
-    cdef Chain* _outputs[OUTPUTS]
-    cdef int _output_count
+    cdef const Actuation* _actuations[OUTPUTS]
+    cdef int _driven            # the first output that moves actuators, or -1
     cdef TickSlot _newest       # slot from the emitter to whoever watches
     cdef Tick _viewed
     cdef Counts _counts
@@ -178,7 +171,6 @@ cdef class Emitter:
         Settings settings not None,
         Clock clock not None,
         *,
-        chains=(),
         Py_ssize_t trace=0,
     ):
         self._intake, self._clock = intake, clock
@@ -189,13 +181,7 @@ cdef class Emitter:
         self._period = settings.period_ns
         self.adopt()
         self._owned = []
-        self._chains = tuple(chains) or (OutputChain(),)
-        if len(self._chains) > OUTPUTS:
-            raise ValueError(f"chains: found {len(self._chains)}, allowed are {OUTPUTS}")
-        for self._output_count, chain in enumerate(self._chains, start=1):
-            self._outputs[self._output_count - 1] = &(<OutputChain?>chain).chain
-            if self._driven == NULL and "actuator_1" in (<OutputChain>chain).fills:
-                self._driven = &(<OutputChain>chain).chain
+        self._driven = next((i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills), -1)
         tick_clear(&self._newest)
         memset(&self._tick, 0, sizeof(Tick))
         self._viewed = self._tick
@@ -226,14 +212,14 @@ cdef class Emitter:
         ValueError
             If there are too many packets or the packet is too large.
         IndexError
-            If the chain does not exist.
+            If the output does not exist.
         """
         cdef Sink* sink = &self._sinks[self._sink_count]
-        if self._sink_count == OUTPUTS or len(packet) > PACKET_BYTES or len(packet) != table.size:
-            raise ValueError(f"output: allowed are {OUTPUTS} outputs of up to {PACKET_BYTES} bytes")
-        if not 0 <= output < self._output_count:
-            raise IndexError(f"output: found {output}, allowed are 0 to {self._output_count - 1}")
-        sink.values = <const double*>&self._outputs[output].actuation
+        if self._sink_count == PACKETS or len(packet) > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
+        if not 0 <= output < self._cued.now.outputs:
+            raise IndexError(f"output: found {output}, allowed are 0 to {self._cued.now.outputs - 1}")
+        sink.output = output
         sink.address_size = packed_address(sink.address, address)
         sink.fd = sock.fileno()
         sink.rows = table.rows
@@ -293,11 +279,11 @@ cdef class Emitter:
         self.shape(&step)
 
         t.cue.time = self._deadline
-        for i in range(self._output_count):
-            actuate(self._outputs[i], &t.cue, self._cued.now.algorithm.attitude, self.parked())
+        for i in range(self._cued.now.outputs):
+            self._actuations[i] = cueing_actuate(self._cued, i, &t.cue, self.parked())
         for i in range(self._sink_count):
             sink = &self._sinks[i]
-            encode(sink.rows, sink.row_count, sink.values, sink.packet)
+            encode(sink.rows, sink.row_count, <const double*>self._actuations[sink.output], sink.packet)
             if sink.seal != NULL:
                 seal(sink.seal, sink.packet)
         if clock.lead:
@@ -316,8 +302,8 @@ cdef class Emitter:
         t.settings = self._cued.next.number if self._cued.overlap else self._cued.now.number
         t.weight = step.weight
         t.motion = self._bridge.motion
-        if self._driven != NULL:
-            memcpy(t.actuators, self._driven.actuation.actuators, sizeof(t.actuators))
+        if self._driven >= 0:
+            memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
         self.account(now)
 
     cdef void shape(self, const Step* step) noexcept nogil:
@@ -357,8 +343,8 @@ cdef class Emitter:
     cdef bint at_rest(self) noexcept nogil:
         """Say whether everything that is sent is at rest at neutral."""
         cdef int i
-        for i in range(self._output_count):
-            if not chain_at_rest(self._outputs[i]):
+        for i in range(self._cued.now.outputs):
+            if not chain_at_rest(self._cued.now.chains[i]):
                 return False
         return at_neutral(self._cued.now.limits)
 
@@ -493,7 +479,7 @@ cdef class Emitter:
         Raises
         ------
         ValueError
-            If their period differs.
+            If their period or the stages of an output differ.
 
         Notes
         -----

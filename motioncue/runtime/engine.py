@@ -3,159 +3,33 @@
 import json
 import logging
 import threading
-import time
-from collections import deque
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.clock import Clock, MonotonicClock, machine_awake, prepare_receiver, processors_awake
-from motioncue.kernels.ring import RecordRing
-from motioncue.kernels.tuning import Settings
+from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
-from motioncue.runtime.assembly import (
-    chain_of,
-    check,
-    intake_of,
-    load_profile,
-    streams_of,
-)
-from motioncue.runtime.emitter import Emitter
-from motioncue.runtime.journal import Journal, Outputs
+from motioncue.runtime.assembly import check, load_profile, streams_of
+from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.reception import Reception
-from motioncue.runtime.tuning import Change, Tuner
+from motioncue.runtime.tuning import Change
 from motioncue.transports.udp import error_text, open_sender, tell_unheard
 
 if TYPE_CHECKING:
-    from motioncue.recording.recorder import Recorder
+    pass
 
 __all__ = ["Engine"]
 
 log = logging.getLogger("motioncue")
 
-TRANSITIONS = 10_000  # transitions to keep
 SHOWN = 5  # changed settings to name in one line of the log
 DRAIN_S = 0.1  # interval at which events are moved from the loops' queues to the log
 LOG_PATIENCE_S = 2.0  # for the last lines of the log: a blocked handler must not keep an engine from ending
-
-
-class Pipeline:
-    """The connected parts of an engine, without threads and sockets, for live and simulated runs.
-
-    Parameters
-    ----------
-    profile : Profile
-        A checked profile.
-    clock : Clock
-        Clock of both loops.
-    trace : int
-        Number of ticks to keep.
-    """
-
-    def __init__(self, profile: Profile, clock: Clock, trace: int = 0) -> None:
-        self._tuner = Tuner(profile)
-        self.intake = intake_of(profile)
-        self.recorder: Recorder | None = None
-        self._chains = [chain_of(profile, output) for output in profile.outputs]
-        self._moves: deque[dict[str, Any]] = deque(maxlen=TRANSITIONS)
-        self._collected = 0
-        self._collecting = threading.Lock()  # the logging thread and callers of `stats` both collect transitions
-        self.emitter = Emitter(self.intake, self._tuner.settings, clock, chains=self._chains, trace=trace)
-
-    @property
-    def profile(self) -> Profile:
-        """The profile whose settings are in force."""
-        profile: Profile = self.emitter.settings.profile
-        return profile
-
-    def retune(self, change: Change) -> None:
-        """Change settings while it runs; see `Engine.retune`."""
-        self._tuner(change, self._post)
-
-    def _post(self, settings: Settings) -> None:
-        """Pass settings to both loops; one thread at a time calls it."""
-        profile: Profile = settings.profile
-        self.emitter.retune(settings)
-        self.intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, settings.number)
-        if self.recorder is not None:
-            self.recorder.retuned(time.monotonic_ns(), settings.number, msgspec.to_builtins(profile))
-
-    def record(self, record: Record, about: dict[str, str]) -> "Recorder":
-        """Record both loops; return the recorder, which the caller enters before they begin."""
-        from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes  # loads MCAP
-
-        ticks, source = RecordRing(tick_ring_bytes(self.profile.rate_hz)), RecordRing(RING_BYTES)
-        self.emitter.record(ticks)
-        self.intake.record(source)
-        self.recorder = Recorder(record, [source, ticks], msgspec.to_builtins(self.profile), about=about)
-        return self.recorder
-
-    def transitions(self, known: int = 0) -> tuple[list[dict[str, Any]], int]:
-        """Return the kept transitions and retunes after the first `known`, and how many there were in all."""
-        with self._collecting:
-            new = _gathered(self.emitter.transitions())
-            self._moves.extend(new)
-            self._collected += len(new)
-            missing = min(self._collected - known, len(self._moves))
-            return list(self._moves)[len(self._moves) - missing :], self._collected
-
-    def stats(self) -> dict[str, Any]:
-        """Return the statistics so far; the keys are those of ``motioncue run --json``."""
-        moves, _ = self.transitions()
-        began = self.emitter.counts()["first_ns"]
-        counts = self.emitter.counts()
-        return {
-            "frames_received": self.intake.accepted,
-            "packets_sent": counts["packets"],
-            "rate_hz": counts["rate_hz"],
-            "skipped": counts["skipped"],
-            "rejected": self.intake.rejected,
-            "lateness_us": self.emitter.lateness_us(),
-            "latency_s": self.emitter.latency_s,
-            "sessions": self.intake.sessions,
-            "others_received": self.intake.others,
-            "repeats": self.intake.repeats,
-            "replies_sent": self.intake.replies,
-            "replies_lost": self.intake.replies_lost,
-            "datagrams_sent": counts["datagrams"],
-            "send_errors": counts["send_errors"],
-            "unheard": sum(output["unheard"] for output in self.emitter.outputs()),
-            "state": self.emitter.state,
-            "retunes": counts["retunes"],
-            "transitions": [
-                {
-                    "t": (move["time"] - began) * 1e-9,
-                    **{key: move[key] for key in ("from", "to", "reason", "count") if key in move},
-                }
-                for move in moves
-            ],
-            "events": self.intake.discontinuities,
-            "limits": self._bounds() or "none",
-            "limited": self.emitter.settings.limits.shares() | self._output_shares(),
-            **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
-        }
-
-    def _bounds(self) -> dict[str, list[float | None]]:
-        """Return the bounds on the cue; those on a single output have its number."""
-        return self.profile.bounds() | {
-            f"output[{index}].{channel}": bounds
-            for index, output in enumerate(self.profile.outputs)
-            for channel, bounds in output.limits.bounds().items()
-        }
-
-    def _output_shares(self) -> dict[str, float]:
-        """Return the share of ticks in which each bound on a single output or an actuator acted."""
-        return {
-            f"output[{index}].{name}": share
-            for index, chain in enumerate(self._chains)
-            for stage in chain.stages
-            for name, share in stage.shares().items()
-        }
 
 
 class Engine:
@@ -332,13 +206,15 @@ class Engine:
         ------
         ConfigError
             If a key or value is not allowed, or cannot change while running (systems, endpoints, packets, rate, options
-            of the source); names it, what was found and what is allowed.  Then nothing changes.
+            of the source, the platform's geometry); names it, what was found and what is allowed.  Then nothing
+            changes.
 
         Notes
         -----
-        Everything in ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, and ``source.bridge`` and
-        ``source.head_m``.  The change is checked and designed here, in the caller's thread; the loops take it from a
-        mailbox without waiting.  `profile` is the new one once its settings are in force.
+        Everything in ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, ``source.bridge`` and
+        ``source.head_m``, ``output.limits``, and the platform's bounds and ways to park.  The change is checked and
+        designed here, in the caller's thread; the loops take it from a mailbox without waiting.  `profile` is the new
+        one once its settings are in force.
 
         Filters keep their states if the structure is the same (each axis keeps its order); otherwise they start from
         rest.  In either case the cue continues from where it was, and the difference vanishes within
@@ -444,67 +320,3 @@ class Engine:
 def _short(value: Any) -> str:
     """Return a setting as the log shows it."""
     return f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)
-
-
-def _gathered(moves: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the transitions with consecutive retunes merged into one that says how many they are."""
-    out: list[dict[str, Any]] = []
-    for move in moves:
-        if move["reason"] != "retuned":
-            out.append(move)
-        elif out and out[-1]["reason"] == "retuned":
-            out[-1]["count"] += 1
-        else:
-            out.append({**move, "count": 1})
-    return out
-
-
-CALM = (
-    *("input_overdue", "input_back"),
-    *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park", "end_of_run"),
-)
-"""Reasons that are expected: logged as information, the first two for debugging, all others as warnings."""
-
-REFUSED = {
-    "size": "another size than this type has",
-    "type": "none of this system's packets",
-    "envelope": "a length field or an end mark that does not fit",
-    "not_finite": "a value that is not a number",
-    "implausible": "a value that no vehicle reaches",
-    "quaternion": "an orientation that is not a rotation",
-    "before_init": "a frame before the session's init package",
-    "incomplete": "a frame without the other package that it needs",
-    "late": "a frame older than the newest by its own time stamp",
-}
-"""Why a package was refused, in words."""
-
-MESSAGES = {
-    **{why: (logging.WARNING, f"package refused: {why}, {text} ({{}} bytes)") for why, text in REFUSED.items()},
-    "spike": (logging.WARNING, "a value came once and was not followed: {}"),
-    "acceleration_contradicted": (
-        logging.WARNING,
-        "acceleration and velocity do not agree, so the platform parks: {}; `motioncue check` says what to change",
-    ),
-    "rate_contradicted": (
-        logging.WARNING,
-        "angular rates and attitude do not agree, so the platform parks: {}; `motioncue check` says what to change",
-    ),
-    "not_allowed": (logging.WARNING, "something came from a host that is not in source.allow, and was not heard"),
-    "session_began": (logging.INFO, "a simulator connected (session {})"),
-    "session_ended": (logging.INFO, "the simulator left (session {})"),
-    "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
-    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
-    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
-    "big_endian": (
-        logging.ERROR,
-        "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
-    ),
-    "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
-    "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
-    "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
-    "axes": (
-        logging.WARNING,
-        "the announced car axes are zero or not orthogonal; using forward (0, 0, 1), up (0, 1, 0)",
-    ),
-}
-"""How the source's events are logged."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from motioncue.transports.udp import error_text
 
-__all__ = ["Journal", "Outputs"]
+__all__ = ["CALM", "MESSAGES", "Journal", "Outputs"]
 
 log = logging.getLogger("motioncue")
 
@@ -129,3 +129,54 @@ class _Output:
         self.trouble = ""  # "", "unheard" or "refused"
         self.since = 0.0  # when the trouble was last seen [s]
         self.counts: dict[str, Any] = {"refused": 0, "unheard": 0, "sent": 0}
+
+
+CALM = (
+    *("input_overdue", "input_back"),
+    *("input", "cue_reached", "neutral_reached", "operator_engage", "operator_hold", "operator_park", "end_of_run"),
+)
+"""Reasons that are expected: logged as information, the first two for debugging, all others as warnings."""
+
+REFUSED = {
+    "size": "another size than this type has",
+    "type": "none of this system's packets",
+    "envelope": "a length field or an end mark that does not fit",
+    "not_finite": "a value that is not a number",
+    "implausible": "a value that no vehicle reaches",
+    "quaternion": "an orientation that is not a rotation",
+    "before_init": "a frame before the session's init package",
+    "incomplete": "a frame without the other package that it needs",
+    "late": "a frame older than the newest by its own time stamp",
+}
+"""Why a package was refused, in words."""
+
+MESSAGES = {
+    **{why: (logging.WARNING, f"package refused: {why}, {text} ({{}} bytes)") for why, text in REFUSED.items()},
+    "spike": (logging.WARNING, "a value came once and was not followed: {}"),
+    "acceleration_contradicted": (
+        logging.WARNING,
+        "acceleration and velocity do not agree, so the platform parks: {}; `motioncue check` says what to change",
+    ),
+    "rate_contradicted": (
+        logging.WARNING,
+        "angular rates and attitude do not agree, so the platform parks: {}; `motioncue check` says what to change",
+    ),
+    "not_allowed": (logging.WARNING, "something came from a host that is not in source.allow, and was not heard"),
+    "session_began": (logging.INFO, "a simulator connected (session {})"),
+    "session_ended": (logging.INFO, "the simulator left (session {})"),
+    "second_simulator": (logging.WARNING, "a second simulator was refused: one drives at a time"),
+    "taken_over": (logging.WARNING, "another simulator takes over: the one before sent no frame for {} ms"),
+    "no_descriptor": (logging.ERROR, "the system has no file descriptor left: a simulator that connects has to wait"),
+    "big_endian": (
+        logging.ERROR,
+        "the size field has its bytes swapped (read as {}): set source.options.byte_order = 'big'; connection closed",
+    ),
+    "framing": (logging.ERROR, "a size field of {} cannot be: framing is lost; connection closed"),
+    "stalled": (logging.WARNING, "the rest of a package never came ({} bytes did); connection closed"),
+    "reply_lost": (logging.WARNING, "the simulator does not read its replies; some were dropped, no frame was"),
+    "axes": (
+        logging.WARNING,
+        "the announced car axes are zero or not orthogonal; using forward (0, 0, 1), up (0, 1, 0)",
+    ),
+}
+"""How the source's events are logged."""

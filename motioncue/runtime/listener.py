@@ -9,8 +9,7 @@ import numpy as np
 
 from motioncue import protocols
 from motioncue.kernels.ring import RecordRing
-from motioncue.runtime.engine import MESSAGES
-from motioncue.runtime.journal import Journal
+from motioncue.runtime.journal import MESSAGES, Journal
 from motioncue.runtime.reception import Reception, check_endpoints
 
 __all__ = ["Listener"]

@@ -6,7 +6,6 @@ from numpy.typing import NDArray
 from typing_extensions import Self
 
 from motioncue.intake.intake import Intake
-from motioncue.kernels.actuation import OutputChain
 from motioncue.kernels.clock import Clock
 from motioncue.kernels.codec import Table
 from motioncue.kernels.seal import Seal
@@ -21,7 +20,6 @@ class Relay:
         source: Intake,
         settings: Settings,
         packets: Mapping[str, tuple[Table, bytes, Seal | None]],
-        chain: OutputChain,
         clock: Clock,
         *,
         tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,

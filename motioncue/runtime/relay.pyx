@@ -7,7 +7,6 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 
 import numpy as np
 
-from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Row, Table, encode
@@ -17,7 +16,7 @@ from motioncue.kernels.records cimport Cue, Publication
 from motioncue.kernels.seal cimport Seal, SealState, seal
 from motioncue.kernels.slot cimport mc_count
 from motioncue.kernels.stepper cimport cueing_reset, cueing_tick
-from motioncue.kernels.tuning cimport Cueing, CueingState, Settings
+from motioncue.kernels.tuning cimport Cueing, CueingState, Settings, cueing_actuate
 
 __all__ = ["Relay"]
 
@@ -44,12 +43,10 @@ cdef class Relay:
     source : Intake
         Takes whole packages; gives motion and replies.  Nothing else may feed it or take its newest motion.
     settings : Settings
-        The initial settings.
+        The initial settings; the stages of their first output fill the packets.
     packets : mapping of str to (Table, bytes, Seal or None)
         For each packet: its table, which encodes from an actuation; its initial bytes; and its counter and checksum,
         written last.
-    chain : OutputChain
-        The stages between the cue and the packets.
     clock : Clock
         Gives the arrival times.
     tune : callable, optional
@@ -79,7 +76,6 @@ cdef class Relay:
     cdef IntakeState* _intake
     cdef Time _time
     cdef Cue _cue
-    cdef OutputChain _chain
     cdef Packet _packets[PACKETS]
     cdef int _packet_count
     cdef uint8_t _reply[REPLY_BYTES]
@@ -89,8 +85,7 @@ cdef class Relay:
     cdef readonly Intake source
 
     def __cinit__(
-        self, Intake source not None, Settings settings not None, packets, OutputChain chain not None,
-        Clock clock not None, *, tune=None
+        self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None
     ):
         cdef Table table
         cdef uint8_t[::1] view
@@ -113,7 +108,6 @@ cdef class Relay:
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
         self._tune = tune
-        self._chain = chain
         self._time = clock.calls
         self.source = source
         self._intake = source.intake
@@ -128,7 +122,7 @@ cdef class Relay:
 
     cdef bint tick(self, const uint8_t* package, int size) noexcept nogil:
         cdef const Publication* newest = &self._intake.publication
-        cdef const double* values = <const double*>&self._chain.chain.actuation
+        cdef const double* values
         cdef Packet* packet
         cdef int i
         self._reply_size = 0
@@ -136,7 +130,7 @@ cdef class Relay:
             self.take(package, size)
         if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &self._cue):
             return False
-        actuate(&self._chain.chain, &self._cue, self._cued.now.algorithm.attitude)
+        values = <const double*>cueing_actuate(self._cued, 0, &self._cue)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             encode(packet.rows, packet.row_count, values, packet.bytes)
@@ -181,7 +175,6 @@ cdef class Relay:
     def reset(self):
         """Start from rest at neutral at the next step; call it only while the platform is at neutral."""
         cueing_reset(self._cued)
-        chain_reset(&self._chain.chain)
 
     def retune(self, change):
         """Change settings from the next step on; the cue moves to them without a step.

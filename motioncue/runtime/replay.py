@@ -17,15 +17,17 @@ from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile
 from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
-from motioncue.recording.load import Drive, Settings
-from motioncue.recording.read import quoted, read_frames
+from motioncue.recording.load import Drive
+from motioncue.recording.messages import Settings
+from motioncue.recording.read import opening, quoted, read_frames
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
 from motioncue.recording.topics import Package
+from motioncue.recording.whole import write_whole
 from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 
-__all__ = ["Difference", "Heard", "first_difference", "keep", "profile_of", "repeat", "replay"]
+__all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "profile_of", "repeat", "replay"]
 
 START_NS = 1_000_000_000
 
@@ -58,18 +60,14 @@ def replay(
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     system = protocols.system_of(profile.source)
-    motion, packages, places = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
+    motion, packages, _ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
     if not len(motion):
         raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
-    arrivals = START_NS + motion["time"]
-    end = int(arrivals[-1]) + round(tail_s * 1e9)
+    end = START_NS + int(motion["time"][-1]) + round(tail_s * 1e9)
     ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
     clock = FakeClock(START_NS)
     pipeline = Pipeline(profile, clock, trace=ticks)
-    # Packages without a frame arrive together with the next frame.
-    nexts = np.searchsorted(places, np.arange(len(packages)))
-    times = arrivals[np.minimum(nexts, len(arrivals) - 1)]
-    timed = map(Timed, times.tolist(), packages)
+    timed = (Timed(START_NS + time_ns, package) for time_ns, package in packages)
     for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         pass
     pipeline.emitter.run(until_ns=end)
@@ -108,6 +106,20 @@ def profile_of(tables: Mapping[str, Any]) -> Profile:
     return profile
 
 
+def missing_ticks(drive: Drive) -> str:
+    """Return a text on the ticks that are missing before the end of a recording; empty if none is.
+
+    Parameters
+    ----------
+    drive : Drive
+        A recording.
+    """
+    index = drive.ticks["index"]
+    if len(index) and index[0] > 0:
+        return f"the recording begins at tick {index[0]} of its run"
+    return ""
+
+
 def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     """Return what the engine makes of a recording: another recording with the same ticks.
 
@@ -129,20 +141,18 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     ConfigError
         If the profile is refused, or its system or rate differs from the recording's.
     PacketError
-        If the recording has no ticks or no settings, or does not begin with the run: what a simulator announced and
-        the state of the filters are then missing, as in the last seconds of a run or a rolled file.
+        If the recording has no ticks or no settings, or begins in the middle of a run and no package of it makes a
+        frame, because what the simulator announced before is missing.
 
     Notes
     -----
     Each tick reads the frame that it read then: as many packages are fed before it as it says, with their recorded
-    arrival times.  Retunes and the operator's requests are repeated at their ticks.
+    arrival times.  Retunes and the operator's requests are repeated at their ticks.  A recording that begins in the
+    middle of a run (`missing_ticks`) does not tell the state at its beginning: everything then starts from rest, and
+    each tick reads the packages that had arrived by its deadline.
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
-    if drive.ticks["index"][0] != 0:
-        raise PacketError(
-            f"found a recording that begins at tick {drive.ticks['index'][0]}, allowed is one from tick 0 on"
-        )
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile
@@ -158,23 +168,29 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     heard = Heard(pipeline)
     # Other settings may accept other packages, so the recorded frames say which packages each tick had.
     counting = pipeline.intake if profile is None else intake_of(own)
-    source = _events(drive, changes)
+    late = drive.ticks["index"][0] > 0
+    source = _events(drive, changes, late)
     settings = pipeline.emitter.settings
     upcoming = next(source, None)
+    waiting: Callable[[int, int, int], bool] = (
+        (lambda time, deadline, frames: time <= deadline)
+        if late
+        else (lambda time, deadline, frames: counting.published < frames)
+    )
     number = int(drive.ticks["settings"][0])
     columns = ("index", "deadline", "frames", "operation", "settings")
 
     def feed_next() -> None:
         assert upcoming is not None
-        upcoming(counting, True)
+        upcoming.act(counting, True)
         if counting is not pipeline.intake:
-            upcoming(pipeline.intake, False)
+            upcoming.act(pipeline.intake, False)
         heard.listen()
 
     for index, deadline, frames, operation, newest in zip(
         *(drive.ticks[name].tolist() for name in columns), strict=True
     ):
-        while upcoming is not None and counting.published < frames:
+        while upcoming is not None and waiting(upcoming.time, deadline, frames):
             feed_next()
             upcoming = next(source, None)
         if profile is None and newest != number and newest in changes:
@@ -186,6 +202,11 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
     while upcoming is not None:
         feed_next()
         upcoming = next(source, None)
+    if late and len(drive.packages) and not pipeline.intake.published:
+        why = ", ".join(pipeline.intake.rejected) or "no package makes one"
+        raise PacketError(
+            f"{missing_ticks(drive)}, and without what the simulator said before there is no frame ({why})"
+        )
     answer = heard.all()
     # settings are numbered when posted, even if no tick took them
     answer.ticks["settings"] = drive.ticks["settings"] if profile is None else 0
@@ -254,16 +275,31 @@ Action = Callable[[Intake, bool], Any]
 """Something that happens to an intake; True is passed if the intake has the recorded settings."""
 
 
-def _events(drive: Drive, changes: Mapping[int, Profile]) -> Iterator[Action]:
-    """Yield the events of the source, in order."""
-    rows: list[tuple[int, int, Action]] = []
+class Happening(NamedTuple):
+    """Something that happens to an intake at a time [ns]."""
+
+    time: int
+    order: int
+    """Order among what happens at the same time."""
+    act: Action
+
+
+def _events(drive: Drive, changes: Mapping[int, Profile], late: bool) -> Iterator[Happening]:
+    """Yield the events of the source, in order; a session of which the beginning is missing begins with a package."""
+    rows: list[Happening] = []
+    if late and drive.packages:
+        first = drive.packages[0]
+        rows.append(Happening(first.time, 0, _begin(first.time)))
+        announced = opening(drive.about, intake_of(changes[drive.settings[0].number]))
+        if announced is not None:
+            rows.append(Happening(first.time, 1, _feed(first._replace(data=announced))))
     for event in drive.events:
         if event.what == "connected":
-            rows.append((event.time, 0, _begin(event.time)))
+            rows.append(Happening(event.time, 0, _begin(event.time)))
         elif event.what == "retuned" and event.detail in changes:
-            rows.append((event.time, 1, _retune(changes[event.detail], event.detail)))
-    rows += [(package.time, 2, _feed(package)) for package in drive.packages]
-    return (action for _, _, action in sorted(rows, key=lambda row: row[:2]))
+            rows.append(Happening(event.time, 1, _retune(changes[event.detail], event.detail)))
+    rows += [Happening(package.time, 2, _feed(package)) for package in drive.packages]
+    return iter(sorted(rows, key=lambda row: row[:2]))
 
 
 def _begin(time: int) -> Action:
@@ -303,17 +339,25 @@ def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping
     """
     epoch = answer.about.get("epoch_ns", "0")
     epoch_ns = int(epoch) if epoch.isdecimal() else 0
-    try:
-        with RecordingWriter(path, force=force, epoch_ns=epoch_ns, about=about) as writer:
+
+    def write(part: Path) -> None:
+        with RecordingWriter(part, force=True, epoch_ns=epoch_ns, about=about) as writer:
             for settings in answer.settings:
                 writer.settings(*settings)
             writer.packages(answer.packages)
             writer.events(answer.events)
             writer.frames(answer.motion)
             writer.ticks(answer.ticks)
+
+    path = Path(path).absolute()
+    if path.is_dir():
+        raise ConfigError(f"recording {quoted(path)}: found a folder, allowed is a file")
+    if not path.parent.is_dir():
+        raise ConfigError(f"recording {quoted(path)}: its folder does not exist")
+    try:
+        return write_whole(path, write, force=force)
     except OSError as error:
         raise ConfigError(f"recording {quoted(path)}: cannot be written: {error.strerror or error}") from error
-    return writer.path
 
 
 def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:

@@ -1,5 +1,6 @@
 """The single place where changes of settings are checked and designed while the engine runs."""
 
+import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -15,8 +16,22 @@ __all__ = ["Change", "Tuner", "refuse_fixed"]
 Change: TypeAlias = Profile | str | Path | Mapping[str, Any] | Iterable[str]
 """A profile, its name or path, or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
 
-LIVE = ("cueing", "limits", "watch", "supervisor", "source.bridge", "source.head_m", "description", "name")
-"""Tables and keys of a profile that may change while it runs."""
+LIVE = (
+    "cueing",
+    "limits",
+    "watch",
+    "supervisor",
+    "source.bridge",
+    "source.head_m",
+    "output.limits",
+    *(f"platform.{key}" for key in ("preset", "description", "source", "gives_way", "park", "rise_s")),
+    *(f"platform.{key}" for key in ("leg", "crank", "post", "axes.travel", "axes.turn")),
+    "description",
+    "name",
+)
+"""Tables and keys of a profile that may change while it runs; those of every output and of every axis."""
+
+RANGES = ("min_m", "max_m", "min_deg", "max_deg")
 
 
 def refuse_fixed(old: Profile, new: Profile) -> None:
@@ -30,10 +45,20 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
     Raises
     ------
     ConfigError
-        If a key outside `LIVE` differs; names it, what was found and what is allowed.
+        If a key outside `LIVE` differs, or the kind of an axis, or a range of which a packet sends shares; names it,
+        what was found and what is allowed.
     """
+    shares = any(
+        field.measure == "share"
+        for output in old.outputs
+        if output.packet is not None
+        for field in output.packet.fields
+    )
     for key, (allowed, found) in differences(old, new).items():
-        if not any(key == live or key.startswith(f"{live}.") for live in LIVE):
+        place = re.sub(r"\[\d+\]", "", key)
+        kept = place.startswith("platform.axes.") and (allowed is None or found is None)  # from travel to turn
+        kept = kept or (shares and place.startswith("platform.") and place.endswith(RANGES))
+        if kept or not any(place == live or place.startswith(f"{live}.") for live in LIVE):
             words = ["nothing" if value is None else repr(value) for value in (found, allowed)]
             raise ConfigError(f"{key}: found {words[0]}, allowed is {words[1]} while it runs")
 

@@ -13,9 +13,10 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.motion import MOTION_DTYPE
 from motioncue.profile import UNWATCHED, Profile
 from motioncue.recording.feed import Timed, feed
-from motioncue.recording.load import Drive, Settings
+from motioncue.recording.load import Drive
+from motioncue.recording.messages import Settings
 from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import Heard, keep
 from motioncue.virtual.simulators import drive_packages
 

@@ -1,6 +1,7 @@
 """``motioncue run --watch``: a valid change saved in the profile's file is applied while running, others are not."""
 
 import logging
+import math
 import os
 
 import pytest
@@ -118,10 +119,14 @@ def test_a_running_engine_uses_what_is_saved_and_says_why_not(tmp_path):
         run.says("output.rate_hz: found 100.0, allowed is 333.33 while it runs")
         file.write_text(WASHOUT, encoding="utf-8")
         run.says("retuned: cueing.preset utias → simona")
+        bounds = "rate_hz = 333.33\nlimits = { pitch = { value_deg = 5 } }"
+        file.write_text(WASHOUT.replace("rate_hz = 333.33", bounds), encoding="utf-8")
+        run.says("retuned: output.limits.pitch.value_deg none → 5")
         run.signal(INTERRUPT)
         stats = run.end()
-    assert stats["retunes"] == 2
-    assert [move["count"] for move in stats["transitions"] if move["reason"] == "retuned"] == [1, 1]
+    assert stats["retunes"] == 3
+    assert stats["limits"]["output[0].pitch"][0] == pytest.approx(math.radians(5))
+    assert [move["count"] for move in stats["transitions"] if move["reason"] == "retuned"] == [1, 1, 1]
 
 
 @pytest.mark.rt

@@ -88,17 +88,25 @@ static void *live(void *outcome) {
 
 /* Change settings in a thread that does not hold the GIL, and step through the change; no step allocates. */
 static motioncue_cue joined[2];
+static motioncue_actuation held;
 static long allocations_of_join;
 static char refusal[200] = "untouched";
 static void *change(void *outcome) {
     motioncue_stepper *own = api->create("ccd-dk-washout", 1000.0, NULL, 0);
     motioncue_motion pull = {.surge = 1.0};
-    for (int i = 0; i < 500; i++) api->step(own, &pull, &joined[0]);
+    for (int i = 0; i < 500; i++) {
+        api->step(own, &pull, &joined[0]);
+        api->actuate(own, &joined[0], &held);
+    }
     const int refused = api->retune(own, "output.rate_hz=100", refusal, sizeof refusal);
-    const int taken = api->retune(own, "cueing.surge.gain=0.1", NULL, 0);
+    const int taken = api->retune(own, "cueing.surge.gain=0.1", NULL, 0) &&
+                      api->retune(own, "output.limits.surge.value_m_s2=0.001", NULL, 0);
     allocations = 0;
     counting = 1;
-    for (int i = 0; i < 200; i++) api->step(own, &pull, &joined[1]);
+    for (int i = 0; i < 200; i++) {
+        api->step(own, &pull, &joined[1]);
+        api->actuate(own, &joined[1], &held);
+    }
     counting = 0;
     allocations_of_join = allocations;
     api->destroy(own);
@@ -160,7 +168,9 @@ int main(void) {
     printf("\"allocations_of_join\": %ld, \"joined\": [\"", allocations_of_join);
     for (size_t i = 0; i < sizeof joined; i++)
         printf(i == sizeof cue ? "\", \"%02x" : "%02x", ((const unsigned char *)joined)[i]);
-    printf("\"], ");
+    printf("\"], \"held\": \"");
+    for (size_t i = 0; i < sizeof held; i++) printf("%02x", ((const unsigned char *)&held)[i]);
+    printf("\", ");
 
     print_error("unknown", "no-such-profile", 0.0, 1000);
     print_error("too fast", "ccd-dk", 1e6, 1000);

@@ -3,13 +3,19 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from motioncue.intake.watch cimport axes_of, turned
+from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive
+from motioncue.intake.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
+from motioncue.intake.stages cimport Stages, derive, derives_rates
+from motioncue.intake.watch cimport Watch, axes_of, turned, watch_jump
 from motioncue.kernels.actuation cimport Stage, StageCalls
 from motioncue.kernels.codec cimport Table, decode, encode
 from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
+from motioncue.kernels.join cimport AXES, Join, JoinTick, join_grow, join_step
 from motioncue.kernels.limiter cimport stop_above
 from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.kernels.rotation cimport Turn, up_vector
+from motioncue.kernels.stepper cimport Stepper, cueing_tick
+from motioncue.kernels.tuning cimport cueing_actuate
 from motioncue.kernels.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
 from motioncue.kernels.timeline cimport Timeline, timeline_frame, timeline_restart
 from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
@@ -47,6 +53,107 @@ def turn_between(const Motion[::1] rows not None):
     axes_of(&rows[1], now)
     angle = turned(before, now, vector)
     return angle, [vector[i] for i in range(3)]
+
+
+def joined(
+    offset, speed, double line, int ticks, double dt, double pace, double quickest, double gentle, double fastest
+):
+    """Return the outputs of a join, one row per tick until it ends.
+
+    The output begins `offset` off a line through zero, with the velocity `speed`; the line moves along its first axis
+    with the velocity `line`.
+    """
+    cdef Join j
+    cdef JoinTick tick
+    cdef double gap[AXES]
+    cdef int i, k, n = len(offset)
+    memset(&j, 0, sizeof(Join))
+    tick.dt, tick.pace, tick.quickest, tick.gentle, tick.stairs = dt, pace, quickest, gentle, False
+    j.fastest = fastest
+    for i in range(n):
+        j.offset[i] = offset[i]
+        j.speed[i] = speed[i]
+        j.velocity[i] = speed[i] - (line if i == 0 else 0.0)
+    join_grow(&j, n)
+    rows = []
+    for k in range(1, ticks + 1):
+        for i in range(n):
+            gap[i] = j.offset[i] - (line * dt if i == 0 else 0.0)
+        going = join_step(&j, n, gap, 0.0, &tick)
+        rows.append([j.offset[i] + (line * dt * k if i == 0 else 0.0) for i in range(n)])
+        if not going:
+            break
+    return rows
+
+
+def jumped():
+    """Return what a jump leaves of a watch that was full of other numbers: sums, claims and the reason; and what it saw."""
+    cdef Watch w
+    memset(&w, 1, sizeof(Watch))
+    for i in range(3):
+        w.seen.acceleration[i] = 2.0 + i
+        w.seen.rate[i] = 5.0 + i
+    watch_jump(&w)
+    return [w.motion, w.turning], [w.step, w.rate_step], w.contradicted
+
+
+def delays(const double[::1] gaps not None, const double[::1] said not None, double tolerance):
+    """Return the estimated delay of each frame and the largest of about the last second [s]."""
+    cdef Arrival a
+    cdef Py_ssize_t i
+    arrival_restart(&a, tolerance)
+    rows = []
+    for i in range(gaps.shape[0]):
+        arrive(&a, gaps[i], said[i])
+        rows.append((a.behind, a.late))
+    return rows
+
+
+def allowed_difference(
+    const double[:, ::1] change not None, const double[:, ::1] claims not None, double dt, double doubt, double noise
+):
+    """Return how far the sums of a source's claims and of what it shows may differ after these frames, and the sums."""
+    cdef Sums s
+    cdef Py_ssize_t i
+    sums_restart(&s)
+    for i in range(change.shape[0]):
+        sums_add(&s, &change[i, 0], &claims[i, 0], &claims[i + 1, 0], dt, doubt)
+    return sums_limit(&s, noise), list(s.shown), list(s.claimed)
+
+
+def followed(const double[:, ::1] claims not None, double limit):
+    """Return which claims are followed if nothing independent shows whether they hold: the first always is."""
+    cdef Step s
+    cdef double nothing[3]
+    cdef Py_ssize_t i
+    memset(nothing, 0, sizeof(nothing))
+    s.limit = limit
+    step_restart(&s, &claims[0, 0])
+    out = []
+    for i in range(1, claims.shape[0]):
+        step_take(&s, &claims[i, 0], nothing, 0.01, 0.0, False)
+        out.append(not s.held)
+    return out
+
+
+def derived(const Telemetry[::1] frames not None, const double[::1] dt not None, const double[::1] sure, double delay):
+    """Return the acceleration and the rates derived after each frame."""
+    cdef Stages s
+    cdef Py_ssize_t i
+    memset(&s, 0, sizeof(Stages))
+    s.delay = delay
+    rows = []
+    for i in range(frames.shape[0]):
+        derive(&s, &frames[i], dt[i], sure[i])
+        rows.append((list(s.acceleration), list(s.rate)))
+    return rows
+
+
+def lacks_rates(const Telemetry[::1] said not None):
+    """Return whether the rates of a source that claims them are derived for this frame."""
+    cdef Stages s
+    memset(&s, 0, sizeof(Stages))
+    return derives_rates(&s, &said[0])
 
 
 def stops_above(double x, double v, double a, double A, double J):
@@ -266,6 +373,16 @@ cdef class Queue:
         return reads, broken, back
 
 
+def actuated(Stepper stepper not None, const Cue[::1] cues not None, Actuation[::1] out not None, bint parked=False):
+    """Do a tick of the stepper for each cue, and fill what its first output is sent for this cue instead of its own."""
+    cdef Motion motion
+    cdef Cue cue
+    memset(&motion, 0, sizeof(Motion))
+    for i in range(cues.shape[0]):
+        cueing_tick(stepper.cueing, &motion, &cue)
+        out[i] = cueing_actuate(stepper.cueing, 0, &cues[i], parked)[0]
+
+
 cdef void legs_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
@@ -283,4 +400,4 @@ cdef class Legs(Stage):
     def __cinit__(self, factors):
         for i in range(6):
             self.factors[i] = factors[i]
-        self.calls = StageCalls(legs_step, NULL, NULL, &self.factors[0], NULL)
+        self.calls = StageCalls(legs_step, NULL, NULL, &self.factors[0], NULL, NULL)

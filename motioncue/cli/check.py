@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import msgspec
 
 from motioncue import protocols
 from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
@@ -172,12 +173,16 @@ def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
     """Return a profile of a system with default settings and overrides."""
     from motioncue.runtime.assembly import options_of
 
+    own = system if isinstance(system, protocols.Described) else None
     text = f"""
-        source = {{ system = {json.dumps(str(system))}, endpoint = "" }}
+        source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = "" }}
         cueing = {{ algorithm = "direct" }}
         output = {{ system = "dk", motion = "" }}
     """
     profile = parse_profile(text, name="--set", overrides=overrides)
+    if own is not None:
+        source = msgspec.structs.replace(profile.source, system="custom", packet=own.table)
+        profile = msgspec.structs.replace(profile, source=source)
     options_of(profile)
     return profile
 
@@ -203,8 +208,6 @@ def _live(
     settings: Profile | tuple[str, ...],
     duration: float | None,
 ) -> Heard:
-    import msgspec
-
     from motioncue.protocols.layout import Derivation
     from motioncue.runtime.reception import Reception, check_endpoints
 

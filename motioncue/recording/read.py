@@ -22,8 +22,9 @@ from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS, Timed, arriving, feed
-from motioncue.recording.messages import packages_in
+from motioncue.recording.messages import packages_in, settings_in
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
+from motioncue.settings.telemetry import SourcePacket
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -381,8 +382,8 @@ def _options(source: ModuleType | protocols.Described, system: protocols.System,
         raise ConfigError(f"options of {system}: {explain(error, dict(options), source.Options)}") from error
 
 
-def system_of(data: bytes | Path, name: str, key: str) -> str:
-    """Return the only system whose packets fill a file, or most of a capture.
+def system_of(data: bytes | Path, name: str, key: str) -> protocols.System:
+    """Return the only system whose packets fill a file, or most of a capture; or the source that a recording describes.
 
     Parameters
     ----------
@@ -405,6 +406,10 @@ def system_of(data: bytes | Path, name: str, key: str) -> str:
         opened = _opened(data, name)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
+    settings = settings_in(opened)[:1] if isinstance(opened, McapFile) else []
+    own = recorded_source(settings[0].profile) if settings else None
+    if isinstance(own, protocols.Described):
+        return own
     for system in protocols.having("intake"):
         module = protocols.system(system)
         try:
@@ -416,13 +421,33 @@ def system_of(data: bytes | Path, name: str, key: str) -> str:
     return only_system(sizes, name, key)
 
 
+def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:
+    """Return the source of a recorded profile, by name or as it describes it; None if there is none.
+
+    Parameters
+    ----------
+    profile : mapping or None
+        The profile's tables.
+    """
+    source = (profile or {}).get("source")
+    if not isinstance(source, Mapping):
+        return None
+    if source.get("packet") is not None:
+        try:
+            return protocols.Described(msgspec.convert(source["packet"], SourcePacket, strict=False))
+        except (msgspec.ValidationError, ConfigError):  # from a version with other keys
+            return None
+    name = source.get("system")
+    return name if isinstance(name, str) else None
+
+
 def only_system(sizes: Mapping[str, int], name: str, key: str) -> str:
     """Return the system with the most bytes; raise ConfigError, as `system_of` does, unless there is one."""
     best = [system for system, size in sizes.items() if size == max(sizes.values())]
     if len(best) != 1:
         found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
         allowed = ", ".join(protocols.having("intake"))
-        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}")
+        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}, or a profile that describes it")
     return best[0]
 
 

@@ -1,6 +1,7 @@
 """A source that a profile describes gives the same motion as a built-in one, in every command."""
 
 import csv
+import itertools
 import json
 import math
 import re
@@ -164,6 +165,10 @@ CASES = {
         {"world": ["east", "up", "south"], "car": ["left", "up", "forward"]},
     ),
     "forward and up": ([*xyz("forward", "up", "velocity"), *FELT, *RATES], UNITY),
+    **{
+        f"angles in the order {', '.join(order)}": ([*ANGLES, *FELT, *RATES, *xyz("velocity")], {**ROS, "order": order})
+        for order in itertools.permutations(ANGLES)
+    },
     "angles and their rates": ([*ANGLES, *FELT, *RATES, "speed"], {"rates": "angles"}),
 }
 

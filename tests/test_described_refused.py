@@ -165,6 +165,10 @@ REFUSED = {
         },
         "source.packet.rates: found 'angles' with angular_velocity_x",
     ),
+    "an order that is none": (
+        {"order": '["yaw", "yaw", "roll"]'},
+        "source.packet.order: found yaw, yaw, roll, allowed are yaw, pitch and roll in any order",
+    ),
     "bytes that are none": (
         {"constants": '[{ offset = 0, bytes = "4x" }]'},
         "source.packet.constants[0].bytes: found '4x', allowed are 1 to 24 pairs of hexadecimal digits",

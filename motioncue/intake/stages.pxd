@@ -11,7 +11,7 @@ exact for any spacing of frames.  Its delay at low frequency is d; a steady ramp
 from libc.math cimport cos, exp, sin
 
 from motioncue.kernels.records cimport Telemetry
-from motioncue.kernels.rotation cimport between, from_angles, from_axes
+from motioncue.kernels.rotation cimport between, from_angles, from_axes, from_ordered_angles
 
 
 cdef enum:
@@ -26,13 +26,15 @@ cdef enum Rates:
 
 cdef enum Attitude:
     ATTITUDE_QUATERNION
-    ATTITUDE_ANGLES         # roll, pitch, yaw
+    ATTITUDE_ANGLES         # roll, pitch, yaw, turned in the order yaw, pitch, roll
+    ATTITUDE_ORDERED        # likewise, turned in another order
     ATTITUDE_FORWARD_UP     # the car's axes as vectors in world axes
     ATTITUDE_FORWARD_RIGHT  # likewise; the telemetry's `up` holds the right axis
 
 
 ctypedef struct Stages:
     Attitude attitude
+    int order[3]            # of ATTITUDE_ORDERED: 0 roll, 1 pitch, 2 yaw
     bint velocity_in_car
     bint acceleration_in_car
     double gravity[3]  # share of gravity in an acceleration in the car's axes: 1 for an accelerometer's reading, else 0
@@ -107,6 +109,8 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
     out[0] = said[0]
     if s.attitude == ATTITUDE_ANGLES:
         from_angles(said.angles[0], said.angles[1], said.angles[2], out.orientation)
+    elif s.attitude == ATTITUDE_ORDERED:
+        from_ordered_angles(said.angles, s.order, out.orientation)
     elif s.attitude != ATTITUDE_QUATERNION:
         from_axes(said.forward, said.up, s.attitude == ATTITUDE_FORWARD_RIGHT, out.orientation)
     if s.velocity_in_car:

@@ -17,6 +17,7 @@ ATTITUDES = {
     "forward_up": ATTITUDE_FORWARD_UP,
     "forward_right": ATTITUDE_FORWARD_RIGHT,
 }
+STRAIGHT = ("yaw", "pitch", "roll")
 ACCELERATIONS = ("native", "from_velocity")
 
 
@@ -34,6 +35,8 @@ cdef class TelemetryStages:
     attitude : {"quaternion", "angles", "forward_up", "forward_right"}
         Which field holds the attitude; with the last two, `forward` and `up` hold the car's forward axis and its up or
         right axis, in world axes.
+    order : sequence of str
+        Order in which the angles turn the car, each about the axis that the turns before have left.
     velocity, acceleration_axes : {"world", "car"}
         The axes in which they are given.
     gravity : sequence of 3 numbers
@@ -59,6 +62,7 @@ cdef class TelemetryStages:
         self,
         *,
         str attitude="quaternion",
+        order=STRAIGHT,
         str velocity="world",
         str acceleration_axes="world",
         gravity=(0.0, 0.0, 0.0),
@@ -81,6 +85,14 @@ cdef class TelemetryStages:
         if not 0.001 <= delay_s <= 1.0:
             raise ConfigError(f"delay_s: found {delay_s}, allowed is 0.001 to 1 s")
         s.attitude = ATTITUDES[attitude]
+        if sorted(order) != sorted(STRAIGHT):
+            raise ConfigError(f"order: found {', '.join(order)}, allowed are yaw, pitch and roll in any order")
+        if attitude == "angles" and tuple(order) != STRAIGHT:
+            if rates == "angles":
+                raise ConfigError(f"order: found {', '.join(order)} with rates of angles, allowed is yaw, pitch, roll")
+            s.attitude = ATTITUDE_ORDERED
+            for i in range(3):
+                s.order[i] = ("roll", "pitch", "yaw").index(order[i])
         s.velocity_in_car = velocity == "car"
         s.acceleration_in_car = acceleration_axes == "car"
         for i in range(3):

@@ -44,6 +44,22 @@ cdef inline void from_angles(double roll, double pitch, double yaw, double* q) n
     q[3] = cr * cp * sy - sr * sp * cy
 
 
+cdef inline void from_ordered_angles(const double* angles, const int* order, double* q) noexcept nogil:
+    """Fill `q` with the quaternion of turns by roll, pitch, yaw about the body's axes 0, 1, 2, made in `order`."""
+    cdef double part[4]
+    cdef double whole[4]
+    cdef int i, j
+    q[0], q[1], q[2], q[3] = 1.0, 0.0, 0.0, 0.0
+    for i in range(3):
+        for j in range(4):
+            part[j] = 0.0
+        part[0] = cos(0.5 * angles[order[i]])
+        part[1 + order[i]] = sin(0.5 * angles[order[i]])
+        multiply(q, part, whole)
+        for j in range(4):
+            q[j] = whole[j]
+
+
 cdef inline void from_axes(const double* forward, const double* second, bint right, double* q) noexcept nogil:
     """Fill `q` with the quaternion of a body whose forward axis, and right or up axis, are given in world axes.
 

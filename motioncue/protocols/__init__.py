@@ -10,7 +10,7 @@ describes its packet can be named instead, or its `Described` given.
 
 import math
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -20,6 +20,7 @@ from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, m
 from motioncue.protocols.commands import composed
 from motioncue.protocols.described import Described
 from motioncue.protocols.layout import Packet
+from motioncue.settings.telemetry import SourcePacket
 
 __all__ = [
     "SYSTEMS",
@@ -98,7 +99,12 @@ def system_of(source: Source) -> System:
     ConfigError
         If the description is refused.
     """
-    return source.system if source.packet is None else Described(source.packet)
+    return source.system if source.packet is None else _of_packet(source.packet)
+
+
+@lru_cache(maxsize=16)
+def _of_packet(packet: SourcePacket) -> Described:
+    return Described(packet)
 
 
 def system(name: System) -> ModuleType | Described:

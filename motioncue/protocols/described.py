@@ -217,6 +217,7 @@ class Described:
         native = "acceleration" in self._vectors and derivation.acceleration == "native"
         stages = TelemetryStages(
             attitude=_attitude(self.channels),
+            order=table.order,
             velocity=table.velocity,
             acceleration_axes="car" if _acceleration_in_car(table, self.channels) else "world",
             rates="angles" if table.rates == "angles" and not self.RATES_DERIVED else "said",

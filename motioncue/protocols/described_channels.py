@@ -268,5 +268,11 @@ def _refuse_attitudes(table: SourcePacket, channels: Mapping[str, SourceField]) 
             f"{KEY}.rates: found 'angles' with {', '.join((*turning, *found))}, allowed with roll_rate, pitch_rate, "
             f"yaw_rate and angles"
         )
+    if len(set(table.order)) < 3:
+        raise ConfigError(f"{KEY}.order: found {', '.join(table.order)}, allowed are yaw, pitch and roll in any order")
+    if table.rates == "angles" and turning and table.order != ("yaw", "pitch", "roll"):
+        raise ConfigError(
+            f"{KEY}.order: found {', '.join(table.order)} with rates of angles, allowed is yaw, pitch, roll"
+        )
     if "quaternion_w" in channels and table.car is None:
         raise ConfigError(f"{KEY}.car: missing, the directions of the car's x, y and z that the quaternion turns")

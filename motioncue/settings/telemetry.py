@@ -17,6 +17,7 @@ Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST)]
 Factor = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 World = Literal["north", "east", "south", "west", "up", "down"]
 Car = Literal["forward", "right", "back", "left", "up", "down"]
+Angle = Literal["yaw", "pitch", "roll"]
 
 
 class SourceField(Table, frozen=True, kw_only=True):
@@ -95,6 +96,8 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     """Whether the acceleration is kinematic, or an accelerometer's reading (up at rest)."""
     heading_from: Literal["north", "east", "south", "west"] = "north"
     """World direction of the nose at yaw 0."""
+    order: tuple[Angle, Angle, Angle] = ("yaw", "pitch", "roll")
+    """Order in which the angles turn the car, each about the axis that the turns before have left."""
     fields: tuple[SourceField, ...]
     constants: tuple[Constant, ...] = ()
     """Bytes by which the packet is known; one that lacks them is refused."""

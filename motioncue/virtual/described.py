@@ -75,6 +75,31 @@ def quaternions(matrices: Array) -> Array:
     return out
 
 
+def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
+    """Return the angles roll, pitch, yaw, shape (3, n), that turn the world's axes into the car's in an order.
+
+    Parameters
+    ----------
+    matrices : ndarray of float64, shape (n, 3, 3)
+        From the car's axes to the world's.
+    order : sequence of str
+        Names of the angles; each turns about the axis that the turns before have left.
+
+    Notes
+    -----
+    With i, j, k the axes in order and e = 1 if they follow each other cyclically, else -1: the matrix has e sin(b) at (i, k),
+    where b is the middle angle.  Own derivation.
+    """
+    m = np.moveaxis(matrices, 0, -1)
+    i, j, k = (BODY.index(name) for name in order)
+    e = 1.0 if (j - i) % 3 == 1 else -1.0
+    out = np.empty((3, m.shape[-1]))
+    out[i] = np.arctan2(-e * m[j, k], m[k, k])
+    out[j] = np.arcsin(np.clip(e * m[i, k], -1.0, 1.0))
+    out[k] = np.arctan2(-e * m[i, j], m[i, i])
+    return out
+
+
 def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[str, Array]:
     """Return every channel that the car can report, in SI units (or rpm) and the source's axes.
 
@@ -87,9 +112,12 @@ def channel_values(table: SourcePacket, states: npt.NDArray[np.void]) -> dict[st
     """
     world, car = directions(table.world, WORLD, "world"), directions(table.car, CAR, "car")
     turned = rotations(states)
-    angles, rates, changes = angles_and_rates(states)
-    heading = WORLD[table.heading_from]
-    angles[2] = np.remainder(angles[2] - math.atan2(heading[1], heading[0]) + np.pi, 2.0 * np.pi) - np.pi
+    _, rates, changes = angles_and_rates(states)
+    north, east, _ = WORLD[table.heading_from]
+    ahead = np.array(
+        [[north, east, 0], [-east, north, 0], [0, 0, 1]]
+    )  # rows: the direction of yaw 0, right of it, down
+    angles = ordered_angles(ahead @ turned, table.order)
     acceleration = body_axes(states, "acceleration")
     lifted = states["acceleration"]
     if table.gravity == "included":

@@ -1,33 +1,97 @@
 """A platform's packet as described in a profile: the tables in ``[output.packet]``."""
 
-from typing import Annotated, Literal, NamedTuple
+import sys
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 
-__all__ = ["Actuated", "Checksum", "Constant", "Counter", "PacketField", "PacketTable"]
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "Actuated",
+    "Checksum",
+    "Clock",
+    "Constant",
+    "Counter",
+    "PacketField",
+    "PacketTable",
+    "Value",
+    "packet_presets",
+    "packet_text",
+]
 
 Offset = Annotated[int, msgspec.Meta(ge=0, le=511)]
+Factor = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
 Number = Literal["f4", "f8", "i1", "u1", "i2", "u2", "i4", "u4", "i8"]
 Unsigned = Literal["u1", "u2", "u4"]
+ByteOrder = Literal["little", "big"]
+Kind = Literal[
+    "sum8",
+    "sum8-inverted",
+    "sum8-negated",
+    "sum16",
+    "xor8",
+    "crc8-smbus",
+    "crc8-maxim",
+    "crc8-sae-j1850",
+    "crc16-arc",
+    "crc16-ccitt-false",
+    "crc16-dnp",
+    "crc16-genibus",
+    "crc16-kermit",
+    "crc16-maxim",
+    "crc16-mcrf4xx",
+    "crc16-modbus",
+    "crc16-spi-fujitsu",
+    "crc16-umts",
+    "crc16-usb",
+    "crc16-x25",
+    "crc16-xmodem",
+    "crc32",
+    "crc32-bzip2",
+    "crc32-mpeg-2",
+    "crc32c",
+]
 
 
-class PacketField(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A number computed from a channel: channel times `scale` plus `bias`; integers are kept in range."""
+class Value(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A number computed from a channel or a weighted sum of some: times `scale` plus `bias`, in range."""
+
+    channel: str | None = None
+    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes; or an actuator
+    of the platform, such as leg_1, also as actuator_1."""
+    sum: Annotated[dict[str, Factor], msgspec.Meta(min_length=1, max_length=16)] | None = None
+    """Weights of several channels, in place of `channel`."""
+    measure: Literal["position", "stroke", "share"] = "position"
+    """For actuators: length, height or angle [m or rad]; the same from neutral; or the share of the range, 0 to 1."""
+    scale: Factor = 1.0
+    bias: Factor = 0.0
+    absent: Factor = 0.0
+    """Value of a channel that the simulator does not report, or in its measure of an actuator (actuator_1 to
+    actuator_12) that the platform does not have."""
+    min: Factor | None = None
+    """Smallest number sent; by default the smallest of the type."""
+    max: Factor | None = None
+    wrap: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | None = None
+    """The remainder modulo this is sent, from 0 on: 360 for degrees without a sign."""
+
+
+class PacketField(Value, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A number of a binary packet; integers are rounded."""
 
     offset: Offset
     """Offset from the packet's first byte [bytes]."""
     type: Number
     """IEEE float, signed or unsigned integer, with its size [bytes]."""
-    channel: str
-    """A channel of the cue, in SI units; or up_east, up_north, up_up, the body's up axis in world axes; or an actuator
-    of the platform, such as leg_1."""
-    measure: Literal["position", "stroke", "share"] = "position"
-    """For an actuator: its length, height or angle [m or rad]; the same from neutral; or the share of its range, 0 to
-    1."""
-    scale: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 1.0
-    bias: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
-    absent: Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)] = 0.0
-    """Value of the channel if the simulator does not report it."""
+    byte_order: ByteOrder | None = None
+    """If it differs from the packet's."""
 
 
 class Constant(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
@@ -43,30 +107,66 @@ class Counter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
 
     offset: Offset
     type: Unsigned = "u4"
+    byte_order: ByteOrder | None = None
+    """If it differs from the packet's."""
+
+
+class Clock(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Time since the first packet, in whole units; wraps around at the end of its type's range."""
+
+    unit_s: Annotated[float, msgspec.Meta(ge=1e-6, le=1.0)] = 0.001
+    """Length of a unit [s]."""
 
 
 class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Covers the packet's bytes from `first` up to but not including `end`; written last."""
 
     offset: Offset
-    kind: Literal["sum8", "xor8", "sum16", "crc16", "crc32"]
-    """Sum of the bytes modulo 2^8 or 2^16; exclusive or; CRC-16/CCITT-FALSE; CRC-32 (IEEE 802.3)."""
+    kind: Kind
+    """Sum of the bytes modulo 2^8 or 2^16, as it is or its one's or two's complement; exclusive or; or a cyclic
+    redundancy check by its name in the CRC catalogue."""
     first: Offset = 0
     end: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
     """The checksum's own offset by default."""
+    extra: str = ""
+    """Up to eight more bytes that it covers after those and that are not sent, in hexadecimal digits."""
+    byte_order: ByteOrder | None = None
+    """If it differs from the packet's."""
 
 
 class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """A packet; bytes that no table describes are zero."""
+    """A binary packet, in which bytes that no table describes are zero, or a text."""
 
-    size: Annotated[int, msgspec.Meta(ge=1, le=512)]
-    """Size of the whole packet [bytes]."""
-    byte_order: Literal["little", "big"] = "little"
+    preset: str | None = None
+    """A ready description, which supplies the keys that are left out."""
+    description: str = ""
+    source: str = ""
+    """The document that the layout is from."""
+    max_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] | None = None
+    """The highest rate that the controller takes [Hz]."""
+    baud: Annotated[int, msgspec.Meta(ge=50, le=1_000_000)] | None = None
+    """Speed of a serial line whose endpoint does not have one."""
+    scale: Factor = 1.0
+    """Factor on every number before its bias: for a controller whose unit is set up, such as pulses per meter."""
+    size: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
+    """Size of the whole binary packet [bytes]."""
+    byte_order: ByteOrder = "little"
     """Byte order of all numbers, counter and checksum included."""
-    fields: tuple[PacketField, ...]
+    fields: tuple[PacketField, ...] = ()
     constants: tuple[Constant, ...] = ()
     counter: Counter | None = None
+    clock: Clock | None = None
     checksum: Checksum | None = None
+    text: Annotated[str, msgspec.Meta(min_length=1, max_length=512)] | None = None
+    """A text packet, such as "X{surge:.2f}Y{tilt:+06.1f}\\r\\n": in braces a channel or one of `values`, then the
+    format: an optional + and 0, least width, digits after the point."""
+    values: dict[str, Value] = {}
+    """Numbers of a text packet by the name in its braces."""
+
+    @property
+    def uses_ranges(self) -> bool:
+        """Whether numbers depend on the ranges of the platform's actuators, which a text's are kept in."""
+        return self.text is not None or any(field.measure == "share" for field in self.fields)
 
 
 class Actuated(NamedTuple):
@@ -78,3 +178,24 @@ class Actuated(NamedTuple):
     """Position at neutral [m or rad]."""
     low: float
     high: float
+
+
+_FOLDER = resources.files("motioncue.settings.controllers")
+
+
+@cache
+def packet_presets() -> Mapping[str, Mapping[str, Any]]:
+    """Return the tables of the ready descriptions by the name of the controller."""
+    names = sorted(Path(entry.name).stem for entry in _FOLDER.iterdir() if entry.name.endswith(".toml"))
+    return {name: tomllib.loads(packet_text(name)) for name in names}
+
+
+def packet_text(name: str) -> str:
+    """Return the TOML text of a ready description.
+
+    Parameters
+    ----------
+    name : str
+        A key of `packet_presets`.
+    """
+    return (_FOLDER / f"{name}.toml").read_text(encoding="utf-8")

@@ -12,7 +12,7 @@ import msgspec
 
 from motioncue.errors import ConfigError, meant, not_among
 from motioncue.explain import explain
-from motioncue.packets import PacketTable
+from motioncue.packets import PacketTable, packet_presets
 from motioncue.settings import ALGORITHMS, Cueing
 from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
 from motioncue.settings.platform import Platform, platform_presets
@@ -134,7 +134,7 @@ class Output(Table, frozen=True, kw_only=True):
     gauges: str | None = None
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
     packet: PacketTable | None = None
-    """The packet sent to `motion`, for a platform without built-in support."""
+    """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
     limits: OutputLimits = OutputLimits()
     """Bounds for this output in addition to the profile's."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
@@ -418,15 +418,22 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fill_from_preset(tables: dict[str, Any]) -> None:
     for key in ("cueing", "platform"):
-        table, presets = tables.get(key), _presets(tables, key)
-        if not isinstance(table, dict) or "preset" not in table or not presets:
-            continue
-        preset = table["preset"]
-        if preset is None:
-            continue
-        if not isinstance(preset, str) or preset not in presets:
-            raise ConfigError(f"{key}.preset: {not_among(preset, presets)}")
-        tables[key] = _merged(presets[preset], table)
+        _fill(tables, key, _presets(tables, key), key)
+    outputs = tables.get("output")
+    for output in outputs if isinstance(outputs, list) else [outputs]:
+        if isinstance(output, dict):
+            _fill(output, "packet", packet_presets(), "output.packet")
+
+
+def _fill(tables: dict[str, Any], key: str, presets: Mapping[str, Mapping[str, Any]], path: str) -> None:
+    """Fill in what a table with a preset leaves out; raise ConfigError if there is no such preset."""
+    table = tables.get(key)
+    if not isinstance(table, dict) or table.get("preset") is None or not presets:
+        return
+    preset = table["preset"]
+    if not isinstance(preset, str) or preset not in presets:
+        raise ConfigError(f"{path}.preset: {not_among(preset, presets)}")
+    tables[key] = _merged(presets[preset], table)
 
 
 def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]]:

@@ -4,6 +4,7 @@ import binascii
 import math
 import socket
 import struct
+import typing
 import zlib
 
 import numpy as np
@@ -15,7 +16,8 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.seal import Seal
+from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber
+from motioncue.packets import Kind
 from motioncue.runtime.assembly import streams_of
 from motioncue.runtime.pipeline import Pipeline
 
@@ -125,24 +127,76 @@ def test_a_packet_that_cannot_be_is_refused_when_it_is_loaded(tmp_path, override
         assert word in message
 
 
-@pytest.mark.parametrize("kind", ["sum8", "xor8", "sum16", "crc16", "crc32"])
+@pytest.mark.parametrize("kind", ["sum8", "xor8", "sum16", "crc16-xmodem", "crc16-ccitt-false", "crc32"])
 @given(data=st.binary(min_size=1, max_size=60), big=st.booleans())
 def test_checksums_are_those_of_other_programs(kind, data, big):
     size, value = {
         "sum8": (1, sum(data) % 256),
         "xor8": (1, int(np.bitwise_xor.reduce(np.frombuffer(data, np.uint8)))),
         "sum16": (2, sum(data) % 65536),
-        "crc16": (2, binascii.crc_hqx(data, 0xFFFF)),
+        "crc16-xmodem": (2, binascii.crc_hqx(data, 0)),
+        "crc16-ccitt-false": (2, binascii.crc_hqx(data, 0xFFFF)),
         "crc32": (4, zlib.crc32(data)),
     }[kind]
-    sealed = Seal(None, (kind, len(data), 0, len(data)), big).sealed(data + bytes(size))
+    sealed = Seal(None, CheckedBytes(kind, len(data), 0, len(data), big)).sealed(data + bytes(size))
     assert sealed == data + value.to_bytes(size, "big" if big else "little")
 
 
+CHECK_VALUES = {  # of "123456789": the CRC catalogue; the sums and the exclusive or by hand
+    "sum8": 0xDD,
+    "sum8-inverted": 0x22,
+    "sum8-negated": 0x23,
+    "sum16": 0x01DD,
+    "xor8": 0x31,
+    "crc8-smbus": 0xF4,
+    "crc8-maxim": 0xA1,
+    "crc8-sae-j1850": 0x4B,
+    "crc16-arc": 0xBB3D,
+    "crc16-ccitt-false": 0x29B1,
+    "crc16-dnp": 0xEA82,
+    "crc16-genibus": 0xD64E,
+    "crc16-kermit": 0x2189,
+    "crc16-maxim": 0x44C2,
+    "crc16-mcrf4xx": 0x6F91,
+    "crc16-modbus": 0x4B37,
+    "crc16-spi-fujitsu": 0xE5CC,
+    "crc16-umts": 0xFEE8,
+    "crc16-usb": 0xB4C8,
+    "crc16-x25": 0x906E,
+    "crc16-xmodem": 0x31C3,
+    "crc32": 0xCBF43926,
+    "crc32-bzip2": 0xFC891918,
+    "crc32-mpeg-2": 0x0376E6E7,
+    "crc32c": 0xE3069283,
+}
+
+
+@pytest.mark.parametrize("extra", [0, 4])
+@pytest.mark.parametrize("kind", CHECKSUMS)
+def test_checksums_have_the_check_values_of_the_catalogue(kind, extra):
+    # The last bytes may be ones that are covered and not sent.
+    data, unsent = b"123456789"[: 9 - extra], b"123456789"[9 - extra :]
+    size = CHECKSUMS[kind].bits // 8
+    sealed = Seal(None, CheckedBytes(kind, len(data), 0, len(data), True, unsent)).sealed(data + bytes(size))
+    assert sealed == data + CHECK_VALUES[kind].to_bytes(size, "big")
+
+
+def test_a_profile_may_name_every_checksum():
+    assert set(typing.get_args(Kind)) == set(CHECKSUMS) == set(CHECK_VALUES)
+
+
 def test_a_counter_begins_again_when_it_is_full():
-    seal = Seal((0, 1))
+    seal = Seal(SealedNumber(0, 1))
     counts = [seal.sealed(b"\xff")[0] for _ in range(600)]
     assert counts == [n % 256 for n in range(600)]
+
+
+def test_a_clock_tells_the_time_since_the_first_packet():
+    seal = Seal(clock=SealedNumber(1, 2, True, 1_000_000))
+    began = 7_123_456_789
+    times = [0, 999_999, 1_000_000, 3_000_030, 65_535_999_999, 65_536_000_000]
+    found = [seal.sealed(bytes(3), began + time) for time in times]
+    assert found == [b"\0" + (time // 1_000_000 % 65536).to_bytes(2, "big") for time in times]
 
 
 def test_several_outputs_have_one_rate(tmp_path):

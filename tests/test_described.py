@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from motioncue.analysis.check import check
 from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.profile import builtin_profiles, parse_profile
-from motioncue.protocols import Described, beamng, system_of
+from motioncue.protocols import DescribedSource, beamng, system_of
 from motioncue.protocols.described_channels import CHANNELS, UNITS
 from motioncue.protocols.layout import Derivation
 from motioncue.runtime.assembly import load_profile
@@ -71,7 +71,7 @@ forms = [{ name = "gauges", size = 96, role = "part", constants = [{ offset = 4,
 
 def described(packet):
     """Return the source of a text of ``[source.packet]``."""
-    return Described(parse_profile(REST + HEAD + packet).source.packet)
+    return DescribedSource(parse_profile(REST + HEAD + packet).source.packet)
 
 
 SAME = described(BEAMNG)
@@ -303,7 +303,7 @@ def test_check_names_a_field_whose_sign_is_described_wrong(channel, question):
         msgspec.structs.replace(field, scale=-field.scale) if field.channel == channel else field
         for field in packet.fields
     ]
-    source = Described(msgspec.structs.replace(packet, fields=tuple(fields)))
+    source = DescribedSource(msgspec.structs.replace(packet, fields=tuple(fields)))
     report = check(source, list(source.framed((DATA / "dirt_rally_2.bin").read_bytes())))
     assert "the sign is turned" in {finding.name: finding.evidence for finding in report.findings}[question]
     if channel == "sway":  # twenty seconds are too few for a change of surge to be advised

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.profile import parse_profile
-from motioncue.protocols import Described, source
+from motioncue.protocols import DescribedSource, source
 from motioncue.protocols.described_channels import CHANNELS, UNITS
 
 START = 1_000_000_000
@@ -38,7 +38,7 @@ def described(**changes):
     """Return the source of the good description with keys changed, or removed if None."""
     keys = {key: value for key, value in {**GOOD, **changes}.items() if value is not None}
     text = "\n".join(f"{key} = {value}" for key, value in keys.items())
-    return Described(parse_profile(REST + HEAD + text).source.packet)
+    return DescribedSource(parse_profile(REST + HEAD + text).source.packet)
 
 
 def fields(**changes):
@@ -230,7 +230,7 @@ def test_left_handed_axes_beside_right_handed_ones_make_no_quaternion():
         ),
     )
     with pytest.raises(ConfigError, match="one of them left-handed; allowed with a quaternion are both"):
-        Described(parse_profile(REST + HEAD + text).source.packet)
+        DescribedSource(parse_profile(REST + HEAD + text).source.packet)
 
 
 @pytest.mark.parametrize(
@@ -308,7 +308,7 @@ def test_a_quaternion_of_zeros_is_refused():
     lines = ", ".join(f'{{ offset = {4 * k}, type = "f4", channel = "{name}" }}' for k, name in enumerate(names))
     same = '["north", "east", "down"]'
     text = f'size = 28\nworld = {same}\ncar = ["forward", "right", "down"]\nfields = [{lines}]'
-    intake = Described(parse_profile(REST + HEAD + text).source.packet).intake()
+    intake = DescribedSource(parse_profile(REST + HEAD + text).source.packet).intake()
     intake.begin(0)
     intake.feed(bytes(28), START)
     assert (intake.accepted, intake.rejected) == (0, {"quaternion": 1})
@@ -331,7 +331,7 @@ VECTORS = [f"{vector}_{axis}" for vector in ("forward", "right", "velocity") for
 def test_axes_that_are_no_rotation_are_refused(axes):
     lines = ", ".join(f'{{ offset = {4 * k}, type = "f4", channel = "{name}" }}' for k, name in enumerate(VECTORS))
     text = f'size = 36\nworld = ["north", "east", "down"]\nfields = [{lines}]'
-    intake = Described(parse_profile(REST + HEAD + text).source.packet).intake()
+    intake = DescribedSource(parse_profile(REST + HEAD + text).source.packet).intake()
     intake.begin(0)
     intake.feed(np.array([*axes, 0, 0, 0], "<f4").tobytes(), START)
     assert intake.accepted == 0
@@ -378,7 +378,7 @@ def test_any_description_is_a_source_or_refused_with_its_key(rows, size):
     )
     text = f'size = {size}\nworld = ["east", "up", "south"]\ncar = ["right", "up", "back"]\nfields = [{lines}]'
     try:
-        own = Described(parse_profile(REST + HEAD + text).source.packet)
+        own = DescribedSource(parse_profile(REST + HEAD + text).source.packet)
     except ConfigError as error:
         refused = str(error)
         assert "source.packet" in refused  # most descriptions are refused, some are not

@@ -437,3 +437,15 @@ def test_the_thread_writes_the_last_seconds_when_asked_and_at_the_end(tmp_path):
     first, last = (indices(path) for path in recorder.paths)
     assert first == list(range(len(first)))
     assert last == list(range(100))
+
+
+def test_a_recording_of_the_whole_run_goes_on_when_the_last_seconds_are_asked_for(tmp_path):
+    """A fault asks for them, and so does key r."""
+    loop = Loop()
+    with Recorder(Record(file=str(tmp_path / "whole.mcap")), [loop.ring], SETTINGS) as recorder:
+        loop.tick(50)
+        recorder.keep()
+        eventually(lambda: recorder.counts()["ticks"] == 50)
+        loop.tick(50)
+    (path,) = recorder.paths
+    assert indices(path) == list(range(100))

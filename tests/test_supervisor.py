@@ -164,8 +164,18 @@ def faulted(**options):
     return running(**options).feed(acceleration=TOO_LARGE).ticks(3)
 
 
+def unplugged():
+    """Return a rig whose output was lost at its newest tick, as a recording says it."""
+    rig = Rig().ticks()
+    last = rig.emitter.trace[-1]
+    rig.emitter.replay_tick(int(last["index"]) + 1, int(last["deadline"]) + PERIOD, 16)
+    rig.log += rig.emitter.transitions()
+    return rig
+
+
 # How to reach each rule by its state and conditions, and its reason.
 ROUTES = {
+    ("OFFLINE", "faulted"): (unplugged, "output_lost"),
     ("OFFLINE", "engaged fresh"): (lambda: Rig().feed().ticks(), "input"),
     ("ENGAGING", "faulted"): (lambda: engaging().feed(acceleration=TOO_LARGE).ticks(3), "not_finite_cue"),
     ("ENGAGING", "ended"): (lambda: engaging().operate("stop").ticks(), "end_of_run"),
@@ -294,7 +304,7 @@ def test_park_and_end_always_stop_the_motion():
 
 
 def test_a_cue_that_is_not_a_number_is_a_fault_wherever_there_is_a_cue():
-    for state, conditions in itertools.product((*MOVING, "PARKING"), combinations()):
+    for state, conditions in itertools.product((*MOVING, "PARKING", "OFFLINE"), combinations()):
         if "faulted" in conditions:
             assert after(state, conditions) == "FAULT"
 
@@ -316,7 +326,8 @@ def test_motion_that_does_not_continue_is_never_followed():
 
 def test_neutral_is_left_only_for_motion_that_an_operator_allows():
     for conditions in combinations():
-        assert after("OFFLINE", conditions) == ("ENGAGING" if {"engaged", "fresh"} <= conditions else "OFFLINE")
+        to = "FAULT" if "faulted" in conditions else "ENGAGING" if {"engaged", "fresh"} <= conditions else "OFFLINE"
+        assert after("OFFLINE", conditions) == to
 
 
 def test_while_nothing_changes_the_state_settles():

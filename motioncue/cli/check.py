@@ -173,7 +173,7 @@ def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
     """Return a profile of a system with default settings and overrides."""
     from motioncue.runtime.assembly import options_of
 
-    own = system if isinstance(system, protocols.Described) else None
+    own = system if isinstance(system, protocols.DescribedSource) else None
     text = f"""
         source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = "" }}
         cueing = {{ algorithm = "direct" }}

@@ -17,20 +17,25 @@ import msgspec
 
 from motioncue import protocols
 from motioncue.cli.unblocked import Unblocked
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.ring import RecordRing
+from motioncue.packets import PacketTable, packet_presets
 from motioncue.profile import Record
+from motioncue.protocols.described import Described
+from motioncue.runtime.assembly import load_profile
 
 if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder
 
 __all__ = [
+    "described",
     "duration_option",
     "echo",
     "folded",
     "json_option",
     "logged",
     "naming_systems",
+    "packet_option",
     "positive",
     "print_json",
     "record_options",
@@ -65,6 +70,41 @@ def naming_systems(command: click.Command, attribute: str) -> None:
     command.help = command.help.replace(
         "<systems>", f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
     )
+
+
+packet_option = click.option(
+    "--packet",
+    metavar="NAME|FILE",
+    help="For custom: a controller of `motioncue profiles packets`, or the profile that describes the packet.",
+)
+
+
+def described(system: str, packet: str | None) -> Any:
+    """Return what splits and identifies packets: a system's module, or the description of custom ones.
+
+    Parameters
+    ----------
+    system : str
+        Name of a system, or "custom".
+    packet : str or None
+        The option ``--packet``.
+    """
+    if system != "custom":
+        if packet is not None:
+            raise click.UsageError(f"--packet is for custom, {system} has its own packets")
+        return protocols.system(system)
+    if packet is None:
+        raise click.UsageError(
+            f"custom needs --packet: a profile that describes it, or one of {', '.join(packet_presets())}"
+        )
+    if packet in packet_presets():
+        return Described(msgspec.convert(packet_presets()[packet], PacketTable))
+    if not packet.endswith(".toml"):
+        raise ConfigError(f"--packet: {not_among(packet, packet_presets())}, and profiles in .toml files")
+    for output in load_profile(packet).outputs:
+        if output.packet is not None:
+            return Described(output.packet)
+    raise ConfigError(f"--packet: {packet} has no [output.packet]")
 
 
 def record_options(command: Decorated) -> Decorated:

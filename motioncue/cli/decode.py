@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from motioncue import protocols
-from motioncue.cli.common import echo, naming_systems, print_json
+from motioncue.cli.common import described, echo, naming_systems, packet_option, print_json
 from motioncue.errors import PacketError
 from motioncue.recording.read import LARGEST, SAID, contents, parse_recording, quoted
 
@@ -19,36 +18,37 @@ __all__ = ["command"]
 @click.argument("system", metavar="SYSTEM")
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option("--hex", "digits", metavar="HEX", help="The bytes; spaces, colons and 0x are ignored.")
+@packet_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a packet, one a line.")
-def command(system: str, file: str | None, digits: str | None, as_json: bool) -> None:
+def command(system: str, file: str | None, digits: str | None, packet: str | None, as_json: bool) -> None:
     """Say what is in a packet: every field with its unit.
 
-    SYSTEM is <systems>.
+    SYSTEM is <systems>, or custom with --packet.
     FILE holds packets one after the other, or is a network capture; - is standard input.
 
     \b
     Example:  motioncue decode city-car-driving --hex "04 00 01 00"
     """
-    module = protocols.system(system)
+    module = described(system, packet)
     if (file is None) == (digits is None):
         raise click.UsageError("give either FILE or --hex HEX")
     data = _read(file) if file is not None else _bytes(digits or "")
-    recording = parse_recording(data, system if file is None else f"{system}: {quoted(file)}", system)
+    recording = parse_recording(data, system if file is None else f"{system}: {quoted(file)}", system, module)
     packages = recording.packages
     for line in recording.unreadable[:SAID]:
         click.echo(f"{quoted(file or '')}: {line}", err=True)
     for index, package in enumerate(packages):
         try:
-            packet = module.identify(package)
-            fields = packet.decode(package)
+            layout = module.identify(package)
+            fields = layout.decode(package)
         except PacketError as error:
             where = f"packet {index}: " if len(packages) > 1 else ""
             where = where if file in (None, "-") else f"{quoted(file)}: {where}"
             raise PacketError(f"{where}{error}") from error
         if as_json:
-            print_json({"system": system, "message": packet.name, "fields": fields})
+            print_json({"system": system, "message": layout.name, "fields": fields})
         else:
-            _print(system, packet, fields)
+            _print(system, layout, fields)
 
 
 naming_systems(command, "identify")

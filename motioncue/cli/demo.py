@@ -20,7 +20,8 @@ def installation_view(installation: Installation, messages: Sequence[str] = ()) 
     platform = installation.platform
 
     def received() -> tuple[Mapping[str, float], int]:
-        return values_of(platform.last("motion")), platform.received["motion"]
+        shown = values_of(platform.channels("motion")) or values_of(installation.engine.newest()["cue"])
+        return shown, platform.received["motion"]
 
     label = installation.profile.outputs[0].system.upper()[:4]
     return EngineView(

@@ -11,10 +11,12 @@ import click
 
 from motioncue import protocols
 from motioncue.cli.common import (
+    described,
     duration_option,
     json_option,
     logged,
     naming_systems,
+    packet_option,
     print_json,
     record_source_options,
     source_recorder,
@@ -43,28 +45,36 @@ QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 @click.command()
 @click.argument("system", metavar="SYSTEM")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
+@packet_option
 @duration_option("How long to listen; until a signal if not given.")
 @record_source_options(
     "Record what a simulator says, with arrival times, as MCAP: for replay, export, simulate, check, decode."
 )
 @json_option
 def command(
-    system: str, endpoints: tuple[str, ...], duration: float | None, file: str | None, force: bool, as_json: bool
+    system: str,
+    endpoints: tuple[str, ...],
+    packet: str | None,
+    duration: float | None,
+    file: str | None,
+    force: bool,
+    as_json: bool,
 ) -> None:
     """Play a platform and show what it is sent, or serve a simulator and show what it says.
 
-    SYSTEM is <systems>.
+    SYSTEM is <systems>, or custom with --packet.
 
     \b
     Example:  motioncue listen dk --at udp://:4445 --at udp://:4444
     """
     live = wanted()
-    platform = hasattr(protocols.system(system), "STREAMS")
+    module = described(system, packet)
+    platform = hasattr(module, "STREAMS")
     if file is not None and platform:
         raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
     with Interrupts() as interrupts:
         if platform:
-            stats, rows = _platform(system, endpoints, duration, interrupts, live)
+            stats, rows = _platform(system, module, endpoints, duration, interrupts, live)
         else:
             stats, rows = _simulator(system, endpoints, duration, interrupts, live, file, force)
         interrupts.over = True
@@ -80,12 +90,12 @@ Outcome = tuple[dict[str, Any], list[tuple[str, str]]]
 
 
 def _platform(
-    system: str, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
+    system: str, module: Any, endpoints: Sequence[str], duration_s: float | None, interrupts: Interrupts, live: bool
 ) -> Outcome:
     """Play the platform; return its statistics and the rows of a summary."""
     for url in endpoints:
-        parse_endpoint(url, ("udp",), "--at")
-    listener = DatagramListener(system, endpoints)
+        parse_endpoint(url, ("udp", "serial") if system == "custom" else ("udp",), "--at")
+    listener = DatagramListener(module, endpoints)
     thread = threading.Thread(target=listener.run, name="motioncue listen", daemon=True)
     thread.start()
     try:
@@ -141,7 +151,7 @@ class PlatformView:
             elapsed_s=elapsed_s,
             total_s=self._total_s,
             facts=[rates, [*every, ("rejected", str(sum(listener.rejected.values())))]],
-            series=self._history.add(elapsed_s, [values_of(listener.last("motion"))]),
+            series=self._history.add(elapsed_s, [values_of(listener.channels("motion"))]),
             scales=self._history.scales,
             hint=HINT,
         )

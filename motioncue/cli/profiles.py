@@ -3,6 +3,8 @@
 import click
 
 from motioncue.cli.common import echo
+from motioncue.errors import ConfigError, not_among
+from motioncue.packets import packet_presets, packet_text
 from motioncue.profile import builtin_profiles, parse_profile, profile_text
 
 __all__ = ["command"]
@@ -28,3 +30,21 @@ def command(ctx: click.Context) -> None:
 def show(name: str) -> None:
     """Print a profile's TOML: a starting point for your own."""
     echo(profile_text(name).rstrip("\n"))
+
+
+@command.command()
+@click.argument("name", metavar="[NAME]", required=False)
+def packets(name: str | None) -> None:
+    """List the controllers whose packets are described, or print a description with its source.
+
+    A profile uses one as `packet = { preset = "NAME" }` in its output table.
+    """
+    presets = packet_presets()
+    if name is not None and name not in presets:
+        raise ConfigError(f"packet: {not_among(name, presets)}")
+    if name is not None:
+        echo(packet_text(name).rstrip("\n"))
+        return
+    width = max(map(len, presets))
+    for each, table in presets.items():
+        echo(f"{each:<{width}}  {table['description']}", indent=width + 2)

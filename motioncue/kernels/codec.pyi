@@ -4,7 +4,14 @@ from typing import NamedTuple
 from numpy.typing import DTypeLike
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["Number", "Table"]
+__all__ = ["DecimalSpec", "Number", "Table", "longest"]
+
+class DecimalSpec(NamedTuple):
+    digits: int = 0
+    width: int = 0
+    zeros: bool = False
+    plus: bool = False
+    def written(self, number: float) -> str: ...
 
 class Number(NamedTuple):
     offset: int
@@ -16,6 +23,11 @@ class Number(NamedTuple):
     optional: bool = False
     bias: float = -0.0
     whole: bool = False
+    low: float = ...
+    high: float = ...
+    wrap: float = 0.0
+    more: bool = False
+    spec: DecimalSpec | None = None
 
 @disjoint_base
 class Table:
@@ -23,8 +35,15 @@ class Table:
         cls,
         size: int,
         numbers: Sequence[Number],
+        text: bool = False,
     ) -> Self: ...
     @property
     def n(self) -> int: ...
     @property
     def size(self) -> int: ...
+    @property
+    def largest(self) -> int: ...
+    @property
+    def text(self) -> bool: ...
+
+def longest(n: Number) -> int: ...

@@ -41,6 +41,7 @@ cpdef enum Reason:
     CUE_REACHED     # fade-in complete
     NEUTRAL_REACHED # fade-out complete
     NOT_FINITE_CUE  # an algorithm's cue is NaN or infinite
+    OUTPUT_LOST     # a serial line is unplugged, or has taken nothing for longer than the hold time
     OPERATOR_ENGAGE
     OPERATOR_HOLD
     OPERATOR_PARK

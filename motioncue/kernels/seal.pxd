@@ -1,26 +1,43 @@
-"""The seal of a packet, written last: a counter and a checksum."""
+"""The seal of a packet, written last: a counter, a clock and a checksum."""
 
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
+
+cdef enum:
+    EXTRA = 8               # most bytes that a checksum covers after those of the packet
 
 
 cdef enum Checksum:
     CHECKSUM_NONE
     CHECKSUM_SUM            # sum of the bytes, modulo 2^bits of the checksum
     CHECKSUM_XOR
-    CHECKSUM_CRC16          # CRC-16/CCITT-FALSE: polynomial 1021, initial ffff, most significant bit first
-    CHECKSUM_CRC32          # IEEE 802.3: polynomial 04c11db7 reflected, initial and final ffffffff
+    CHECKSUM_CRC            # remainder of a polynomial division, by table
 
 
 ctypedef struct SealState:
     int counter_at          # [bytes]
     int counter_size        # [bytes]; 0: no counter
+    bint counter_big        # the most significant byte comes first
     uint32_t count
+    int clock_at            # [bytes]
+    int clock_size          # [bytes]; 0: no clock
+    bint clock_big
+    int64_t clock_unit      # [ns]
+    int64_t began           # time of the first packet [ns]
+    bint running            # a packet has been sent
     Checksum kind
     int first               # start and end of the bytes that the checksum covers
     int end
     int checksum_at
     int checksum_size
-    bint big                # the most significant byte comes first
+    bint checksum_big
+    uint8_t extra[EXTRA]    # bytes that it covers after those, and that are not sent
+    int extra_size
+    int bits                # 8, 16 or 32
+    bint reflected          # the least significant bit comes first
+    uint32_t initial
+    uint32_t final          # combined with the result by exclusive or
+    bint negated            # the two's complement is sent
+    uint32_t table[256]     # remainder of each byte
 
 
 cdef inline void put_unsigned(uint8_t* p, uint32_t value, int size, bint big) noexcept nogil:
@@ -29,38 +46,41 @@ cdef inline void put_unsigned(uint8_t* p, uint32_t value, int size, bint big) no
         p[size - 1 - i if big else i] = (value >> (8 * i)) & 255
 
 
-cdef inline uint32_t checksum(Checksum kind, const uint8_t* p, int n) noexcept nogil:
-    cdef uint32_t value = 0
-    cdef int i, bit
-    if kind == CHECKSUM_CRC16:
-        value = 0xFFFF
-    elif kind == CHECKSUM_CRC32:
-        value = 0xFFFFFFFFu
+cdef inline uint32_t checked(const SealState* s, uint32_t value, const uint8_t* p, int n) noexcept nogil:
+    """Return the checksum's register after some more bytes."""
+    cdef int i
     for i in range(n):
-        if kind == CHECKSUM_SUM:
+        if s.kind == CHECKSUM_SUM:
             value += p[i]
-        elif kind == CHECKSUM_XOR:
+        elif s.kind == CHECKSUM_XOR:
             value ^= p[i]
-        elif kind == CHECKSUM_CRC16:
-            value ^= <uint32_t>p[i] << 8
-            for bit in range(8):
-                value = ((value << 1) ^ (0x1021 * (value >> 15 & 1))) & 0xFFFF
+        elif s.reflected:
+            value = (value >> 8) ^ s.table[(value ^ p[i]) & 255]
         else:
-            value ^= p[i]
-            for bit in range(8):
-                value = (value >> 1) ^ (0xEDB88320u * (value & 1))
-    return ~value if kind == CHECKSUM_CRC32 else value
+            value = (value << 8) ^ s.table[(value >> (s.bits - 8) ^ p[i]) & 255]
+    return value
 
 
-cdef inline void seal(SealState* s, uint8_t* packet) noexcept nogil:
-    """Write the count, then the checksum."""
+cdef inline uint32_t checksum(const SealState* s, const uint8_t* packet) noexcept nogil:
+    cdef uint32_t value = checked(s, s.initial, packet + s.first, s.end - s.first)
+    value = checked(s, value, s.extra, s.extra_size) ^ s.final
+    return 0 - value if s.negated else value
+
+
+cdef inline void seal(SealState* s, uint8_t* packet, int64_t now) noexcept nogil:
+    """Write the count and the time since the first packet, then the checksum."""
+    if not s.running:
+        s.running = True
+        s.began = now
     if s.counter_size:
-        put_unsigned(packet + s.counter_at, s.count, s.counter_size, s.big)
+        put_unsigned(packet + s.counter_at, s.count, s.counter_size, s.counter_big)
         s.count += 1
-    if s.kind != CHECKSUM_NONE:
+    if s.clock_size:
         put_unsigned(
-            packet + s.checksum_at, checksum(s.kind, packet + s.first, s.end - s.first), s.checksum_size, s.big
+            packet + s.clock_at, <uint32_t>((now - s.began) // s.clock_unit), s.clock_size, s.clock_big
         )
+    if s.kind != CHECKSUM_NONE:
+        put_unsigned(packet + s.checksum_at, checksum(s, packet), s.checksum_size, s.checksum_big)
 
 
 cdef class Seal:

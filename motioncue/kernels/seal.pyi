@@ -1,15 +1,44 @@
+from typing import NamedTuple
+
 from typing_extensions import disjoint_base
 
-__all__ = ["CHECKSUMS", "Seal"]
+__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "Sum"]
 
-CHECKSUMS: dict[str, int]
+class Sum(NamedTuple):
+    bits: int
+    exclusive: bool = False
+    final: int = 0
+    negated: bool = False
+
+class Crc(NamedTuple):
+    bits: int
+    polynomial: int
+    initial: int
+    reflected: bool
+    final: int
+
+CHECKSUMS: dict[str, Sum | Crc]
+
+class SealedNumber(NamedTuple):
+    offset: int
+    size: int
+    big: bool = False
+    unit_ns: int = 1_000_000
+
+class CheckedBytes(NamedTuple):
+    kind: str
+    offset: int
+    first: int
+    end: int
+    big: bool = False
+    extra: bytes = b""
 
 @disjoint_base
 class Seal:
     def __init__(
         self,
-        counter: tuple[int, int] | None = None,
-        checksum: tuple[str, int, int, int] | None = None,
-        big: bool = False,
+        counter: SealedNumber | None = None,
+        checksum: CheckedBytes | None = None,
+        clock: SealedNumber | None = None,
     ) -> None: ...
-    def sealed(self, packet: bytes | bytearray | memoryview) -> bytes: ...
+    def sealed(self, packet: bytes | bytearray | memoryview, now_ns: int = 0) -> bytes: ...

@@ -1,57 +1,217 @@
-"""The settings of a packet's counter and checksum; the pxd computes them."""
+"""The settings of a packet's counter, clock and checksum; the pxd computes them."""
 
-from libc.stdint cimport uint8_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
-__all__ = ["CHECKSUMS", "Seal"]
+from typing import NamedTuple
 
-CHECKSUMS = {"sum8": 1, "xor8": 1, "sum16": 2, "crc16": 2, "crc32": 4}
-"""Kinds of checksums and their sizes [bytes]."""
+__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "Sum"]
 
-KINDS = {
-    "sum8": CHECKSUM_SUM, "xor8": CHECKSUM_XOR, "sum16": CHECKSUM_SUM, "crc16": CHECKSUM_CRC16, "crc32": CHECKSUM_CRC32,
+
+class Sum(NamedTuple):
+    """A checksum without division: the sum of the bytes, or their exclusive or.
+
+    Attributes
+    ----------
+    bits : int
+        8 or 16.
+    exclusive : bool
+        Exclusive or instead of the sum.
+    final : int
+        Combined with the result by exclusive or.
+    negated : bool
+        The two's complement is sent.
+    """
+
+    bits: int
+    exclusive: bool = False
+    final: int = 0
+    negated: bool = False
+
+
+class Crc(NamedTuple):
+    """A cyclic redundancy check, in the parameters of the CRC catalogue [1]_.
+
+    Attributes
+    ----------
+    bits : int
+        8, 16 or 32.
+    polynomial : int
+        Without its highest term, most significant bit first.
+    initial : int
+        Contents of the register at the beginning, most significant bit first.
+    reflected : bool
+        Whether the least significant bit of each byte, and of the result, comes first.
+    final : int
+        Combined with the result by exclusive or.
+
+    References
+    ----------
+    .. [1] G. Cook, "Catalogue of parametrised CRC algorithms", reveng.sourceforge.io/crc-catalogue.
+    """
+
+    bits: int
+    polynomial: int
+    initial: int
+    reflected: bool
+    final: int
+
+
+CHECKSUMS = {
+    "sum8": Sum(8),
+    "sum8-inverted": Sum(8, final=0xFF),
+    "sum8-negated": Sum(8, negated=True),
+    "sum16": Sum(16),
+    "xor8": Sum(8, exclusive=True),
+    "crc8-smbus": Crc(8, 0x07, 0x00, False, 0x00),
+    "crc8-maxim": Crc(8, 0x31, 0x00, True, 0x00),
+    "crc8-sae-j1850": Crc(8, 0x1D, 0xFF, False, 0xFF),
+    "crc16-arc": Crc(16, 0x8005, 0x0000, True, 0x0000),
+    "crc16-ccitt-false": Crc(16, 0x1021, 0xFFFF, False, 0x0000),
+    "crc16-dnp": Crc(16, 0x3D65, 0x0000, True, 0xFFFF),
+    "crc16-genibus": Crc(16, 0x1021, 0xFFFF, False, 0xFFFF),
+    "crc16-kermit": Crc(16, 0x1021, 0x0000, True, 0x0000),
+    "crc16-maxim": Crc(16, 0x8005, 0x0000, True, 0xFFFF),
+    "crc16-mcrf4xx": Crc(16, 0x1021, 0xFFFF, True, 0x0000),
+    "crc16-modbus": Crc(16, 0x8005, 0xFFFF, True, 0x0000),
+    "crc16-spi-fujitsu": Crc(16, 0x1021, 0x1D0F, False, 0x0000),
+    "crc16-umts": Crc(16, 0x8005, 0x0000, False, 0x0000),
+    "crc16-usb": Crc(16, 0x8005, 0xFFFF, True, 0xFFFF),
+    "crc16-x25": Crc(16, 0x1021, 0xFFFF, True, 0xFFFF),
+    "crc16-xmodem": Crc(16, 0x1021, 0x0000, False, 0x0000),
+    "crc32": Crc(32, 0x04C11DB7, 0xFFFFFFFF, True, 0xFFFFFFFF),
+    "crc32-bzip2": Crc(32, 0x04C11DB7, 0xFFFFFFFF, False, 0xFFFFFFFF),
+    "crc32-mpeg-2": Crc(32, 0x04C11DB7, 0xFFFFFFFF, False, 0x00000000),
+    "crc32c": Crc(32, 0x1EDC6F41, 0xFFFFFFFF, True, 0xFFFFFFFF),
 }
+"""The checksums by name."""
+
+
+class SealedNumber(NamedTuple):
+    """A counter or a clock of a packet.
+
+    Attributes
+    ----------
+    offset : int
+        Offset in the packet [bytes].
+    size : int
+        1, 2 or 4 [bytes].
+    big : bool
+        Whether the most significant byte comes first.
+    unit_ns : int
+        Of a clock [ns].
+    """
+
+    offset: int
+    size: int
+    big: bool = False
+    unit_ns: int = 1_000_000
+
+
+class CheckedBytes(NamedTuple):
+    """A checksum of a packet.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `CHECKSUMS`.
+    offset : int
+        Offset in the packet [bytes].
+    first, end : int
+        Start and end of the bytes that it covers.
+    big : bool
+        Whether its most significant byte comes first.
+    extra : bytes
+        Up to eight bytes that it covers after those, and that are not sent.
+    """
+
+    kind: str
+    offset: int
+    first: int
+    end: int
+    big: bool = False
+    extra: bytes = b""
 
 
 cdef class Seal:
-    """Writes a packet's counter and checksum.
+    """Writes a packet's counter, clock and checksum.
 
     Parameters
     ----------
-    counter : tuple of (int, int), optional
-        Offset and size [bytes].
-    checksum : tuple of (str, int, int, int), optional
-        Kind, offset, and start and end of the bytes that it covers.
-    big : bool
-        Whether the most significant byte comes first.
+    counter : SealedNumber, optional
+        Counts the packets from 0.
+    checksum : CheckedBytes, optional
+        Written last.
+    clock : SealedNumber, optional
+        Time since the first packet.
 
     Raises
     ------
     ValueError
-        If the kind of checksum does not exist.
+        If the kind of checksum does not exist, or it has too many extra bytes.
     """
 
-    def __init__(self, counter=None, checksum=None, bint big=False):
+    def __init__(self, counter=None, checksum=None, clock=None):
         cdef SealState* s = &self.state
         memset(s, 0, sizeof(SealState))
-        s.big = big
         if counter is not None:
-            s.counter_at, s.counter_size = counter
+            s.counter_at, s.counter_size, s.counter_big = counter.offset, counter.size, counter.big
+        if clock is not None:
+            s.clock_at, s.clock_size, s.clock_big, s.clock_unit = clock.offset, clock.size, clock.big, clock.unit_ns
         if checksum is not None:
-            kind, s.checksum_at, s.first, s.end = checksum
-            if kind not in KINDS:
-                raise ValueError(f"checksum: found {kind!r}, allowed are {', '.join(KINDS)}")
-            s.kind, s.checksum_size = KINDS[kind], CHECKSUMS[kind]
+            kind = CHECKSUMS.get(checksum.kind)
+            if kind is None or len(checksum.extra) > EXTRA:
+                raise ValueError(
+                    f"checksum: found {checksum.kind!r} with {len(checksum.extra)} extra bytes, allowed are "
+                    f"{', '.join(CHECKSUMS)} with up to {EXTRA}"
+                )
+            s.checksum_at, s.first, s.end, s.checksum_big = checksum.offset, checksum.first, checksum.end, checksum.big
+            s.bits, s.checksum_size, s.final = kind.bits, kind.bits // 8, kind.final
+            for i, byte in enumerate(checksum.extra):
+                s.extra[i] = byte
+            s.extra_size = len(checksum.extra)
+            if isinstance(kind, Crc):
+                prepare_crc(s, kind.polynomial, kind.initial, kind.reflected)
+            else:
+                s.kind, s.negated = CHECKSUM_XOR if kind.exclusive else CHECKSUM_SUM, kind.negated
 
-    def sealed(self, const unsigned char[::1] packet not None):
-        """Return a copy of `packet` with the next count and the checksum.
+    def sealed(self, const unsigned char[::1] packet not None, int64_t now_ns=0):
+        """Return a copy of `packet` with the next count, the time and the checksum.
 
         Parameters
         ----------
         packet : bytes-like
             Must be long enough for the offsets.
+        now_ns : int
+            Time of the packet [ns].
         """
         copy = bytearray(packet)
         cdef unsigned char[::1] view = copy
-        seal(&self.state, <uint8_t*>&view[0])
+        seal(&self.state, <uint8_t*>&view[0], now_ns)
         return bytes(copy)
+
+
+cdef void prepare_crc(SealState* s, uint32_t polynomial, uint32_t initial, bint reflected) except *:
+    """Fill the table of a cyclic redundancy check, whose register holds the result in its low bits."""
+    cdef uint32_t value, top = <uint32_t>1 << (s.bits - 1)
+    cdef int byte, bit
+    s.kind, s.reflected = CHECKSUM_CRC, reflected
+    s.initial = mirrored(initial, s.bits) if reflected else initial
+    polynomial = mirrored(polynomial, s.bits) if reflected else polynomial
+    for byte in range(256):
+        value = byte if reflected else <uint32_t>byte << (s.bits - 8)
+        for bit in range(8):
+            if reflected:
+                value = (value >> 1) ^ (polynomial if value & 1 else 0)
+            else:
+                value = (value << 1) ^ (polynomial if value & top else 0)
+        s.table[byte] = value
+
+
+cdef uint32_t mirrored(uint32_t value, int bits) noexcept:
+    """Return the lowest bits in reverse order."""
+    cdef uint32_t out = 0
+    cdef int bit
+    for bit in range(bits):
+        out |= (value >> bit & 1) << (bits - 1 - bit)
+    return out

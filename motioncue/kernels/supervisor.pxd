@@ -13,12 +13,12 @@ cpdef enum State:
     RUNNING         # the whole cue
     HOLDING         # the last motion, held
     PARKING         # fading to neutral from the last motion, held
-    FAULT           # fading to neutral from the last good cue; left only when an operator engages
+    FAULT           # at neutral or fading to it from the last good cue; left only when an operator engages
     STATES
 
 
 cdef enum Condition:
-    FAULTED = 1         # the cue is NaN or infinite
+    FAULTED = 1         # the cue is NaN or infinite, or an output is lost
     RESET = 2           # an operator has engaged since the fault
     PARKED = 4          # an operator has requested park
     HELD = 8            # an operator has requested hold
@@ -45,6 +45,7 @@ cdef enum Operator:
     OPERATOR_WANTS_PARK
     OPERATOR_WANTS_END
     ENGAGED_NOW = 8             # flag added to one of these in a tick: an operator has engaged since the tick before
+    OUTPUT_LOST_NOW = 16        # likewise: an output is lost
 
 
 ctypedef struct Supervisor:
@@ -57,6 +58,8 @@ ctypedef struct Supervisor:
     Motion motion       # the motion in use
     int64_t epoch       # epoch of the motion in use
     bint faulted        # set by a tick whose cue was NaN or infinite
+    bint unsent         # an output is lost
+    int64_t unsent_for  # for how long it has taken nothing [ns]
     bint reset          # set when an operator engages
     int64_t wanted      # the operator's request: an Operator
 

@@ -5,7 +5,7 @@ from libc.string cimport memset
 from motioncue.kernels.fade cimport fade_step
 from motioncue.kernels.reasons cimport (
     CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE,
-    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK,
+    OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK, OUTPUT_LOST,
 )
 
 from motioncue.kernels.reasons import NAMES
@@ -14,10 +14,11 @@ __all__ = ["TABLE", "State"]
 
 cdef enum:
     OF_INPUT = -1       # use the reason that the input gives: its discontinuity, or why it was lost
-    RULES = 27
+    RULES = 28
 
 # In each state, the first rule whose conditions all hold is applied.
 cdef Rule[RULES] rules = [
+    Rule(OFFLINE, FAULTED, FAULT, OUTPUT_LOST),
     Rule(OFFLINE, ENGAGED | FRESH, ENGAGING, INPUT),
 
     Rule(ENGAGING, FAULTED, FAULT, NOT_FINITE_CUE),
@@ -74,7 +75,7 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
     cdef int64_t age = deadline - s.input.motion.time
     cdef bint broken = s.have_input and s.state != OFFLINE and s.input.epoch != s.epoch
     cdef int c = 0
-    if s.faulted:
+    if s.faulted or s.unsent:
         c |= FAULTED
     if s.reset:
         c |= RESET
@@ -112,6 +113,9 @@ cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) no
             step.reason = s.input.reason
             step.value = s.input.value
             step.limit = s.input.limit
+    elif rule.to == FAULT and s.unsent:
+        step.reason = OUTPUT_LOST
+        step.value = s.unsent_for * 1e-9
     step.begin = s.state == OFFLINE
     s.state = <State>rule.to
     if s.state == OFFLINE:

@@ -5,7 +5,7 @@ A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREA
 `COMMANDS`, by name; if they are numbered, `COUNTER` names the field that counts.
 
 The platform and the source `custom` are described by their profile.  Wherever a source's name is taken, a profile that
-describes its packet can be named instead, or its `Described` given.
+describes its packet can be named instead, or its `DescribedSource` given.
 """
 
 import math
@@ -18,13 +18,13 @@ from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.profile import Source, builtin_profiles, parse_profile, profile_text
 from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
 from motioncue.protocols.commands import composed
-from motioncue.protocols.described import Described
+from motioncue.protocols.described_source import DescribedSource
 from motioncue.protocols.layout import Packet
 from motioncue.settings.telemetry import SourcePacket
 
 __all__ = [
     "SYSTEMS",
-    "Described",
+    "DescribedSource",
     "System",
     "command",
     "commands",
@@ -37,7 +37,7 @@ __all__ = [
     "system_of",
 ]
 
-System: TypeAlias = str | Described
+System: TypeAlias = str | DescribedSource
 """A system's name, or a source that a profile describes."""
 
 SYSTEMS: dict[str, ModuleType] = {
@@ -62,7 +62,7 @@ def _find(name: str, attribute: str, key: str) -> ModuleType:
     return SYSTEMS[name]
 
 
-def described(name: str) -> Described | None:
+def described(name: str) -> DescribedSource | None:
     """Return the source that a profile describes; None if `name` is no profile, or of a built-in source.
 
     Parameters
@@ -81,9 +81,9 @@ def described(name: str) -> Described | None:
 
 
 @cache
-def _described(text: str, name: str) -> Described | None:
+def _described(text: str, name: str) -> DescribedSource | None:
     packet = parse_profile(text, name=name).source.packet
-    return None if packet is None else Described(packet, name)
+    return None if packet is None else DescribedSource(packet, name)
 
 
 def system_of(source: Source) -> System:
@@ -103,22 +103,22 @@ def system_of(source: Source) -> System:
 
 
 @lru_cache(maxsize=16)
-def _of_packet(packet: SourcePacket) -> Described:
-    return Described(packet)
+def _of_packet(packet: SourcePacket) -> DescribedSource:
+    return DescribedSource(packet)
 
 
-def system(name: System) -> ModuleType | Described:
+def system(name: System) -> ModuleType | DescribedSource:
     """Return a system's module; raise ConfigError if there is no such system."""
     return _given(name) or _find(str(name), "identify", "system")
 
 
-def source(name: System, key: str = "source.system") -> ModuleType | Described:
+def source(name: System, key: str = "source.system") -> ModuleType | DescribedSource:
     """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
     return _given(name) or _find(str(name), "intake", key)
 
 
-def _given(name: System) -> Described | None:
-    return name if isinstance(name, Described) else described(name)
+def _given(name: System) -> DescribedSource | None:
+    return name if isinstance(name, DescribedSource) else described(name)
 
 
 def platform(name: str) -> ModuleType:

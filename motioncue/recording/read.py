@@ -119,9 +119,12 @@ def read_recording(path: str | Path, system: protocols.System) -> Recording:
     return recording
 
 
-def parse_recording(data: bytes | Path, name: str, system: protocols.System) -> Recording:
-    """Return the recording in `data`, as `read_recording` does; errors begin with `name`."""
-    module = protocols.system(system)
+def parse_recording(data: bytes | Path, name: str, system: protocols.System, module: Any = None) -> Recording:
+    """Return the recording in `data`, as `read_recording` does; errors begin with `name`.
+
+    `module` splits and identifies the packages of a system that is described; by default the system's own does.
+    """
+    module = protocols.system(system) if module is None else module
     try:
         return _of_system(_opened(data, name), module, system)
     except PacketError as error:
@@ -137,9 +140,7 @@ def _opened(data: bytes | Path, name: str) -> McapFile | Captured | bytes:
     return captured(data) if is_capture(data) else data
 
 
-def _of_system(
-    opened: McapFile | Captured | bytes, module: ModuleType | protocols.Described, system: protocols.System
-) -> Recording:
+def _of_system(opened: McapFile | Captured | bytes, module: Any, system: protocols.System) -> Recording:
     """Return a system's packages; raise PacketError if there is none."""
     if isinstance(opened, McapFile):
         return _from_mcap(opened, module, system)
@@ -153,7 +154,7 @@ def _of_system(
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(file: McapFile, module: ModuleType | protocols.Described, system: protocols.System) -> Recording:
+def _from_mcap(file: McapFile, module: Any, system: protocols.System) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     if recorded and hasattr(module, "intake"):
@@ -192,7 +193,7 @@ def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
     return data if data and not intake.accepted and not intake.rejected else None
 
 
-def _from_capture(found: Captured, module: ModuleType | protocols.Described, system: protocols.System) -> Recording:
+def _from_capture(found: Captured, module: Any, system: protocols.System) -> Recording:
     """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
@@ -223,7 +224,7 @@ def _counted(reasons: Iterable[str]) -> list[str]:
     return [f"{count} {reason.replace('_', ' ')}" for reason, count in Counter(reasons).items()]
 
 
-def _rejected(module: ModuleType | protocols.Described, refused: Iterable[bytes]) -> Counter[str]:
+def _rejected(module: Any, refused: Iterable[bytes]) -> Counter[str]:
     """Return how many datagrams an engine would have refused, by reason."""
     if not hasattr(module, "intake"):
         return Counter(type=sum(1 for _ in refused))
@@ -233,7 +234,7 @@ def _rejected(module: ModuleType | protocols.Described, refused: Iterable[bytes]
     return Counter(intake.rejected)
 
 
-def _why_not(module: ModuleType | protocols.Described, data: bytes) -> str | None:
+def _why_not(module: Any, data: bytes) -> str | None:
     """Return why a datagram is not one of the system's packages; None if it is."""
     try:
         module.identify(data)
@@ -374,7 +375,9 @@ def frames_of(
     return Frames(motion, list(map(Timed, frames[nexts].tolist(), packages)), intake.rejected)
 
 
-def _options(source: ModuleType | protocols.Described, system: protocols.System, options: Mapping[str, Any]) -> Any:
+def _options(
+    source: ModuleType | protocols.DescribedSource, system: protocols.System, options: Mapping[str, Any]
+) -> Any:
     """Return a source's options; raise ConfigError if one is not allowed."""
     try:
         return msgspec.convert(options, source.Options)
@@ -408,7 +411,7 @@ def system_of(data: bytes | Path, name: str, key: str) -> protocols.System:
         raise PacketError(f"{name}: {error}") from error
     settings = settings_in(opened)[:1] if isinstance(opened, McapFile) else []
     own = recorded_source(settings[0].profile) if settings else None
-    if isinstance(own, protocols.Described):
+    if isinstance(own, protocols.DescribedSource):
         return own
     for system in protocols.having("intake"):
         module = protocols.system(system)
@@ -434,7 +437,7 @@ def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | Non
         return None
     if source.get("packet") is not None:
         try:
-            return protocols.Described(msgspec.convert(source["packet"], SourcePacket, strict=False))
+            return protocols.DescribedSource(msgspec.convert(source["packet"], SourcePacket, strict=False))
         except (msgspec.ValidationError, ConfigError):  # from a version with other keys
             return None
     name = source.get("system")

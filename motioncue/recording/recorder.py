@@ -261,7 +261,8 @@ class Recorder:
 
     def keep(self) -> None:
         """Write the recording in memory to a file of its own; has no effect without `last_s`."""
-        self._wanted.set()
+        if self._last_s is not None:
+            self._wanted.set()
 
     def __enter__(self) -> "Recorder":
         """Make the file and start to record."""

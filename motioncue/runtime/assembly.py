@@ -1,5 +1,6 @@
 """From a profile to the parts of an engine: checked, designed and connected."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,8 @@ from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.platform import Platform
-from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.endpoint import Endpoint, parse_endpoint
+from motioncue.transports.serial import BAUD, bits_of_a_byte
 
 __all__ = ["actuate", "cue", "load_profile"]
 
@@ -67,21 +69,62 @@ def check(profile: Profile) -> None:
     check_endpoints(
         protocols.source(protocols.system_of(profile.source)), profile.source.endpoints, profile.source.forward
     )
+    lines: set[str] = set()
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
         chain_of(profile, output)
-        highest = custom.MAX_RATE_HZ if output.packet else protocols.platform(output.system).MAX_RATE_HZ
+        highest = highest_rate_of(output)
         if output.rate_hz > highest:
+            name = (output.packet and output.packet.preset) or output.system
             raise ConfigError(
-                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for "
-                f"{output.system}, the highest rate its document calls stable"
+                f"output.rate_hz: found {output.rate_hz:g}, allowed is up to {highest:g} Hz for {name}, "
+                "the highest rate its document calls stable"
             )
         for key in ONE_FOR_ALL:
             found, first = getattr(output, key), getattr(profile.outputs[0], key)
             if found != first:
                 raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
-        for name, (url, _) in streams.items():
-            parse_endpoint(url, ("udp",), f"output.{name}")
+        for name, (url, encoding) in streams.items():
+            endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
+            if endpoint.scheme == "serial":
+                check_line(output, endpoint, encoding.table.largest)
+                if endpoint.path in lines:
+                    raise ConfigError(f"output.{name}: found {url!r} twice, allowed is one output for a line")
+                lines.add(endpoint.path)
+
+
+def highest_rate_of(output: Output) -> float:
+    """Return the highest rate that an output's document allows [Hz]."""
+    if output.packet is not None:
+        return output.packet.max_rate_hz or custom.MAX_RATE_HZ
+    return float(protocols.platform(output.system).MAX_RATE_HZ)
+
+
+def check_line(output: Output, endpoint: Endpoint, size: int) -> None:
+    """Refuse a serial line that cannot carry the packets.
+
+    Parameters
+    ----------
+    output : Output
+        The output.
+    endpoint : Endpoint
+        Its line.
+    size : int
+        Largest size of a packet [bytes].
+    """
+    baud, bits = baud_of(output, endpoint), bits_of_a_byte(endpoint)
+    needs = math.ceil(size * bits * output.rate_hz)
+    if needs > baud:
+        slower = math.floor(10 * baud / size / bits) / 10
+        raise ConfigError(
+            f"output.motion: {size} bytes x {bits} bits x {output.rate_hz:g} Hz = {needs} bits/s, more than the {baud} "
+            f"baud of {endpoint}; allowed are a rate_hz of up to {slower:g} or a baud of at least {needs}"
+        )
+
+
+def baud_of(output: Output, endpoint: Endpoint) -> int:
+    """Return the speed of an output's serial line [baud]."""
+    return endpoint.baud or (output.packet and output.packet.baud) or BAUD
 
 
 def check_pose(profile: Profile) -> None:

@@ -11,6 +11,7 @@ from motioncue.kernels.codec import Table
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.seal import Seal
 from motioncue.kernels.tuning import Settings
+from motioncue.transports.line import Line
 
 __all__ = ["Emitter"]
 
@@ -26,8 +27,8 @@ class Emitter:
     ) -> None: ...
     def add_output(
         self,
-        sock: socket.socket,
-        address: tuple[str, int, int],
+        sock: socket.socket | Line,
+        address: tuple[str, int, int] | None,
         table: Table,
         packet: bytes,
         seal_with: Seal | None = None,

@@ -9,7 +9,7 @@ from motioncue.kernels.actuation cimport chain_at_rest
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.kernels.codec cimport Row, Table, encode
+from motioncue.kernels.codec cimport Outgoing, Table, outgoing, outgoing_of
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
@@ -19,17 +19,18 @@ from motioncue.kernels.records cimport (
 )
 from motioncue.kernels.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
 from motioncue.intake.intake cimport Intake
-from motioncue.kernels.seal cimport Seal, SealState, seal
+from motioncue.kernels.seal cimport Seal
 from motioncue.kernels.slot cimport (
     Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.kernels.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_PARK, PARKING, RUNNING, Step, Supervisor, supervise,
+    OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, Step, Supervisor, supervise,
 )
 from motioncue.kernels.tuning cimport (
     OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
 )
+from motioncue.transports.line cimport Line, mc_line, mc_line_send, mc_line_take
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
 
 import numpy as np
@@ -50,12 +51,14 @@ ctypedef struct Sink:
     mc_fd fd
     char address[ADDRESS_BYTES]
     int address_size
-    Row* rows
-    int row_count
-    int output              # the output whose actuation the rows read
+    mc_line* line           # sent to instead, unless it is NULL
+    int64_t taken           # when the line took a packet last [ns]; 0: none yet
+    int64_t known           # packets that it had taken by then
+    bint lost               # the line gets nothing until an operator engages
+    Outgoing encoding
+    int output              # the output whose actuation is encoded
     uint8_t packet[PACKET_BYTES]
     int size
-    SealState* seal         # NULL if the packet has neither counter nor checksum
     int64_t sent
     int64_t unheard         # packets sent that nobody listened to, as far as the system reports it
     int64_t refused         # packets that the system refused to send
@@ -81,7 +84,14 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
 
 cdef inline bint send(Sink* s) noexcept nogil:
     """Send the output's packet; return whether it was sent."""
-    cdef int done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
+    cdef int done
+    if s.lost:
+        mc_count(&s.refused, 1)
+        return False
+    if s.line != NULL:
+        done = mc_line_send(s.line, s.packet, s.size)
+    else:
+        done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
     if done < 0:
         mc_store(&s.error, -done)
         mc_count(&s.refused, 1)
@@ -152,6 +162,7 @@ cdef class Emitter:
     cdef Ring* _ring            # recorder's ring for every tick; NULL if not recording
     cdef Events _transitions
     cdef Event _transition
+    cdef bint _replaying        # whether outputs are lost is told by what is replayed
     cdef int64_t _wanted        # the operator's request
     cdef int64_t _engages       # number of engage requests
     cdef int64_t _engages_seen
@@ -194,16 +205,16 @@ cdef class Emitter:
 
         Parameters
         ----------
-        sock : socket.socket
-            Non-blocking datagram socket; kept open as long as the emitter lives.
-        address : tuple of (str, int, int)
-            Numeric IP address, port, scope.
+        sock : socket.socket or Line
+            Non-blocking datagram socket, or an open serial line; kept open as long as the emitter lives.
+        address : tuple of (str, int, int) or None
+            Numeric IP address, port, scope; None for a line.
         table : Table
             Encodes the fields from an actuation.
         packet : bytes
-            Initial bytes; kept where the table has no row.
+            Initial bytes, kept where the table has no row; of a text packet its text without numbers.
         seal_with : Seal, optional
-            Counter and checksum, written last.
+            Counter, clock and checksum, written last.
         output : int
             Index of the chain that gives the actuation.
 
@@ -213,21 +224,27 @@ cdef class Emitter:
             If there are too many packets or the packet is too large.
         IndexError
             If the output does not exist.
+
+        Notes
+        -----
+        A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
+        neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
         """
         cdef Sink* sink = &self._sinks[self._sink_count]
-        if self._sink_count == PACKETS or len(packet) > PACKET_BYTES or len(packet) != table.size:
+        if self._sink_count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._cued.now.outputs:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._cued.now.outputs - 1}")
         sink.output = output
-        sink.address_size = packed_address(sink.address, address)
-        sink.fd = sock.fileno()
-        sink.rows = table.rows
-        sink.row_count = table.n
+        if isinstance(sock, Line):
+            sink.line = &(<Line>sock).line
+        else:
+            sink.address_size = packed_address(sink.address, address)
+            sink.fd = sock.fileno()
+        sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
-        sink.seal = NULL if seal_with is None else &seal_with.state
-        self._owned.append((sock, table, seal_with))
+        self._owned.append((sock, table, packet, seal_with))
         self._sink_count += 1
 
     cdef void adopt(self) noexcept nogil:
@@ -270,9 +287,13 @@ cdef class Emitter:
             self._engages_seen = mc_load(&self._engages)
             s.reset = True
             t.operation += ENGAGED_NOW
+        if s.unsent:
+            t.operation += OUTPUT_LOST_NOW
         supervise(s, self._deadline, &step)
         if step.moved:
             self.report(&step)
+            if step.before == FAULT:
+                self.take_lines()
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
@@ -283,9 +304,9 @@ cdef class Emitter:
             self._actuations[i] = cueing_actuate(self._cued, i, &t.cue, self.parked())
         for i in range(self._sink_count):
             sink = &self._sinks[i]
-            encode(sink.rows, sink.row_count, <const double*>self._actuations[sink.output], sink.packet)
-            if sink.seal != NULL:
-                seal(sink.seal, sink.packet)
+            sink.size = outgoing(
+                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, sink.packet
+            )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
         now = clock.now(clock.memory)
@@ -293,6 +314,7 @@ cdef class Emitter:
             left = send(&self._sinks[i]) or left
         if left:
             mc_count(&self._counts.packets, 1)
+        self.watch_lines()
 
         t.index = self._index
         t.deadline = self._deadline
@@ -339,6 +361,38 @@ cdef class Emitter:
             cue.speed = 0.0 * s.motion.speed            # NaN stays NaN
             cue.engine_speed = 0.0 * s.motion.engine_speed
         cueing_limit(self._cued, cue)
+
+    cdef void watch_lines(self) noexcept nogil:
+        """Find out which lines are lost: gone, or without a packet taken for longer than the hold time."""
+        cdef Supervisor* s = &self._supervisor
+        cdef Sink* sink
+        cdef int64_t since
+        cdef int i
+        if self._replaying:
+            return
+        s.unsent = False
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            if sink.line == NULL:
+                continue
+            if sink.taken == 0 or sink.known != sink.sent:
+                sink.known = sink.sent
+                sink.taken = self._deadline
+            since = self._deadline - sink.taken
+            sink.lost = sink.lost or sink.line.gone != 0 or since > s.hold
+            if sink.lost:
+                s.unsent = True
+                s.unsent_for = since
+
+    cdef void take_lines(self) noexcept nogil:
+        """Send again to lost lines that are back, because an operator has engaged."""
+        cdef Sink* sink
+        cdef int i
+        for i in range(self._sink_count):
+            sink = &self._sinks[i]
+            if sink.line != NULL and sink.lost and mc_line_take(sink.line):
+                sink.lost = False
+                sink.taken = self._deadline
 
     cdef bint at_rest(self) noexcept nogil:
         """Say whether everything that is sent is at rest at neutral."""
@@ -428,8 +482,10 @@ cdef class Emitter:
         mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
         if not self._stopping:
             mc_store(&self._wanted, operation % ENGAGED_NOW)
-        if operation >= ENGAGED_NOW:
+        if operation & ENGAGED_NOW:
             mc_count(&self._engages, 1)
+        self._replaying = True
+        self._supervisor.unsent = operation & OUTPUT_LOST_NOW
         self._index, self._deadline = index, deadline_ns
         with nogil:
             self.replayed()

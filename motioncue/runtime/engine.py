@@ -6,22 +6,22 @@ import threading
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
-from motioncue.runtime.assembly import check, load_profile, streams_of
+from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change
-from motioncue.transports.udp import error_text, open_sender, tell_unheard
-
-if TYPE_CHECKING:
-    pass
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.line import Line, error_text
+from motioncue.transports.serial import open_line
+from motioncue.transports.udp import open_sender, tell_unheard
 
 __all__ = ["Engine"]
 
@@ -77,6 +77,7 @@ class Engine:
         self._lost = 0  # events lost
         self._journal = Journal()
         self._endpoints: list[str] = []  # URLs of the outputs
+        self._lines: dict[str, Line] = {}  # serial lines by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
         if record is not None and not isinstance(record, Record):
@@ -101,14 +102,22 @@ class Engine:
                 self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
             )
             opened.callback(self._receiver.close)
-            senders = []
+            senders: list[tuple[str, tuple[Any, ...]]] = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
+                    packet = encoding.table, encoding.packet, encoding.seal, index
+                    endpoint = parse_endpoint(url)
+                    if endpoint.scheme == "serial":
+                        line = open_line(url, baud_of(output, endpoint))
+                        opened.callback(line.close)
+                        self._lines[url] = line
+                        senders.append((url, (line, None, *packet)))
+                        continue
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)
                     self._receiver.refuse_output(f"output.{name}", url, address)
-                    senders.append((url, (sender, address, encoding.table, encoding.packet, encoding.seal, index)))
+                    senders.append((url, (sender, address, *packet)))
             for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
                 self._endpoints.append(url)
@@ -187,6 +196,9 @@ class Engine:
             kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
             self._journal.say(kind, level, f"{kind}{because}")
         self._outputs.look(self._pipeline.emitter.outputs())
+        for url, line in self._lines.items():
+            if line.reopen():
+                self._journal.say((url, "back"), logging.WARNING, f"{url}: the line is back, an engage continues")
 
     @property
     def profile(self) -> Profile:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
-from motioncue.transports.udp import error_text
+from motioncue.transports.line import error_text
 
 __all__ = ["CALM", "MESSAGES", "Journal", "Outputs"]
 

@@ -9,7 +9,7 @@ from motioncue.errors import ConfigError, EndpointError
 from motioncue.intake.intake import Intake
 from motioncue.intake.session import Session
 from motioncue.kernels.clock import MonotonicClock
-from motioncue.protocols.described import Described
+from motioncue.protocols.described_source import DescribedSource
 from motioncue.runtime.receiver import DatagramReceiver, StreamReceiver
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import Listener
@@ -19,7 +19,10 @@ __all__ = ["Reception", "check_endpoints"]
 
 
 def check_endpoints(
-    module: ModuleType | Described, urls: Sequence[str], forward: Sequence[str] = (), name: str = "source.endpoint"
+    module: ModuleType | DescribedSource,
+    urls: Sequence[str],
+    forward: Sequence[str] = (),
+    name: str = "source.endpoint",
 ) -> None:
     """Refuse endpoints at which a source cannot be received.
 
@@ -47,7 +50,8 @@ def check_endpoints(
             f"{name}: found {len(urls)} endpoints, allowed {'are one to eight' if datagrams else 'is one'}"
         )
     for url in urls:
-        parse_endpoint(url, module.SCHEMES, name)
+        if parse_endpoint(url, module.SCHEMES, name).sender:
+            raise EndpointError(f"{name}: found {url!r}, allowed is ?from= where something is sent to")
     if forward and not datagrams:
         raise ConfigError("source.forward: allowed for sources that send datagrams, this one connects")
     if len(forward) > 8:

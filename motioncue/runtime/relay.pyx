@@ -4,16 +4,17 @@ cimport cython
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.kernels.codec cimport Row, Table, encode
+from motioncue.kernels.codec cimport Outgoing, Table, outgoing, outgoing_of
 from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
 from motioncue.kernels.records cimport Cue, Publication
-from motioncue.kernels.seal cimport Seal, SealState, seal
+from motioncue.kernels.seal cimport Seal
 from motioncue.kernels.slot cimport mc_count
 from motioncue.kernels.stepper cimport cueing_reset, cueing_tick
 from motioncue.kernels.tuning cimport Cueing, CueingState, Settings, cueing_actuate
@@ -26,10 +27,9 @@ cdef enum:
 
 
 ctypedef struct Packet:
-    const Row* rows
-    int row_count
+    Outgoing encoding
     uint8_t* bytes
-    SealState* seal
+    int largest
 
 
 @cython.final
@@ -45,8 +45,8 @@ cdef class Relay:
     settings : Settings
         The initial settings; the stages of their first output fill the packets.
     packets : mapping of str to (Table, bytes, Seal or None)
-        For each packet: its table, which encodes from an actuation; its initial bytes; and its counter and checksum,
-        written last.
+        For each packet: its table, which encodes from an actuation; its initial bytes, or its text without numbers; and
+        its counter, clock and checksum, written last.
     clock : Clock
         Gives the arrival times.
     tune : callable, optional
@@ -60,7 +60,7 @@ cdef class Relay:
     Attributes
     ----------
     packets : dict of str to ndarray of uint8
-        The platform's packets, encoded in place by each step.
+        The platform's packets, encoded in place by each step; behind the end of a text packet there are zeros.
     source : Intake
         Counts what was refused, and frames that did not continue the drive.
 
@@ -89,20 +89,22 @@ cdef class Relay:
     ):
         cdef Table table
         cdef uint8_t[::1] view
+        cdef bytes initial
         cdef Packet* packet
         if len(packets) > PACKETS:
             raise ValueError(f"packets: found {len(packets)}, allowed are {PACKETS}")
         self.packets = {}
         alive = []
-        for name, (table, data, last) in packets.items():
-            if len(data) != table.size:
-                raise ValueError(f"packet {name}: found {len(data)} bytes, allowed are {table.size}")
-            self.packets[name] = np.array(bytearray(data))
+        for name, (table, initial, last) in packets.items():
+            if len(initial) != table.size:
+                raise ValueError(f"packet {name}: found {len(initial)} bytes, allowed are {table.size}")
+            self.packets[name] = np.zeros(table.largest, np.uint8)
+            self.packets[name][: len(initial)] = bytearray(initial)
             view = self.packets[name]
-            alive += [view, table, last]
+            alive += [view, table, initial, last]
             packet = &self._packets[self._packet_count]
-            packet.rows, packet.row_count, packet.bytes = table.rows, table.n, &view[0]
-            packet.seal = NULL if last is None else &(<Seal?>last).state
+            packet.encoding = outgoing_of(table, <const uint8_t*>initial, last)
+            packet.bytes, packet.largest = &view[0], table.largest
             self._packet_count += 1
         self._alive = (clock, *alive)
         self._cueing = Cueing(settings)
@@ -124,7 +126,7 @@ cdef class Relay:
         cdef const Publication* newest = &self._intake.publication
         cdef const double* values
         cdef Packet* packet
-        cdef int i
+        cdef int i, written
         self._reply_size = 0
         if size:
             self.take(package, size)
@@ -133,9 +135,8 @@ cdef class Relay:
         values = <const double*>cueing_actuate(self._cued, 0, &self._cue)
         for i in range(self._packet_count):
             packet = &self._packets[i]
-            encode(packet.rows, packet.row_count, values, packet.bytes)
-            if packet.seal != NULL:
-                seal(packet.seal, packet.bytes)
+            written = outgoing(&packet.encoding, values, self._cue.time, packet.bytes)
+            memset(packet.bytes + written, 0, packet.largest - written)
         return True
 
     cdef bint flushed(self, const void* package, Py_ssize_t size) noexcept nogil:

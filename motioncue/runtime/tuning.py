@@ -45,15 +45,10 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
     Raises
     ------
     ConfigError
-        If a key outside `LIVE` differs, or the kind of an axis, or a range of which a packet sends shares; names it,
-        what was found and what is allowed.
+        If a key outside `LIVE` differs, or the kind of an axis, or a range that a packet's numbers depend on; names
+        it, what was found and what is allowed.
     """
-    shares = any(
-        field.measure == "share"
-        for output in old.outputs
-        if output.packet is not None
-        for field in output.packet.fields
-    )
+    shares = any(output.packet is not None and output.packet.uses_ranges for output in old.outputs)
     for key, (allowed, found) in differences(old, new).items():
         place = re.sub(r"\[\d+\]", "", key)
         kept = place.startswith("platform.axes.") and (allowed is None or found is None)  # from travel to turn

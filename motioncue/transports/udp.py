@@ -1,7 +1,6 @@
 """Datagram sockets: ``udp://``."""
 
 import ipaddress
-import os
 import socket
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,7 +10,7 @@ from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["comes_back", "error_text", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
+__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
 
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants, so that a short stall loses nothing
 IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not name
@@ -59,6 +58,12 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0]
         sender = socket.socket(family, kind, protocol)
+        if endpoint.sender:
+            try:
+                sender.bind(("", endpoint.sender))
+            except OSError:
+                sender.close()
+                raise
     except (OSError, UnicodeError) as error:
         raise EndpointError(f"{endpoint}: cannot send there: {reason(error)}") from error
     sender.setblocking(False)
@@ -78,15 +83,6 @@ def tell_unheard(sender: socket.socket) -> bool:
     sender.setsockopt(socket.IPPROTO_IPV6 if ip6 else socket.IPPROTO_IP, IPV6_RECVERR if ip6 else IP_RECVERR, 1)
     sender.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 0)  # no buffer for the detailed errors, which are not read
     return True
-
-
-def error_text(number: int) -> str:
-    """Return the text for a socket error's number."""
-    if sys.platform == "win32":
-        import ctypes
-
-        return ctypes.FormatError(number)
-    return os.strerror(number)
 
 
 def open_receiver(url: str) -> socket.socket:

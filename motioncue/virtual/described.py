@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
-from motioncue.protocols.described import Described
 from motioncue.protocols.described_channels import CAR, CHANNELS, UNITS, WORLD, directions
+from motioncue.protocols.described_source import DescribedSource
 from motioncue.recording.read import read_recording
 from motioncue.settings.telemetry import Form, SourceField, SourcePacket
 from motioncue.virtual.beamng import angles_and_rates
@@ -87,8 +87,8 @@ def ordered_angles(matrices: Array, order: Sequence[str]) -> Array:
 
     Notes
     -----
-    With i, j, k the axes in order and e = 1 if they follow each other cyclically, else -1: the matrix has e sin(b) at (i, k),
-    where b is the middle angle.  Own derivation.
+    With i, j, k the axes in order and e = 1 if they follow each other cyclically, else -1, the matrix has e sin(b) at
+    (i, k), where b is the middle angle.  Own derivation.
     """
     m = np.moveaxis(matrices, 0, -1)
     i, j, k = (BODY.index(name) for name in order)
@@ -194,13 +194,13 @@ class Car:
 
     Parameters
     ----------
-    source : Described
+    source : DescribedSource
         The description.
     """
 
     Simulator = DatagramSimulator
 
-    def __init__(self, source: Described) -> None:
+    def __init__(self, source: DescribedSource) -> None:
         self._source = source
 
     def driven(self, name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:

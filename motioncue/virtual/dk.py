@@ -1,7 +1,9 @@
 """A DK in software: receives both streams and reports the cue and how evenly packets arrived."""
 
+import os
 import select
 import socket
+import sys
 import threading
 import time
 from collections import Counter
@@ -10,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from motioncue.errors import PacketError
+from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols import system as find_system
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.line import Line
+from motioncue.transports.serial import open_line
 from motioncue.transports.udp import open_receiver
 
 __all__ = ["DatagramListener"]
@@ -25,10 +30,10 @@ class DatagramListener:
 
     Parameters
     ----------
-    system : str
-        The system that sends them.
+    system : str or Described
+        The system that sends them, or the described packet.
     urls : iterable of str
-        Endpoints to listen at, ``udp://HOST:PORT`` for each stream.
+        Endpoints to listen at, ``udp://HOST:PORT`` for each stream; for a described packet also a serial line.
 
     Raises
     ------
@@ -38,17 +43,19 @@ class DatagramListener:
         If an endpoint is not valid or in use.
     """
 
-    def __init__(self, system: str, urls: Iterable[str]) -> None:
-        self._identify = find_system(system).identify
+    def __init__(self, system: str | Any, urls: Iterable[str]) -> None:
+        self._protocol: Any = find_system(system) if isinstance(system, str) else system
+        self._identify = self._protocol.identify
         self.received: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self._last: dict[str, bytes] = {}
         self._arrivals: dict[str, list[int]] = {}
         self._stop = threading.Event()
-        self._sockets: list[socket.socket] = []
+        self._sockets: list[socket.socket | Line] = []
+        self._rest = b""  # of what came over a line
         try:
             for url in urls:
-                self._sockets.append(open_receiver(url))
+                self._sockets.append(_opened(url))
         except Exception:
             self.close()
             raise
@@ -66,8 +73,23 @@ class DatagramListener:
         """Take one datagram of each stream that has one; return whether there was any."""
         ready = select.select(self._sockets, [], [], timeout_s)[0]
         for listening in ready:
-            self.take(listening.recv(65536), time.monotonic_ns())
+            if isinstance(listening, Line):
+                self._read(listening)
+            else:
+                self.take(listening.recv(65536), time.monotonic_ns())
         return bool(ready)
+
+    def _read(self, line: Line) -> None:
+        """Take what has come over a serial line."""
+        try:
+            data = os.read(line.fileno(), 65536)
+        except OSError:  # it is unplugged
+            data = b""
+        if not data:
+            time.sleep(0.05)
+        pieces, self._rest = self._protocol.split(self._rest + data)
+        for piece in pieces:
+            self.take(piece, time.monotonic_ns())
 
     def take(self, data: bytes, now_ns: int) -> None:
         """Take one datagram that arrived at `now_ns`."""
@@ -98,6 +120,12 @@ class DatagramListener:
         fields: dict[str, Any] = self._identify(data).decode(data) if data is not None else {}
         return fields
 
+    def channels(self, name: str) -> dict[str, Any]:
+        """Return the cue's channels [SI] in the newest packet with that name; empty if there was none."""
+        fields = self.last(name)
+        read = getattr(self._protocol, "channels", None)
+        return fields if read is None else dict(read(fields))
+
     def rate_hz(self, name: str) -> float:
         """Return the mean rate of a stream [Hz]; 0 if it is not known yet."""
         arrivals = self._arrivals.get(name, [])
@@ -123,3 +151,12 @@ class DatagramListener:
             "rejected": dict(self.rejected),
             "streams": streams,
         }
+
+
+def _opened(url: str) -> socket.socket | Line:
+    """Return the open endpoint of a URL."""
+    if parse_endpoint(url).scheme != "serial":
+        return open_receiver(url)
+    if sys.platform == "win32":
+        raise EndpointError(f"{url}: cannot listen: only other systems than Windows read serial lines")
+    return open_line(url)

@@ -17,6 +17,7 @@ import msgspec
 from motioncue import protocols
 from motioncue.errors import EndpointError
 from motioncue.profile import Output, Record
+from motioncue.protocols.described import Described
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
@@ -165,13 +166,14 @@ def _free_port(kind: socket.SocketKind) -> int:
 
 def _listening(output: Output) -> tuple[DatagramListener, dict[str, str]]:
     """Return a platform that listens at free ports, and the endpoint of each of its streams."""
-    streams = protocols.platform(output.system).STREAMS
+    system = output.system if output.packet is None else Described(output.packet)
+    streams = protocols.platform(output.system).STREAMS if output.packet is None else Described.STREAMS
     names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0
     while True:
         urls = {name: f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for name in names}
         try:
-            return DatagramListener(output.system, urls.values()), urls
+            return DatagramListener(system, urls.values()), urls
         except EndpointError:
             attempts += 1
             if attempts == ATTEMPTS:

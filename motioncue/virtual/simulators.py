@@ -7,7 +7,7 @@ from typing import Any
 
 from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError, not_among
-from motioncue.protocols import Described, System
+from motioncue.protocols import DescribedSource, System
 from motioncue.recording.read import quoted, sample_recording
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
@@ -30,7 +30,7 @@ SAMPLE = "sample"
 def _module(system: System) -> ModuleType | described.Car:
     if isinstance(system, str) and system in SIMULATORS:
         return SIMULATORS[system]
-    source = system if isinstance(system, Described) else protocols.described(system)
+    source = system if isinstance(system, DescribedSource) else protocols.described(system)
     if source is None:
         raise ConfigError(f"system: {not_among(system, SIMULATORS)}")
     return described.Car(source)

@@ -8,7 +8,7 @@ from motioncue.intake.evidence cimport Step, Sums, step_restart, step_take, sums
 from motioncue.intake.stages cimport Stages, derive, derives_rates
 from motioncue.intake.watch cimport Watch, axes_of, turned, watch_jump
 from motioncue.kernels.actuation cimport Stage, StageCalls
-from motioncue.kernels.codec cimport Table, decode, encode
+from motioncue.kernels.codec cimport Table, decode, encode, encode_text
 from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
 from motioncue.kernels.join cimport AXES, Join, JoinTick, join_grow, join_step
 from motioncue.kernels.limiter cimport stop_above
@@ -198,6 +198,15 @@ def decoded(Table table not None, const unsigned char[::1] packet not None, doub
 def encoded(Table table not None, const double[::1] values not None, unsigned char[::1] packet not None):
     """Encode `values` into `packet`, in place."""
     encode(table.rows, table.n, &values[0], &packet[0])
+
+
+def text_encoded(Table table not None, const double[::1] values not None, bytes text):
+    """Return the text packet of `values`."""
+    out = bytearray(table.largest + 1)
+    cdef unsigned char[::1] view = out
+    cdef int size = encode_text(table.rows, table.n, &values[0], text, table.size, &view[0])
+    assert size <= table.largest and out[table.largest] == 0
+    return bytes(out[:size])
 
 
 def bins(const int64_t[::1] values not None):

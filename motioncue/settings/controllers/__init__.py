@@ -1,0 +1,1 @@
+"""Ready descriptions of the packets of controllers, as TOML."""

@@ -1,0 +1,128 @@
+/* A serial line as the ticking thread writes it, without waiting, on POSIX and Windows.  `line_open.h` opens it. */
+#ifndef MOTIONCUE_LINE_H
+#define MOTIONCUE_LINE_H
+#include <stdint.h>
+#include <string.h>
+#include "motioncue/kernels/atomics.h"
+#ifdef _WIN32
+#ifndef WIN32_LEAN_AND_MEAN
+#define WIN32_LEAN_AND_MEAN
+#endif
+#include <windows.h>
+#define MC_LINE_BUSY ERROR_IO_INCOMPLETE
+#define MC_LINE_GONE ERROR_DEVICE_NOT_CONNECTED
+#else
+#include <errno.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#define MC_LINE_BUSY EAGAIN
+#define MC_LINE_GONE ENXIO
+#endif
+#define MC_LINE_BYTES 512
+#define MC_NO_LINE (-1) /* also the value of INVALID_HANDLE_VALUE */
+/* Packets that may wait in the system: a device that stops for a while gets no more than these late. */
+#define MC_LINE_PACKETS 4
+typedef struct {
+    int64_t handle;
+    int64_t gone; /* the number of the error that ended it; the handle is not used any more */
+    int64_t next; /* opened again, to be taken; MC_NO_LINE if it is not */
+    uint8_t rest[MC_LINE_BYTES];
+    int at, end; /* what the line has not taken of the packet that it has begun to take */
+#ifdef _WIN32
+    OVERLAPPED pending;
+    int writing;
+#endif
+} mc_line;
+
+static inline int mc_line_lost(mc_line *l, int64_t error) {
+    mc_store_release(&l->gone, error ? error : MC_LINE_GONE);
+    return -(int)l->gone;
+}
+
+#ifdef _WIN32
+/* Return 0 if the last write has ended, or the negated number of an error. */
+static inline int mc_line_finish(mc_line *l) {
+    DWORD written = 0;
+    if (!l->writing) return 0;
+    if (!GetOverlappedResult((HANDLE)(intptr_t)l->handle, &l->pending, &written, FALSE)) {
+        DWORD error = GetLastError();
+        return error == ERROR_IO_INCOMPLETE ? -MC_LINE_BUSY : mc_line_lost(l, error);
+    }
+    l->writing = 0;
+    l->at += (int)written;
+    return 0;
+}
+
+/* Begin to write the rest; return 0 or the negated number of an error. */
+static inline int mc_line_write(mc_line *l) {
+    if (WriteFile((HANDLE)(intptr_t)l->handle, l->rest + l->at, (DWORD)(l->end - l->at), NULL, &l->pending) ||
+        GetLastError() == ERROR_IO_PENDING) {
+        l->writing = 1;
+        return 0;
+    }
+    return mc_line_lost(l, GetLastError());
+}
+
+/* Send a packet, or nothing of it.  Return 0, or the negated number of an error. */
+static inline int mc_line_send(mc_line *l, const uint8_t *packet, int size) {
+    int done;
+    if (mc_load(&l->gone)) return -(int)l->gone;
+    if ((done = mc_line_finish(l)) != 0) return done;
+    if (l->at < l->end) { /* the line has taken a part of it only */
+        if ((done = mc_line_write(l)) != 0 || (done = mc_line_finish(l)) != 0) return done;
+        if (l->at < l->end) return -MC_LINE_BUSY;
+    }
+    memcpy(l->rest, packet, (size_t)size);
+    l->at = 0;
+    l->end = size;
+    return mc_line_write(l);
+}
+#else
+/* Write the rest; return 0 if the line has taken all of it, or the negated number of an error. */
+static inline int mc_line_write(mc_line *l) {
+    while (l->at < l->end) {
+        ssize_t n = write((int)l->handle, l->rest + l->at, (size_t)(l->end - l->at));
+        if (n > 0)
+            l->at += (int)n;
+        else if (n == 0 || errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)
+            return -MC_LINE_BUSY;
+        else
+            return mc_line_lost(l, errno);
+    }
+    return 0;
+}
+
+/* Send a packet, or nothing of it; what the line does not take at once is sent before the next one.  Return 0, or the
+   negated number of an error. */
+static inline int mc_line_send(mc_line *l, const uint8_t *packet, int size) {
+    int waiting = 0, done;
+    if (mc_load(&l->gone)) return -(int)l->gone;
+    if ((done = mc_line_write(l)) != 0) return done;
+#ifdef TIOCOUTQ
+    if (ioctl((int)l->handle, TIOCOUTQ, &waiting) == 0 && waiting > MC_LINE_PACKETS * size) return -MC_LINE_BUSY;
+#endif
+    memcpy(l->rest, packet, (size_t)size);
+    l->at = 0;
+    l->end = size;
+    done = mc_line_write(l);
+    if (done == -MC_LINE_BUSY && l->at > 0) return 0; /* it has begun, and will be completed */
+    if (done != 0) l->at = l->end;
+    return done;
+}
+#endif
+
+/* Use the line that was opened again, if it was lost; return whether it can be sent to. */
+static inline int mc_line_take(mc_line *l) {
+    int64_t next;
+    if (!mc_load(&l->gone)) return 1;
+    next = mc_exchange(&l->next, MC_NO_LINE);
+    if (next == MC_NO_LINE) return 0;
+    l->handle = next;
+    l->at = l->end = 0;
+#ifdef _WIN32
+    l->writing = 0;
+#endif
+    mc_store_release(&l->gone, 0);
+    return 1;
+}
+#endif

@@ -153,7 +153,7 @@ def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpo
     from motioncue.recording.recorder import Recorder  # loads MCAP
 
     source: dict[str, Any] = {"system": system, "endpoint": list(endpoints)}
-    if (own := protocols.described(system)) is not None:
+    if (own := protocols.by_profile(system)) is not None:
         source |= {"system": "custom", "packet": msgspec.to_builtins(own.table)}
     settings = {"source": source}
     return Recorder(Record(file=file, force=force), [ring], settings)

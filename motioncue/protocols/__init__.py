@@ -26,10 +26,10 @@ __all__ = [
     "SYSTEMS",
     "DescribedSource",
     "System",
+    "by_profile",
     "command",
     "commands",
     "compose",
-    "described",
     "having",
     "platform",
     "source",
@@ -62,7 +62,7 @@ def _find(name: str, attribute: str, key: str) -> ModuleType:
     return SYSTEMS[name]
 
 
-def described(name: str) -> DescribedSource | None:
+def by_profile(name: str) -> DescribedSource | None:
     """Return the source that a profile describes; None if `name` is no profile, or of a built-in source.
 
     Parameters
@@ -118,7 +118,7 @@ def source(name: System, key: str = "source.system") -> ModuleType | DescribedSo
 
 
 def _given(name: System) -> DescribedSource | None:
-    return name if isinstance(name, DescribedSource) else described(name)
+    return name if isinstance(name, DescribedSource) else by_profile(name)
 
 
 def platform(name: str) -> ModuleType:

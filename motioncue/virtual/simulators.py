@@ -30,7 +30,7 @@ SAMPLE = "sample"
 def _module(system: System) -> ModuleType | described.Car:
     if isinstance(system, str) and system in SIMULATORS:
         return SIMULATORS[system]
-    source = system if isinstance(system, DescribedSource) else protocols.described(system)
+    source = system if isinstance(system, DescribedSource) else protocols.by_profile(system)
     if source is None:
         raise ConfigError(f"system: {not_among(system, SIMULATORS)}")
     return described.Car(source)

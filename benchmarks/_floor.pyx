@@ -32,6 +32,18 @@ cdef extern from "floor.h" nogil:
         filter_t lean[2]
         double lean_step
         double rate_hz
+    ctypedef struct hexapod_t:
+        double top[6][3]
+        double bottom[6][3]
+        double low
+        double high
+        double speed
+        double acceleration
+        double leg[6]
+        double move[6]
+    void floor_legs(const hexapod_t*, const double*, double*, int64_t)
+    int64_t floor_hexapod(rig_t*, hexapod_t*, const motion_t*, uint8_t*, int64_t)
+    int64_t floor_hexapod_repeat(rig_t*, hexapod_t*, const motion_t*, uint8_t*, int64_t)
     void floor_filter(filter_t*, int, double, double, double, double, double, double)
     void floor_reset(rig_t*)
     void floor_unpack(const uint8_t*, telemetry_t*, int64_t)
@@ -127,6 +139,40 @@ cdef class Floor:
         return floor_tick(
             &self.rig, <motion_t*>bytes_of(motion, sizeof(motion_t)), bytes_of(packet, PACKET_SIZE), fd, port, n
         )
+
+
+cdef class Hexapod:
+    """A hexapod with legs in plain C."""
+
+    cdef hexapod_t hexapod
+
+    def __init__(self, actuators, bounds, double dt):
+        low, high, speed, acceleration = bounds
+        self.hexapod.low, self.hexapod.high = low, high
+        self.hexapod.speed, self.hexapod.acceleration = speed * dt, acceleration * dt * dt
+        for i, row in enumerate(actuators):
+            for j in range(3):
+                self.hexapod.top[i][j], self.hexapod.bottom[i][j] = row["platform"][j], row["base"][j]
+        self.reset()
+
+    def reset(self):
+        cdef double pose[6]
+        memset(pose, 0, sizeof(pose))
+        memset(self.hexapod.move, 0, sizeof(self.hexapod.move))
+        floor_legs(&self.hexapod, pose, self.hexapod.leg, 1)
+
+    def legs(self, const double[:, ::1] poses, double[:, ::1] out):
+        floor_legs(&self.hexapod, &poses[0, 0], &out[0, 0], poses.shape[0])
+
+    def step(self, Floor floor, motion, packets):
+        """Do a tick a row; return how many ticks broke a bound."""
+        cdef motion_t* rows = <motion_t*>bytes_of(motion, sizeof(motion_t))
+        return floor_hexapod(&floor.rig, &self.hexapod, rows, bytes_of(packets, 24), len(motion))
+
+    def repeat(self, Floor floor, motion, packet, int64_t n):
+        """Do `n` ticks with the same motion; return how many broke a bound."""
+        cdef motion_t* rows = <motion_t*>bytes_of(motion, sizeof(motion_t))
+        return floor_hexapod_repeat(&floor.rig, &self.hexapod, rows, bytes_of(packet, 24), n)
 
 
 def pace(int64_t period_ns, int64_t ticks, int fd, int port):

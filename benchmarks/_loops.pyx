@@ -7,6 +7,7 @@ from motioncue.kernels.actuation cimport OutputChain, actuate
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.body cimport BodyStage, to_body
 from motioncue.kernels.codec cimport Table, decode, encode
+from motioncue.kernels.platform cimport Kinematics, forward, inverse
 from motioncue.kernels.records cimport Cue, Motion, Telemetry
 
 
@@ -41,6 +42,45 @@ def step(BodyStage stage not None, Algorithm algorithm not None, OutputChain cha
         for i in range(telemetry.shape[0]):
             to_body(&stage.frame, &telemetry[i], &motion)
             algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion, &cue)
+            actuate(&chain.chain, &cue, algorithm.calls.attitude)
+            encode(table.rows, table.n, <const double*>&chain.chain.actuation, &packets[i, 0])
+        mc_restore_fpu(fpu)
+
+
+def legs(Kinematics kinematics not None, const double[:, ::1] poses, double[:, ::1] out):
+    """Fill the positions of the actuators at poses."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(poses.shape[0]):
+            inverse(&kinematics.geometry, &poses[i, 0], &out[i, 0], NULL)
+
+
+def frame(Kinematics kinematics not None, const double[:, ::1] positions, double[:, ::1] out):
+    """Fill the poses at positions, each found from the one before; return the Newton steps of all."""
+    cdef double pose[6]
+    cdef Py_ssize_t i
+    cdef int k
+    cdef long steps = 0
+    for k in range(6):
+        pose[k] = 0.0
+    with nogil:
+        for i in range(positions.shape[0]):
+            steps += forward(&kinematics.geometry, &positions[i, 0], pose, 20)
+            for k in range(6):
+                out[i, k] = pose[k]
+    return steps
+
+
+def actuated(Algorithm algorithm not None, OutputChain chain not None, Table table not None, const Motion[::1] motion,
+             uint8_t[:, ::1] packets):
+    """Do a tick a row: motion, cue, stages of an output, packet."""
+    cdef Py_ssize_t i
+    cdef Cue cue
+    cdef uint64_t fpu
+    with nogil:
+        fpu = mc_flush_denormals()
+        for i in range(motion.shape[0]):
+            algorithm.calls.step(algorithm.calls.state, algorithm.calls.coeffs, &motion[i], &cue)
             actuate(&chain.chain, &cue, algorithm.calls.attitude)
             encode(table.rows, table.n, <const double*>&chain.chain.actuation, &packets[i, 0])
         mc_restore_fpu(fpu)

@@ -216,6 +216,70 @@ void floor_step(rig_t *rig, const telemetry_t *in, uint8_t *packets, int64_t n) 
     }
 }
 
+/* The legs of a hexapod at a pose: surge, sway, heave [m, up], roll, pitch, yaw [rad]. */
+static inline void legs_at(const hexapod_t *h, const double *pose, double *legs) {
+    const double sr = sin(pose[3]), cr = cos(pose[3]), sp = sin(pose[4]), cp = cos(pose[4]);
+    const double sy = sin(pose[5]), cy = cos(pose[5]);
+    const double xx = cp * cy, xy = sr * sp * cy - cr * sy, xz = cr * sp * cy + sr * sy;
+    const double yx = cp * sy, yy = sr * sp * sy + cr * cy, yz = cr * sp * sy - sr * cy;
+    const double zx = -sp, zy = sr * cp, zz = cr * cp;
+    for (int i = 0; i < 6; i++) {
+        const double *a = h->top[i], *b = h->bottom[i];
+        const double x = pose[0] + xx * a[0] + xy * a[1] + xz * a[2] - b[0];
+        const double y = pose[1] + yx * a[0] + yy * a[1] + yz * a[2] - b[1];
+        const double z = -pose[2] + zx * a[0] + zy * a[1] + zz * a[2] - b[2];
+        legs[i] = sqrt(x * x + y * y + z * z);
+    }
+}
+void floor_legs(const hexapod_t *h, const double *poses, double *legs, int64_t n) {
+    for (int64_t i = 0; i < n; i++) legs_at(h, poses + 6 * i, legs + 6 * i);
+}
+
+/* Move the legs to a cue's pose; return 0 if a bound would be broken: range, speed, acceleration, room to stop. */
+static inline int move_legs(hexapod_t *h, const cue_t *cue) {
+    const double pose[6] = {cue->travel[0], cue->travel[1], cue->travel[2],
+                            cue->angle[0], cue->angle[1], cue->angle[2]};
+    double legs[6], ticks = 0.0, whole, way;
+    legs_at(h, pose, legs);
+    for (int i = 0; i < 6; i++) {
+        const double move = legs[i] - h->leg[i];
+        if (!(h->low <= legs[i] && legs[i] <= h->high && fabs(move) <= h->speed)) return 0;
+        if (!(fabs(move - h->move[i]) <= h->acceleration)) return 0;
+        ticks = fmax(ticks, fabs(move) / h->acceleration);
+    }
+    whole = ceil(ticks);
+    way = whole > 1.0 ? whole - 0.5 * whole * (whole - 1.0) / ticks : 1.0;
+    for (int i = 0; i < 6; i++) {
+        const double move = legs[i] - h->leg[i];
+        if (fabs(move) * way > (move > 0.0 ? h->high - h->leg[i] : h->leg[i] - h->low)) return 0;
+    }
+    for (int i = 0; i < 6; i++) {
+        h->move[i] = legs[i] - h->leg[i];
+        h->leg[i] = legs[i];
+    }
+    return 1;
+}
+static inline int hexapod_tick(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packet) {
+    cue_t cue;
+    float legs[6];
+    washout(rig, in, &cue);
+    const int moved = move_legs(h, &cue);
+    for (int i = 0; i < 6; i++) legs[i] = (float)h->leg[i];
+    memcpy(packet, legs, sizeof legs);
+    return moved;
+}
+/* Return how many ticks broke a bound: the floor knows nothing better than to stay then. */
+int64_t floor_hexapod(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packets, int64_t n) {
+    int64_t broken = 0;
+    for (int64_t i = 0; i < n; i++) broken += !hexapod_tick(rig, h, &in[i], packets + 24 * i);
+    return broken;
+}
+int64_t floor_hexapod_repeat(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packet, int64_t n) {
+    int64_t broken = 0;
+    for (int64_t i = 0; i < n; i++) broken += !hexapod_tick(rig, h, in, packet);
+    return broken;
+}
+
 static struct sockaddr_in loopback(int port) {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);

@@ -43,6 +43,12 @@ typedef struct {
     int primed;
 } rig_t;
 
+typedef struct { /* a hexapod with legs, and where they are */
+    double top[6][3], bottom[6][3];         /* [m], from the motion reference point: platform axes; at neutral, base axes */
+    double low, high, speed, acceleration;  /* [m]; [m/tick]; [m/tick^2] */
+    double leg[6], move[6];                 /* [m]; [m/tick] */
+} hexapod_t;
+
 void floor_filter(filter_t *f, int order, double gain, double limit, double omega, double zeta, double omega_b,
                   double dt);
 void floor_reset(rig_t *rig);
@@ -53,6 +59,10 @@ void floor_washout(rig_t *rig, const motion_t *in, cue_t *out, int64_t n);
 void floor_washout_repeat(rig_t *rig, const motion_t *in, cue_t *out, int64_t n);
 void floor_pack(const cue_t *in, uint8_t *packets, int64_t n);
 void floor_step(rig_t *rig, const telemetry_t *in, uint8_t *packets, int64_t n);
+
+void floor_legs(const hexapod_t *h, const double *poses, double *legs, int64_t n);
+int64_t floor_hexapod(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packets, int64_t n);
+int64_t floor_hexapod_repeat(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packet, int64_t n);
 
 int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int port, int64_t n);
 int64_t floor_receive(int fd, int64_t *received, int64_t n);

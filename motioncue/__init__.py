@@ -10,6 +10,7 @@ from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketE
 if TYPE_CHECKING:
     from motioncue.kernels.body import body_motion
     from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
+    from motioncue.platforms.machine import platform
     from motioncue.profile import Profile
     from motioncue.recording.load import read
     from motioncue.runtime.assembly import actuate, cue, load_profile
@@ -36,6 +37,7 @@ __all__ = [
     "cue",
     "get_include",
     "load_profile",
+    "platform",
     "read",
     "relay",
 ]
@@ -65,6 +67,7 @@ _LATER = {
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.assembly",
     "load_profile": "motioncue.runtime.assembly",
+    "platform": "motioncue.platforms.machine",
     "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",
 }

@@ -2,11 +2,11 @@
 
 import math
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
@@ -38,6 +38,7 @@ __all__ = [
     "differences",
     "overridden",
     "parse_profile",
+    "platform_from",
     "profile_text",
 ]
 
@@ -188,6 +189,9 @@ class Profile(Table, frozen=True, kw_only=True):
         return [name for name in Limits.__struct_fields__ if name not in bounds]
 
 
+Scaled: TypeAlias = Callable[[Profile], Mapping[str, Any]]
+"""Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile."""
+
 LARGEST = 1_000_000  # [characters] of a profile
 DOTS = 32  # in a line of a profile
 
@@ -230,7 +234,13 @@ def profile_text(name: str) -> str:
     return text
 
 
-def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] = ()) -> Profile:
+def parse_profile(
+    text: str,
+    *,
+    name: str = "profile",
+    overrides: Iterable[str] = (),
+    scaled: Scaled | None = None,
+) -> Profile:
     """Return the profile in a TOML text.
 
     Parameters
@@ -241,6 +251,9 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
         Name of the profile, also used in errors.
     overrides : iterable of str
         ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.
+    scaled : callable, optional
+        Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile; without it they are those of
+        the preset that is scaled.
 
     Raises
     ------
@@ -258,10 +271,37 @@ def parse_profile(text: str, *, name: str = "profile", overrides: Iterable[str] 
     for override in overrides:
         _put(tables, *_parsed(override))
     tables.setdefault("name", Path(name).stem)
-    return _profile(tables, name)
+    _choose_auto(tables)
+    return _profile(tables, name, scaled)
 
 
-def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -> Profile:
+class _WithPlatform(Table, frozen=True, kw_only=True):
+    platform: Platform
+
+
+def platform_from(table: Mapping[str, Any]) -> Platform:
+    """Return a platform from the table of a profile; its preset supplies what is left out.
+
+    Parameters
+    ----------
+    table : mapping
+        As ``[platform]`` in a profile.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables: dict[str, Any] = {"platform": dict(table)}
+    try:
+        _fill_from_preset(tables)
+        _refuse_not_finite(tables, "")
+        return msgspec.convert(tables, _WithPlatform).platform
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{explain(error, tables, _WithPlatform)}{_preset_hint(error, tables)}") from error
+
+
+def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], scaled: Scaled | None = None) -> Profile:
     """Return a profile with some values changed; a preset fills the same keys as before.
 
     Parameters
@@ -270,6 +310,8 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
         The profile to change.
     overrides : mapping, or iterable of str
         Values by dotted key or in nested tables; or ``KEY=VALUE`` as for `parse_profile`.
+    scaled : callable, optional
+        As for `parse_profile`.
 
     Raises
     ------
@@ -280,7 +322,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str]) -
     given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
     for key, value in given:
         _put(tables, key, value)
-    return _profile(tables, profile.name)
+    return _profile(tables, profile.name, scaled)
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
@@ -347,8 +389,9 @@ def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
     return {field.name: field.default for field in msgspec.structs.fields(table)}
 
 
-def _profile(tables: dict[str, Any], name: str) -> Profile:
+def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
     """Return the profile in tables; raise ConfigError if they are not valid."""
+    given = tables.get("cueing")
     try:
         _fill_from_preset(tables)
         _refuse_not_finite(tables, "")
@@ -365,6 +408,8 @@ def _profile(tables: dict[str, Any], name: str) -> Profile:
     if (profile.source.system == "custom") != (profile.source.packet is not None):
         allowed = "a name, or 'custom' with [source.packet]"
         raise ConfigError(f"{name}: source.system: found {profile.source.system!r}, allowed is {allowed}")
+    if scaled is not None and isinstance(given, dict) and getattr(profile.cueing, "preset", None) == "auto":
+        return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
     return profile
 
 
@@ -416,6 +461,15 @@ def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
     return out
 
 
+def _choose_auto(tables: dict[str, Any]) -> None:
+    """Let a profile with a platform that says nothing but the algorithm have the preset ``auto``, if there is one."""
+    cueing = tables.get("cueing")
+    if "platform" in tables and isinstance(cueing, dict) and [*cueing] == ["algorithm"]:
+        kind = ALGORITHMS.get(str(cueing["algorithm"]))
+        if kind is not None and kind.auto is not None:
+            cueing["preset"] = "auto"
+
+
 def _fill_from_preset(tables: dict[str, Any]) -> None:
     for key in ("cueing", "platform"):
         _fill(tables, key, _presets(tables, key), key)
@@ -442,7 +496,10 @@ def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]
         return platform_presets()
     cueing = tables.get("cueing")
     name = cueing.get("algorithm") if isinstance(cueing, dict) else None
-    return ALGORITHMS[name].presets if isinstance(name, str) and name in ALGORITHMS else {}
+    if not isinstance(name, str) or name not in ALGORITHMS:
+        return {}
+    presets, scaled = ALGORITHMS[name].presets, ALGORITHMS[name].auto
+    return presets if scaled is None else {**presets, "auto": presets[scaled]}
 
 
 def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:

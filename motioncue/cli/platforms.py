@@ -1,16 +1,18 @@
 """``motioncue platforms``: lists platforms and shows what they can do."""
 
 import math
-from typing import Any
+import os
+from pathlib import Path
 
 import click
 
+from motioncue.analysis.platform_report import report
 from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
-from motioncue.errors import ConfigError, not_among
-from motioncue.platforms import CHANNELS, build, platform_named, ranges
-from motioncue.profile import parse_profile, profile_text
-from motioncue.settings.platform import Platform, platform_presets, platform_text
+from motioncue.errors import ConfigError
+from motioncue.platforms import CHANNELS, machine
+from motioncue.platforms.singular import SINGULAR
+from motioncue.settings.platform import platform_presets, platform_text
 
 __all__ = ["command"]
 
@@ -32,43 +34,75 @@ def command(ctx: click.Context) -> None:
 
 @command.command()
 @click.argument("name", metavar="NAME|FILE")
+@click.option("--report", "path", metavar="FILE.html", help="Draw it into this file (needs matplotlib).")
 @json_option
-def show(name: str, as_json: bool) -> None:
+def show(name: str, path: str | None, as_json: bool) -> None:
     """Show what a platform can do: a built-in one, or that of a profile.
 
-    Ranges are along one channel while the others are at neutral.
+    Alone: along one channel while the others are at neutral.  Together: every combination within these ranges is in
+    reach.  The volume is that of the motion reference point with a level frame; it and the singular value are sampled,
+    with the same random poses every time.
     """
-    platform = _platform(name)
-    built = build(platform)
-    found = ranges(built)
+    platform = machine.platform(name)
+    workspace = platform.workspace()
+    if path is not None:
+        _draw(path, name, platform, workspace)
     if as_json:
         actuators = {
             each: dict(zip(("min", "max", "speed", "acceleration"), bounds, strict=True), neutral=at)
-            for each, bounds, at in zip(built.names, built.bounds, built.neutral, strict=True)
+            for each, bounds, at in zip(platform.names, platform.bounds, platform.neutral, strict=True)
         }
-        print_json({"name": name, "source": platform.source, "ranges": found, "actuators": actuators})
+        about = {"name": name, "source": platform.table.source, "ranges": platform.ranges}
+        print_json({**about, **workspace._asdict(), "actuators": actuators})
         return
     if name in platform_presets():
         echo(platform_text(name).rstrip("\n"))
-    rows = [(channel, _shown(channel, *found[channel])) for channel in CHANNELS]
-    print_summary(f"{name}: range along one channel", rows)
+    rows = [(channel, _channel_row(channel, platform, workspace)) for channel in CHANNELS]
+    print_summary(f"{name}: what it can do", [*rows, *_workspace_rows(workspace)])
 
 
-def _platform(name: str) -> Platform:
-    if name in platform_presets():
-        return platform_named(name)
-    if not name.endswith(".toml"):
-        raise ConfigError(f"platform: {not_among(name, platform_presets())}, and profiles in .toml files")
-    profile = parse_profile(profile_text(name), name=name)
-    if profile.platform is None:
-        raise ConfigError(f"{name}: found no [platform]")
-    return profile.platform
+def _draw(path: str, name: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> None:
+    """Write the report; raise ConfigError if matplotlib is missing or the file cannot be written."""
+    os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
+    try:
+        page = report(name, platform, workspace)
+    except ImportError as error:
+        raise ConfigError("--report: matplotlib is missing: pip install 'motioncue[report]'") from error
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--report: {path!r} cannot be written: {error.strerror or error}") from error
+
+
+def _channel_row(channel: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> str:
+    if workspace.speeds[channel] is None:
+        return "no actuator"
+    alone, together = (_shown(channel, *ends[channel]) for ends in (platform.ranges, workspace.together))
+    speed, acceleration = (_value(channel, most[channel]) for most in (workspace.speeds, workspace.accelerations))
+    return f"{alone} alone, {together} together, up to {speed}/s, {acceleration}/s²"
+
+
+def _workspace_rows(workspace: machine.Workspace) -> list[tuple[str, str]]:
+    share, reached, volume = 100 * workspace.share, 100 * workspace.in_reach, workspace.volume_m3
+    singular = f"{workspace.singular:.2g} of the largest at worst"
+    return [
+        ("together", f"{share:.0f} % of each range alone; of all poses within those, {reached:.2g} % are in reach"),
+        *([] if volume is None else [("volume", f"{volume:.3g} m³ with a level frame")]),
+        ("singular value", f"{singular}; below {SINGULAR} the actuators hardly hold the frame"),
+    ]
+
+
+def _value(channel: str, value: float | None) -> str:
+    if value is None:
+        return "any"
+    return f"{value:.3g} m" if channel.endswith("displacement") else f"{math.degrees(value):.3g} deg"
 
 
 def _shown(channel: str, low: float | None, high: float | None) -> str:
-    def side(value: float | None) -> Any:
+    def side(value: float | None) -> str:
         if value is None:
             return "any"
-        return f"{value:+.3f} m" if channel.endswith("displacement") else f"{math.degrees(value):+.1f} deg"
+        return f"{value:+.3f}" if channel.endswith("displacement") else f"{math.degrees(value):+.1f}"
 
-    return f"{side(low)} to {side(high)}"
+    unit = "m" if channel.endswith("displacement") else "deg"
+    return f"{side(low)} to {side(high)} {unit}"

@@ -13,6 +13,7 @@ from motioncue.kernels.supervisor import State
 from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
 from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.fitting import gains_for
 from motioncue.runtime.replay import first_difference, keep, missing_ticks, profile_of, repeat
 
 __all__ = ["command"]
@@ -103,7 +104,7 @@ def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> 
         return None
     if not drive.settings:
         raise PacketError("the recording has no settings, allowed is one of a run")
-    return overridden(profile_of(drive.settings[0].profile), overrides)
+    return overridden(profile_of(drive.settings[0].profile), overrides, gains_for)
 
 
 def _states(ticks: Any) -> str:

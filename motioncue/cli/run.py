@@ -1,5 +1,6 @@
 """``motioncue run``: a simulator drives a platform."""
 
+import logging
 import sys
 from contextlib import nullcontext
 from inspect import cleandoc
@@ -17,8 +18,11 @@ from motioncue.errors import ConfigError
 from motioncue.profile import builtin_profiles
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
+from motioncue.runtime.fitting import fit, unlimited
 
 __all__ = ["command"]
+
+log = logging.getLogger("motioncue")
 
 
 @click.command()
@@ -63,12 +67,17 @@ def command(
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
             title = f"motioncue run · {path_of(settings)}"
+            found = fit(settings)
+            for line in [] if found is None else found.lines():
+                log.log(logging.WARNING if found is not None and found.beyond else logging.INFO, "%s", line)
+            for line in unlimited(settings, found):
+                log.warning("%s", line)
             running = Engine(settings, record=recording(file, last_s, force))
             with running as engine, follower or nullcontext(), Screen(live=live) as screen:
                 view = EngineView(engine, title, duration, messages)
                 elapsed_s = watch(engine, view, screen, interrupts, duration)
             interrupts.over = True
-        stats = {"duration_s": elapsed_s, **engine.stats()}
+        stats = {"duration_s": elapsed_s, **engine.stats(), "fit": None if found is None else found._asdict()}
         print_summary(title, engine_rows(stats))
         if as_json:
             print_json(stats)

@@ -93,4 +93,21 @@ def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         rows.append((f"{name} received", f"{values['packets_received']} {stream} at {values['rate_hz']:.2f} Hz{gap}"))
     if not rows:
         rows.append((f"{name} received", "nothing"))
-    return rows
+    return rows + drive_rows(stats)
+
+
+def drive_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the rows about the drives of a virtual platform; none if it has none."""
+    drives = stats.get("actuators", {})
+    if not drives:
+        return []
+    hits = {name: drive["hits"] for name, drive in drives.items() if drive["hits"]}
+    overruns = {name: drive["overruns"] for name, drive in drives.items() if drive["overruns"]}
+    delays = {"the packets": stats["delay_s"], "the cue": stats.get("behind_cue_s")}
+    late = [f"{value * 1e3:.1f} ms behind {what}" for what, value in delays.items() if value is not None]
+    return [
+        ("travel used", ", ".join(f"{name} {percent(drive['travel'])}" for name, drive in drives.items())),
+        ("end stops hit", reasons(hits)),
+        ("overruns", f"{reasons(overruns)} (ticks beyond an actuator's speed or acceleration)"),
+        ("drives late by", ", ".join(late) or "unknown: they do not move"),
+    ]

@@ -41,6 +41,18 @@ cdef extern from "motioncue/kernels/narrow.h" nogil:
     void stop "mc_stop"(const Bounds* bounds, Held* held, int n, double* positions)
 
 
+cdef extern from "motioncue/kernels/lead.h" nogil:
+    ctypedef struct Lead "mc_Lead":
+        int order               # of the lag that is compensated; 0: none
+    ctypedef struct LeadState "mc_LeadState":
+        pass
+    Lead lead_for "mc_lead_for"(double lag, double damping, double dt)
+    void lead "mc_lead"(const Lead* c, LeadState* s, const Bounds* bounds, int n, double* positions)
+    void lead_as_before "mc_lead_as_before"(
+        const Lead* c, const Lead* before, const LeadState* s, int n, double* positions
+    )
+
+
 ctypedef struct Drives:         # the coefficients
     Geometry geometry
     Bounds bounds[12]
@@ -48,6 +60,7 @@ ctypedef struct Drives:         # the coefficients
     double neutral[12]          # positions at neutral
     double parked[12]           # positions where the platform is parked
     double pace                 # share of the way up or down in a tick
+    Lead lead                   # against the lag of the actuators
     double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 
 
@@ -63,6 +76,7 @@ ctypedef struct Driven:         # the state
     bint begun                  # whether there has been a tick
     bint parked                 # whether the newest tick was to rest
     Fade raised                 # the way up: 0 parked, 1 at the cue
+    LeadState lead
     Held held[12]
     Yield given                 # parts of the pose that give way
     Easing easing

@@ -20,6 +20,8 @@ class Actuators(Stage):
         rise_s: float,
         gives_way: Sequence[str],
         dt: float,
+        lag_s: float = 0.0,
+        lag_damping: float = 0.0,
     ) -> Self: ...
     @property
     def names(self) -> tuple[str, ...]: ...

@@ -50,6 +50,7 @@ cdef void actuators_step(
     if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
+    lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
     if s.easing.on:
         keep_easing(d, s, positions)
     else:
@@ -97,6 +98,7 @@ cdef void actuators_continue(
     slope = bend = 0.0
     reach_anew(&d.geometry, (<const Drives*>before_coeffs).bounds, d.bounds, &s.given, positions)
     rise(d, smooth(s.raised.position), positions)
+    lead_as_before(&d.lead, &(<const Drives*>before_coeffs).lead, &s.lead, d.geometry.count, positions)
     widen(d.bounds, e.bounds, d.geometry.count)
     for i in range(d.geometry.count):
         value = s.held[i].target - positions[i]
@@ -147,6 +149,10 @@ cdef class Actuators(Stage):
         `PARTS_OF_A_POSE` in the order in which they give way if a pose is out of reach.
     dt : float
         Length of a tick [s].
+    lag_s : float
+        Delay with which the actuators follow slow motions [s], by which the positions lead; 0: they do not.
+    lag_damping : float
+        Damping ratio of a lag of second order, up to 1; 0: it is of first order.
 
     Raises
     ------
@@ -155,13 +161,14 @@ cdef class Actuators(Stage):
 
     Notes
     -----
-    Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit.  Of a pose out of reach,
-    the platform shows as much as it can: parts of it give way within about a second, and come back as slowly.  Until
-    they have, the whole pose is smaller.  No latency of its own.
+    Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit, unless a lag is
+    compensated.  Of a pose out of reach, the platform shows as much as it can: parts of it give way within about a
+    second, and come back as slowly.  Until they have, the whole pose is smaller.  No latency of its own.
     Real time: a tick does not allocate, needs no GIL and cannot fail.
     """
 
-    def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt):
+    def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt,
+                  double lag_s=0.0, double lag_damping=0.0):
         cdef Drives* d = &self.drives
         cdef double pose[6]
         cdef int i
@@ -190,6 +197,9 @@ cdef class Actuators(Stage):
         if not (rise_s > 0.0 and dt > 0.0):
             raise ValueError(f"rise_s, dt: found {rise_s}, {dt}, allowed are numbers above 0")
         d.pace = dt / rise_s
+        if not (lag_s >= 0.0 and 0.0 <= lag_damping <= 1.0):
+            raise ValueError(f"lag_s, lag_damping: found {lag_s}, {lag_damping}, allowed are 0 or more, and 0 to 1")
+        d.lead = lead_for(lag_s, lag_damping, dt)
         d.yielding = 1.0 - exp(-dt / LAG_S)
         self.calls.step = actuators_step
         self.calls.reset = actuators_reset

@@ -70,7 +70,6 @@ static inline int mc_keep(const mc_Bounds *bounds, mc_Held *held, int n, double 
         speeds[i] = held[i].speed;
         move[i] = wanted[i] - held[i].position;
         if (fabs(move[i]) > bounds[i].speed || fabs(move[i] - speeds[i]) > bounds[i].acceleration) first = i;
-        error = fmax(error, fabs(held[i].target - held[i].position) / (0.5 * bounds[i].acceleration));
     }
     if (first < 0) first = mc_overruns(bounds, held, move, n);
     if (first < 0) {
@@ -80,6 +79,8 @@ static inline int mc_keep(const mc_Bounds *bounds, mc_Held *held, int n, double 
         }
         return !usable;
     }
+    for (int i = 0; i < n; i++)
+        error = fmax(error, fabs(held[i].target - held[i].position) / (0.5 * bounds[i].acceleration));
     ticks = mc_ticks_to_stop(bounds, speeds, n);
     kept = ticks > 1.0 ? 1.0 - 1.0 / ticks : 0.0;
     /* Share of the distance to the previous target to cover now, in addition to the target's own movement. */

@@ -18,6 +18,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "motioncue/kernels/scalar.h"
+
 enum {
     MC_LEG,
     MC_CRANK,
@@ -43,8 +45,10 @@ typedef struct {
 
 /* R of roll, pitch, yaw (z-y-x), row by row. */
 static inline void mc_rotation(const double *angles, double *r) {
-    const double sr = sin(angles[0]), cr = cos(angles[0]), sp = sin(angles[1]), cp = cos(angles[1]);
-    const double sy = sin(angles[2]), cy = cos(angles[2]);
+    double sr, cr, sp, cp, sy, cy;
+    mc_sin_cos(angles[0], &sr, &cr);
+    mc_sin_cos(angles[1], &sp, &cp);
+    mc_sin_cos(angles[2], &sy, &cy);
     r[0] = cp * cy, r[1] = sr * sp * cy - cr * sy, r[2] = cr * sp * cy + sr * sy;
     r[3] = cp * sy, r[4] = sr * sp * sy + cr * cy, r[5] = cr * sp * sy - sr * cy;
     r[6] = -sp, r[7] = sr * cp, r[8] = cr * cp;
@@ -102,17 +106,28 @@ static inline double mc_actuator(
     g = square - a->rod * a->rod + a->crank * a->crank;
     h = sqrt(e * e + f * f);
     if (!(fabs(g) <= straight * h)) return NAN;
-    angle = asin(g / h) - atan2(f, e);
+    angle = mc_arc_sine(g / h) - mc_angle_of(f, e);
     if (row) { /* derivative of e sin(angle) + f cos(angle) = g */
-        slope = e * cos(angle) - f * sin(angle);
-        row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cos(angle)) / slope;
-        row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cos(angle)) / slope;
-        row[2] = (2.0 * q[2] + 2.0 * a->crank * sin(angle)) / slope;
+        double sine, cosine;
+        mc_sin_cos(angle, &sine, &cosine);
+        slope = e * cosine - f * sine;
+        row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cosine) / slope;
+        row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cosine) / slope;
+        row[2] = (2.0 * q[2] + 2.0 * a->crank * sine) / slope;
         row[3] = arm[1] * row[2] - arm[2] * row[1];
         row[4] = arm[2] * row[0] - arm[0] * row[2];
         row[5] = arm[0] * row[1] - arm[1] * row[0];
     }
     return angle;
+}
+
+/* Return the length of a leg: as mc_actuator, in which the compiler does not see that a leg needs so little. */
+static inline double mc_leg(const mc_Actuator *a, const double *pose, const double *r) {
+    double arm[3];
+    mc_turned(r, a->platform, arm);
+    const double x = pose[0] + arm[0] - a->base[0], y = pose[1] + arm[1] - a->base[1];
+    const double z = -pose[2] + arm[2] - a->base[2];
+    return sqrt(x * x + y * y + z * z);
 }
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
@@ -122,10 +137,20 @@ static inline int mc_inverse_up_to(
     double r[9], sum = 0.0;
     mc_rotation(pose + 3, r);
     for (int i = 0; i < p->count; i++) {
-        positions[i] = mc_actuator(&p->actuators[i], pose, r, straight, rows ? rows + 6 * i : NULL);
+        const mc_Actuator *a = &p->actuators[i];
+        if (a->kind == MC_LEG && !rows) positions[i] = mc_leg(a, pose, r);
+        else positions[i] = mc_actuator(a, pose, r, straight, rows ? rows + 6 * i : NULL);
         sum += positions[i];
     }
     return sum == sum;
+}
+
+/* Rewrite derivatives by turns about the base axes as derivatives by roll, pitch, yaw: a turn of d is their change
+   along the axes about which they turn, x of a frame yawed and pitched, y of one yawed, z. */
+static inline void mc_by_angles(double sp, double cp, double sy, double cy, double *row) {
+    const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
+    row[3] = cp * along - sp * row[5];
+    row[4] = across;
 }
 
 static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
@@ -133,19 +158,26 @@ static inline int mc_inverse(const mc_Platform *p, const double *pose, double *p
 }
 
 /* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
-   actuators leave a direction free.  Returns the number of steps, or -1 if it has not converged within `steps`. */
+   actuators leave a direction free; angles are steps of roll, pitch, yaw, so that posts leave yaw as it is.  Returns
+   the number of steps, or -1 if it has not converged within `steps`. */
 static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
-    double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6], r[9], turn[9], next[9];
+    double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6];
     for (int n = 0; n < steps; n++) {
-        double trace = 0.0, size, angle, c, s, ux, uy, uz;
+        double trace = 0.0, size = 0.0, sp, cp, sy, cy;
+        mc_sin_cos(pose[4], &sp, &cp);
+        mc_sin_cos(pose[5], &sy, &cy);
         if (!mc_inverse(p, pose, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
-        for (int k = 0; k < p->count; k++)
+        for (int k = 0; k < p->count; k++) {
+            double *row = rows + 6 * k;
+            row[2] = -row[2]; /* heave is up */
+            if (p->actuators[k].kind != MC_AXIS) mc_by_angles(sp, cp, sy, cy, row);
             for (int i = 0; i < 6; i++) {
-                step[i] += rows[6 * k + i] * (positions[k] - at[k]);
-                for (int j = 0; j <= i; j++) normal[i][j] += rows[6 * k + i] * rows[6 * k + j];
+                step[i] += row[i] * (positions[k] - at[k]);
+                for (int j = 0; j <= i; j++) normal[i][j] += row[i] * row[j];
             }
+        }
         for (int i = 0; i < 6; i++) trace += normal[i][i];
         for (int i = 0; i < 6; i++) { /* Cholesky; the ridge keeps free directions unchanged */
             normal[i][i] += 1e-12 * trace;
@@ -161,24 +193,10 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
             for (int k = i + 1; k < 6; k++) step[i] -= normal[k][i] * step[k];
             step[i] /= normal[i][i];
         }
-        pose[0] += step[0], pose[1] += step[1], pose[2] -= step[2];
-        /* R <- exp(step) R: about the base axes (Rodrigues' formula). */
-        mc_rotation(pose + 3, r);
-        angle = sqrt(step[3] * step[3] + step[4] * step[4] + step[5] * step[5]);
-        c = angle > 1e-9 ? (1.0 - cos(angle)) / (angle * angle) : 0.5;
-        s = angle > 1e-9 ? sin(angle) / angle : 1.0;
-        ux = step[3], uy = step[4], uz = step[5];
-        turn[0] = 1.0 - c * (uy * uy + uz * uz), turn[1] = c * ux * uy - s * uz, turn[2] = c * ux * uz + s * uy;
-        turn[3] = c * ux * uy + s * uz, turn[4] = 1.0 - c * (ux * ux + uz * uz), turn[5] = c * uy * uz - s * ux;
-        turn[6] = c * ux * uz - s * uy, turn[7] = c * uy * uz + s * ux, turn[8] = 1.0 - c * (ux * ux + uy * uy);
-        for (int i = 0; i < 3; i++)
-            for (int j = 0; j < 3; j++)
-                next[3 * i + j] = turn[3 * i] * r[j] + turn[3 * i + 1] * r[3 + j] + turn[3 * i + 2] * r[6 + j];
-        pose[3] = atan2(next[7], next[8]);
-        pose[4] = atan2(-next[6], sqrt(next[7] * next[7] + next[8] * next[8]));
-        pose[5] = atan2(next[3], next[0]);
-        size = 0.0;
-        for (int i = 0; i < 6; i++) size += fabs(step[i]);
+        for (int i = 0; i < 6; i++) {
+            pose[i] += step[i];
+            size += fabs(step[i]);
+        }
         if (size < 1e-10) return n + 1;
         if (!(size < 10.0)) return -1;
     }

@@ -66,7 +66,7 @@ def build(platform: Platform) -> Built:
     ConfigError
         If neutral is out of reach, or singular; names the actuator, its position there, and its range.
     """
-    held, bounds = _frame(platform)
+    held, bounds = carriers_of(platform)
     names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
     for axis in platform.axes:
         held.append({"kind": "axis", "share": _share(axis)})
@@ -108,7 +108,7 @@ def build(platform: Platform) -> Built:
                 f"allowed are up to {SLOWEST_S:g} s"
             )
     size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
-    refuse_singular_neutral(_frame_of(platform, kinematics, size))
+    refuse_singular_neutral(frame_of(platform, kinematics, size))
     return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
 
 
@@ -133,9 +133,19 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
         low if platform.park == "down" and number < actuators else at
         for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
     ]
+    if platform.lag_damping is not None and platform.lag_s is None:
+        raise ConfigError(f"platform.lag_s: missing, but there is lag_damping = {platform.lag_damping:g}")
     try:
         return Actuators(
-            built.kinematics, built.names, built.bounds, parked, platform.rise_s, platform.gives_way, period_ns * 1e-9
+            built.kinematics,
+            built.names,
+            built.bounds,
+            parked,
+            platform.rise_s,
+            platform.gives_way,
+            period_ns * 1e-9,
+            platform.lag_s or 0.0,
+            platform.lag_damping or 0.0,
         )
     except ValueError as error:  # begins with the key
         raise ConfigError(f"platform.{error}") from error
@@ -145,7 +155,7 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
 def _held(platform: Platform) -> Built:
     """Return a platform in the form that the kernels take; refuse one with a singular pose within reach."""
     built = build(platform)
-    frame = _frame_of(platform, built.kinematics, built.size)
+    frame = frame_of(platform, built.kinematics, built.size)
     if frame.ways == 6:
         farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
         refuse_singular_reach(frame, np.array(built.bounds), farthest)
@@ -212,7 +222,7 @@ def _word(platform: Platform) -> str:
     return "crank" if isinstance(platform, CrankHexapod) else "post"
 
 
-def _frame(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
+def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
     """Return the actuators that carry the frame, and their bounds."""
     if isinstance(platform, Hexapod | CrankHexapod):
         forward, right, up = platform.reference_m
@@ -275,6 +285,6 @@ def _said(position: float, turns: bool) -> str:
     return f"{math.degrees(position):.2f} deg" if turns else f"{position:.4f} m"
 
 
-def _frame_of(platform: Platform, kinematics: Kinematics, size: float) -> Frame:
+def frame_of(platform: Platform, kinematics: Kinematics, size: float) -> Frame:
     count = kinematics.count - len(platform.axes)
     return Frame(kinematics, count, min(count, 3 if isinstance(platform, Posts) else 6), size)

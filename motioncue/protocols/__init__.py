@@ -122,7 +122,18 @@ def _given(name: System) -> DescribedSource | None:
 
 
 def platform(name: str) -> ModuleType:
-    """Return the module of a system that takes cues; raise ConfigError if `name` is not one."""
+    """Return the module of a system that takes cues.
+
+    Parameters
+    ----------
+    name : str
+        The system's name.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system.
+    """
     return _find(name, "STREAMS", "output.system")
 
 

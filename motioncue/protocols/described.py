@@ -34,7 +34,7 @@ class Described:
         if (table.size is None) == (table.text is None):
             raise ConfigError("output.packet: allowed is one of size (of a binary packet) and text")
         self._packet: _Binary | _Text = _Binary(table) if table.text is None else _Text(table, table.text)
-        self._values = self._packet.values
+        self.values: Mapping[str, Value] = self._packet.values
         self._scale = table.scale
 
     def identify(self, data: bytes) -> Any:
@@ -85,7 +85,7 @@ class Described:
         names = {channel.name for channel in CUE}
         return {
             value.channel: (fields[name] - value.bias) / (value.scale * self._scale)
-            for name, value in self._values.items()
+            for name, value in self.values.items()
             if value.channel in names and name in fields and value.scale * self._scale
         }
 

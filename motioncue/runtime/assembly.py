@@ -21,6 +21,7 @@ from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
+from motioncue.runtime.fitting import gains_for
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.platform import Platform
@@ -56,7 +57,7 @@ def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
     333.33
     """
     name = str(name_or_path)
-    profile = parse_profile(profile_text(name), name=name, overrides=overrides)
+    profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=gains_for)
     check(profile)
     return profile
 

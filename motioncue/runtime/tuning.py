@@ -10,6 +10,7 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, differences, overridden
 from motioncue.runtime.assembly import check_pose, load_profile, settings_of
+from motioncue.runtime.fitting import gains_for
 
 __all__ = ["Change", "Tuner", "refuse_fixed"]
 
@@ -24,7 +25,10 @@ LIVE = (
     "source.bridge",
     "source.head_m",
     "output.limits",
-    *(f"platform.{key}" for key in ("preset", "description", "source", "gives_way", "park", "rise_s")),
+    *(
+        f"platform.{key}"
+        for key in ("preset", "description", "source", "gives_way", "park", "rise_s", "lag_s", "lag_damping")
+    ),
     *(f"platform.{key}" for key in ("leg", "crank", "post", "axes.travel", "axes.turn")),
     "description",
     "name",
@@ -109,7 +113,12 @@ class Tuner:
     def _changed(self, change: Change) -> Profile:
         """Return the profile that results from a change; raise ConfigError if it is not valid by itself."""
         if isinstance(change, str) and "=" in change:
-            return overridden(self.profile, [change])
+            return self._overridden([change])
         if isinstance(change, str | Path):
             change = load_profile(change)
-        return self._adapt(change) if isinstance(change, Profile) else overridden(self.profile, change)
+        return self._adapt(change) if isinstance(change, Profile) else self._overridden(change)
+
+    def _overridden(self, change: Mapping[str, Any] | Iterable[str]) -> Profile:
+        """Return the profile with some values changed; a preset that becomes ``auto`` is scaled, one that was stays."""
+        was_auto = getattr(self.profile.cueing, "preset", None) == "auto"
+        return overridden(self.profile, change, None if was_auto else gains_for)

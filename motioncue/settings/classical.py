@@ -94,6 +94,15 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     """Classical washout; the preset supplies values that are not given."""
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
+    moves: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "surge_displacement": ("surge",),
+        "sway_displacement": ("sway",),
+        "heave_displacement": ("heave",),
+        "roll": ("roll", "sway"),
+        "pitch": ("pitch", "surge"),
+        "yaw": ("yaw",),
+    }
+    auto: ClassVar[str | None] = "utias"
     preset: str | None = None
     surge: TranslationAxis
     sway: TranslationAxis

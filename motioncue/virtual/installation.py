@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -16,18 +16,21 @@ import msgspec
 
 from motioncue import protocols
 from motioncue.errors import EndpointError
-from motioncue.profile import Output, Record
+from motioncue.platforms import channels_of
+from motioncue.profile import Profile, Record
 from motioncue.protocols.described import Described
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
+from motioncue.virtual.platform_listener import PlatformListener, holds_every_actuator
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]
 
 ATTEMPTS = 20  # attempts to find a pair of free ports
+TRACED = 30_000  # ticks from which the delay behind the cue is found
 
 
 class Installation:
@@ -51,7 +54,7 @@ class Installation:
     engine : Engine
         Running while the installation is entered.
     platform : DatagramListener
-        Receives the engine's packets.
+        Receives the engine's packets; a `PlatformListener` moves by them.
     simulator : Simulator
         Plays the car's simulator.
 
@@ -94,12 +97,13 @@ class Installation:
             private = {name: _free_port(socket.SOCK_DGRAM) for name in answers}
             options = {**self._profile.source.options, **private}
             source = msgspec.structs.replace(self._profile.source, endpoint=endpoints, forward=(), options=options)
-            self.platform, urls = _listening(self._profile.outputs[0])
+            self.platform, urls = _listening(self._profile)
             stack.callback(self.platform.close)
             output = msgspec.structs.replace(self._profile.outputs[0], **urls)
             self.profile = msgspec.structs.replace(self._profile, source=source, output=output)
             stack.enter_context(_running(self.platform.run, self.platform.stop))
-            self.engine = Engine(self.profile, record=self._record)
+            described = isinstance(self.platform, PlatformListener)
+            self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
             self.simulator = make_simulator(protocols.system_of(source), endpoints, self._packages, **private)
@@ -128,9 +132,13 @@ class Installation:
     def stats(self) -> dict[str, Any]:
         """Return the engine's statistics, and ``platform`` with what arrived there.
 
-        ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.
+        ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.  A platform
+        that the profile describes has ``platform.behind_cue_s`` too, None while datagrams are missing.
         """
         platform = self.platform.stats()
+        if isinstance(self.platform, PlatformListener):
+            whole = self._missing() == 0
+            platform["behind_cue_s"] = self.platform.behind(self.engine.trace) if whole else None
         return {**self.engine.stats(), "platform": {**platform, "lost": max(0, self._missing())}}
 
 
@@ -164,17 +172,27 @@ def _free_port(kind: socket.SocketKind) -> int:
         return int(probe.getsockname()[1])
 
 
-def _listening(output: Output) -> tuple[DatagramListener, dict[str, str]]:
+def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
     """Return a platform that listens at free ports, and the endpoint of each of its streams."""
-    system = output.system if output.packet is None else Described(output.packet)
+    output = profile.outputs[0]
     streams = protocols.platform(output.system).STREAMS if output.packet is None else Described.STREAMS
     names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0
     while True:
         urls = {name: f"udp://127.0.0.1:{_free_port(socket.SOCK_DGRAM)}" for name in names}
         try:
-            return DatagramListener(system, urls.values()), urls
+            return _listener(profile, urls.values()), urls
         except EndpointError:
             attempts += 1
             if attempts == ATTEMPTS:
                 raise
+
+
+def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
+    """Return a platform that moves by its packets, if they hold every actuator; else one that only receives them."""
+    output = profile.outputs[0]
+    if output.packet is None:
+        return DatagramListener(output.system, urls)
+    if profile.platform is not None and holds_every_actuator(output.packet, channels_of(profile.platform)):
+        return PlatformListener(profile, urls)
+    return DatagramListener(Described(output.packet), urls)

@@ -1,0 +1,209 @@
+"""Whether an algorithm fits a platform: needs against whole drives, advice tried by whole drives, the preset auto."""
+
+import json
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from test_platforms import PRESETS, profile_for
+
+from motioncue import load_profile
+from motioncue.errors import ConfigError
+from motioncue.kernels.clock import FakeClock
+from motioncue.profile import overridden, parse_profile
+from motioncue.runtime.engine import Pipeline
+from motioncue.runtime.fitting import (
+    CHANNELS_KEPT,
+    DRIVES,
+    KEPT_HZ,
+    RATE_HZ,
+    fit,
+    gains_for,
+    standard_motion,
+    unlimited,
+)
+from motioncue.virtual.offline import ride
+from motioncue.virtual.standard import standard_drive
+
+POSE = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
+
+
+@pytest.mark.parametrize("name", DRIVES)
+def test_what_is_kept_of_the_standard_drives_is_the_virtual_car(name):
+    expected = standard_drive(name)
+    kept = standard_motion()[list(DRIVES).index(name)][:: round(RATE_HZ / KEPT_HZ)]
+    assert len(kept) == len(expected) == DRIVES[name]
+    for place, channel in enumerate(CHANNELS_KEPT):
+        np.testing.assert_allclose(kept[channel], expected[:, place], rtol=2**-11, atol=1e-5, err_msg=channel)
+
+
+def test_what_the_standard_drives_need_is_what_whole_drives_take():
+    """The engine's cue at 333 Hz, from a simulator's packets, goes as far as the 100 Hz of the standard drives."""
+    profile = overridden(profile_for("hexapod-simona"), ["cueing.preset=utias"])
+    found = fit(profile)
+    lowest, highest = np.zeros(6), np.zeros(6)
+    for name in DRIVES:
+        cue = ride(profile, name, tail_s=0.0).ticks["cue"]
+        poses = np.stack([cue[channel] for channel in POSE], axis=1)
+        lowest, highest = np.minimum(lowest, poses.min(axis=0)), np.maximum(highest, poses.max(axis=0))
+    for channel, low, high in zip(POSE, lowest, highest, strict=True):
+        size = high - low
+        assert found.needs[channel] == pytest.approx((low, high), abs=0.05 * size)
+
+
+@pytest.mark.parametrize("cueing", ["simona", "utias"])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_advice_has_been_tried(preset, cueing):
+    profile = profile_for(preset, f"cueing.preset={cueing}")
+    found = fit(profile)
+    assert found.beyond > 0.0
+    assert found.gains
+    for advice in (found.gains, found.cutoffs):
+        if advice:
+            after = fit(overridden(profile, [f"{key}={value}" for key, value in advice.items()]))
+            assert after.beyond == 0.0
+            assert not after.gains
+            assert "every pose is within the platform's reach" in after.lines()[0]
+
+
+@pytest.mark.parametrize("key", ["gains", "cutoffs"])
+def test_with_the_advice_whole_drives_stay_within_reach(key):
+    profile = profile_for("hexapod-dim")
+    advice = getattr(fit(profile), key)
+    for given, most, least in ((profile, 1.0, 0.3), (overridden(profile, advice), 0.001, 0.0)):
+        share = ride(given, "turns").stats["limited"]["output[0].reach"]
+        assert least <= share <= most
+
+
+def test_the_lines_say_what_is_needed_what_there_is_and_what_would_fit():
+    found = fit(profile_for("hexapod-dim"))
+    line = found.lines()[0]
+    assert f"surge needs {-found.needs['surge_displacement'][0]:.2f} m, the platform has 0.26" in line
+    assert f"cueing.surge.gain = {found.gains['cueing.surge.gain']:g}" in line
+    assert f"; or cueing.surge.cutoff_hz = {found.cutoffs['cueing.surge.cutoff_hz']:g}" in line
+    assert line.endswith(" would fit")
+    posts = fit(profile_for("posts-4"))
+    assert posts.idle == ("surge_displacement", "sway_displacement", "yaw")
+    assert posts.lines()[1] == "the platform has no actuator for surge, sway, yaw: that part of the pose is not shown"
+
+
+def test_the_need_for_surge_is_that_of_the_closed_form():
+    """A second-order washout of a braking that lasts comes to rest at gain x acceleration / omega^2."""
+    motion = standard_motion()[list(DRIVES).index("brake")]
+    found = fit(profile_for("hexapod-simona"))
+    hardest = motion["surge"].min()
+    assert found.needs["surge_displacement"][0] == pytest.approx(0.6 * hardest / 0.8**2, rel=0.35)
+
+
+# ---- the preset auto -------------------------------------------------------------------------------------------------
+
+RIG = """
+[source]
+system = "beamng"
+endpoint = ["udp://127.0.0.1:4567", "udp://127.0.0.1:4568"]
+[cueing]
+algorithm = "classical"
+{cueing}
+{platform}
+[output]
+motion = "udp://127.0.0.1:9999"
+packet = {{ size = 8, fields = [{{ offset = 0, type = "f8", channel = "{channel}" }}] }}
+"""
+DIM = '[platform]\npreset = "hexapod-dim"'
+
+
+def rig(tmp_path, cueing="", platform=DIM, channel="leg_1"):
+    path = tmp_path / "rig.toml"
+    path.write_text(RIG.format(cueing=cueing, platform=platform, channel=channel))
+    return path
+
+
+@pytest.mark.parametrize("cueing", ["", 'preset = "auto"'])
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_platform_without_gains_gets_gains_that_fit(tmp_path, preset, cueing):
+    channel = profile_for(preset).output.packet.fields[0].channel
+    profile = load_profile(rig(tmp_path, cueing, f'[platform]\npreset = "{preset}"', channel))
+    found = fit(profile)
+    assert profile.cueing.preset == "auto"
+    assert found.beyond == 0.0
+    assert 0.01 < profile.cueing.surge.gain <= 1.0
+    utias = load_profile("ccd-dk-washout", "cueing.preset=utias").cueing
+    assert profile.cueing.surge.cutoff_hz == utias.surge.cutoff_hz
+    shares = [
+        max((need / end for need, end in zip(found.needs[name], found.ranges[name], strict=True) if end), default=0.0)
+        for name in POSE
+    ]
+    assert max(shares) > 0.3
+
+
+def test_gains_of_ones_own_stay_beside_auto(tmp_path):
+    profile = load_profile(rig(tmp_path, 'preset = "auto"\nsurge.gain = 0.05\npitch.cutoff_hz = 0.3'))
+    assert (profile.cueing.surge.gain, profile.cueing.pitch.cutoff_hz) == (0.05, 0.3)
+    assert profile.cueing.sway.gain == gains_for(profile)["sway"]["gain"]
+
+
+def test_auto_stays_what_it_is_when_other_settings_change(tmp_path):
+    profile = load_profile(rig(tmp_path))
+    changed = overridden(profile, ["cueing.yaw.gain=0.11"])
+    assert changed.cueing.surge == profile.cueing.surge
+    assert changed.cueing.yaw.gain == 0.11
+
+
+def test_auto_is_scaled_too_when_it_is_chosen_while_it_runs(tmp_path):
+    profile = load_profile(rig(tmp_path, 'preset = "simona"'))
+    pipeline = Pipeline(profile, FakeClock(10**9))
+    pipeline.retune("cueing.preset=auto")
+    pipeline.emitter.run(until_ns=1_100_000_000)
+    assert pipeline.profile.cueing == load_profile(rig(tmp_path)).cueing
+    pipeline.retune("cueing.surge.gain=0.05")
+    pipeline.emitter.run(until_ns=1_200_000_000)
+    assert pipeline.profile.cueing.surge.gain == 0.05
+    assert pipeline.profile.cueing.sway == load_profile(rig(tmp_path)).cueing.sway
+
+
+def test_auto_without_a_platform_is_refused(tmp_path):
+    with pytest.raises(ConfigError, match=r"cueing.preset: found 'auto', .* \[platform\], and there is none"):
+        load_profile(rig(tmp_path, 'preset = "auto"', "", "pitch"))
+    with pytest.raises(ConfigError, match="allowed are simona, utias, auto"):
+        parse_profile(rig(tmp_path, 'preset = "autos"').read_text())
+
+
+# ---- outputs without a platform --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("channel", "limits", "warned"),
+    [
+        ("surge_displacement", "", True),
+        ("pitch", "", True),
+        ("surge", "", False),
+        ("surge_displacement", "surge_displacement = { value_m = 0.2 }", False),
+    ],
+)
+def test_a_pose_that_nothing_adapts_to_the_platform_is_warned_about(tmp_path, channel, limits, warned):
+    path = rig(tmp_path, 'preset = "simona"', "", channel)
+    path.write_text(f"{path.read_text()}\n[limits]\n{limits}\n")
+    profile = load_profile(path)
+    found = unlimited(profile, fit(profile))
+    assert len(found) == warned
+    assert fit(profile).lines() == []
+    if warned:
+        assert f"output[0] sends {channel}, and neither [platform] nor [limits]" in found[0]
+    if channel == "surge_displacement" and warned:
+        assert f"they reach {max(map(abs, fit(profile).needs[channel])):.2f} m" in found[0]
+
+
+@pytest.mark.rt
+def test_run_says_at_load_what_would_fit(tmp_path):
+    path = rig(tmp_path, 'preset = "simona"')
+    command = [sys.executable, "-m", "motioncue", "run", "--profile", path, "--duration", "0.3", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
+    assert done.returncode == 0
+    assert "surge needs" in done.stderr
+    assert "would fit" in done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])["fit"]
+    assert found["beyond"] > 0.3
+    assert math.isclose(found["ranges"]["surge_displacement"][1], 0.2575, abs_tol=3e-4)
+    assert found["gains"]["cueing.surge.gain"] < 0.1

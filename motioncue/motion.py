@@ -120,8 +120,8 @@ TELEMETRY_DTYPE = np.dtype(
         ("acceleration", "f8", 3),  # [m/s^2], world axes, gravity excluded
         ("angular_velocity", "f8", 3),  # [rad/s], world axes
         ("angular_acceleration", "f8", 3),  # [rad/s^2], world axes
-        ("forward", "f8", 3),  # the car's forward axis in its own coordinates
-        ("up", "f8", 3),  # the car's up axis in its own coordinates
+        ("forward", "f8", 3),  # the car's forward axis in its own coordinates; in world axes if it gives the attitude
+        ("up", "f8", 3),  # the car's up axis likewise; or its right axis, as the stages say
         ("engine_speed", "f8"),  # [rpm]
         ("speed", "f8"),  # [m/s], for sources without a velocity; NaN if unknown
         ("frame_duration", "f8"),  # [s]; NaN if unknown

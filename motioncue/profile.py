@@ -17,6 +17,7 @@ from motioncue.settings import ALGORITHMS, Cueing
 from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
 from motioncue.settings.platform import Platform, platform_presets
 from motioncue.settings.table import Positive, Table
+from motioncue.settings.telemetry import SourcePacket
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -48,6 +49,7 @@ class Source(Table, frozen=True, kw_only=True):
     """The simulator."""
 
     system: str
+    """Name of a system; "custom" if `packet` describes it."""
     endpoint: str | tuple[str, ...]
     """Where the simulator connects or sends to; several for a source that sends to several ports."""
     allow: tuple[str, ...] = ()
@@ -64,6 +66,8 @@ class Source(Table, frozen=True, kw_only=True):
     """The occupant's head from the car's reference point: forward, right, up [m]."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
     """Readings that the system's document leaves open; see `motioncue profiles`."""
+    packet: SourcePacket | None = None
+    """The packet of a simulator without built-in support."""
 
     @property
     def endpoints(self) -> tuple[str, ...]:
@@ -401,6 +405,9 @@ def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) ->
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
         raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+    if (profile.source.system == "custom") != (profile.source.packet is not None):
+        allowed = "a name, or 'custom' with [source.packet]"
+        raise ConfigError(f"{name}: source.system: found {profile.source.system!r}, allowed is {allowed}")
     if scaled is not None and isinstance(given, dict) and getattr(profile.cueing, "preset", None) == "auto":
         return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
     return profile

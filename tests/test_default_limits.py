@@ -50,7 +50,8 @@ def test_every_built_in_profile_shows_the_default_bounds_in_its_text(name):
 
 
 def test_every_built_in_profile_is_tested_here():
-    assert sorted(name for _, name in profiles()) == builtin_profiles()
+    described = [name for name in builtin_profiles() if parse_profile(profile_text(name)).source.packet is not None]
+    assert sorted([*(name for _, name in profiles()), *described]) == builtin_profiles()  # test_described has those
 
 
 def test_a_profile_that_says_nothing_has_the_default_bounds():

@@ -133,7 +133,8 @@ def test_commands_to_simulators_in_the_readme_can_be_composed():
 
 def test_profiles_and_systems_in_the_readme_are_those_there_are():
     profiles = set(re.findall(r"--profile ([\w-]+)(?![\w.-])", README))
-    assert profiles - {"rig"} == set(builtin_profiles())
+    described = set(re.findall(r"`([\w-]+-dk)`", (ROOT / "docs/simulators.md").read_text(encoding="utf-8")))
+    assert (profiles | described) - {"rig"} == set(builtin_profiles())
     assert {call[2] for call in CALLS if call[1] in ("simulate", "listen", "decode")} == set(SYSTEMS)
 
 

@@ -58,7 +58,7 @@ class Report(NamedTuple):
 
 
 def check(
-    system: str,
+    system: protocols.System,
     packages: Sequence[bytes],
     times_s: Sequence[float] | None = None,
     options: Mapping[str, Any] | None = None,

@@ -16,6 +16,7 @@ SLOPE = (0.65, 1.35)  # range of slopes that counts as agreement
 FAR = 3.0  # in multiples of `least`: a deviation that noise does not explain
 LATE_S = 0.15  # no source is delayed as much by design
 SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
+LOOSE = 0.6  # correlation above which a slope near 1 is no other quantity's
 SURE = 4.0  # in standard errors
 NOTICED = 0.005  # usual share of squares that is left unexplained without a delay
 OPEN = ("position or attitude", "acceleration or attitude")  # blamed together if nothing tells which it is
@@ -106,7 +107,10 @@ def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
     if y @ y < 0.04 * (x @ x):
         return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
     instead = _instead(r)
-    if instead or _refuted(x, y) or far >= 2 * WINDOWS or _no_noise(x, y - x, r.least):
+    # What follows on the average, but not in each window, is disturbed: a rally car's nose swings about its course.
+    follows = correlation > LOOSE and SLOPE[0] < slope < SLOPE[1]
+    no_noise = far >= 2 * WINDOWS or _no_noise(x, y - x, r.least)
+    if instead or _refuted(x, y) or (no_noise and not follows):
         return Finding(r.name, "wrong", f"{evidence}: it follows something else{instead}")
     return Finding(r.name, "unknown", f"{evidence}: neither agreement nor its opposite", r.maneuver)
 

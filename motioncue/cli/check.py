@@ -1,5 +1,6 @@
 """``motioncue check``: examines what a source reports."""
 
+import json
 import threading
 import time
 from collections import Counter
@@ -8,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import msgspec
 
 from motioncue import protocols
 from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
@@ -44,7 +46,7 @@ REMEDIES = {
 class Heard(NamedTuple):
     """The packages to examine, and where they come from."""
 
-    system: str
+    system: protocols.System
     packages: list[bytes]
     times: list[float] | None
     profile: Profile
@@ -55,7 +57,11 @@ class Heard(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
-@click.option("--system", metavar="SYSTEM", help="System of the packets; found by content if not given.")
+@click.option(
+    "--system",
+    metavar="SYSTEM",
+    help="System of the packets, or a profile that describes them; found by content if not given.",
+)
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
     "--set",
@@ -106,7 +112,7 @@ def command(
     if as_json:
         print_json(
             {
-                "system": heard.system,
+                "system": str(heard.system),
                 "verdict": report.verdict,
                 "timing": report.timing._asdict(),
                 "findings": [finding._asdict() for finding in report.findings],
@@ -146,7 +152,7 @@ def _heard(
         from motioncue.runtime.assembly import load_profile
 
         loaded = load_profile(target, *overrides)
-        return _live(loaded.source.system, endpoints or loaded.source.endpoints, loaded, duration)
+        return _live(protocols.system_of(loaded.source), endpoints or loaded.source.endpoints, loaded, duration)
     if "://" in target:
         parse_endpoint(
             target, tuple(FORMS) if system is None else protocols.source(system, "--system").SCHEMES, "SOURCE"
@@ -163,16 +169,20 @@ def _heard(
     return _file(target, system, overrides)
 
 
-def _settings(system: str, overrides: tuple[str, ...]) -> Profile:
+def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
     """Return a profile of a system with default settings and overrides."""
     from motioncue.runtime.assembly import options_of
 
+    own = system if isinstance(system, protocols.DescribedSource) else None
     text = f"""
-        source = {{ system = "{system}", endpoint = "" }}
+        source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = "" }}
         cueing = {{ algorithm = "direct" }}
         output = {{ system = "dk", motion = "" }}
     """
     profile = parse_profile(text, name="--set", overrides=overrides)
+    if own is not None:
+        source = msgspec.structs.replace(profile.source, system="custom", packet=own.table)
+        profile = msgspec.structs.replace(profile, source=source)
     options_of(profile)
     return profile
 
@@ -193,13 +203,11 @@ def _sources() -> list[str]:
 
 
 def _live(
-    system: str | None,
+    system: protocols.System | None,
     endpoints: tuple[str, ...],
     settings: Profile | tuple[str, ...],
     duration: float | None,
 ) -> Heard:
-    import msgspec
-
     from motioncue.protocols.layout import Derivation
     from motioncue.runtime.reception import Reception, check_endpoints
 

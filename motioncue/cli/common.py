@@ -62,9 +62,11 @@ def duration_option(text: str) -> Callable[[Decorated], Decorated]:
 
 
 def naming_systems(command: click.Command, attribute: str) -> None:
-    """Fill in, in a command's help, the systems whose module has an attribute."""
+    """Fill in, in a command's help, the systems whose module has an attribute; a source may be a profile."""
     assert command.help is not None
     names = protocols.having(attribute)
+    profile = ["a profile that describes its packet"] if attribute in ("intake", "identify") else []
+    names += profile
     command.help = command.help.replace(
         "<systems>", f"{', '.join(names[:-1])} or {names[-1]}" if names[1:] else names[0]
     )
@@ -150,7 +152,10 @@ def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpo
     """Return a recorder of a source's packages in a ring."""
     from motioncue.recording.recorder import Recorder  # loads MCAP
 
-    settings = {"source": {"system": system, "endpoint": list(endpoints)}}
+    source: dict[str, Any] = {"system": system, "endpoint": list(endpoints)}
+    if (own := protocols.by_profile(system)) is not None:
+        source |= {"system": "custom", "packet": msgspec.to_builtins(own.table)}
+    settings = {"source": source}
     return Recorder(Record(file=file, force=force), [ring], settings)
 
 

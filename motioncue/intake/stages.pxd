@@ -11,7 +11,7 @@ exact for any spacing of frames.  Its delay at low frequency is d; a steady ramp
 from libc.math cimport cos, exp, sin
 
 from motioncue.kernels.records cimport Telemetry
-from motioncue.kernels.rotation cimport between, from_angles
+from motioncue.kernels.rotation cimport between, from_angles, from_axes, from_ordered_angles
 
 
 cdef enum:
@@ -24,8 +24,17 @@ cdef enum Rates:
     RATES_DERIVED           # from the attitude; also if no package has reported any
 
 
+cdef enum Attitude:
+    ATTITUDE_QUATERNION
+    ATTITUDE_ANGLES         # roll, pitch, yaw, turned in the order yaw, pitch, roll
+    ATTITUDE_ORDERED        # likewise, turned in another order
+    ATTITUDE_FORWARD_UP     # the car's axes as vectors in world axes
+    ATTITUDE_FORWARD_RIGHT  # likewise; the telemetry's `up` holds the right axis
+
+
 ctypedef struct Stages:
-    bint angles             # attitude is roll, pitch, yaw; otherwise a quaternion
+    Attitude attitude
+    int order[3]            # of ATTITUDE_ORDERED: 0 roll, 1 pitch, 2 yaw
     bint velocity_in_car
     bint acceleration_in_car
     double gravity[3]  # share of gravity in an acceleration in the car's axes: 1 for an accelerometer's reading, else 0
@@ -45,8 +54,17 @@ cdef inline bint derives_rates(const Stages* s, const Telemetry* said) noexcept 
     return s.rates == RATES_DERIVED or said.angular_velocity[0] != said.angular_velocity[0]
 
 
+cdef inline bint derives_axis(const Telemetry* said) noexcept nogil:
+    """Say whether the acceleration along one of the axes is not reported, and so derived from the velocity."""
+    return (
+        said.acceleration[0] != said.acceleration[0]
+        or said.acceleration[1] != said.acceleration[1]
+        or said.acceleration[2] != said.acceleration[2]
+    )
+
+
 cdef inline bint derives(const Stages* s, const Telemetry* said) noexcept nogil:
-    return s.from_velocity or derives_rates(s, said)
+    return s.from_velocity or derives_rates(s, said) or derives_axis(said)
 
 
 cdef inline void rotate(const double* q, const double* v, double* out) noexcept nogil:
@@ -85,11 +103,16 @@ cdef inline void rates_of_angles(const double* angles, double* rate, double* acc
 cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, double g) noexcept nogil:
     """Fill `out` with the telemetry in the axes of the body stage, and with what has been derived so far."""
     cdef double down[3]
+    cdef double derived[3]
     cdef double back[4]
     cdef int i
     out[0] = said[0]
-    if s.angles:
+    if s.attitude == ATTITUDE_ANGLES:
         from_angles(said.angles[0], said.angles[1], said.angles[2], out.orientation)
+    elif s.attitude == ATTITUDE_ORDERED:
+        from_ordered_angles(said.angles, s.order, out.orientation)
+    elif s.attitude != ATTITUDE_QUATERNION:
+        from_axes(said.forward, said.up, s.attitude == ATTITUDE_FORWARD_RIGHT, out.orientation)
     if s.velocity_in_car:
         rotate(out.orientation, said.velocity, out.velocity)
     if s.from_velocity:
@@ -102,7 +125,11 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
             down[i] = 0.0
         down[2] = 1.0
         rotate(back, down, down)        # the world's down axis in the car's axes
+        if derives_axis(said):
+            rotate(back, s.acceleration, derived)
         for i in range(3):
+            if said.acceleration[i] != said.acceleration[i]:
+                out.acceleration[i] = derived[i]
             out.acceleration[i] += g * s.gravity[i] * down[i]
         rotate(out.orientation, out.acceleration, out.acceleration)
     if derives_rates(s, said):

@@ -12,6 +12,7 @@ class TelemetryStages:
         self,
         *,
         attitude: str = "quaternion",
+        order: Sequence[str] = ...,
         velocity: str = "world",
         acceleration_axes: str = "world",
         gravity: Sequence[float] = ...,

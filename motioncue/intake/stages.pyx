@@ -11,6 +11,13 @@ DELAY_S = 0.04
 """Default delay of what is derived from velocity or attitude [s]."""
 
 RATES = {"said": RATES_SAID, "angles": RATES_OF_ANGLES, "derived": RATES_DERIVED}
+ATTITUDES = {
+    "quaternion": ATTITUDE_QUATERNION,
+    "angles": ATTITUDE_ANGLES,
+    "forward_up": ATTITUDE_FORWARD_UP,
+    "forward_right": ATTITUDE_FORWARD_RIGHT,
+}
+STRAIGHT = ("yaw", "pitch", "roll")
 ACCELERATIONS = ("native", "from_velocity")
 
 
@@ -25,8 +32,11 @@ cdef class TelemetryStages:
 
     Parameters
     ----------
-    attitude : {"quaternion", "angles"}
-        Which field holds the attitude.
+    attitude : {"quaternion", "angles", "forward_up", "forward_right"}
+        Which field holds the attitude; with the last two, `forward` and `up` hold the car's forward axis and its up or
+        right axis, in world axes.
+    order : sequence of str
+        Order in which the angles turn the car, each about the axis that the turns before have left.
     velocity, acceleration_axes : {"world", "car"}
         The axes in which they are given.
     gravity : sequence of 3 numbers
@@ -36,7 +46,7 @@ cdef class TelemetryStages:
         Angular velocity as received; from the rates of roll, pitch, yaw; or derived from the attitude, which is also
         done if no package has reported any.  The last two are in the car's axes, so the body stage has ``rates="car"``.
     acceleration : {"native", "from_velocity"}
-        As received, or derived from the velocity.
+        As received, or derived from the velocity, which is also done for axes of the car that no package has reported.
     delay_s : float
         Delay of derived quantities [s]: the time constant of s / (1 + s delay).
     same : pair of str
@@ -52,6 +62,7 @@ cdef class TelemetryStages:
         self,
         *,
         str attitude="quaternion",
+        order=STRAIGHT,
         str velocity="world",
         str acceleration_axes="world",
         gravity=(0.0, 0.0, 0.0),
@@ -63,7 +74,7 @@ cdef class TelemetryStages:
         cdef Stages* s = &self.stages
         memset(s, 0, sizeof(Stages))
         for name, value, allowed in (
-            ("attitude", attitude, ("quaternion", "angles")),
+            ("attitude", attitude, tuple(ATTITUDES)),
             ("velocity", velocity, ("world", "car")),
             ("acceleration_axes", acceleration_axes, ("world", "car")),
             ("rates", rates, tuple(RATES)),
@@ -73,7 +84,15 @@ cdef class TelemetryStages:
                 raise ConfigError(f"{name}: found {value!r}, allowed are {', '.join(map(repr, allowed))}")
         if not 0.001 <= delay_s <= 1.0:
             raise ConfigError(f"delay_s: found {delay_s}, allowed is 0.001 to 1 s")
-        s.angles = attitude == "angles"
+        s.attitude = ATTITUDES[attitude]
+        if sorted(order) != sorted(STRAIGHT):
+            raise ConfigError(f"order: found {', '.join(order)}, allowed are yaw, pitch and roll in any order")
+        if attitude == "angles" and tuple(order) != STRAIGHT:
+            if rates == "angles":
+                raise ConfigError(f"order: found {', '.join(order)} with rates of angles, allowed is yaw, pitch, roll")
+            s.attitude = ATTITUDE_ORDERED
+            for i in range(3):
+                s.order[i] = ("roll", "pitch", "yaw").index(order[i])
         s.velocity_in_car = velocity == "car"
         s.acceleration_in_car = acceleration_axes == "car"
         for i in range(3):

@@ -33,7 +33,7 @@ ctypedef struct Row:
     bint big            # most significant byte first; otherwise in host order, which is little-endian
     int slot            # index of the double it is decoded to or encoded from
     double scale        # decoding multiplies by it, encoding divides by it
-    double bias         # encoding adds it after dividing
+    double bias         # decoding adds it after multiplying, encoding after dividing; -0.0 changes nothing
     double limit        # largest magnitude accepted in a packet, in the packet's unit
     double absent       # sent when the channel is NaN
     bint optional       # decode a value beyond the limit or not finite as NaN instead of refusing the packet
@@ -147,7 +147,7 @@ cdef inline int decode(const Row* rows, int n, const uint8_t* packet, double* ou
             if not rows[i].optional:
                 return IMPLAUSIBLE if isfinite(x) else NOT_FINITE
             x = NAN
-        out[rows[i].slot] = x * rows[i].scale
+        out[rows[i].slot] = x * rows[i].scale + rows[i].bias
     return ACCEPTED
 
 

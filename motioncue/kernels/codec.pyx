@@ -66,7 +66,8 @@ class Number(NamedTuple):
     optional : bool
         A number that would be refused is decoded to NaN instead.
     bias : float
-        Added when encoding; -0.0 changes nothing, not even the sign of a zero.
+        Added after scaling: when decoding to the double, when encoding to the packet's number; -0.0 changes nothing, not
+        even the sign of a zero.
     whole : bool
         For an f8: refuse anything but whole numbers from 0 on.
     low, high : float

@@ -83,7 +83,7 @@ typedef struct { /* a simulator's report, in SI units but in its own axes */
     double acceleration[3];         /* [m/s^2] world axes, gravity excluded */
     double angular_velocity[3];     /* [rad/s] world axes */
     double angular_acceleration[3]; /* [rad/s^2] world axes */
-    double forward[3], up[3];       /* the car's forward and up axes in its own coordinates */
+    double forward[3], up[3];       /* the car's forward and up axes in its own coordinates; as attitude: in world axes */
     double engine_speed;            /* [rpm] */
     double speed;                   /* [m/s] for sources without a velocity; NaN if unknown */
     double frame_duration;          /* [s] NaN if unknown */

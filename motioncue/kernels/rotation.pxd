@@ -44,6 +44,77 @@ cdef inline void from_angles(double roll, double pitch, double yaw, double* q) n
     q[3] = cr * cp * sy - sr * sp * cy
 
 
+cdef inline void from_ordered_angles(const double* angles, const int* order, double* q) noexcept nogil:
+    """Fill `q` with the quaternion of turns by roll, pitch, yaw about the body's axes 0, 1, 2, made in `order`."""
+    cdef double part[4]
+    cdef double whole[4]
+    cdef int i, j
+    q[0], q[1], q[2], q[3] = 1.0, 0.0, 0.0, 0.0
+    for i in range(3):
+        for j in range(4):
+            part[j] = 0.0
+        part[0] = cos(0.5 * angles[order[i]])
+        part[1 + order[i]] = sin(0.5 * angles[order[i]])
+        multiply(q, part, whole)
+        for j in range(4):
+            q[j] = whole[j]
+
+
+cdef inline void from_axes(const double* forward, const double* second, bint right, double* q) noexcept nogil:
+    """Fill `q` with the quaternion of a body whose forward axis, and right or up axis, are given in world axes.
+
+    `second` is the right axis if `right`, else the up axis.  `q` is zero if one is not a unit vector or they are oblique.
+    """
+    cdef double m[3][3]         # columns forward, right, down
+    cdef double n1 = sqrt(forward[0] * forward[0] + forward[1] * forward[1] + forward[2] * forward[2])
+    cdef double n2 = sqrt(second[0] * second[0] + second[1] * second[1] + second[2] * second[2])
+    cdef double across = (forward[0] * second[0] + forward[1] * second[1] + forward[2] * second[2]) / (n1 * n2)
+    cdef double sign = 1.0 if right else -1.0
+    cdef int known = 1 if right else 2
+    cdef int third = 3 - known
+    cdef double n = 0.0
+    cdef int i, j, k
+    for i in range(4):
+        q[i] = 0.0
+    if not (0.9 < n1 < 1.1 and 0.9 < n2 < 1.1 and fabs(across) < 0.1):     # NaN fails this too
+        return
+    for i in range(3):
+        m[i][0] = forward[i] / n1
+        m[i][known] = second[i] / n2 - across * m[i][0]
+        n += m[i][known] * m[i][known]
+    for i in range(3):
+        m[i][known] *= sign / sqrt(n)
+    for i in range(3):      # down = forward x right, right = down x forward
+        j, k = (i + 1) % 3, (i + 2) % 3
+        m[i][third] = sign * (m[j][0] * m[k][known] - m[k][0] * m[j][known])
+    from_matrix(m, q)
+
+
+cdef inline void from_matrix(const double (*m)[3], double* q) noexcept nogil:
+    """Fill `q` with the quaternion of a rotation matrix, by its largest component (Shepperd 1978)."""
+    cdef double trace = m[0][0] + m[1][1] + m[2][2]
+    cdef double s
+    cdef int i = 0
+    cdef int j, k
+    if trace >= m[0][0] and trace >= m[1][1] and trace >= m[2][2]:
+        s = 2.0 * sqrt(1.0 + trace)
+        q[0] = 0.25 * s
+        q[1] = (m[2][1] - m[1][2]) / s
+        q[2] = (m[0][2] - m[2][0]) / s
+        q[3] = (m[1][0] - m[0][1]) / s
+        return
+    if m[1][1] > m[0][0]:
+        i = 1
+    if m[2][2] > m[i][i]:
+        i = 2
+    j, k = (i + 1) % 3, (i + 2) % 3
+    s = 2.0 * sqrt(1.0 + m[i][i] - m[j][j] - m[k][k])
+    q[0] = (m[k][j] - m[j][k]) / s
+    q[1 + i] = 0.25 * s
+    q[1 + j] = (m[j][i] + m[i][j]) / s
+    q[1 + k] = (m[k][i] + m[i][k]) / s
+
+
 cdef inline void to_angles(const double* q, double* angles) noexcept nogil:
     """Fill `angles` with roll, pitch, yaw; roll is 0 if the nose points straight up or down, where roll and yaw
     coincide."""

@@ -1,22 +1,44 @@
-"""The systems that motioncue supports: one module per system, one row here.
+"""The systems that motioncue supports: one module, one row here; profiles describe others.
 
 A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
-`framed` and `identify`, which split recordings and name packets.  The platform `custom` is described by its profile.  A
-simulator that takes commands has them in `COMMANDS`, by name; if they are numbered, `COUNTER` names the field that
-counts.
+`framed` and `identify`, which split recordings and name packets.  A simulator that takes commands has them in
+`COMMANDS`, by name; if they are numbered, `COUNTER` names the field that counts.
+
+The platform and the source `custom` are described by their profile.  Wherever a source's name is taken, a profile that
+describes its packet can be named instead, or its `DescribedSource` given.
 """
 
 import math
 from collections.abc import Mapping
+from functools import cache, lru_cache
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from motioncue.errors import ConfigError, PacketError, not_among
+from motioncue.profile import Source, builtin_profiles, parse_profile, profile_text
 from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
 from motioncue.protocols.commands import composed
+from motioncue.protocols.described_source import DescribedSource
 from motioncue.protocols.layout import Packet
+from motioncue.settings.telemetry import SourcePacket
 
-__all__ = ["SYSTEMS", "command", "commands", "compose", "having", "platform", "source", "system"]
+__all__ = [
+    "SYSTEMS",
+    "DescribedSource",
+    "System",
+    "by_profile",
+    "command",
+    "commands",
+    "compose",
+    "having",
+    "platform",
+    "source",
+    "system",
+    "system_of",
+]
+
+System: TypeAlias = str | DescribedSource
+"""A system's name, or a source that a profile describes."""
 
 SYSTEMS: dict[str, ModuleType] = {
     "beamng": beamng,
@@ -40,14 +62,63 @@ def _find(name: str, attribute: str, key: str) -> ModuleType:
     return SYSTEMS[name]
 
 
-def system(name: str) -> ModuleType:
+def by_profile(name: str) -> DescribedSource | None:
+    """Return the source that a profile describes; None if `name` is no profile, or of a built-in source.
+
+    Parameters
+    ----------
+    name : str
+        A built-in profile, or a file whose name ends in ``.toml``.
+
+    Raises
+    ------
+    ConfigError
+        If the profile or its description is refused.
+    """
+    if name.endswith(".toml"):
+        return _described(profile_text(name), name)
+    return _described(profile_text(name), name) if name in builtin_profiles() else None
+
+
+@cache
+def _described(text: str, name: str) -> DescribedSource | None:
+    packet = parse_profile(text, name=name).source.packet
+    return None if packet is None else DescribedSource(packet, name)
+
+
+def system_of(source: Source) -> System:
+    """Return what a profile's source is: a system's name, or the source that it describes.
+
+    Parameters
+    ----------
+    source : motioncue.profile.Source
+        The profile's table.
+
+    Raises
+    ------
+    ConfigError
+        If the description is refused.
+    """
+    return source.system if source.packet is None else _of_packet(source.packet)
+
+
+@lru_cache(maxsize=16)
+def _of_packet(packet: SourcePacket) -> DescribedSource:
+    return DescribedSource(packet)
+
+
+def system(name: System) -> ModuleType | DescribedSource:
     """Return a system's module; raise ConfigError if there is no such system."""
-    return _find(name, "identify", "system")
+    return _given(name) or _find(str(name), "identify", "system")
 
 
-def source(name: str, key: str = "source.system") -> ModuleType:
+def source(name: System, key: str = "source.system") -> ModuleType | DescribedSource:
     """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
-    return _find(name, "intake", key)
+    return _given(name) or _find(str(name), "intake", key)
+
+
+def _given(name: System) -> DescribedSource | None:
+    return name if isinstance(name, DescribedSource) else by_profile(name)
 
 
 def platform(name: str) -> ModuleType:

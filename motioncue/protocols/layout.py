@@ -62,6 +62,7 @@ class Take(NamedTuple):
     scale: float = 1.0  # telemetry = wire * scale
     optional: bool = False  # a value that is not finite or is beyond the limit is decoded as NaN, not refused
     whole: bool = False  # for an f8: refuse anything but whole numbers from 0 on
+    bias: float = -0.0  # telemetry = wire * scale + bias
 
 
 class Send(NamedTuple):
@@ -223,7 +224,9 @@ class Packet:
             place = TELEMETRY_PLACES[take.telemetry] + take.element
             limit = self.fields[take.field].limit
             where = self.where(take.field, take.index)
-            numbers.append(Number(*where, place, take.scale, limit, optional=take.optional, whole=take.whole))
+            numbers.append(
+                Number(*where, place, take.scale, limit, optional=take.optional, bias=take.bias, whole=take.whole)
+            )
         return Table(self.size, numbers)
 
     def sending(self, sends: Iterable[Send]) -> Table:

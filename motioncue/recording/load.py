@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import TICK_DTYPE
+from motioncue.protocols import System
 from motioncue.recording.capture import is_capture
 from motioncue.recording.messages import LATEST_NS, Settings, events_in, packages_in, settings_in
 from motioncue.recording.read import (
@@ -21,6 +22,7 @@ from motioncue.recording.read import (
     parse_recording,
     quoted,
     read_bytes,
+    recorded_source,
     system_of,
 )
 from motioncue.recording.topics import FRAME, PACKAGE, TICK, TOPICS, Event, Package, Topic
@@ -116,12 +118,11 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, options: 
         data = read_bytes(path, name)
         of = system or _system(data, name)
         drive = _decoded(parse_recording(data, name, of), of, name, rate_hz, options)
-        return drive._replace(about={"format": "capture" if is_capture(head) else "bytes", "system": of})
+        return drive._replace(about={"format": "capture" if is_capture(head) else "bytes", "system": str(of)})
     drive = _from_mcap(path)
     alone = drive.packages and not (len(drive.motion) or len(drive.ticks))
-    named = (drive.profile or {}).get("source", {})
-    found = system or (named.get("system") if isinstance(named, dict) else None)
-    if not alone or not isinstance(found, str):
+    found = system or recorded_source(drive.profile)
+    if not alone or found is None:
         return drive
     times = from_first([1e-9 * package.time for package in drive.packages])
     recording = Recording([package.data for package in drive.packages], times, 0, {})
@@ -130,7 +131,7 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, options: 
     return drive._replace(motion=decoded.motion, unreadable=drive.unreadable + decoded.unreadable)
 
 
-def _system(data: bytes, name: str) -> str:
+def _system(data: bytes, name: str) -> System:
     """Return the system whose packages these are; raise an error if the bytes do not tell."""
     if not data:
         raise PacketError(f"{name}: not an MCAP file: it is empty")
@@ -142,7 +143,9 @@ def _system(data: bytes, name: str) -> str:
         raise PacketError(f"{name}: not an MCAP file: it begins with {data[: len(MAGIC)].hex()}; {error}") from error
 
 
-def _decoded(recording: Recording, system: str, name: str, rate_hz: float | None, options: Mapping[str, Any]) -> Drive:
+def _decoded(
+    recording: Recording, system: System, name: str, rate_hz: float | None, options: Mapping[str, Any]
+) -> Drive:
     """Return the contents of a recording of packages alone."""
     frames: Frames = frames_of(recording, system, name, rate_hz, options, as_received=True)
     packages = [Package(timed.time_ns, 0, timed.package) for timed in frames.packages]

@@ -22,8 +22,9 @@ from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS, Timed, arriving, feed
-from motioncue.recording.messages import packages_in
+from motioncue.recording.messages import packages_in, settings_in
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
+from motioncue.settings.telemetry import SourcePacket
 
 __all__ = ["Recording", "at_ticks", "read_motion", "read_packages", "read_recording", "sample_recording"]
 
@@ -92,7 +93,7 @@ class Recording(NamedTuple):
     """The damage in words."""
 
 
-def read_recording(path: str | Path, system: str) -> Recording:
+def read_recording(path: str | Path, system: protocols.System) -> Recording:
     """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
 
     Damage of an MCAP file is logged.
@@ -118,7 +119,7 @@ def read_recording(path: str | Path, system: str) -> Recording:
     return recording
 
 
-def parse_recording(data: bytes | Path, name: str, system: str, module: Any = None) -> Recording:
+def parse_recording(data: bytes | Path, name: str, system: protocols.System, module: Any = None) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`.
 
     `module` splits and identifies the packages of a system that is described; by default the system's own does.
@@ -139,7 +140,7 @@ def _opened(data: bytes | Path, name: str) -> McapFile | Captured | bytes:
     return captured(data) if is_capture(data) else data
 
 
-def _of_system(opened: McapFile | Captured | bytes, module: Any, system: str) -> Recording:
+def _of_system(opened: McapFile | Captured | bytes, module: Any, system: protocols.System) -> Recording:
     """Return a system's packages; raise PacketError if there is none."""
     if isinstance(opened, McapFile):
         return _from_mcap(opened, module, system)
@@ -153,7 +154,7 @@ def _of_system(opened: McapFile | Captured | bytes, module: Any, system: str) ->
     return Recording(packages, None, 0, {})
 
 
-def _from_mcap(file: McapFile, module: Any, system: str) -> Recording:
+def _from_mcap(file: McapFile, module: Any, system: protocols.System) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     if recorded and hasattr(module, "intake"):
@@ -192,7 +193,7 @@ def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
     return data if data and not intake.accepted and not intake.rejected else None
 
 
-def _from_capture(found: Captured, module: Any, system: str) -> Recording:
+def _from_capture(found: Captured, module: Any, system: protocols.System) -> Recording:
     """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
@@ -242,7 +243,7 @@ def _why_not(module: Any, data: bytes) -> str | None:
     return None
 
 
-def read_packages(path: str | Path, system: str = "city-car-driving") -> list[bytes]:
+def read_packages(path: str | Path, system: protocols.System = "city-car-driving") -> list[bytes]:
     """Return the packages of a recording, as `read_recording` does.
 
     Parameters
@@ -263,7 +264,7 @@ def read_packages(path: str | Path, system: str = "city-car-driving") -> list[by
 
 
 def read_motion(
-    path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+    path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> npt.NDArray[np.void]:
     """Return the motion in a recording, one row per frame.
 
@@ -303,7 +304,7 @@ class Frames(NamedTuple):
 
 
 def read_frames(
-    path: str | Path, system: str = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+    path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> Frames:
     """Return the motion as `read_motion` does, and all packages; raise PacketError at the first refused one."""
     return frames_of(read_recording(path, system), system, f"recording {quoted(path)}", rate_hz, options)
@@ -311,7 +312,7 @@ def read_frames(
 
 def frames_of(
     recording: Recording,
-    system: str,
+    system: protocols.System,
     name: str,
     rate_hz: float | None = None,
     options: Mapping[str, Any] | None = None,
@@ -374,7 +375,9 @@ def frames_of(
     return Frames(motion, list(map(Timed, frames[nexts].tolist(), packages)), intake.rejected)
 
 
-def _options(source: ModuleType, system: str, options: Mapping[str, Any]) -> Any:
+def _options(
+    source: ModuleType | protocols.DescribedSource, system: protocols.System, options: Mapping[str, Any]
+) -> Any:
     """Return a source's options; raise ConfigError if one is not allowed."""
     try:
         return msgspec.convert(options, source.Options)
@@ -382,8 +385,8 @@ def _options(source: ModuleType, system: str, options: Mapping[str, Any]) -> Any
         raise ConfigError(f"options of {system}: {explain(error, dict(options), source.Options)}") from error
 
 
-def system_of(data: bytes | Path, name: str, key: str) -> str:
-    """Return the only system whose packets fill a file, or most of a capture.
+def system_of(data: bytes | Path, name: str, key: str) -> protocols.System:
+    """Return the only system whose packets fill a file, or most of a capture; or the source that a recording describes.
 
     Parameters
     ----------
@@ -406,6 +409,10 @@ def system_of(data: bytes | Path, name: str, key: str) -> str:
         opened = _opened(data, name)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
+    settings = settings_in(opened)[:1] if isinstance(opened, McapFile) else []
+    own = recorded_source(settings[0].profile) if settings else None
+    if isinstance(own, protocols.DescribedSource):
+        return own
     for system in protocols.having("intake"):
         module = protocols.system(system)
         try:
@@ -417,13 +424,33 @@ def system_of(data: bytes | Path, name: str, key: str) -> str:
     return only_system(sizes, name, key)
 
 
+def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:
+    """Return the source of a recorded profile, by name or as it describes it; None if there is none.
+
+    Parameters
+    ----------
+    profile : mapping or None
+        The profile's tables.
+    """
+    source = (profile or {}).get("source")
+    if not isinstance(source, Mapping):
+        return None
+    if source.get("packet") is not None:
+        try:
+            return protocols.DescribedSource(msgspec.convert(source["packet"], SourcePacket, strict=False))
+        except (msgspec.ValidationError, ConfigError):  # from a version with other keys
+            return None
+    name = source.get("system")
+    return name if isinstance(name, str) else None
+
+
 def only_system(sizes: Mapping[str, int], name: str, key: str) -> str:
     """Return the system with the most bytes; raise ConfigError, as `system_of` does, unless there is one."""
     best = [system for system, size in sizes.items() if size == max(sizes.values())]
     if len(best) != 1:
         found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
         allowed = ", ".join(protocols.having("intake"))
-        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}")
+        raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}, or a profile that describes it")
     return best[0]
 
 

@@ -67,7 +67,9 @@ def check(profile: Profile) -> None:
     options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
     check_pose(profile)
-    check_endpoints(protocols.source(profile.source.system), profile.source.endpoints, profile.source.forward)
+    check_endpoints(
+        protocols.source(protocols.system_of(profile.source)), profile.source.endpoints, profile.source.forward
+    )
     lines: set[str] = set()
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
@@ -138,7 +140,7 @@ def check_pose(profile: Profile) -> None:
 
 def options_of(profile: Profile) -> Any:
     """Return the source's options in the profile; raise ConfigError if they are not allowed."""
-    source = protocols.source(profile.source.system)
+    source = protocols.source(protocols.system_of(profile.source))
     try:
         return msgspec.convert(profile.source.options, source.Options)
     except msgspec.ValidationError as error:
@@ -302,6 +304,8 @@ def intake_of(profile: Profile) -> Intake:
     """Return an intake for the profile's source."""
     source = profile.source
     derivation = Derivation(source.acceleration, source.derivative_delay_s)
-    intake: Intake = protocols.source(source.system).intake(options_of(profile), source.head_m, derivation)
+    intake: Intake = protocols.source(protocols.system_of(source)).intake(
+        options_of(profile), source.head_m, derivation
+    )
     intake.watch(profile.watch)
     return intake

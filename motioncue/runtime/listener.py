@@ -35,7 +35,7 @@ class Listener:
         If a URL is not valid; on entering, if it is in use.
     """
 
-    def __init__(self, system: str, *urls: str) -> None:
+    def __init__(self, system: protocols.System, *urls: str) -> None:
         module = protocols.source(system)
         check_endpoints(module, urls)
         self.system, self.urls = system, urls

@@ -9,6 +9,7 @@ from motioncue.errors import ConfigError, EndpointError
 from motioncue.intake.intake import Intake
 from motioncue.intake.session import Session
 from motioncue.kernels.clock import MonotonicClock
+from motioncue.protocols.described_source import DescribedSource
 from motioncue.runtime.receiver import DatagramReceiver, StreamReceiver
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import Listener
@@ -18,7 +19,10 @@ __all__ = ["Reception", "check_endpoints"]
 
 
 def check_endpoints(
-    module: ModuleType, urls: Sequence[str], forward: Sequence[str] = (), name: str = "source.endpoint"
+    module: ModuleType | DescribedSource,
+    urls: Sequence[str],
+    forward: Sequence[str] = (),
+    name: str = "source.endpoint",
 ) -> None:
     """Refuse endpoints at which a source cannot be received.
 

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
+from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
@@ -58,7 +59,7 @@ def replay(
         If the profile or the recording is refused.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    system = profile.source.system
+    system = protocols.system_of(profile.source)
     motion, packages, _ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
     if not len(motion):
         raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")

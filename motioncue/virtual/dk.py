@@ -44,7 +44,7 @@ class DatagramListener:
     """
 
     def __init__(self, system: str | Any, urls: Iterable[str]) -> None:
-        self._protocol = find_system(system) if isinstance(system, str) else system
+        self._protocol: Any = find_system(system) if isinstance(system, str) else system
         self._identify = self._protocol.identify
         self.received: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()

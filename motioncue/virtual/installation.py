@@ -82,7 +82,7 @@ class Installation:
     ) -> None:
         self._record = record
         self._profile = load_profile(profile)
-        self._packages = drive_packages(self._profile.source.system, drive, duration_s=duration_s)
+        self._packages = drive_packages(protocols.system_of(self._profile.source), drive, duration_s=duration_s)
         self.duration_s = length_s(drive) if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
@@ -90,7 +90,7 @@ class Installation:
         """Start the platform, then the engine, then the car."""
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
-            module = protocols.source(self._profile.source.system)
+            module = protocols.source(protocols.system_of(self._profile.source))
             endpoints = _private_endpoints(module.SCHEMES, len(self._profile.source.endpoints), folder)
             # The port on which the simulator expects answers, if it is another one, must be its own.
             answers = {"reply_port"} & {*module.Options.__struct_fields__}
@@ -106,7 +106,7 @@ class Installation:
             self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
-            self.simulator = make_simulator(source.system, endpoints, self._packages, **private)
+            self.simulator = make_simulator(protocols.system_of(source), endpoints, self._packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)

@@ -64,8 +64,9 @@ def ride(
         made.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    packages = drive_packages(profile.source.system, drive, rate_hz)
-    source = protocols.source(profile.source.system)
+    system = protocols.system_of(profile.source)
+    packages = drive_packages(system, drive, rate_hz)
+    source = protocols.source(system)
     raw = source.intake(source.Options(**profile.source.options), profile.source.head_m)
     raw.watch(UNWATCHED)
     seconds = sum(package.duration for package in packages) + tail_s

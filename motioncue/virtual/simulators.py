@@ -7,9 +7,10 @@ from typing import Any
 
 from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError, not_among
+from motioncue.protocols import DescribedSource, System
 from motioncue.recording.read import quoted, sample_recording
 from motioncue.runtime.reception import check_endpoints
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
 
 __all__ = ["SAMPLE", "SIMULATORS", "drive_packages", "make_simulator", "recorded_packages"]
 
@@ -26,13 +27,18 @@ SAMPLE = "sample"
 """Name of the recording in the package, used unless a file of this name exists."""
 
 
-def _module(system: str) -> ModuleType:
-    if system not in SIMULATORS:
+def _module(system: System) -> ModuleType | described.Car:
+    if isinstance(system, str) and system in SIMULATORS:
+        return SIMULATORS[system]
+    source = system if isinstance(system, DescribedSource) else protocols.by_profile(system)
+    if source is None:
         raise ConfigError(f"system: {not_among(system, SIMULATORS)}")
-    return SIMULATORS[system]
+    return described.Car(source)
 
 
-def drive_packages(system: str, name: str, rate_hz: float | None = None, duration_s: float | None = None) -> list[Any]:
+def drive_packages(
+    system: System, name: str, rate_hz: float | None = None, duration_s: float | None = None
+) -> list[Any]:
     """Return the packages that a simulator sends on a virtual drive.
 
     Parameters
@@ -56,7 +62,7 @@ def drive_packages(system: str, name: str, rate_hz: float | None = None, duratio
 
 
 def recorded_packages(
-    system: str, file: str, rate_hz: float | None = None, duration_s: float | None = None
+    system: System, file: str, rate_hz: float | None = None, duration_s: float | None = None
 ) -> list[Any]:
     """Return the packages of a recording.
 
@@ -87,7 +93,7 @@ def recorded_packages(
         raise PacketError(f"recording {quoted(path)}: {error}") from error  # a packet of another system
 
 
-def make_simulator(system: str, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:
+def make_simulator(system: System, urls: Sequence[str], packages: Iterable[Any], **settings: Any) -> Any:
     """Return a simulator that plays `packages` to the engine at `urls`; `settings` are its own.
 
     Raises

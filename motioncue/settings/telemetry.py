@@ -1,0 +1,108 @@
+"""A simulator's packet as described in a profile: the tables in ``[source.packet]``."""
+
+from typing import Annotated, Literal
+
+import msgspec
+
+from motioncue.packets import Constant, Number
+from motioncue.settings.table import Table
+
+__all__ = ["Blocks", "Form", "SourceField", "SourcePacket"]
+
+LARGEST = 65_507
+"""Largest size of a datagram [bytes]."""
+
+Offset = Annotated[int, msgspec.Meta(ge=0, le=LARGEST - 1)]
+Size = Annotated[int, msgspec.Meta(ge=1, le=LARGEST)]
+Factor = Annotated[float, msgspec.Meta(ge=-1e12, le=1e12)]
+World = Literal["north", "east", "south", "west", "up", "down"]
+Car = Literal["forward", "right", "back", "left", "up", "down"]
+Angle = Literal["yaw", "pitch", "roll"]
+
+
+class SourceField(Table, frozen=True, kw_only=True):
+    """A number of the packet: its channel is the number times `scale` plus `bias`, in `unit`."""
+
+    offset: Offset
+    """Offset from the packet's first byte [bytes]."""
+    type: Number
+    """IEEE float, signed or unsigned integer, with its size [bytes]."""
+    channel: str | None = None
+    """A channel of the motion (surge, roll, speed ...), or an element of a vector (velocity_x, quaternion_w ...), or
+    time; not used if left out."""
+    unit: str | None = None
+    """Unit of the scaled number; the channel's SI unit if left out."""
+    scale: Factor = 1.0
+    """Negative if the packet's number grows where the channel falls."""
+    bias: Factor = 0.0
+    """In `unit`."""
+    limit: Annotated[float, msgspec.Meta(gt=0, le=1e300)] | None = None
+    """Largest plausible magnitude of the number as it is in the packet."""
+    optional: bool = False
+    """A number that is not finite or beyond the limit is unknown, instead of the whole packet being refused."""
+    name: str | None = None
+    """Name shown by `motioncue decode`; the channel's if left out."""
+
+
+class Blocks(Table, frozen=True, kw_only=True):
+    """The packet has one block for each car, and a field that says whose block is used.
+
+    The offsets of `fields` are those of the first block.
+    """
+
+    count: Annotated[int, msgspec.Meta(ge=2, le=64)]
+    """Number of blocks."""
+    stride: Size
+    """Distance from block to block [bytes]."""
+    first: Offset
+    """Offset of the first block; fields before it are not moved."""
+    index: Offset
+    """Offset of the number of the block to use, from 0."""
+    type: Literal["u1", "u2", "u4"] = "u1"
+
+
+class Form(Table, frozen=True, kw_only=True):
+    """Another packet that the simulator sends."""
+
+    size: Size | Annotated[tuple[Size, ...], msgspec.Meta(min_length=1, max_length=16)]
+    longer: bool = False
+    fields: tuple[SourceField, ...] = ()
+    constants: tuple[Constant, ...] = ()
+    role: Literal["motion", "part", "needed", "other"] = "other"
+    """Another form of the motion's packet, with its fields and constants, and these besides; a part of the next motion;
+    a part without which there is no motion; or not used."""
+    name: str = "other"
+
+
+class SourcePacket(Table, frozen=True, kw_only=True):
+    """A packet that carries the vehicle's state, and how it is read."""
+
+    size: Size | Annotated[tuple[Size, ...], msgspec.Meta(min_length=1, max_length=16)]
+    """Size of the whole packet [bytes]; several if its forms differ only after the fields used."""
+    longer: bool = False
+    """Whether packets may be longer."""
+    byte_order: Literal["little", "big"] = "little"
+    """Byte order of all numbers."""
+    world: tuple[World, World, World] | None = None
+    """Directions of the world's x, y and z axes; any level direction may be called north if there is no map."""
+    car: tuple[Car, Car, Car] | None = None
+    """Directions of the car's x, y and z axes."""
+    velocity: Literal["world", "car"] = "world"
+    acceleration: Literal["world", "car"] = "car"
+    """Axes of velocity_x, _y, _z, and of acceleration_x, _y, _z."""
+    rates: Literal["car", "world", "angles"] = "car"
+    """Angular velocity about the car's axes, about the world's, or as rates of roll, pitch and yaw."""
+    gravity: Literal["excluded", "included"] = "excluded"
+    """Whether the acceleration is kinematic, or an accelerometer's reading (up at rest)."""
+    heading_from: Literal["north", "east", "south", "west"] = "north"
+    """World direction of the nose at yaw 0."""
+    order: tuple[Angle, Angle, Angle] = ("yaw", "pitch", "roll")
+    """Order in which the angles turn the car, each about the axis that the turns before have left."""
+    fields: tuple[SourceField, ...]
+    constants: tuple[Constant, ...] = ()
+    """Bytes by which the packet is known; one that lacks them is refused."""
+    paused: tuple[Constant, ...] = ()
+    """Bytes of packets that come while the simulation does not run: they are counted and not followed."""
+    blocks: Blocks | None = None
+    forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()
+    """Other packets that the simulator sends."""

@@ -1,0 +1,102 @@
+"""Every command takes a profile that describes a packet in place of a system's name."""
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from helpers import free_port
+
+import motioncue
+from motioncue.cli import cli
+from motioncue.profile import profile_text
+from motioncue.runtime.replay import replay
+from motioncue.virtual.offline import ride
+
+STAGE = str(Path(__file__).parents[1] / "data" / "packets" / "described" / "dirt_rally_2.bin")
+
+
+def invoke(*args):
+    return CliRunner().invoke(cli, args)
+
+
+@pytest.fixture
+def own(tmp_path):
+    """Return a profile file of one's own: a shipped one, copied."""
+    path = tmp_path / "rally.toml"
+    path.write_text(profile_text("dirt-rally-dk"), encoding="utf-8")
+    return str(path)
+
+
+def test_decode_shows_the_wires_numbers_by_name(own):
+    for name in ("dirt-rally-dk", own):
+        result = invoke("decode", name, STAGE, "--json")
+        first = json.loads(result.stdout.splitlines()[0])
+        assert (result.exit_code, first["system"], first["message"]) == (0, name, "motion")
+        assert first["fields"]["time"] == pytest.approx(259.264, abs=1e-3)
+        assert len(result.stdout.splitlines()) == 1200
+    result = invoke("decode", own, "--hex", "00" * 60)
+    assert result.exit_code == 2
+    assert "found 60 bytes beginning 00 00 00 00 00 00 00 00" in result.stderr or "at offset 0" in result.stderr
+    assert "allowed are motion (264 bytes)" in result.stderr
+
+
+def test_check_and_export_read_bare_packets(own, tmp_path):
+    result = invoke("check", STAGE, "--system", own)
+    assert result.exit_code == 0
+    assert "1200 of 1200 can be read" in result.stdout
+    turned = invoke("check", STAGE, "--system", own, "--set", "source.options.sway=opposite")
+    assert turned.exit_code == 1
+    assert "the sign is turned" in turned.stdout
+    refused = invoke("check", STAGE, "--system", own, "--set", "source.options.sway=right")
+    assert refused.exit_code == 2
+    assert "source.options.sway: found 'right', allowed are 'as_described', 'opposite'" in refused.stderr
+
+
+def test_a_recording_of_a_run_describes_its_own_source(tmp_path):
+    path = tmp_path / "drive.mcap"
+    ride("dirt-rally-dk", "turns", record=path)
+    drive = motioncue.read(path)
+    assert drive.profile["source"]["packet"]["size"] == 264
+    verified = invoke("replay", str(path), "--verify", "--json")
+    assert json.loads(verified.stdout.splitlines()[-1])["identical"] is True
+    checked = invoke("check", str(path), "--json")
+    assert checked.exit_code == 0
+    assert json.loads(checked.stdout.splitlines()[-1])["system"] == "custom"
+    decoded = invoke("decode", "dirt-rally-dk", str(path), "--json")
+    assert decoded.exit_code == 0
+
+
+def test_replay_plays_a_stage_through_a_profile(own):
+    ticks = replay(own, STAGE)
+    assert len(ticks) == pytest.approx((20 + 2) * 333.33, rel=0.05)
+    assert abs(ticks["cue"]["surge"]).max() > 5.0
+
+
+@pytest.mark.rt
+def test_listen_hears_what_simulate_says(own, tmp_path):
+    url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    command = [sys.executable, "-m", "motioncue"]
+    with subprocess.Popen(
+        [*command, "listen", own, "--at", url, "--duration", "8", "--json", "--record", str(tmp_path / "d.mcap")],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as listening:
+        assert "waiting for" in listening.stderr.readline()
+        said = subprocess.run(
+            [*command, "simulate", own, "--to", url, "--recording", STAGE, "--duration", "2", "--json"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        heard, _ = listening.communicate(timeout=60)
+    sent, came = (json.loads(text.splitlines()[-1]) for text in (said.stdout, heard))
+    assert sent["frames_sent"] == pytest.approx(120, abs=5)
+    assert came["frames_received"] == sent["frames_sent"]
+    recorded = motioncue.read(tmp_path / "d.mcap")
+    assert len(recorded.motion) == sent["frames_sent"]
+    assert recorded.profile["source"]["packet"]["size"] == 264

@@ -11,7 +11,7 @@ from trouble_helpers import BOUNDED, START, Bench, Checker, driven
 
 from motioncue.kernels.supervisor import State
 from motioncue.protocols.city_car_driving import FRAME
-from motioncue.runtime.engine import TRANSITIONS
+from motioncue.runtime.pipeline import TRANSITIONS
 
 pytestmark = pytest.mark.search
 

@@ -13,7 +13,6 @@ import numpy.typing as npt
 from motioncue import cueing, protocols
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
-from motioncue.errors import MotioncueError
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
 from motioncue.kernels.tuning import Settings
@@ -124,8 +123,6 @@ def delays(sent: Integers, arrived: Integers, received: Integers, shown: Integer
     begin = np.where(told, arrived, sent)[FIRST:]
     place = np.searchsorted(received, begin)
     there = place < len(received)
-    if not there.any():
-        raise MotioncueError("bench: found no frame that came through, this machine is too busy to be measured")
     place, begin = place[there], begin[there]
     return Delays(received[place] - begin, shown[place] - begin, lost, bool(told.any()))
 

@@ -18,7 +18,7 @@ from motioncue.bench.latency import Delays, bare_receiver, engine
 from motioncue.bench.load import available_processors, burning
 from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, histogram, quantiles_us, run_block, summary
 from motioncue.bench.verdict import advice, verdict
-from motioncue.errors import EndpointError
+from motioncue.errors import EndpointError, MotioncueError
 from motioncue.kernels.clock import processors_awake
 from motioncue.profile import Profile
 
@@ -179,6 +179,8 @@ def delay(profile: Profile, load: str, plan: Plan, package_ns: float, progress: 
         [found.shown for found in taken[0]],
         [found.published for found in taken[1]],
     )
+    if not all(map(len, (*published, *shown, *received))):
+        raise MotioncueError("bench: found runs in which no frame came through; this machine is too busy to be measured")
     ratios = [np.median(a) / np.median(b) for a, b in zip(published, received, strict=True)]
     return {
         "load": load,

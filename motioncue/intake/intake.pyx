@@ -27,7 +27,7 @@ from motioncue.kernels.ring cimport (
 )
 from motioncue.kernels.slot cimport event_read, event_write, mc_count, mc_load
 from motioncue.kernels.timeline cimport timeline_frame, timeline_restart
-from motioncue.intake.stages cimport TelemetryStages, derive, derives, derives_axis, derives_rates, follow
+from motioncue.intake.stages cimport TelemetryStages, derive, derives, derives_rates, follow
 from motioncue.intake.watch cimport (
     Seen, Watch, axes_of, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
 )
@@ -161,7 +161,7 @@ cdef int turn(IntakeState* s, int64_t now) noexcept nogil:
     cdef int reason = to_body(&s.frame, &s.telemetry, m)
     if reason != ACCEPTED:
         return reason
-    if (s.stages.from_velocity or derives_axis(&s.said)) and not isfinite(v[0] + v[1] + v[2]):
+    if s.stages.from_velocity and not isfinite(v[0] + v[1] + v[2]):
         return NOT_FINITE
     for i in range(MOVING):
         if not isfinite((<double*>m)[i]):

@@ -8,7 +8,7 @@ Derivatives: y += (1 - exp(-dt / d)) (change / dt - y), a first-order lag s / (1
 exact for any spacing of frames.  Its delay at low frequency is d; a steady ramp gives its exact slope.
 """
 
-from libc.math cimport cos, exp, sin
+from libc.math cimport cos, exp, isfinite, sin
 
 from motioncue.kernels.records cimport Telemetry
 from motioncue.kernels.rotation cimport between, from_angles, from_axes, from_ordered_angles
@@ -55,12 +55,15 @@ cdef inline bint derives_rates(const Stages* s, const Telemetry* said) noexcept 
 
 
 cdef inline bint derives_axis(const Telemetry* said) noexcept nogil:
-    """Say whether the acceleration along one of the axes is not reported, and so derived from the velocity."""
+    """Say whether the acceleration along one of the axes is not reported, and so derived from the velocity.
+
+    Without a velocity it counts as 0.
+    """
     return (
         said.acceleration[0] != said.acceleration[0]
         or said.acceleration[1] != said.acceleration[1]
         or said.acceleration[2] != said.acceleration[2]
-    )
+    ) and isfinite(said.velocity[0] + said.velocity[1] + said.velocity[2])
 
 
 cdef inline bint derives(const Stages* s, const Telemetry* said) noexcept nogil:
@@ -127,11 +130,17 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
         rotate(back, down, down)        # the world's down axis in the car's axes
         if derives_axis(said):
             rotate(back, s.acceleration, derived)
+        else:
+            derived[0] = derived[1] = derived[2] = 0.0
         for i in range(3):
             if said.acceleration[i] != said.acceleration[i]:
                 out.acceleration[i] = derived[i]
             out.acceleration[i] += g * s.gravity[i] * down[i]
         rotate(out.orientation, out.acceleration, out.acceleration)
+    else:
+        for i in range(3):
+            if said.acceleration[i] != said.acceleration[i]:
+                out.acceleration[i] = s.acceleration[i] if derives_axis(said) else 0.0
     if derives_rates(s, said):
         for i in range(3):
             out.angular_velocity[i] = s.rate[i]

@@ -180,7 +180,9 @@ def delay(profile: Profile, load: str, plan: Plan, package_ns: float, progress: 
         [found.published for found in taken[1]],
     )
     if not all(map(len, (*published, *shown, *received))):
-        raise MotioncueError("bench: found runs in which no frame came through; this machine is too busy to be measured")
+        raise MotioncueError(
+            "bench: found runs in which no frame came through; this machine is too busy to be measured"
+        )
     ratios = [np.median(a) / np.median(b) for a, b in zip(published, received, strict=True)]
     return {
         "load": load,

@@ -148,6 +148,8 @@ cdef double fade_within(double fade, double most, const double* speed, const dou
         rest -= speed[i] * speed[i]
     if fade * (fade * size - 2.0 * along) <= rest or not isfinite(along * along + size * rest):
         return fade         # as it is, if the numbers are too large to be squared
+    if size == 0.0:
+        return 0.0          # nothing is to fade
     least = (along + sqrt(along * along + size * (rest if rest > 0.0 else 0.0))) / size
     return least if 0.0 < least < fade else (fade if least >= fade else 0.0)
 

@@ -68,7 +68,7 @@ cdef inline void from_axes(const double* forward, const double* second, bint rig
     cdef double m[3][3]         # columns forward, right, down
     cdef double n1 = sqrt(forward[0] * forward[0] + forward[1] * forward[1] + forward[2] * forward[2])
     cdef double n2 = sqrt(second[0] * second[0] + second[1] * second[1] + second[2] * second[2])
-    cdef double across = (forward[0] * second[0] + forward[1] * second[1] + forward[2] * second[2]) / (n1 * n2)
+    cdef double across
     cdef double sign = 1.0 if right else -1.0
     cdef int known = 1 if right else 2
     cdef int third = 3 - known
@@ -76,7 +76,10 @@ cdef inline void from_axes(const double* forward, const double* second, bint rig
     cdef int i, j, k
     for i in range(4):
         q[i] = 0.0
-    if not (0.9 < n1 < 1.1 and 0.9 < n2 < 1.1 and fabs(across) < 0.1):     # NaN fails this too
+    if not (0.9 < n1 < 1.1 and 0.9 < n2 < 1.1):     # NaN fails this too
+        return
+    across = (forward[0] * second[0] + forward[1] * second[1] + forward[2] * second[2]) / (n1 * n2)
+    if not fabs(across) < 0.1:
         return
     for i in range(3):
         m[i][0] = forward[i] / n1

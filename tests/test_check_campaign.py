@@ -39,7 +39,10 @@ def test_a_larger_campaign_has_hardly_a_wrong_ok_accusation_or_advice():
 def test_an_honest_rally_stage_is_not_accused(source):
     """The heave and the rates of the stage are derived; its surge and sway are the game's."""
     outcome = run(Case(source, "rally", "nothing"), check)
-    assert (outcome.kind, outcome.verdict, outcome.changes) == ("harmless", "ok", {})
+    not_ok = {name: verdict for name, (verdict, _) in outcome.findings.items() if verdict != "ok"}
+    assert (outcome.kind, outcome.changes) == ("harmless", {})
+    # Cambers roll the car as much as its springs do.
+    assert not_ok in ({}, {"roll and leaning": "unknown"})
 
 
 def test_negated_accelerations_of_the_sample_are_not_taken_for_gravity():

@@ -60,7 +60,7 @@ def test_a_sender_that_stalls_makes_no_jolt_live(source, bridge):
     moves_s = 1.0 / rig.rate_hz if bridge == "hold" else PERIOD * 1e-9  # `hold` moves once a frame
     allowed = FACTORS[source] * (1.2 * own * moves_s / (PERIOD * 1e-9) + FADE * 9.0)
     surge = trace["cue"]["surge"]
-    assert np.ptp(surge[trace["weight"] == 1.0]) > 12.0
+    assert np.ptp(surge[trace["weight"] == 1.0]) > 15.0
     # A tick that a busy machine has left out makes the next step longer.
     steps = np.abs(np.diff(surge)) / np.diff(trace["index"])
     print(source, bridge, "largest step", steps.max(), "allowed", allowed)

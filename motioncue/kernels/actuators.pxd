@@ -24,6 +24,7 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
     bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
     ctypedef struct Yield "mc_Yield":
         double* positions       # of the pose of the tick before
+        int slowed              # the actuator whose speed shortened the newest tick's step; -1: none did
     double LAG_S "MC_LAG_S"
     bint reach "mc_reach"(
         const Geometry* p, const Bounds* bounds, const int* order, double pace, Yield* given,

@@ -53,8 +53,8 @@ cdef void actuators_step(
     lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
     if s.easing.on:
         keep_easing(d, s, positions)
-    else:
-        keep(d.bounds, s.held, d.geometry.count, positions, s.acted)
+    elif not keep(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.given.slowed >= 0:
+        s.acted[s.given.slowed] += 1
 
 
 cdef void keep_easing(const Drives* d, Driven* s, double* positions) noexcept nogil:

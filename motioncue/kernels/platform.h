@@ -153,8 +153,11 @@ static inline void mc_by_angles(double sp, double cp, double sy, double cy, doub
     row[4] = across;
 }
 
+/* Sine of the largest angle between crank and rod, from square: within 15 deg of one line, a crank hardly holds its rod. */
+#define MC_STRAIGHT 0.966
+
 static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
-    return mc_inverse_up_to(p, pose, 1.0, positions, rows);
+    return mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, rows);
 }
 
 /* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
@@ -166,7 +169,7 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
         double trace = 0.0, size = 0.0, sp, cp, sy, cy;
         mc_sin_cos(pose[4], &sp, &cp);
         mc_sin_cos(pose[5], &sy, &cy);
-        if (!mc_inverse(p, pose, at, rows)) return -1;
+        if (!mc_inverse_up_to(p, pose, 1.0, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
         for (int k = 0; k < p->count; k++) {

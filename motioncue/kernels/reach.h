@@ -21,7 +21,6 @@
 enum { MC_SHARE_HALVINGS = 16, MC_LENGTH_HALVINGS = 50, MC_LENGTH_STEPS = 8, MC_STEP_TRIES = 3 };
 enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; surge and sway; roll and pitch */
 
-#define MC_STRAIGHT 0.966        /* within 15 deg of one line, a crank hardly holds its rod */
 #define MC_LAG_S 0.25            /* [s] a yaw of 10 deg then leaves with less than 3 rad/s^2, and is gone in a second */
 #define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
 #define MC_GIVEN_BACK 1e-9       /* a share missing less than this is whole again */
@@ -32,13 +31,14 @@ typedef struct {
     double given[MC_PARTS];   /* share of each part that gives way */
     double at[6];             /* pose of the tick before, and its positions */
     double positions[MC_MOST_ACTUATORS];
+    int slowed;               /* the actuator whose speed shortened the newest tick's step; -1: none did */
 } mc_Yield;
 
 static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] = {5, 2, 1, 4};
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
 static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
-    if (!mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, NULL)) return 0;
+    if (!mc_inverse(p, pose, positions, NULL)) return 0;
     for (int i = 0; i < p->count; i++) {
         if (p->actuators[i].kind == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
         if (!(bounds[i].low <= positions[i] && positions[i] <= bounds[i].high)) return 0;
@@ -91,12 +91,17 @@ static inline void mc_step(
     const mc_Platform *p, const mc_Bounds *bounds, mc_Yield *yield, double *pose, double *positions
 ) {
     double share = 1.0, way[6], most = 0.0;
+    yield->slowed = -1;
     for (int i = 0; i < 6; i++) way[i] = pose[i] - yield->at[i];
     for (int k = 0; k <= MC_STEP_TRIES; k++) {
+        int fastest = 0;
         most = 0.0;
-        for (int i = 0; i < p->count; i++)
-            most = fmax(most, fabs(positions[i] - yield->positions[i]) / bounds[i].speed);
+        for (int i = 0; i < p->count; i++) {
+            const double ticks = fabs(positions[i] - yield->positions[i]) / bounds[i].speed;
+            if (ticks > most) most = ticks, fastest = i;
+        }
         if (most <= 1.0 || k == MC_STEP_TRIES) break;
+        yield->slowed = fastest;
         share /= most;
         for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
         mc_shorten(p, bounds, pose, positions);

@@ -1,12 +1,11 @@
 """Drives whose every state is known: the virtual car's, a real one, and cars defined by equations."""
 
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-from scipy.spatial.transform import Rotation, Slerp
+import rally
+from scipy.spatial.transform import Rotation
 
-from motioncue.motion import GRAVITY
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.virtual.car import STATE_DTYPE, drive
@@ -133,27 +132,6 @@ def _real():
     return states[::2]  # 30 Hz
 
 
-def _rally():
-    """Return a real stage of DiRT Rally 2.0, with heave and rates derived, which it does not report."""
-    with np.load(Path(__file__).parent.parent / "data" / "dirt_rally_2_stage.npz") as said:
-        stage = {name: said[name].astype(float) for name in said.files}
-    time = np.arange(0.0, stage["time"][-1], 1 / 60.0)
-
-    def at(values):
-        return np.stack([np.interp(time, stage["time"], column) for column in np.atleast_2d(values.T)], axis=-1)
-
-    up = np.cross(stage["right"], stage["forward"])
-    axes = NED_FROM_WORLD @ np.stack([stage["forward"], stage["right"], -up], axis=-1)
-    attitude = Slerp(stage["time"], Rotation.from_matrix(axes))(time)
-    states = states_of_poses(time, at(stage["position"]) @ NED_FROM_WORLD.T, attitude)
-    states["velocity"] = at(stage["velocity"]) @ NED_FROM_WORLD.T
-    body = attitude.apply(np.gradient(states["velocity"], time, axis=0), inverse=True)
-    body[:, 0] = at(stage["longitudinal_g"])[:, 0] * GRAVITY
-    body[:, 1] = at(stage["lateral_g"])[:, 0] * -GRAVITY
-    states["acceleration"] = attitude.apply(body)
-    return states
-
-
 def _virtual(name, start_s=0.0, end_s=None):
     states = drive(name, RATE_HZ)
     states = states[round(start_s * RATE_HZ) : None if end_s is None else round(end_s * RATE_HZ)].copy()
@@ -168,7 +146,7 @@ DRIVES = {
     "still": lambda: _virtual("still"),
     "tour without a stop": lambda: _virtual("tour", 6.0, 52.0),
     "motorway": _real,
-    "rally": _rally,
+    "rally": lambda: rally.stage()[0],
     "eight": _eight,
     "eight, rough": lambda: _eight(rough=0.05),
     "eight, banked": lambda: _eight(lean=0.02),

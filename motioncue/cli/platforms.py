@@ -1,15 +1,12 @@
 """``motioncue platforms``: lists platforms and shows what they can do."""
 
 import math
-import os
-from pathlib import Path
 
 import click
 
 from motioncue.analysis.platform_report import report
-from motioncue.cli.common import echo, json_option, print_json
+from motioncue.cli.common import echo, json_option, print_json, write_report
 from motioncue.cli.summary import print_summary
-from motioncue.errors import ConfigError
 from motioncue.platforms import CHANNELS, machine
 from motioncue.platforms.singular import SINGULAR
 from motioncue.settings.platform import platform_presets, platform_text
@@ -46,7 +43,7 @@ def show(name: str, path: str | None, as_json: bool) -> None:
     platform = machine.platform(name)
     workspace = platform.workspace()
     if path is not None:
-        _draw(path, name, platform, workspace)
+        write_report(path, lambda: report(name, platform, workspace))
     if as_json:
         actuators = {
             each: dict(zip(("min", "max", "speed", "acceleration"), bounds, strict=True), neutral=at)
@@ -59,19 +56,6 @@ def show(name: str, path: str | None, as_json: bool) -> None:
         echo(platform_text(name).rstrip("\n"))
     rows = [(channel, _channel_row(channel, platform, workspace)) for channel in CHANNELS]
     print_summary(f"{name}: what it can do", [*rows, *_workspace_rows(workspace)])
-
-
-def _draw(path: str, name: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> None:
-    """Write the report; raise ConfigError if matplotlib is missing or the file cannot be written."""
-    os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
-    try:
-        page = report(name, platform, workspace)
-    except ImportError as error:
-        raise ConfigError("--report: matplotlib is missing: pip install 'motioncue[report]'") from error
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--report: {path!r} cannot be written: {error.strerror or error}") from error
 
 
 def _channel_row(channel: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> str:

@@ -1,0 +1,137 @@
+"""Scores drawn on one page of HTML; needs matplotlib (the extra ``report``)."""
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from motioncue.analysis.page import figure_of, image, page, table
+from motioncue.analysis.score import Score, Traces
+from motioncue.analysis.senses import RATE_HZ, SENSES
+from motioncue.platforms import CHANNELS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["felt_figure", "poses_figure", "report"]
+
+COLORS = {"car": "0.3", "asked": "0.75", "fits": "C0", "stopped": "C3", "best": "C2"}
+HOW = (
+    "Score: 0 as a platform at rest, 100 as the best motion of this platform that knows the whole drive in advance. "
+    "fits: the cue made smaller until it fits the platform; stopped: what leaves the platform: its actuators keep "
+    "their bounds. "
+    "Rates first: the thresholds of turning halved."
+)
+
+
+def report(found: Sequence[tuple[str, str, Traces]]) -> str:
+    """Return the page as HTML that needs no other file.
+
+    Parameters
+    ----------
+    found : sequence of (str, str, Traces)
+        Names of profile and drive, and what `motioncue.analysis.score.trace` returned.
+    """
+    heads = ["", "fits", "stopped", "fits, rates first", "stopped, rates first", "fast tilt"]
+    rows = [
+        [
+            f"{profile} on {drive}",
+            *(f"{value:.1f}" for value in (of.score.score, of.score.stopped, *of.score.rates_first)),
+            f"{100 * of.score.motions['fits'].fast_tilt:.0f} %",
+        ]
+        for profile, drive, of in found
+    ]
+    parts = [
+        f"<h2>{escape(profile)} on {escape(drive)}</h2>{_senses_table(traces.score)}{image(felt_figure(traces))}"
+        f"{image(poses_figure(traces))}{_use_table(traces.score)}"
+        for profile, drive, traces in found
+    ]
+    return page("How it feels", f"<p>{HOW}</p>{table(heads, rows)}{''.join(parts)}")
+
+
+def felt_figure(traces: Traces) -> "Figure":
+    """Draw what the organs report in the car and on the platform.
+
+    Parameters
+    ----------
+    traces : Traces
+        What `motioncue.analysis.score.trace` returned.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per sense, in thresholds.
+    """
+    figure = figure_of(9.0)
+    sides = figure.subplots(6, 1, sharex=True)
+    for place, (side, sense) in enumerate(zip(sides, SENSES, strict=True)):
+        for name in ("car", "best", "stopped", "fits"):
+            values = traces.felt[name][:, place]
+            side.plot(np.arange(len(values)) / RATE_HZ, values, color=COLORS[name], linewidth=0.9, label=name)
+        side.axhspan(-1.0, 1.0, color="0.95", zorder=0)
+        side.set_ylabel(sense.replace("_", "\n"), fontsize="small")
+        side.grid(True, alpha=0.3)
+    sides[0].legend(fontsize="small", ncols=4, loc="upper right")
+    sides[0].set_title("what the organs report [thresholds of perception]", fontsize="medium")
+    sides[-1].set_xlabel("time [s]")
+    return figure
+
+
+def poses_figure(traces: Traces) -> "Figure":
+    """Draw the poses of the platform.
+
+    Parameters
+    ----------
+    traces : Traces
+        What `motioncue.analysis.score.trace` returned.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        One row per channel, in m and degrees.
+    """
+    figure = figure_of(9.0)
+    sides = figure.subplots(6, 1, sharex=True)
+    for place, (side, channel) in enumerate(zip(sides, CHANNELS, strict=True)):
+        scale, unit = (1.0, "m") if place < 3 else (float(np.degrees(1.0)), "deg")
+        for name in ("asked", "best", "stopped", "fits"):
+            side.plot(traces.time, scale * traces.poses[name][:, place], color=COLORS[name], linewidth=0.9, label=name)
+        most = max(np.abs(traces.poses[name][:, place]).max() for name in ("best", "stopped", "fits"))
+        side.set_ylim(-1.1 * scale * most - 1e-3, 1.1 * scale * most + 1e-3)
+        side.set_ylabel(f"{channel.removesuffix('_displacement')}\n[{unit}]", fontsize="small")
+        side.grid(True, alpha=0.3)
+    sides[0].legend(fontsize="small", ncols=4, loc="upper right")
+    sides[0].set_title("the pose of the platform", fontsize="medium")
+    sides[-1].set_xlabel("time [s]")
+    return figure
+
+
+def _senses_table(score: Score) -> str:
+    heads = ["", "still", "fits", "stopped", "best", "correlation", "late by", "opposite"]
+    motions = score.motions
+    fits = motions["fits"]
+    return table(
+        heads,
+        [
+            [
+                sense.replace("_", " "),
+                f"{at_rest:.2f}",
+                *(f"{motions[name].error[sense]:.2f}" for name in ("fits", "stopped", "best")),
+                f"{fits.correlation[sense]:.2f}",
+                f"{1e3 * fits.lag_s[sense]:.0f} ms",
+                f"{100 * fits.opposite[sense]:.0f} %",
+            ]
+            for sense, at_rest in score.still.items()
+        ],
+    )
+
+
+def _use_table(score: Score) -> str:
+    """Return the use of channels by the cue and of actuators by the motions, in percent."""
+    heads = ["share used", "travel", "speed", "acceleration"]
+    rows = [(f"{channel}, asked for", shares) for channel, shares in score.asked.items()]
+    rows += [
+        (f"{name}, {motion}", use) for motion, quality in score.motions.items() for name, use in quality.use.items()
+    ]
+    return table(heads, [[name, *(f"{100 * share:.0f} %" for share in shares)] for name, shares in rows])

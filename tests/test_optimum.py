@@ -31,7 +31,7 @@ def axes(**bounds):
     return build(platform_table({"kind": "axes", "axes": rows}))
 
 
-def knots(n):
+def rows(n):
     return np.arange(n) / RATE_HZ
 
 
@@ -50,7 +50,7 @@ def test_of_nothing_the_best_is_nothing():
 def test_a_motion_within_all_bounds_is_followed():
     # The platform can do what the car does: the best motion is the car's own, and no error is left.
     built = axes(heave_displacement=(0.5, 2.0, 20.0), yaw=(60.0, 90.0, 400.0))
-    time = knots(161)
+    time = rows(161)
     swell = np.sin(0.5 * np.pi * time / 8.0) ** 2
     heave, yaw = 0.1 * swell * (1 - np.cos(2.5 * time)), 0.1 * swell * (1 - np.cos(2.0 * time))
     felt = np.zeros((161, 6))
@@ -67,7 +67,7 @@ def test_sustained_acceleration_on_tilt_alone_is_shown_by_the_angle_whose_gravit
     built = axes(pitch=(30.0, 60.0, 500.0))
     felt = np.zeros((801, 6))
     felt[:, 0] = 2.0
-    pitch = optimum.poses_at(optimum.best_motion(felt, built, EVEN), built, knots(801))[:, 4]
+    pitch = optimum.poses_at(optimum.best_motion(felt, built, EVEN), built, rows(801))[:, 4]
     np.testing.assert_allclose(pitch[600:], np.arcsin(2.0 / GRAVITY), rtol=0.01)
 
 
@@ -75,43 +75,39 @@ def test_sustained_acceleration_to_the_right_is_shown_by_leaning_to_the_left():
     built = axes(roll=(30.0, 60.0, 500.0), sway_displacement=(0.2, 1.0, 5.0))
     felt = np.zeros((801, 6))
     felt[:, 1] = 1.0
-    poses = optimum.poses_at(optimum.best_motion(felt, built, EVEN), built, knots(801))
+    poses = optimum.poses_at(optimum.best_motion(felt, built, EVEN), built, rows(801))
     np.testing.assert_allclose(poses[400:700, 3], -np.arcsin(1.0 / GRAVITY), rtol=0.03)
     assert poses[10, 1] > 0.0  # to the right until the tilt is there
 
 
 @pytest.mark.parametrize(("half", "speed", "acceleration"), [(0.05, 5.0, 50.0), (5.0, 0.12, 50.0), (5.0, 5.0, 0.7)])
 def test_a_small_program_has_the_solution_that_scipy_finds(half, speed, acceleration):
-    # Unknown here: the acceleration at the knots, linear between them; integrated exactly.
-    n, step = 50, 1.0 / RATE_HZ
+    # Unknown here: the acceleration at every second row, linear between; integrated exactly from row to row.
+    n, step = 61, 1.0 / RATE_HZ
     felt = np.zeros((n, 6))
-    felt[:, 2] = 1.2 * np.sin(2 * np.pi * 0.8 * knots(n)) + 0.3
-    accelerations = np.eye(n)[:, 1:]
-    speeds, places = np.zeros((n, n - 1)), np.zeros((n, n - 1))
+    felt[:, 2] = 1.2 * np.sin(2 * np.pi * 0.8 * rows(n)) + 0.3
+    accelerations = np.array([np.interp(rows(n), rows(n)[::2], unit) for unit in np.eye(31)[1:]]).T
+    speeds, places = np.zeros((n, 30)), np.zeros((n, 30))
     for k in range(n - 1):
         a, b = accelerations[k], accelerations[k + 1]
         speeds[k + 1] = speeds[k] + step * (a + b) / 2
         places[k + 1] = places[k] + step * speeds[k] + step**2 * (a / 3 + b / 6)
     forward, back = organ(2)
     wanted, reported = lfilter(forward, back, felt[:, 2]), lfilter(forward, back, accelerations, axis=0)
-    limits = [
-        LinearConstraint(rows, -most, most)
-        for rows, most in ((places, half), (speeds, speed), (accelerations, acceleration))
-    ]
+    sizes = ((places, half), (speeds, speed), (accelerations, acceleration))
     found = minimize(
         lambda x: np.sum((wanted - reported @ x) ** 2),
-        np.zeros(n - 1),
+        np.zeros(30),
         jac=lambda x: -2.0 * reported.T @ (wanted - reported @ x),
         method="SLSQP",
-        constraints=limits,
-        options={"maxiter": 500, "ftol": 1e-12},
+        constraints=[LinearConstraint(each[::2], -most, most) for each, most in sizes],
+        options={"maxiter": 500, "ftol": 1e-7},
     )
     assert found.success
     motion = optimum.best_motion(felt, axes(heave_displacement=(half, speed, acceleration)), EVEN, passes=1)
-    mine = (motion[:-2, 0] - 2 * motion[1:-1, 0] + motion[2:, 0]) / step**2
-    least = np.sum((wanted - reported @ mine[1:]) ** 2)
+    mine = (motion[:-2, 0] - 2 * motion[1:-1, 0] + motion[2:, 0]) / (2 * step) ** 2
     assert found.fun > 0.05 * np.sum(wanted**2)  # the bounds matter
-    assert least == pytest.approx(found.fun, rel=2e-3)
+    assert np.sum((wanted - reported @ mine[1:]) ** 2) == pytest.approx(found.fun, rel=5e-3)
 
 
 def rough(n, seed=1):
@@ -129,14 +125,15 @@ def test_every_actuator_keeps_its_bounds(name):
     time = np.arange(20 * (n - 1) + 1) / (20 * RATE_HZ)
     positions = built.kinematics.inverse(optimum.poses_at(motion, built, time))
     low, high, speed, acceleration = np.array(built.bounds).T
-    at_knots = positions[::20]
-    margin = 2e-3 * (high - low)
-    assert (at_knots >= low - margin).all()
-    assert (at_knots <= high + margin).all()
+    span, knots = high - low, slice(None, None, 40)
+    assert (positions >= low - 0.02 * span).all()
+    assert (positions <= high + 0.02 * span).all()
+    assert (positions[knots] >= low - 2e-3 * span).all()
+    assert (positions[knots] <= high + 2e-3 * span).all()
     speeds, accelerations = np.gradient(positions, time, axis=0), np.diff(positions, 2, axis=0) * (20 * RATE_HZ) ** 2
-    assert (np.abs(speeds[::20]) <= 1.02 * speed).all()
+    assert (np.abs(speeds[knots]) <= 1.02 * speed).all()
     assert (np.abs(accelerations) <= 1.02 * acceleration).all()
-    assert np.abs(at_knots - built.neutral).max(axis=0).max() > 0.3 * (high - low).max() / 2  # it does move
+    assert np.abs(positions - built.neutral).max() > 0.15 * span.max()  # it does move
     assert np.sum(error(felt, motion, built) ** 2) < 0.98 * np.sum(np.mean(perceived(felt) ** 2, axis=0))
 
 

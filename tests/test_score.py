@@ -38,9 +38,9 @@ def washout(**changes):
 
 @pytest.fixture(scope="module")
 def sample():
-    """Return 25 s of the drive in the package."""
+    """Return 15 s of the drive in the package."""
     motion = motioncue.read(sample_recording()).motion
-    return motion[motion["time"] < motion["time"][0] + 25e9]
+    return motion[motion["time"] < motion["time"][0] + 15e9]
 
 
 def driven(seconds, **channels):

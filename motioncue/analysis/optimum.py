@@ -17,7 +17,8 @@ __all__ = ["LEAST", "best_motion", "poses_at", "slopes_of"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
 
-STEP_S = 1.0 / RATE_HZ
+ROWS = 2  # of what is felt, from knot to knot
+STEP_S = ROWS / RATE_HZ  # from knot to knot; acceleration is linear between
 REST = 3  # first coefficients of each spline, which are zero: position, speed and acceleration begin at rest
 EFFORT = 1e-3  # weight of the change of acceleration from knot to knot, in shares, squared: makes the solution unique
 TILTS = (
@@ -27,6 +28,7 @@ TILTS = (
 NUDGE = 1e-4  # for derivatives of the kinematics [m, rad, s]
 LEAST = 1e-9  # derivative of an actuator's position by a channel below which they have nothing to do with each other
 PARTS = (1.0, 0.5, 0.25, 0.125)  # of the way from one pass's motion to the next
+ENOUGH = 0.005  # share of the squared error by which another pass has to make it smaller
 WAY = (0.25, 0.5, 0.75, 1.0)  # shares of the way from neutral for which a pose is found
 NEWTON = 4  # steps for each
 FOUND = 1e-6  # accuracy of positions at a pose that was found [m, rad]
@@ -45,7 +47,7 @@ class _Group(NamedTuple):
 
 
 class _Spline(NamedTuple):
-    """Values of cubic splines at their knots, as matrices from their coefficients without the first three."""
+    """Values of cubic splines by row, as matrices from their coefficients without the first three."""
 
     place: Any
     speed: Any
@@ -53,7 +55,7 @@ class _Spline(NamedTuple):
 
 
 class _Derived(NamedTuple):
-    """Derivatives along a motion, by knot."""
+    """Derivatives along a motion, by row."""
 
     slopes: Array
     """Of the actuators' positions by the pose, (n, actuators, 6)."""
@@ -68,7 +70,7 @@ class _Derived(NamedTuple):
 
 
 class _About(NamedTuple):
-    """A motion about which a program is linearized, by knot."""
+    """A motion about which a program is linearized, by row."""
 
     felt: Array
     """What acts on the occupant beyond what is linear in the actuators' positions, (n, 6)."""
@@ -77,7 +79,7 @@ class _About(NamedTuple):
     """As of `_Derived`."""
 
 
-def best_motion(felt: Array, built: Built, weights: Array, passes: int = 3) -> Array:
+def best_motion(felt: Array, built: Built, weights: Array, passes: int = 6) -> Array:
     """Return the motion whose perceived error is smallest within the bounds of every actuator.
 
     Parameters
@@ -89,11 +91,12 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 3) -> A
     weights : ndarray of float64, shape (6,)
         Weight of each sense's error in thresholds.
     passes : int
-        Number of programs solved: the first is linearized at neutral, each other one along the motion found before.
+        Most programs that are solved: the first is linearized at neutral, each other one along the motion found before,
+        until that no longer makes the error smaller.
 
     Returns
     -------
-    ndarray of float64, shape (n + 2, actuators)
+    ndarray of float64, shape (knots + 2, actuators)
         Coefficients of cubic splines, of each actuator's position from neutral [m, rad], for `poses_at`; from rest.
 
     Raises
@@ -103,19 +106,21 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 3) -> A
 
     Notes
     -----
-    Unknown are the coefficients of cubic splines with knots at `RATE_HZ`, one spline for each independent actuator,
-    so that acceleration is linear between knots, and states w of the organs.  With A(z) w = felt in the car - felt on
-    the platform, the error is e = B(z) w in thresholds, where B/A is an organ's difference equation: a residual of
-    the equality is an error of input, which the organ does not amplify.  Minimized is the sum of (weight e)^2 over
-    senses and knots, subject to position, speed and acceleration of every actuator at each knot.  These bounds are
-    exact; what is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
-    actuator and no tilt connects are programs of their own.
+    Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
+    that acceleration is linear between knots, and states w of the organs at `RATE_HZ`.  With A(z) w = felt in the car
+    - felt on the platform, the error is e = B(z) w in thresholds, where B/A is an organ's difference equation: a
+    residual of the equality is an error of input, which the organ does not amplify.  Minimized is the sum of (weight
+    e)^2 over senses and rows, subject to position, speed and acceleration of every actuator at each knot.  These
+    bounds are exact; what is felt is linear about the motion of the pass before, for small angles.  Groups of
+    channels that no actuator and no tilt connects are programs of their own.
     """
+    felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
     spline = _spline(len(felt))
-    motion = np.zeros((len(felt) + 2, len(built.names)))
+    motion = np.zeros((spline.place.shape[1] + REST, len(built.names)))
     groups = _groups(built)
     poses = np.zeros_like(felt)
-    told, least = perceived(felt), np.inf
+    told = perceived(felt)
+    least = np.sum((weights * told) ** 2)
     for _ in range(passes):
         about = _about(built, groups, spline, motion, poses)
         wanted = np.zeros_like(motion)
@@ -131,7 +136,9 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 3) -> A
                 break
         else:
             break
-        motion, poses, least = tried, reached, error
+        motion, poses, before, least = tried, reached, least, error
+        if least > (1.0 - ENOUGH) * before:
+            break
     return motion
 
 
@@ -140,7 +147,7 @@ def poses_at(motion: Array, built: Built, times_s: Array) -> Array:
 
     Parameters
     ----------
-    motion : ndarray of float64, shape (n + 2, actuators)
+    motion : ndarray of float64, shape (knots + 2, actuators)
         As `best_motion` gives it.
     built : Built
         The platform.
@@ -193,7 +200,7 @@ def _solve(
 
     equality, wanted, states = _senses(felt, weights, spline, group, about)
     bounded, most = _bounded(spline, built, group, about)
-    jerks = spline.acceleration[1:] - spline.acceleration[:-1]
+    jerks = spline.acceleration[ROWS::ROWS] - spline.acceleration[:-ROWS:ROWS]
     efforts = [EFFORT / built.bounds[lead][3] ** 2 * jerks.T @ jerks for lead in group.leads]
     squares = sparse.block_diag([*efforts, *(out.T @ out for out in states)])
     bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], equality.shape[1] - bounded.shape[1]))])
@@ -243,7 +250,7 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
     """Return the bounds of actuators as rows of ``matrix @ coefficients <= most``, in shares of each range."""
     from scipy import sparse
 
-    n = len(about.felt)
+    n = len(about.felt[::ROWS])
     low, high, speed, acceleration = np.array(built.bounds).T
     nothing = sparse.csc_matrix((n, spline.place.shape[1]))
     matrices, most = [], []
@@ -251,7 +258,7 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
         if actuator in group.leads:
             shares = {actuator: np.ones(n)}
         else:
-            by_lead = np.einsum("kc,kcl->kl", about.slopes[:, actuator], about.ways)
+            by_lead = np.einsum("kc,kcl->kl", about.slopes[::ROWS, actuator], about.ways[::ROWS])
             shares = {lead: by_lead[:, lead] for lead in group.leads}
         middle = 0.5 * (high[actuator] + low[actuator]) - built.neutral[actuator]
         for matrix, offset, size in (
@@ -260,7 +267,10 @@ def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tup
             (spline.acceleration, 0.0, acceleration[actuator]),
         ):
             row = sparse.hstack(
-                [sparse.diags(shares[lead] / size) @ matrix if lead in shares else nothing for lead in group.leads]
+                [
+                    sparse.diags(shares[lead] / size) @ matrix[::ROWS] if lead in shares else nothing
+                    for lead in group.leads
+                ]
             )
             matrices += [row, -row]
             most += [np.full(n, 1.0 + offset / size), np.full(n, 1.0 - offset / size)]
@@ -342,14 +352,19 @@ def _small(poses: Array, speeds: Array, accelerations: Array) -> Array:
 def _spline(n: int) -> _Spline:
     from scipy import sparse
 
-    def matrix(before: float, at: float, after: float) -> Any:
-        diagonals = [np.full(n, value) for value in (before, at, after)]
-        return sparse.diags(diagonals, [0, 1, 2], shape=(n, n + 2), format="csc")[:, REST:]
+    rows = np.arange(n)
+    at = np.minimum(rows // ROWS, n // ROWS - 1)
+    u = rows / ROWS - at
+    wide = n // ROWS + 3
+
+    def matrix(*weights: Array) -> Any:
+        places = np.concatenate([at + k for k in range(4)])
+        return sparse.csc_matrix((np.concatenate(weights), (np.tile(rows, 4), places)), shape=(n, wide))[:, REST:]
 
     return _Spline(
-        matrix(1.0 / 6.0, 4.0 / 6.0, 1.0 / 6.0),
-        matrix(-0.5 / STEP_S, 0.0, 0.5 / STEP_S),
-        matrix(1.0 / STEP_S**2, -2.0 / STEP_S**2, 1.0 / STEP_S**2),
+        matrix((1 - u) ** 3 / 6, (3 * u**3 - 6 * u**2 + 4) / 6, (1 + 3 * u + 3 * u**2 - 3 * u**3) / 6, u**3 / 6),
+        matrix(*(w / (2 * STEP_S) for w in (-((1 - u) ** 2), 3 * u**2 - 4 * u, 1 + 2 * u - 3 * u**2, u**2))),
+        matrix(*(w / STEP_S**2 for w in (1 - u, 3 * u - 2, 1 - 3 * u, u))),
     )
 
 

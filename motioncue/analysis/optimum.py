@@ -1,4 +1,4 @@
-"""The best motion that a platform could make of a drive known in advance: a convex program over the whole drive.
+"""The best motion that a platform could make of a drive known in advance: a convex program.
 
 Needs Clarabel and SciPy, from the extra ``score``.
 """
@@ -327,7 +327,7 @@ def _nearer(built: Built, groups: list[_Group], places: Array, poses: Array) -> 
     missing = places + built.neutral - built.kinematics.inverse(poses)
     slopes = np.nan_to_num(slopes_of(built, poses))  # at the very end of what can be reached
     tried = poses + np.einsum("kca,ka->kc", _ways(groups, slopes), missing)
-    reached = np.isfinite(built.kinematics.inverse(tried)).all(axis=1)
+    reached: npt.NDArray[np.bool_] = np.isfinite(built.kinematics.inverse(tried)).all(axis=1)
     return np.where(reached[:, None], tried, poses)
 
 
@@ -378,7 +378,7 @@ def _delayed(weights: Array, n: int) -> Any:
 def _groups(built: Built) -> list[_Group]:
     """Return the groups of channels of a platform."""
     slopes = slopes_of(built, np.zeros((1, 6)))[0]
-    driven = np.abs(slopes) > LEAST
+    driven: npt.NDArray[np.bool_] = np.abs(slopes) > LEAST
     sets: list[set[int]] = [{channel} for channel in range(6)]
     links: list[set[int]] = [{sense, channel} for sense, channel, _ in TILTS]
     for together in links + [set(np.flatnonzero(row).tolist()) for row in driven]:

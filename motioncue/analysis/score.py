@@ -1,4 +1,4 @@
-"""How good a cueing is on a drive and a platform: 0 for standing still, 100 for the best that the platform could do.
+"""How good a cueing is on a drive and a platform: 0 as at rest, 100 as the best motion.
 
 Needs Clarabel, SciPy and platformdirs: the extra ``score``.
 """

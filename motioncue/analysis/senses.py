@@ -1,4 +1,4 @@
-"""What the vestibular organs report of a motion: the otoliths of specific force, the semicircular canals of turning.
+"""What the vestibular organs report: the otoliths of specific force, the canals of turning.
 
 Needs SciPy, from the extra ``score``.
 
@@ -133,7 +133,7 @@ def felt_on_platform(poses: Array, speeds: Array, accelerations: Array) -> Array
 
 
 def low_passed(felt: Array, rate_hz: float) -> Array:
-    """Return what is below 3 Hz of signals, without delay: Butterworth of second order, forwards and backwards.
+    """Return what is below 3 Hz, without delay: Butterworth of second order, there and back.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ def command(
     path: str | None,
     as_json: bool,
 ) -> None:
-    """Score cueings: 0 as standing still, 100 as the best motion that the platform could make of the drive.
+    """Score cueings: 0 as standing still, 100 as the best that the platform could do.
 
     `fits` scores the cue made smaller until it fits the platform, `stopped` what leaves the platform, whose actuators
     keep their bounds.  Rankings depend on how turning weighs against forces, so both weightings are shown.

@@ -35,7 +35,7 @@ class Ride(NamedTuple):
 
 
 def drive_motion(drive: str, rate_hz: float = 60.0) -> npt.NDArray[np.void]:
-    """Return the frames of a virtual drive as City Car Driving reports it: ndarray of MOTION_DTYPE, shape (n,).
+    """Return the frames of a virtual drive as City Car Driving reports it.
 
     Parameters
     ----------
@@ -43,6 +43,10 @@ def drive_motion(drive: str, rate_hz: float = 60.0) -> npt.NDArray[np.void]:
         A key of `motioncue.virtual.courses.COURSES`.
     rate_hz : float, optional
         Frames per second [Hz].
+
+    Returns
+    -------
+    ndarray of MOTION_DTYPE, shape (n,)
 
     Raises
     ------

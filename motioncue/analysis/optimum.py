@@ -27,8 +27,9 @@ TILTS = (
 )  # sense of force, channel that tilts, force by its angle: surge by pitch, sway by roll
 NUDGE = 1e-4  # for derivatives of the kinematics [m, rad, s]
 LEAST = 1e-9  # derivative of an actuator's position by a channel below which they have nothing to do with each other
+TOLERANCE = 1e-5  # of the program's solution, relative
 PARTS = (1.0, 0.5, 0.25, 0.125)  # of the way from one pass's motion to the next
-ENOUGH = 0.005  # share of the squared error by which another pass has to make it smaller
+ENOUGH = 0.005  # share of the error at rest by which a pass has to make the error smaller, for another to follow
 WAY = (0.25, 0.5, 0.75, 1.0)  # shares of the way from neutral for which a pose is found
 NEWTON = 4  # steps for each
 FOUND = 1e-6  # accuracy of positions at a pose that was found [m, rad]
@@ -79,7 +80,7 @@ class _About(NamedTuple):
     """As of `_Derived`."""
 
 
-def best_motion(felt: Array, built: Built, weights: Array, passes: int = 6) -> Array:
+def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
     """Return the motion whose perceived error is smallest within the bounds of every actuator.
 
     Parameters
@@ -120,7 +121,7 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 6) -> A
     groups = _groups(built)
     poses = np.zeros_like(felt)
     told = perceived(felt)
-    least = np.sum((weights * told) ** 2)
+    still = least = np.sqrt(np.sum((weights * told) ** 2))
     for _ in range(passes):
         about = _about(built, groups, spline, motion, poses)
         wanted = np.zeros_like(motion)
@@ -131,13 +132,14 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 6) -> A
         for part in PARTS:
             tried = motion + part * (wanted - motion)
             reached = _poses(built, groups, spline.place @ tried[REST:])
-            error = np.sum((weights * (told - perceived(_felt(built, groups, spline, tried, reached)))) ** 2)
+            report = perceived(_felt(built, groups, spline, tried, reached))
+            error = np.sqrt(np.sum((weights * (told - report)) ** 2))
             if error < least:
                 break
         else:
             break
         motion, poses, before, least = tried, reached, least, error
-        if least > (1.0 - ENOUGH) * before:
+        if before - least < ENOUGH * still:
             break
     return motion
 
@@ -206,6 +208,7 @@ def _solve(
     bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], equality.shape[1] - bounded.shape[1]))])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
     settings.direct_solve_method = "qdldl"  # one thread, so that the number of processors changes no bit
     cones: list[Any] = [clarabel.ZeroConeT(equality.shape[0]), clarabel.NonnegativeConeT(bounded.shape[0])]
     solution = clarabel.DefaultSolver(
@@ -327,8 +330,8 @@ def _nearer(built: Built, groups: list[_Group], places: Array, poses: Array) -> 
     missing = places + built.neutral - built.kinematics.inverse(poses)
     slopes = np.nan_to_num(slopes_of(built, poses))  # at the very end of what can be reached
     tried = poses + np.einsum("kca,ka->kc", _ways(groups, slopes), missing)
-    reached: npt.NDArray[np.bool_] = np.isfinite(built.kinematics.inverse(tried)).all(axis=1)
-    return np.where(reached[:, None], tried, poses)
+    reached = np.isfinite(built.kinematics.inverse(tried)).all(axis=1, keepdims=True)
+    return np.where(reached, tried, poses)
 
 
 def _ways(groups: list[_Group], slopes: Array) -> Array:

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.analysis import optimum
+from motioncue.analysis import optimum, senses
 from motioncue.analysis.senses import (
     RATE_HZ,
     SENSES,
@@ -50,7 +50,9 @@ EDGE_S = 0.2
 NOTICED = 1.0  # [thresholds]
 DRIVERS = (0.34, 0.66)  # weights of surge and sway in drivers' ratings (Kolff et al. 2024)
 HALVINGS = 20
-KEPT = b"1"  # format of kept solutions; another one when the program changes
+PROGRAM = b"".join(
+    Path(str(part.__file__)).read_bytes() for part in (optimum, senses)
+)  # another one finds another motion
 
 
 class Weighed(NamedTuple):
@@ -385,7 +387,7 @@ def _score(weights: Array, still: Array, found: Array, best: Array) -> float:
 def _kept(felt: Array, platform: Platform, built: Built, weights: Array) -> Array:
     """Return the best motion, from the user's cache folder if it was found before."""
     table = msgspec.json.encode(msgspec.structs.replace(platform, description="", source=""))
-    content = hashlib.sha256(b"".join([KEPT, table, weights.tobytes(), np.round(felt, 9).tobytes()]))
+    content = hashlib.sha256(b"".join([PROGRAM, table, weights.tobytes(), np.round(felt, 9).tobytes()]))
     file = cache_folder() / f"{content.hexdigest()}.npy"
     try:
         found: Array = np.load(file, allow_pickle=False)

@@ -43,7 +43,7 @@ RATES_FIRST = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """Weights of the senses' errors in thresholds; with rates first, the thresholds of turning are halved."""
 
 GROUPS = ((0, 4), (1, 3), (2,), (5,))  # channels whose gains belong together: a tilt stands for acceleration
-SHORTEST_S, LONGEST_S = 5.0, 3600.0
+SHORTEST_S, LONGEST_S = 3.0, 3600.0
 FAST_TILT = np.radians(3.0)  # [rad/s]; tilt coordination goes unnoticed below (Groen and Bles 2004)
 LARGEST_LAG_S = 1.0
 EDGE_S = 0.2
@@ -146,7 +146,7 @@ def score(
     Raises
     ------
     ConfigError
-        If there is no platform, the algorithm gives no poses, the drive is shorter than 5 s or longer than an hour,
+        If there is no platform, the algorithm gives no poses, the drive is shorter than 3 s or longer than an hour,
         nothing is felt on it, or a library is missing.
 
     Notes

@@ -1,6 +1,7 @@
 """``motioncue score``: what it prints, its JSON, its report, its refusals."""
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -11,6 +12,7 @@ pytest.importorskip("platformdirs")
 
 from motioncue.analysis import score as module
 from motioncue.cli import cli
+from motioncue.virtual.simulators import drive_packages
 
 
 @pytest.fixture(autouse=True)
@@ -63,3 +65,17 @@ def test_refusals_are_one_line(arguments, said):
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: ")
     assert said in line
+
+
+def test_recordings_bytes_and_described_sources_are_drives(tmp_path):
+    packets = tmp_path / "rally.bin"
+    packets.write_bytes(b"".join(each.package for each in drive_packages("dirt-rally-dk", "brake", duration_s=12.0)))
+    for arguments in (
+        ["--drive", Path(__file__).parents[1] / "data" / "drives" / "beamng.mcap"],
+        ["--drive", packets, "--system", "dirt-rally-dk"],
+    ):
+        result = run("ccd-dk-washout", *arguments, "--platform", "posts-3", "--json")
+        assert result.exit_code == 0, result.output
+        (row,) = json.loads(result.stdout.splitlines()[-1])
+        assert -100.0 < row["score"] < 100.0
+        assert row["asked"]["yaw"] == [None, None, None]  # three posts do not yaw

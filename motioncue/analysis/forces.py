@@ -73,11 +73,19 @@ def _felt(g: Going, name: str, index: int, least: float, maneuver: str) -> Findi
             "m/s",
             maneuver,
             FELT_UNITS,
-            {other: values for other, values in now.items() if other != channel},
+            {other: values for other, values in now.items() if other != channel} | _of_the_world(g),
             1.0 * WINDOW_S,
             against="velocity",
         )
     )
+
+
+def _of_the_world(g: Going) -> dict[str, Array]:
+    """Return the gains along the world's axes [m/s], which an acceleration follows that is not along the car's."""
+    if g.track is None:
+        return {}
+    gains = np.where(following(g.w)[:, None], np.diff(g.velocity[:, :2], axis=0), np.nan)
+    return {"the acceleration northwards": gains[:, 0], "the acceleration eastwards": gains[:, 1]}
 
 
 def surge_of(g: Going) -> Finding:

@@ -124,7 +124,8 @@ def _of_track(g: Going) -> list[Finding]:
             finding._replace(evidence=f"{finding.evidence}, or front and back are exchanged", blames=OPEN[1])
             for finding in (surge, sway)
         )
-    told = nose.verdict == "ok" and "wrong" not in (surge.verdict, sway.verdict)
+    # If an acceleration is wrong by itself, it may be that one that is late.
+    told = nose.verdict == "ok" and "wrong" not in (surge.verdict, sway.verdict, heave.verdict)
     late = attitude_late(g) if told else 0.0
     if late:
         evidence = f"{nose.evidence}: the attitude comes about {abs(late):.1f} s too {'late' if late > 0 else 'early'}"

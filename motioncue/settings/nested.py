@@ -1,4 +1,4 @@
-"""Nested tables as TOML gives them, before they are checked: dotted keys, overrides, and what cannot be read at all."""
+"""Nested tables as TOML gives them, before they are checked: dotted keys and overrides."""
 
 import math
 import sys

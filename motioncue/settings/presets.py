@@ -15,7 +15,7 @@ __all__ = ["choose_auto", "fill_from_presets", "preset_hint", "presets_of"]
 
 
 def choose_auto(tables: dict[str, Any]) -> None:
-    """Let a profile with a platform that says nothing but the algorithm have the preset ``auto``, if there is one."""
+    """Give the preset ``auto`` to a profile with a platform whose cueing says only its algorithm."""
     cueing = tables.get("cueing")
     if "platform" in tables and isinstance(cueing, dict) and [*cueing] == ["algorithm"]:
         kind = ALGORITHMS.get(str(cueing["algorithm"]))

@@ -30,9 +30,11 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
     prefix = f"{path}: " if path else ""
     if "unknown field" in message:
         key = message.split("`")[1]
-        keys = sorted(_keys(_table(_type_at(root, path, tables), _lookup(tables, path))))
+        kind = _type_at(root, path, tables)
+        keys = sorted(_keys(_table(kind, _lookup(tables, path))))
         inside = f"{path}." if path else ""
-        return f"{inside}{key}: unknown key, allowed are {', '.join(keys)}{meant(key, keys)}"
+        text = f"{inside}{key}: unknown key, allowed are {', '.join(keys)}"
+        return f"{text}{_only_with(key, kind, inside) or meant(key, keys)}"
     if "missing required field" in message:
         key = message.split("`")[1]
         inside = f"{path}." if path else ""
@@ -40,6 +42,15 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
     found = _lookup(tables, path)
     allowed = _allowed(_type_at(root, path, tables))
     return f"{prefix}found {_shown(found)}, allowed {allowed}"
+
+
+def _only_with(key: str, kind: Any, inside: str) -> str:
+    """Return a remark on the alternatives of a table that allow a key; empty if none does."""
+    tables = [table for table in _tables(kind) if table.__struct_config__.tag_field and key in _keys(table)]
+    if not tables:
+        return ""
+    tags = [table.__struct_config__.tag for table in tables]
+    return f"; it is one with {inside}{tables[0].__struct_config__.tag_field} = {' or '.join(map(repr, tags))}"
 
 
 def _shown(value: Any) -> str:

@@ -238,7 +238,7 @@ def parse_profile(
     text: str,
     *,
     name: str = "profile",
-    overrides: Iterable[str] = (),
+    overrides: Iterable[str | Mapping[str, Any]] = (),
     scaled: Scaled | None = None,
 ) -> Profile:
     """Return the profile in a TOML text.
@@ -249,8 +249,9 @@ def parse_profile(
         TOML.
     name : str
         Name of the profile, also used in errors.
-    overrides : iterable of str
-        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.
+    overrides : iterable of str or mapping
+        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.  A mapping has values by dotted key
+        or in nested tables.
     scaled : callable, optional
         Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile; without it they are those of
         the preset that is scaled.
@@ -269,7 +270,8 @@ def parse_profile(
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     for override in overrides:
-        put(tables, *parsed(override))
+        for key, value in flat(override, lists=False) if isinstance(override, Mapping) else [parsed(override)]:
+            put(tables, key, value)
     tables.setdefault("name", Path(name).stem)
     choose_auto(tables)
     return _profile(tables, name, scaled)
@@ -386,7 +388,10 @@ def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) ->
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
-        raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+        given = tables["output"] if isinstance(tables["output"], list) else [tables["output"]]
+        if not all("system" in output for output in given):
+            raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+        raise ConfigError(f"{name}: output.packet: missing; `motioncue profiles packets` lists some that can be used")
     if (profile.source.system == "custom") != (profile.source.packet is not None):
         allowed = "a name, or 'custom' with [source.packet]"
         raise ConfigError(f"{name}: source.system: found {profile.source.system!r}, allowed is {allowed}")

@@ -2,6 +2,7 @@
 
 import click
 
+from motioncue.cli import Group
 from motioncue.cli.common import echo
 from motioncue.errors import ConfigError, not_among
 from motioncue.packets import packet_presets, packet_text
@@ -10,7 +11,7 @@ from motioncue.profile import builtin_profiles, parse_profile, profile_text
 __all__ = ["command"]
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """List the built-in profiles, or show one.

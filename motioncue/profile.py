@@ -1,5 +1,6 @@
 """Profiles: what to read, how to cue, what to send.  They are TOML files that become checked settings."""
 
+import json
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -41,6 +42,7 @@ __all__ = [
     "parse_profile",
     "platform_from",
     "profile_text",
+    "resolved_text",
 ]
 
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
@@ -133,8 +135,11 @@ class Output(Table, frozen=True, kw_only=True):
     system: str = "custom"
     """Name of a system; "custom" if `packet` describes it."""
     motion: str
+    """Where the motion is sent: udp://HOST:PORT or serial://DEVICE."""
     gauges: str | None = None
+    """Where engine speed, speed and the like are sent, for a system that takes them; not sent if not given."""
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
+    """Packets per second [Hz]."""
     packet: PacketTable | None = None
     """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
     limits: OutputLimits = OutputLimits()
@@ -155,6 +160,7 @@ class Profile(Table, frozen=True, kw_only=True):
 
     source: Source
     cueing: Cueing
+    """How motion becomes a cue: an algorithm and its settings."""
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
     watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
@@ -164,7 +170,9 @@ class Profile(Table, frozen=True, kw_only=True):
     """The platform; its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
     description: str = ""
+    """A line that says what the profile is for."""
     name: str = ""
+    """Name in the log and in recordings; that of the file if not given."""
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -325,6 +333,29 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], s
     for key, value in given:
         put(tables, key, value)
     return _profile(tables, profile.name, scaled)
+
+
+def resolved_text(profile: Profile) -> str:
+    """Return TOML with every value of a profile, one dotted key a line, presets and defaults included.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    """
+    return "\n".join(
+        f"{key} = {_toml(value)}" for key, value in flat(msgspec.to_builtins(profile), lists=False) if value is not None
+    )
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items() if item is not None)} }}"
+    if isinstance(value, list | tuple):
+        if any(isinstance(item, Mapping) for item in value):  # a line each
+            return "".join(("[", *(f"\n    {_toml(item)}," for item in value), "\n]"))
+    return json.dumps(value)
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:

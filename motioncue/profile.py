@@ -352,9 +352,8 @@ def _toml(value: Any) -> str:
     """Return a value as TOML."""
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items() if item is not None)} }}"
-    if isinstance(value, list | tuple):
-        if any(isinstance(item, Mapping) for item in value):  # a line each
-            return "".join(("[", *(f"\n    {_toml(item)}," for item in value), "\n]"))
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):  # a line each
+        return "".join(("[", *(f"\n    {_toml(item)}," for item in value), "\n]"))
     return json.dumps(value)
 
 

@@ -18,7 +18,7 @@ from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Output, Profile, parse_profile, profile_text
+from motioncue.profile import Output, Profile, Source, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.fitting import gains_for
@@ -67,9 +67,7 @@ def check(profile: Profile) -> None:
     options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
     check_pose(profile)
-    check_endpoints(
-        protocols.source(protocols.system_of(profile.source)), profile.source.endpoints, profile.source.forward
-    )
+    check_source(profile.source)
     lines: set[str] = set()
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
@@ -92,6 +90,16 @@ def check(profile: Profile) -> None:
                 if endpoint.path in lines:
                     raise ConfigError(f"output.{name}: found {url!r} twice, allowed is one output for a line")
                 lines.add(endpoint.path)
+
+
+def check_source(source: Source) -> None:
+    """Refuse endpoints at which a source cannot be received; a described source needs none."""
+    if source.endpoints or source.packet is None:
+        check_endpoints(protocols.source(protocols.system_of(source)), source.endpoints, source.forward)
+        return
+    for key in ("allow", "forward"):
+        if getattr(source, key):
+            raise ConfigError(f"source.{key}: allowed with source.endpoint, without one nothing is received")
 
 
 def highest_rate_of(output: Output) -> float:

@@ -135,8 +135,7 @@ cdef Fed* started(const char* profile) except NULL:
         raise MemoryError
     try:
         engine = Engine((<bytes>profile).decode())
-        if engine.profile.source.endpoints:
-            raise ValueError("source.endpoint: allowed is none for an engine that is fed")
+        engine.check_fed()
         engine.start()
         feeder = engine.feeder
     except BaseException:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.errors import ConfigError
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
@@ -200,12 +201,16 @@ class Engine:
         """
         return self.feeder.feed(motion)
 
-    @property
-    def feeder(self) -> Feeder:
-        """What `feed` calls, for C; raises as `feed` does."""
+    def check_fed(self) -> None:
+        """Raise ConfigError if this engine receives at endpoints, so that it cannot be fed."""
         urls = self.profile.source.endpoints
         if urls:
             raise ConfigError(f"source.endpoint: found {', '.join(urls)!r}, allowed is none for an engine that is fed")
+
+    @property
+    def feeder(self) -> Feeder:
+        """What `feed` calls, for C; raises as `feed` does."""
+        self.check_fed()
         if not self._threads and not self._ended.is_set():
             raise RuntimeError("this engine has not been started; use it in a with statement, or call start")
         assert isinstance(self._receiver, Feeder)

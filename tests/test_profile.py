@@ -326,7 +326,6 @@ def test_a_number_that_is_not_finite_is_found_inside_an_array():
     ("table", "key"),
     [
         ("source", "system"),
-        ("source", "endpoint"),
         ("cueing", "algorithm"),
         ("output", "system"),
         ("output", "motion"),

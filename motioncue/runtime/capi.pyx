@@ -135,9 +135,9 @@ cdef Fed* started(const char* profile) except NULL:
         raise MemoryError
     try:
         engine = Engine((<bytes>profile).decode())
-        engine.check_fed()
+        engine._check_fed()
         engine.start()
-        feeder = engine.feeder
+        feeder = engine._feeder
     except BaseException:
         free(fed)
         raise

@@ -199,18 +199,18 @@ class Engine:
         ...         motion["surge"] = ...
         ...         engine.feed(motion)
         """
-        return self.feeder.feed(motion)
+        return self._feeder.feed(motion)
 
-    def check_fed(self) -> None:
+    def _check_fed(self) -> None:
         """Raise ConfigError if this engine receives at endpoints, so that it cannot be fed."""
         urls = self.profile.source.endpoints
         if urls:
             raise ConfigError(f"source.endpoint: found {', '.join(urls)!r}, allowed is none for an engine that is fed")
 
     @property
-    def feeder(self) -> Feeder:
+    def _feeder(self) -> Feeder:
         """What `feed` calls, for C; raises as `feed` does."""
-        self.check_fed()
+        self._check_fed()
         if not self._threads and not self._ended.is_set():
             raise RuntimeError("this engine has not been started; use it in a with statement, or call start")
         assert isinstance(self._receiver, Feeder)

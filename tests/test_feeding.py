@@ -142,7 +142,9 @@ def test_a_source_with_an_endpoint_or_of_a_built_in_system_is_not_fed():
     with pytest.raises(ConfigError, match=r"^source\.endpoint: found 'pipe://DynamicCabPipe', allowed is none for an"):
         engine.feed(np.zeros(1, MOTION_DTYPE))
     text = profile_text("morai-dk").replace("endpoint = ", "allow = [] #")
-    with pytest.raises(ConfigError, match=r"^source\.endpoint: missing, where the simulator connects or sends to"):
+    with pytest.raises(
+        ConfigError, match=r"^source\.endpoint: missing, allowed is an endpoint that the simulator connects or sends to"
+    ):
         motioncue.Engine(parse_profile(text))
     with pytest.raises(ConfigError, match=r"^source\.allow: allowed with source\.endpoint"):
         load_profile("program-dk", 'source.allow=["10.0.0.1"]')

@@ -68,7 +68,7 @@ def check(profile: Profile) -> None:
     cueing.design(profile.cueing, profile.rate_hz)
     check_pose(profile)
     check_source(profile.source)
-    lines: set[str] = set()
+    used: dict[str, str] = {}
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
         chain_of(profile, output)
@@ -87,9 +87,14 @@ def check(profile: Profile) -> None:
             endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
             if endpoint.scheme == "serial":
                 check_line(output, endpoint, encoding.table.largest)
-                if endpoint.path in lines:
-                    raise ConfigError(f"output.{name}: found {url!r} twice, allowed is one output for a line")
-                lines.add(endpoint.path)
+            where = endpoint.path or f"{endpoint.host.lower().replace('localhost', '127.0.0.1')} {endpoint.port}"
+            if where in used:
+                what = "line" if endpoint.path else "port"
+                raise ConfigError(
+                    f"output.{name}: found {url!r}, where output.{used[where]} is sent already; allowed is a {what} of "
+                    f"its own for each stream"
+                )
+            used[where] = name
 
 
 def check_source(source: Source) -> None:

@@ -53,8 +53,9 @@ class Source(Table, frozen=True, kw_only=True):
 
     system: str
     """Name of a system; "custom" if `packet` describes it."""
-    endpoint: str | tuple[str, ...]
-    """Where the simulator connects or sends to; several for a source that sends to several ports."""
+    endpoint: str | tuple[str, ...] = ()
+    """Where the simulator connects or sends to; several for a source that sends to several ports.  A described source
+    without one is fed by the program that runs the engine."""
     allow: tuple[str, ...] = ()
     """The only hosts that are heard at an endpoint that other machines can reach."""
     forward: tuple[str, ...] = ()

@@ -66,6 +66,11 @@ def command(
     with Interrupts(operator=Path(profile).stem) as interrupts:
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
+            if not settings.source.endpoints:
+                raise ConfigError(
+                    "source.endpoint: missing, where the simulator sends to; without one, only a program that runs the "
+                    "engine itself can feed it (Engine.feed)"
+                )
             title = f"motioncue run · {path_of(settings)}"
             found = fit(settings)
             for line in [] if found is None else found.lines():

@@ -94,7 +94,7 @@ class Installation:
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
             module = protocols.source(protocols.system_of(self._profile.source))
-            endpoints = _private_endpoints(module.SCHEMES, len(self._profile.source.endpoints), folder)
+            endpoints = _private_endpoints(module.SCHEMES, max(1, len(self._profile.source.endpoints)), folder)
             # The port on which the simulator expects answers, if it is another one, must be its own.
             answers = {"reply_port"} & {*module.Options.__struct_fields__}
             private = {name: _free_port(socket.SOCK_DGRAM) for name in answers}

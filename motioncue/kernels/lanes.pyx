@@ -11,6 +11,8 @@ cdef extern from "motioncue/kernels/lanes.h" nogil:
         int lanes
         run_function run
         run_function tick
+        beside_tick limit
+        beside_tick drive
     int mc_machines(mc_Machine* out)
 
 
@@ -22,7 +24,7 @@ cdef int choice = 0
 cdef Machine chosen():
     """Return the loops that new algorithms and rigs will use."""
     cdef mc_Machine* m = &known[choice]
-    return Machine(m.name, m.lanes, m.run, m.tick)
+    return Machine(m.name, m.lanes, m.run, m.tick, m.limit, m.drive)
 
 
 def machines():

@@ -48,6 +48,7 @@ INLINE real NAME(real)(word bits) {
 INLINE real NAME(gather)(const double *p, int stride) { return (void)stride, *p; }
 INLINE void NAME(scatter)(double *p, int stride, real x) { (void)stride, *p = x; }
 INLINE int NAME(any)(flag f) { return f; }
+INLINE int64_t NAME(bits)(flag f) { return f; } /* a bit for each lane */
 INLINE real NAME(pick)(flag f, real yes, real no) { return f ? yes : no; }
 INLINE real NAME(root)(real x) { return sqrt(x); }
 INLINE real NAME(magnitude)(real x) { return fabs(x); }
@@ -77,14 +78,34 @@ INLINE real NAME(gather)(const double *p, int stride) {
     return (real){p[0], p[stride]};
 #endif
 }
-INLINE void NAME(scatter)(double *p, int stride, real x) {
-    for (int i = 0; i < LANES; i++) p[i * stride] = x[i];
+INLINE void NAME(scatter)(double *p, int stride, real x) { /* written out, because the compiler leaves a loop a loop */
+    p[0] = x[0], p[stride] = x[1];
+#if LANES >= 4
+    p[2 * stride] = x[2], p[3 * stride] = x[3];
+#endif
+#if LANES == 8
+    p[4 * stride] = x[4], p[5 * stride] = x[5], p[6 * stride] = x[6], p[7 * stride] = x[7];
+#endif
 }
 
 INLINE int NAME(any)(flag f) {
     int64_t found = 0;
     for (int i = 0; i < LANES; i++) found |= f[i];
     return found != 0;
+}
+INLINE int64_t NAME(bits)(flag f) {
+    const word lane = {1, 2
+#if LANES >= 4
+        , 4, 8
+#endif
+#if LANES == 8
+        , 16, 32, 64, 128
+#endif
+    };
+    int64_t found = 0;
+    f &= lane;
+    for (int i = 0; i < LANES; i++) found |= f[i];
+    return found;
 }
 INLINE real NAME(pick)(flag f, real yes, real no) { return REAL((f & WORD(yes)) | (~f & WORD(no))); }
 INLINE real NAME(root)(real x) {

@@ -24,10 +24,19 @@ typedef struct {
 /* Replace `count` reals by the `next` ones in the lanes that are `calm`; return a bit for each of these. */
 INLINE int64_t NAME(commit)(flag calm, real *states, const real *next, int count) {
     const int64_t bits = NAME(bits)(calm);
-    if (bits == (1 << LANES) - 1) memcpy(states, next, (size_t)count * sizeof *next);
+    if (bits == (1 << LANES) - 1)
+        for (int k = 0; k < count; k++) states[k] = next[k];
     else
         for (int k = 0; k < count && bits; k++) states[k] = NAME(pick)(calm, next[k], states[k]);
     return bits;
+}
+
+/* Copy the cues of `n` rigs into their actuations; the other channels become 0. */
+static void NAME(pass_on)(const double *cue, double *actuation, int64_t n) {
+    for (; n > 0; n--, cue += MC_CUE_SIZE, actuation += MC_ACTUATION_SIZE) {
+        memcpy(actuation, cue, MC_CUE_SIZE * sizeof *cue);
+        memset(actuation + MC_CUE_SIZE, 0, (MC_ACTUATION_SIZE - MC_CUE_SIZE) * sizeof *cue);
+    }
 }
 
 /* Limit channels: plan holds their number, then for each its index, whether it turns, whether it leans. */

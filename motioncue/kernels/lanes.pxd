@@ -1,7 +1,12 @@
 """Loops over several ticks or several rigs side by side, chosen once for this processor."""
 
+from libc.stdint cimport int64_t
+
 from motioncue.kernels.algorithm cimport run_function
 from motioncue.kernels.beside cimport beside_tick
+
+
+ctypedef void (*pass_function)(const double* cues, double* actuations, int64_t n) noexcept nogil
 
 
 ctypedef struct Machine:
@@ -11,6 +16,7 @@ ctypedef struct Machine:
     run_function tick       # one tick of many washouts, as Lanes.tick
     beside_tick limit       # one tick of a block's limits and of its actuators, see calm.h
     beside_tick drive
+    pass_function pass_on   # copy the cues of n rigs into their actuations
 
 
 cdef Machine chosen()

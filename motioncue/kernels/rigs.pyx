@@ -1,11 +1,11 @@
 """Many rigs in one call, laid out so that several of them are stepped at once."""
 
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memset
 
 from motioncue.kernels.actuation cimport OutputChain, Stage, chain_reset
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.beside cimport Beside, room, row_of, row_settle, row_step, store
+from motioncue.kernels.lanes cimport chosen
 from motioncue.kernels.limiter cimport CueLimits, limits_rest
 
 from operator import index
@@ -73,6 +73,7 @@ cdef class Batch:
                 raise ValueError(f"{name}: found {len(members)}, allowed are {len(algorithms)}, one a rig")
         self.alive = [algorithms, limits, chains]
         self.owned = []
+        self.machine = chosen()
         self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
         self.calls = <Calls*>room(self.owned, len(algorithms) * sizeof(Calls))
         self.groups = <Group*>room(self.owned, len(algorithms) * sizeof(Group))
@@ -188,10 +189,8 @@ cdef class Batch:
         row_step(&self.limiting, <double*>cue, CUE)
 
     cdef void actuate(self, const Cue* cue, Actuation* actuation) noexcept nogil:
-        cdef int64_t i, k
-        for i in range(self.n):
-            memset(&actuation[i].up_east, 0, sizeof(Actuation) - sizeof(Cue))
-            actuation[i].cue = cue[i]
+        cdef int k
+        self.machine.pass_on(<const double*>cue, <double*>actuation, self.n)
         for k in range(<int>STAGES):
             row_step(&self.stages[k], <double*>actuation, ACTUATION)
 

@@ -24,6 +24,7 @@ INLINE void NAME(rotation)(const real *angles, real *r) {
 /* Fill the platform joint's place from the motion reference point (`arm`) and from the base joint (`q`), base axes. */
 INLINE void NAME(joint)(const NAME(Actuator) *a, const real *pose, const real *r, real *arm, real *q) {
     const real *p = a->platform;
+    MC_UNROLL
     for (int i = 0; i < 3; i++) arm[i] = r[3 * i] * p[0] + r[3 * i + 1] * p[1] + r[3 * i + 2] * p[2];
     q[0] = pose[0] + arm[0] - a->base[0];
     q[1] = pose[1] + arm[1] - a->base[1];

@@ -23,12 +23,8 @@ typedef struct {
 
 /* Replace `count` reals by the `next` ones in the lanes that are `calm`; return a bit for each of these. */
 INLINE int64_t NAME(commit)(flag calm, real *states, const real *next, int count) {
-    const int64_t bits = NAME(bits)(calm);
-    if (bits == (1 << LANES) - 1)
-        for (int k = 0; k < count; k++) states[k] = next[k];
-    else
-        for (int k = 0; k < count && bits; k++) states[k] = NAME(pick)(calm, next[k], states[k]);
-    return bits;
+    for (int k = 0; k < count; k++) states[k] = NAME(pick)(calm, next[k], states[k]);
+    return NAME(bits)(calm);
 }
 
 /* Copy the cues of `n` rigs into their actuations; the other channels become 0. */

@@ -43,14 +43,6 @@ static inline void mc_fetch(const double *motion, const double *cue) {
 #endif
 }
 
-#if defined(__clang__)
-#define MC_UNROLL _Pragma("unroll")
-#elif defined(__GNUC__)
-#define MC_UNROLL _Pragma("GCC unroll 32")
-#else
-#define MC_UNROLL
-#endif
-
 #if defined(__GNUC__) && !defined(_WIN32)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed to inlined functions only */

@@ -8,6 +8,14 @@
 #include "motioncue/kernels/far_angle.h"
 #include "motioncue/kernels/records.h"
 
+#if defined(__clang__)
+#define MC_UNROLL _Pragma("unroll")
+#elif defined(__GNUC__)
+#define MC_UNROLL _Pragma("GCC unroll 32")
+#else
+#define MC_UNROLL
+#endif
+
 enum { /* kinds of actuators, see platform.h */
     MC_LEG,
     MC_CRANK,

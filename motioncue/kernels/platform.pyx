@@ -44,7 +44,7 @@ cdef class Kinematics:
         memset(&self.geometry, 0, sizeof(Geometry))
         for given in actuators:
             a = &self.geometry.actuators[self.geometry.count]
-            a.kind = KINDS[given["kind"]]
+            self.geometry.kinds[self.geometry.count] = KINDS[given["kind"]]
             for i in range(3):
                 a.platform[i] = given.get("platform", (0.0, 0.0, 0.0))[i]
                 a.base[i] = given.get("base", (0.0, 0.0, 0.0))[i]

@@ -16,7 +16,7 @@ cdef enum:
 
 
 ctypedef int64_t (*beside_tick)(
-    const int* plan, const void* coeffs, void* states, double* rows, int stride
+    const int* plan, const void* coeffs, const void* states, void* next_states, double* rows, int stride
 ) noexcept nogil
 
 
@@ -41,6 +41,7 @@ ctypedef struct Block:      # neighbors that can be side by side, or one that ca
     int64_t count
     double* coeffs
     double* states
+    double* next_states     # room for those of the next tick
     int64_t* ticks[8]       # the counter of each rig's ticks
     int64_t calm            # a bit for each rig whose state is in `states`
 
@@ -56,3 +57,4 @@ cdef void store(int lanes, double* block, int count, int64_t lane, const double*
 cdef int row_of(Row* row, Beside* rigs, int64_t n, list owned) except -1
 cdef void row_step(Row* row, double* rows, int stride) noexcept nogil
 cdef void row_settle(Row* row, int64_t rig) noexcept nogil
+cdef bint row_calm(const Row* row, int64_t rig) noexcept nogil

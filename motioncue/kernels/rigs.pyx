@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from motioncue.kernels.actuation cimport OutputChain, Stage, chain_reset
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.beside cimport Beside, room, row_of, row_settle, row_step, store
+from motioncue.kernels.beside cimport Beside, room, row_calm, row_of, row_settle, row_step, store
 from motioncue.kernels.lanes cimport chosen
 from motioncue.kernels.limiter cimport CueLimits, limits_rest
 
@@ -139,6 +139,21 @@ cdef class Batch:
     def __len__(self):
         """Return how many rigs there are."""
         return self.n
+
+    @property
+    def calm(self):
+        """The rigs whose limits and actuators will be stepped side by side: ndarray of bool, shape (n,).
+
+        They share a full block with neighbors of their kind, and no bound acted on them at the tick before.
+        """
+        cdef int64_t i
+        cdef int k
+        found = np.ones(self.n, dtype=np.bool_)
+        for i in range(self.n):
+            found[i] = row_calm(&self.limiting, i)
+            for k in range(<int>STAGES):
+                found[i] &= row_calm(&self.stages[k], i)
+        return found
 
     def reset(self, rigs=None):
         """Forget the past; the next step starts from rest.

@@ -141,8 +141,8 @@ static inline int mc_reach(
     int whole;
     for (int i = 0; i < 6; i++)
         if (fabs(wanted[i]) <= MC_FARTHEST_POSE) yield->pose[i] = wanted[i]; /* false for NaN */
-    memcpy(pose, yield->pose, sizeof pose);
-    whole = mc_within(p, bounds, pose, positions);
+    whole = mc_within(p, bounds, yield->pose, positions);
+    memcpy(pose, yield->pose, sizeof pose); /* not sooner: it would wait for the numbers stored above */
     if (!whole || yield->giving) {
         mc_give_way(p, bounds, order, pace, yield, whole, pose, positions);
         whole &= !yield->giving;

@@ -72,7 +72,7 @@ cdef class Kinematics:
         Returns
         -------
         ndarray of float64, shape (n, actuators)
-            NaN where an actuator cannot reach the pose.
+            NaN where an actuator cannot reach the pose, or a crank would be within 15 degrees of one line with its rod.
         """
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
         out = np.empty((p.shape[0], self.geometry.count))
@@ -120,7 +120,8 @@ cdef class Kinematics:
         -------
         ndarray of float64, shape (n, 6)
             Surge, sway, heave [m], roll, pitch, yaw [rad]; directions that the actuators leave free keep their value in
-            `start`.  NaN if the search has not converged within 20 steps.
+            `start`.  NaN if the search has not converged within 20 steps.  A pose may be one that `inverse` calls out of
+            reach, because cranks are followed up to the line with their rods.
         """
         cdef const double[:, ::1] p = _rows("positions", positions, self.geometry.count)
         out = np.empty((p.shape[0], 6))

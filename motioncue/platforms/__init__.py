@@ -89,7 +89,10 @@ def build(platform: Platform) -> Built:
     for name, at, (low, high, *_) in zip(names, neutral.tolist(), bounds, strict=True):
         turns = name.startswith("crank")
         if math.isnan(at):
-            raise ConfigError(f"platform: {name} cannot reach neutral: its rod is too short or too long for height_m")
+            raise ConfigError(
+                f"platform: {name} cannot reach neutral: for height_m its rod is too short or too long, or within 15 "
+                "degrees of one line with the crank"
+            )
         if not low < high:
             raise ConfigError(
                 f"platform: {name}: found {_said(low, turns)} to {_said(high, turns)}, allowed is a range"

@@ -75,7 +75,7 @@ typedef struct motioncue_api {
      * or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
-    /* Start from rest at neutral at the next step; call it only while the platform is at neutral. */
+    /* Start from rest at the next step; call it only while the platform is at neutral, or parked (see `park`). */
     void (*reset)(motioncue_stepper *stepper);
 
     /* Free a stepper, or do nothing for NULL.  Runs Python, as `create` does. */
@@ -92,6 +92,11 @@ typedef struct motioncue_api {
        once
      * after every step or never. */
     void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);
+
+    /* From the next call of `actuate` on, let the actuators of a [platform] sink to where it is parked and rest there (1),
+     * or rise from there to the cue (0; at first), in its rise_s.  If the first call, or the first after `reset`, is
+     * parked, they begin there, otherwise at neutral.  `actuate` has to be called at every step. */
+    void (*park)(motioncue_stepper *stepper, int parked);
 } motioncue_api;
 
 /* Available if Python.h is included first: return the table, or NULL with a Python exception set.  Needs the GIL; the

@@ -35,13 +35,14 @@ cdef bint alike(const Beside* rigs, int64_t n) noexcept nogil:
     return True
 
 
-cdef int row_of(Row* row, Beside* rigs, int64_t n, list owned) except -1:
+cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, list owned) except -1:
     """Lay out a stage of `n` rigs; blocks with the coefficients of the block before share them."""
     cdef Block* block
     cdef Block* before = NULL
     cdef int64_t i, size, states, first = 0
     cdef double values[MOST]
     row.rigs = rigs
+    row.parked = parked
     row.blocks = <Block*>room(owned, n * sizeof(Block))
     row.block_count = 0
     while first < n:
@@ -109,8 +110,9 @@ cdef void row_settle(Row* row, int64_t rig) noexcept nogil:
             settle(row, block, rig - block.first)
 
 
-cdef void step_alone(const Beside* rig, double* rows) noexcept nogil:
-    rig.step(rig.state, rig.coeffs, NULL, False, <Actuation*>rows)
+cdef void step_alone(const Row* row, int64_t rig, double* rows) noexcept nogil:
+    cdef const Beside* it = &row.rigs[rig]
+    it.step(it.state, it.coeffs, NULL, row.parked[rig], <Actuation*>rows)
 
 
 cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
@@ -124,18 +126,18 @@ cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
         rigs = &row.rigs[block.first]
         here = rows + block.first * stride
         if block.count == 1:
-            step_alone(rigs, here)
+            step_alone(row, block.first, here)
             continue
         done = 0
         if block.calm:
             done = block.calm & rigs.tick(rigs.plan, block.coeffs, block.states, block.next_states, here, stride)
             block.states, block.next_states = block.next_states, block.states
         for i in range(block.count):
-            if done >> i & 1:
+            if done >> i & 1 and not row.parked[block.first + i]:
                 mc_count(block.ticks[i], 1)
                 continue
             unsettle(row, block, i)
-            step_alone(&rigs[i], here + i * stride)
+            step_alone(row, block.first + i, here + i * stride)
             settle(row, block, i)
 
 

@@ -46,6 +46,12 @@ cdef class Batch:
     TypeError
         If an item has another type.
 
+    Attributes
+    ----------
+    parked : ndarray of bool, shape (n,)
+        Set an item to let the actuators of that rig's platform sink to where they are parked, and clear it to let them
+        rise, as in `motioncue.bind`; steps without an actuation do not read it.
+
     Notes
     -----
     Results equal those of each rig by itself, bit for bit.  Neighbors of one kind that has a form for lanes share
@@ -74,6 +80,7 @@ cdef class Batch:
         self.alive = [algorithms, limits, chains]
         self.owned = []
         self.machine = chosen()
+        self.parked = np.zeros(len(algorithms), dtype=np.bool_)
         self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
         self.calls = <Calls*>room(self.owned, len(algorithms) * sizeof(Calls))
         self.groups = <Group*>room(self.owned, len(algorithms) * sizeof(Group))
@@ -122,18 +129,20 @@ cdef class Batch:
         cdef CueLimits kept
         cdef Beside* rigs
         cdef int64_t i, k
+        cdef unsigned char[::1] parked = self.parked.view(np.uint8)
+        self.owned.append(parked)       # keeps the array from being resized
         if self.limits != NULL:
             rigs = <Beside*>room(self.owned, len(limits) * sizeof(Beside))
             for i, kept in enumerate(limits):
                 rigs[i] = kept.beside()
-            row_of(&self.limiting, rigs, len(limits), self.owned)
+            row_of(&self.limiting, rigs, &parked[0], len(limits), self.owned)
         for k in range(max([len(chain.stages) for chain in chains], default=0)):
             rigs = <Beside*>room(self.owned, len(chains) * sizeof(Beside))
             for i, chain in enumerate(chains):
                 if k < len(chain.stages):
                     stage = chain.stages[k]
                     rigs[i] = stage.beside()
-            row_of(&self.stages[k], rigs, len(chains), self.owned)
+            row_of(&self.stages[k], rigs, &parked[0], len(chains), self.owned)
         return 0
 
     def __len__(self):

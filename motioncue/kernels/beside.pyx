@@ -7,6 +7,8 @@ from motioncue.kernels.slot cimport mc_count
 
 import numpy as np
 
+__all__ = []
+
 cdef enum:
     ALIGNMENT = 64                                      # [bytes] of the widest lanes
     MOST = 512                                          # doubles of a stage at most

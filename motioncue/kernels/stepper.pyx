@@ -123,7 +123,10 @@ cdef class Stepper:
         return taken
 
     def reset(self):
-        """Start from rest at the next step; call it only when the platform is at neutral, or parked and `parked` set."""
+        """Start from rest at the next step.
+
+        Call it only when the platform is at neutral, or where it is parked and `parked` is set.
+        """
         cueing_reset(self.cueing)
 
     def retune(self, change):

@@ -72,6 +72,7 @@ class Send(NamedTuple):
     channel: str
     absent: float = 0.0  # sent when the channel is NaN
     scale: float = 1.0  # wire = channel / scale
+    low: float = -math.inf  # smallest value sent
 
 
 class Packet:
@@ -237,7 +238,7 @@ class Packet:
             if dtype.str != "<f4":
                 raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
             place = ACTUATION_PLACES[send.channel]
-            numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent))
+            numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent, low=send.low))
         return Table(self.size, numbers)
 
 

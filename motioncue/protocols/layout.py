@@ -37,6 +37,9 @@ class Field(NamedTuple):
     low: float = -math.inf  # smallest and largest value that may be sent
     high: float = math.inf
     among: tuple[int, ...] = ()  # the only values that may be sent, if not all between
+    words: Mapping[int, str] = MappingProxyType({})  # names of values; the first that has a name is sent for it
+    needed: bool = False  # must be given, because zero has a meaning
+    when: tuple[str, int] | None = None  # another field and the only value of it with which this one is active
 
     @property
     def slot(self) -> "Packet | None":

@@ -116,7 +116,9 @@ def _integers(channel: str, sdk: Sdk) -> list[Field]:
         end = start + 1
         if start in known:
             name, value = f"{channel}.{known[start].name}", known[start]
-            fields.append(Field(name, offset + 4 * start, "<i4", value.wire_unit(), _LIMITS.get(name, 2.0**31)))
+            fields.append(
+                Field(name, offset + 4 * start, "<i4", value.wire_unit(), _LIMITS.get(name, 2.0**31), words=value.words)
+            )
         else:
             while end < count and end not in known:
                 end += 1

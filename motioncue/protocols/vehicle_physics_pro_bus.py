@@ -329,7 +329,7 @@ class Bus:
 
 
 class Client:
-    """A channel as an add-on of the vehicle has it: raw integers, written only where the document allows it.
+    """A channel as an add-on has it: raw integers, written only where the document allows it.
 
     Parameters
     ----------

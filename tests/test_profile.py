@@ -322,6 +322,13 @@ def test_a_number_that_is_not_finite_is_found_inside_an_array():
     assert refusal("source.head_m=[0, nan, 0]").startswith("source.head_m[1]: found nan")
 
 
+def test_overrides_are_texts_or_tables():
+    texts = load_profile("ccd-dk-washout", "output.rate_hz=250", "cueing.surge.gain=0.3")
+    assert load_profile("ccd-dk-washout", {"output": {"rate_hz": 250}, "cueing.surge.gain": 0.3}) == texts
+    assert load_profile("ccd-dk-washout", {"output.rate_hz": 250}, "cueing.surge.gain=0.3") == texts
+    assert (texts.output.rate_hz, texts.cueing.surge.gain) == (250, 0.3)
+
+
 @pytest.mark.parametrize(
     ("table", "key"),
     [

@@ -33,15 +33,15 @@ __all__ = ["actuate", "cue", "load_profile"]
 ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # one loop sends all outputs
 
 
-def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
+def load_profile(name_or_path: str | Path, *overrides: str | Mapping[str, Any]) -> Profile:
     """Return a checked profile: a built-in one by name, or a TOML file.
 
     Parameters
     ----------
     name_or_path : str or Path
         Such as ``"ccd-dk"`` or ``"rig.toml"``.
-    *overrides : str
-        ``KEY=VALUE`` with a dotted key, such as ``"output.rate_hz=250"``.
+    *overrides : str or mapping
+        ``KEY=VALUE`` with a dotted key, such as ``"output.rate_hz=250"``; or values by dotted key or in nested tables.
 
     Raises
     ------

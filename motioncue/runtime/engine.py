@@ -68,6 +68,8 @@ class Engine:
     def __init__(
         self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
     ) -> None:
+        if trace < 0:
+            raise ConfigError(f"trace: found {trace}, allowed is the number of ticks to keep, at least 0")
         if isinstance(profile, Profile):
             check(profile)
         else:
@@ -232,6 +234,10 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if output.core is not None and not granted["core"]:
+                log.warning(
+                    "output.core = %d: this process may not use that processor; any sends the packets", output.core
+                )
             granted |= held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
@@ -332,16 +338,23 @@ class Engine:
         return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
 
     def engage(self) -> None:
-        """Follow the input; after a fault, allow it again."""
+        """Follow the input; after a fault, allow it again; RuntimeError before the engine runs."""
+        self._refuse_before_start("engage")
         self._pipeline.emitter.engage()
 
     def hold(self) -> None:
-        """Hold the present motion until told to engage or park."""
+        """Hold the present motion until told to engage or park; RuntimeError before the engine runs."""
+        self._refuse_before_start("hold")
         self._pipeline.emitter.hold()
 
     def park(self) -> None:
-        """Fade to neutral and stay there; packets are still sent."""
+        """Fade to neutral and stay there, with packets; RuntimeError before the engine runs."""
+        self._refuse_before_start("park")
         self._pipeline.emitter.park()
+
+    def _refuse_before_start(self, request: str) -> None:
+        if not self._threads and not self._ended.is_set():
+            raise RuntimeError(f"{request}: this engine does not run yet; call start(), or use it in a with statement")
 
     def stop(self, *, wait: bool = True) -> None:
         """Fade to neutral, then end both loops and close the endpoints.

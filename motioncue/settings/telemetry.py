@@ -48,6 +48,7 @@ class Mark(Table, frozen=True, kw_only=True):
     """Bytes by which a packet is known, or bits of them."""
 
     offset: Offset
+    """Offset from the packet's first byte [bytes]."""
     bytes: str
     """Hexadecimal digits such as "4d 43 01"."""
     mask: str | None = None

@@ -1,0 +1,89 @@
+/* One tick of LANES rigs side by side while no bound acts; included by lanes_of.h for each kind of machine.
+ *
+ * Each function tests for every rig whether its input passes unchanged, by a condition that is sufficient for the scalar
+ * code to pass it (limiter.pxd; reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
+ * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
+ * first rig's cue or actuation, and the others follow every `stride` doubles.
+ */
+
+typedef struct {
+    real x, v, a; /* as in LimiterState */
+} NAME(Point);
+
+typedef struct {
+    real position, speed; /* as in mc_Held */
+} NAME(Moved);
+
+typedef struct {
+    NAME(Actuator) actuator;
+    real low, high, speed, acceleration; /* as in mc_Bounds */
+    real per_acceleration;               /* 1 / acceleration */
+} NAME(Drive);
+
+/* Copy the cues of `n` rigs into their actuations; the other channels become 0. */
+static void NAME(pass_on)(const double *cue, double *actuation, int64_t n) {
+    for (; n > 0; n--, cue += MC_CUE_SIZE, actuation += MC_ACTUATION_SIZE) {
+        memcpy(actuation, cue, MC_CUE_SIZE * sizeof *cue);
+        memset(actuation + MC_CUE_SIZE, 0, (MC_ACTUATION_SIZE - MC_CUE_SIZE) * sizeof *cue);
+    }
+}
+
+/* Limit channels: plan holds their number, then for each its index, whether it turns, whether it leans. */
+static int64_t NAME(limit)(
+    const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
+) {
+    const NAME(Margin) *margins = (const NAME(Margin) *)coeffs;
+    const NAME(Point) *s = (const NAME(Point) *)states;
+    NAME(Point) *next = (NAME(Point) *)next_states;
+    flag calm = ALL(0.0) == ALL(0.0);
+    for (int i = 0; i < plan[0]; i++) {
+        const int *channel = plan + 1 + 3 * i;
+        const real in = NAME(gather)(rows + channel[0], stride);
+        const real way = in - s[i].x;
+        next[i].x = in;
+        if (channel[1]) {
+            calm &= (NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI)) & (NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI));
+            next[i].x = s[i].x + way;
+        }
+        if (channel[2]) calm &= NAME(magnitude)(in) <= ALL(2.0 * MC_QUARTER_PI);
+        next[i].v = next[i].x - s[i].x;
+        next[i].a = next[i].v - s[i].v;
+        calm &= (NAME(magnitude)(next[i].a - s[i].a) <= margins[i].jerk)
+            & NAME(clearly_viable)(&margins[i], next[i].x, next[i].v, next[i].a);
+    }
+    return NAME(bits)(calm);
+}
+
+/* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  The ticks that a
+   stop takes as a multiple of the speed (keep.h) are at most max(1, 0.5 m + 0.59). */
+static int64_t NAME(drive)(
+    const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
+) {
+    const NAME(Drive) *drives = (const NAME(Drive) *)coeffs;
+    const NAME(Moved) *s = (const NAME(Moved) *)((const real *)states + 6);
+    NAME(Moved) *moved = (NAME(Moved) *)((real *)next_states + 6);
+    real *pose = (real *)next_states, r[9], most = ALL(0.0);
+    flag calm = ALL(0.0) == ALL(0.0);
+    for (int i = 0; i < 6; i++) {
+        pose[i] = NAME(gather)(rows + (i < 3 ? MC_SURGE_DISPLACEMENT + i : MC_ROLL + i - 3), stride);
+        calm &= NAME(magnitude)(pose[i]) <= ALL(MC_FARTHEST_POSE);
+    }
+    NAME(rotation)(pose + 3, r);
+    for (int i = 0; i < plan[0]; i++) {
+        const NAME(Drive) *d = &drives[i];
+        const real position = NAME(position)(plan[1 + i], &d->actuator, pose, r, MC_STRAIGHT);
+        const real move = position - s[i].position, speed = NAME(magnitude)(move), ticks = speed * d->per_acceleration;
+        calm &= (d->low <= position) & (position <= d->high) & (speed <= d->speed);
+        calm &= NAME(magnitude)(move - s[i].speed) <= d->acceleration;
+        most = NAME(pick)(ticks > most, ticks, most);
+        moved[i].position = position;
+        moved[i].speed = move;
+        NAME(scatter)(rows + MC_ACTUATORS + i, stride, position);
+    }
+    const real way = NAME(pick)(most > ALL(0.8), 0.5 * most + 0.6, ALL(1.0));
+    for (int i = 0; i < plan[0]; i++) {
+        const real up = drives[i].high - s[i].position, down = s[i].position - drives[i].low;
+        calm &= NAME(magnitude)(moved[i].speed) * way <= NAME(pick)(moved[i].speed > ALL(0.0), up, down);
+    }
+    return NAME(bits)(calm);
+}

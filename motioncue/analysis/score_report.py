@@ -1,6 +1,6 @@
 """Scores drawn on one page of HTML; needs matplotlib (the extra ``report``)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from motioncue.analysis.page import figure_of, image, page, table
 from motioncue.analysis.score import Score, Traces
-from motioncue.analysis.senses import RATE_HZ, SENSES
+from motioncue.analysis.senses import RATE_HZ, SENSES, Array
 from motioncue.platforms import CHANNELS
 
 if TYPE_CHECKING:
@@ -63,18 +63,13 @@ def felt_figure(traces: Traces) -> "Figure":
     matplotlib.figure.Figure
         One row per sense, in thresholds.
     """
-    figure = figure_of(9.0)
-    sides = figure.subplots(6, 1, sharex=True)
-    for place, (side, sense) in enumerate(zip(sides, SENSES, strict=True)):
-        for name in ("car", "best", "stopped", "fits"):
-            values = traces.felt[name][:, place]
-            side.plot(np.arange(len(values)) / RATE_HZ, values, color=COLORS[name], linewidth=0.9, label=name)
+    curves = {
+        name: (np.arange(len(traces.felt[name])) / RATE_HZ, traces.felt[name])
+        for name in ("car", "best", "stopped", "fits")
+    }
+    figure = _rows("what the organs report [thresholds of perception]", SENSES, curves)
+    for side in figure.axes:
         side.axhspan(-1.0, 1.0, color="0.95", zorder=0)
-        side.set_ylabel(sense.replace("_", "\n"), fontsize="small")
-        side.grid(True, alpha=0.3)
-    sides[0].legend(fontsize="small", ncols=4, loc="upper right")
-    sides[0].set_title("what the organs report [thresholds of perception]", fontsize="medium")
-    sides[-1].set_xlabel("time [s]")
     return figure
 
 
@@ -91,18 +86,29 @@ def poses_figure(traces: Traces) -> "Figure":
     matplotlib.figure.Figure
         One row per channel, in m and degrees.
     """
+    scale = np.array([1.0, 1.0, 1.0, *np.degrees([1.0, 1.0, 1.0])])
+    curves = {name: (traces.time, scale * traces.poses[name]) for name in ("asked", "best", "stopped", "fits")}
+    labels = [
+        f"{channel.removesuffix('_displacement')} [{'m' if k < 3 else 'deg'}]" for k, channel in enumerate(CHANNELS)
+    ]
+    figure = _rows("the pose of the platform", labels, curves)
+    for place, side in enumerate(figure.axes):  # what is asked for may be far beyond
+        most = 1.1 * max(np.abs(curves[name][1][:, place]).max() for name in ("best", "stopped", "fits")) + 1e-3
+        side.set_ylim(-most, most)
+    return figure
+
+
+def _rows(title: str, labels: Sequence[str], curves: Mapping[str, tuple[Array, Array]]) -> "Figure":
+    """Return a figure with a row for each column of the curves, which are times [s] and values by name."""
     figure = figure_of(9.0)
-    sides = figure.subplots(6, 1, sharex=True)
-    for place, (side, channel) in enumerate(zip(sides, CHANNELS, strict=True)):
-        scale, unit = (1.0, "m") if place < 3 else (float(np.degrees(1.0)), "deg")
-        for name in ("asked", "best", "stopped", "fits"):
-            side.plot(traces.time, scale * traces.poses[name][:, place], color=COLORS[name], linewidth=0.9, label=name)
-        most = max(np.abs(traces.poses[name][:, place]).max() for name in ("best", "stopped", "fits"))
-        side.set_ylim(-1.1 * scale * most - 1e-3, 1.1 * scale * most + 1e-3)
-        side.set_ylabel(f"{channel.removesuffix('_displacement')}\n[{unit}]", fontsize="small")
+    sides = figure.subplots(len(labels), 1, sharex=True)
+    for place, (side, label) in enumerate(zip(sides, labels, strict=True)):
+        for name, (time, values) in curves.items():
+            side.plot(time, values[:, place], color=COLORS[name], linewidth=0.9, label=name)
+        side.set_ylabel(label.replace("_", " ").replace(" ", "\n"), fontsize="small")
         side.grid(True, alpha=0.3)
     sides[0].legend(fontsize="small", ncols=4, loc="upper right")
-    sides[0].set_title("the pose of the platform", fontsize="medium")
+    sides[0].set_title(title, fontsize="medium")
     sides[-1].set_xlabel("time [s]")
     return figure
 

@@ -208,6 +208,20 @@ def test_a_drive_that_cannot_be_scored_is_refused(change, said):
         motioncue.score(washout(), change(driven(10, surge=braking)), platform="box-small")
 
 
+def test_what_is_not_finite_is_refused_by_frame():
+    motion = driven(10, surge=braking)
+    motion["sway"][123] = np.inf
+    with pytest.raises(ConfigError, match="found inf as sway of frame 123"):
+        motioncue.score(washout(), motion, platform="box-small")
+
+
+def test_a_platform_that_cannot_show_the_drive_is_refused():
+    turn = {"min_deg": -20, "max_deg": 20, "speed_deg_s": 60, "acceleration_deg_s2": 500}
+    table = {"kind": "axes", "axes": [{"name": "table", "channel": "yaw", "turn": turn}]}
+    with pytest.raises(ConfigError, match="better than standing still"):
+        motioncue.score(washout(), driven(10, surge=braking), platform=table)
+
+
 def test_frames_out_of_order_are_refused():
     motion = driven(10, surge=braking)
     motion["time"][100] = motion["time"][300]

@@ -46,6 +46,7 @@ GROUPS = ((0, 4), (1, 3), (2,), (5,))  # channels whose gains belong together: a
 SHORTEST_S, LONGEST_S = 3.0, 3600.0
 FAST_TILT = np.radians(3.0)  # [rad/s]; tilt coordination goes unnoticed below (Groen and Bles 2004)
 LARGEST_LAG_S = 1.0
+LEAST = 1e-3  # share of the error at rest that a best motion has to spare
 EDGE_S = 0.2
 NOTICED = 1.0  # [thresholds]
 DRIVERS = (0.34, 0.66)  # weights of surge and sway in drivers' ratings (Kolff et al. 2024)
@@ -146,8 +147,8 @@ def score(
     Raises
     ------
     ConfigError
-        If there is no platform, the algorithm gives no poses, the drive is shorter than 3 s or longer than an hour,
-        nothing is felt on it, or a library is missing.
+        If there is no platform or one that cannot show the drive, the algorithm gives no poses, the drive is not
+        finite, shorter than 3 s or longer than an hour, nothing is felt on it, or a library is missing.
 
     Notes
     -----
@@ -253,6 +254,10 @@ def _ticks(motion: npt.NDArray[np.void], profile: Profile) -> npt.NDArray[np.voi
             f"motion: found {len(motion)} frames of {seconds:.3g} s, "
             f"allowed are {SHORTEST_S:g} to {LONGEST_S:g} s by their `time`"
         )
+    for name in ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate"):
+        if not np.isfinite(motion[name]).all():
+            row = int(np.argmin(np.isfinite(motion[name])))
+            raise ConfigError(f"motion: found {motion[name][row]} as {name} of frame {row}, allowed are finite numbers")
     if (np.diff(motion["time"]) < 0).any():
         raise ConfigError("motion: found times that go back, allowed are frames in order of time")
     return at_ticks(motion, profile.rate_hz, profile.source.bridge)
@@ -381,6 +386,8 @@ def _by_sense(values: Array) -> dict[str, float]:
 
 def _score(weights: Array, still: Array, found: Array, best: Array) -> float:
     at_rest, error, least = (float(np.sqrt(np.sum((weights * each) ** 2))) for each in (still, found, best))
+    if not at_rest - least > LEAST * at_rest:
+        raise ConfigError("platform: found none whose best motion on this drive is better than standing still")
     return 100.0 * (at_rest - error) / (at_rest - least)
 
 

@@ -17,7 +17,7 @@ from motioncue.motion import CUE_DTYPE
 __all__ = ["Batch"]
 
 cdef enum:
-    CUE = sizeof(Cue) >> 3          # doubles; a division is no constant in a debug build
+    CUE = sizeof(Cue) >> 3      # doubles; the build that checks divisions takes none in a constant
     ACTUATION = sizeof(Actuation) >> 3
 
 

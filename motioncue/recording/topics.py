@@ -10,11 +10,12 @@ import struct
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 
-__all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic"]
+__all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic", "records_at"]
 
 HEADER = b"\x00\x01\x00\x00"
 """Header of every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
@@ -95,6 +96,25 @@ class Event(NamedTuple):
     detail: int = 0
     value: float = 0.0
     limit: float = 0.0
+
+
+def records_at(data: bytes, places: npt.NDArray[np.int64], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Return the records that begin at given places of some bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        Holds them, at any alignment.
+    places : ndarray of int64, shape (n,)
+        Where they begin; each must end within the bytes.
+    dtype : dtype
+        Of the records.
+    """
+    if not len(places):
+        return np.zeros(0, dtype)
+    # Every place is the beginning of an item of this array, which overlap; an item is copied at once.
+    windows = np.ndarray((len(data) - dtype.itemsize + 1,), f"V{dtype.itemsize}", data, strides=(1,))
+    return windows[places].view(dtype)
 
 
 def _string(text: str) -> bytes:

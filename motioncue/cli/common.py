@@ -38,6 +38,7 @@ __all__ = [
     "packet_option",
     "positive",
     "print_json",
+    "progress",
     "record_options",
     "record_source_options",
     "recording",
@@ -202,6 +203,24 @@ def echo(text: str, indent: int = 0) -> None:
     text = folded(text, indent) if indent else text
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on stderr, if that is a terminal, and yield a function that is told what is done and what there is.
+
+    Parameters
+    ----------
+    text : str
+        What is going on.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Kept(logging.Handler):

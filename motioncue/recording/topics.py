@@ -127,6 +127,9 @@ def _padded(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 4)
 
 
+_PACKAGE_HEAD = struct.Struct("<4sqII")
+
+
 def encode_package(package: Package) -> bytes:
     """Return the payload of a package."""
     return HEADER + struct.pack("<qII", package.time, package.endpoint, len(package.data)) + package.data
@@ -135,9 +138,11 @@ def encode_package(package: Package) -> bytes:
 def decode_package(payload: bytes) -> Package:
     """Return the package in a payload; raise PacketError if it is not one."""
     try:
-        time, endpoint, size = struct.unpack_from("<qII", _body(payload))
+        header, time, endpoint, size = _PACKAGE_HEAD.unpack_from(payload)
     except struct.error as error:
         raise PacketError(f"{PACKAGE.name}: found {len(payload)} bytes, allowed are 20 and more") from error
+    if header != HEADER:
+        _body(payload)
     data = payload[20 : 20 + size]
     if len(data) != size:
         raise PacketError(f"{PACKAGE.name}: found {len(data)} bytes of data, allowed are {size}, as its length says")

@@ -354,9 +354,9 @@ class McapFile:
         if others:
             self.damage.add(f"{topic.name}: {others} messages of another size than {size - MESSAGE_HEAD} bytes")
         out = np.empty(sum(len(places) for _, places in parts), topic.dtype)
-        row = 0
+        memory, row = out.view(f"V{topic.dtype.itemsize}"), 0  # copied whole, not field by field
         for data, places in parts:
-            out[row : row + len(places)] = records_at(data, places, topic.dtype)
+            memory[row : row + len(places)] = records_at(data, places, memory.dtype)
             row += len(places)
         return out
 

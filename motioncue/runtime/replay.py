@@ -31,7 +31,10 @@ __all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "
 
 START_NS = 1_000_000_000
 
-ROWS = 10_000  # ticks compared at a time, which bounds the memory
+ROWS = 10_000  # ticks compared or written at a time, which bounds the memory
+
+Progress = Callable[[int, int], object]
+"""Is told what is done and what there is."""
 
 
 def replay(
@@ -122,9 +125,7 @@ def missing_ticks(drive: Drive) -> str:
     return ""
 
 
-def repeat(
-    drive: Drive, profile: Profile | None = None, *, progress: Callable[[int, int], None] = lambda done, total: None
-) -> Drive:
+def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None) -> Drive:
     """Return what the engine makes of a recording: another recording with the same ticks.
 
     Parameters
@@ -199,7 +200,7 @@ def repeat(
         number = newest
         pipeline.emitter.replay_ticks(ticks[first:end])
         heard.listen()
-        if end >= told + len(ticks) // 200:
+        if end >= told + len(ticks) / 200 or end == len(ticks):
             told = end
             progress(end, len(ticks))
     while upcoming is not None:
@@ -341,7 +342,14 @@ def _feed(package: Package) -> Action:
     return lambda intake, _: intake.feed(package.data, package.time)
 
 
-def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping[str, str] | None = None) -> Path:
+def keep(
+    answer: Drive,
+    path: str | Path,
+    *,
+    force: bool = False,
+    about: Mapping[str, str] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Path:
     """Write a recording in memory, such as the result of `repeat`, to a file; return its path.
 
     Parameters
@@ -354,6 +362,8 @@ def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping
         Replace an existing file.
     about : mapping of str to str
         Stored in the file.
+    progress : callable, optional
+        Called with ticks written and ticks in all, now and then.
 
     Raises
     ------
@@ -370,7 +380,9 @@ def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping
             writer.packages(answer.packages)
             writer.events(answer.events)
             writer.frames(answer.motion)
-            writer.ticks(answer.ticks)
+            for first in range(0, len(answer.ticks), ROWS):
+                writer.ticks(answer.ticks[first : first + ROWS])
+                progress(first, len(answer.ticks))
 
     path = Path(path).absolute()
     if path.is_dir():

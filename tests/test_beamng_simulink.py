@@ -174,8 +174,13 @@ def test_messages_laid_one_after_the_other_are_split():
     controls = [CONTROL.encode({"id": number}) for number in range(1, 140)]
     for packages in (states, controls, states[:1], []):
         assert list(framed(b"".join(packages))) == packages
-    for data in (states[0][:-1], b"x", states[0] + controls[0]):
+    for data in (states[0][:-1], b"x", states[0] + controls[0], b"".join(controls)[:-1], b"".join(controls)[:900]):
         assert list(framed(data)) == [data]
+    for left in (1, 511, 512, 513, 887):
+        split = framed(b"".join(states) + states[0][:left])
+        assert [next(split) for _ in states] == states
+        with pytest.raises(PacketError, match=f"found {left} bytes at offset {70 * 888}, state has 888"):
+            next(split)
 
 
 # Answers.

@@ -36,6 +36,7 @@ __all__ = [
     "logged",
     "naming_systems",
     "packet_option",
+    "pick_options",
     "positive",
     "print_json",
     "progress",
@@ -170,6 +171,22 @@ def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
                 )
 
 
+def pick_options(command: Decorated) -> Decorated:
+    """Add ``--port`` and ``--from``, which say whom to read in a network capture of several simulators."""
+    for option in (
+        click.option("--from", "sender", metavar="HOST", help="Of a network capture: the host that sent."),
+        click.option(
+            "--port",
+            "ports",
+            type=click.IntRange(0, 65535),
+            multiple=True,
+            help="Of a network capture: the port that was sent to; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
 
 
@@ -207,7 +224,7 @@ def echo(text: str, indent: int = 0) -> None:
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on stderr, if that is a terminal, and yield a function that is told what is done and what there is.
+    """Show a bar on a terminal's stderr, and yield the function that moves it: done, total.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from motioncue.cli.common import progress, refuse_source
+from motioncue.cli.common import pick_options, progress, refuse_source
 from motioncue.recording.export import WHAT, export
 from motioncue.recording.load import read
 
@@ -22,8 +22,9 @@ __all__ = ["command"]
     help="File to write; its ending selects the format: .csv, .parquet or .mf4.",
 )
 @click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
+@pick_options
 @click.option("--force", is_flag=True, help="Replace the file that --to names, if it exists.")
-def command(file: Path, target: Path, what: str, force: bool) -> None:
+def command(file: Path, target: Path, what: str, ports: tuple[int, ...], sender: str | None, force: bool) -> None:
     """Write a recording as CSV, Parquet (pyarrow) or MDF4 (asammdf); one row a tick, a frame or an event.
 
     \b
@@ -32,7 +33,7 @@ def command(file: Path, target: Path, what: str, force: bool) -> None:
     """
     refuse_source("--to", target, [file])
     with progress(f"reading {file.name}"):
-        drive = read(file)
+        drive = read(file, port=ports, sender=sender)
     for line in drive.unreadable:
         click.echo(f"{file}: {line}", err=True)
     with progress(f"writing {target.name}") as tell:

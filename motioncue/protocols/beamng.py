@@ -243,18 +243,36 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
     return Intake([message.compiled() for message in messages], stage, stages)
 
 
+MARKED = 8  # bytes from a datagram's beginning to the end of its mark
+
+
 def framed(data: bytes) -> Iterator[bytes]:
     """Split concatenated datagrams.
 
-    Each ends where the next mark stands, or at the end of the data.  Data that has no mark, or cannot be split so, is
-    one datagram.
+    Each ends where the next mark stands, at the end of the data, or before a rest that is too short for a mark.  Data
+    that has no mark, or cannot be split even once, is one datagram.
+
+    Raises
+    ------
+    PacketError
+        If what follows a datagram is none; names the offset.
     """
-    start = 0
+    start, known = 0, set[int]()
     while start < len(data):
-        ends = (start + size for size in _sizes(data, start))
-        end = next((end for end in ends if end == len(data) or _sizes(data, end)), len(data))
-        yield data[start:end]
-        start = end
+        sizes = _sizes(data, start)
+        size = next((size for size in sizes if start + size == len(data) or _sizes(data, start + size)), 0)
+        if not size and start:
+            usual = [size for size in sizes if size in known] or sizes
+            size = next((size for size in usual if start + size < len(data) < start + size + MARKED), 0)
+            if not size:
+                raise PacketError(
+                    f"beamng: found {len(data) - start} bytes beginning {data[start : start + 8].hex(' ')} at offset "
+                    f"{start}, allowed is a datagram"
+                )
+        size = size or len(data)
+        known.add(size)
+        yield data[start : start + size]
+        start += size
 
 
 def _sizes(data: bytes, start: int = 0) -> tuple[int, ...]:

@@ -30,6 +30,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.intake.intake import Intake
@@ -223,17 +224,36 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
 
 
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split concatenated messages of one kind; data that cannot be split is one datagram."""
-    fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(data, size))
-    size = next(fitting, len(data))
-    for start in range(0, len(data), size):
+    """Split concatenated messages of one kind; data that cannot be split is one datagram.
+
+    Raises
+    ------
+    PacketError
+        If the last of several states is cut short; names the offset.
+    """
+    fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(_ids(data, size)))
+    size = next(fitting, len(data)) or STATE.size
+    if size == len(data) and _grow(_ids(data, STATE.size)):
+        size = STATE.size
+    for start in range(0, len(data) - size + 1, size):
         yield data[start : start + size]
+    if left := len(data) % size:
+        raise PacketError(f"beamng-simulink: found {left} bytes at offset {len(data) - left}, state has {size}")
 
 
-def _are_ids(data: bytes, size: int) -> bool:
-    """Say whether every piece of a size begins with an id."""
-    ids = np.frombuffer(data, "<f8")[:: size // 8]
+def _ids(data: bytes, size: int) -> npt.NDArray[np.float64]:
+    """Return what would be the id of every whole piece of a size."""
+    return np.frombuffer(data, "<f8", len(data) // size * size // 8)[:: size // 8]
+
+
+def _are_ids(ids: npt.NDArray[np.float64]) -> bool:
+    """Say whether numbers can be ids."""
     return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
+
+
+def _grow(ids: npt.NDArray[np.float64]) -> bool:
+    """Say whether numbers can be ids of consecutive messages: what lies there in messages of another size cannot."""
+    return len(ids) > 1 and _are_ids(ids) and bool(np.all(ids[1:] > ids[:-1]))
 
 
 def identify(data: bytes) -> Packet:
@@ -246,7 +266,7 @@ def identify(data: bytes) -> Packet:
     """
     for packet in (STATE, CONTROL):
         if len(data) == packet.size:
-            if _are_ids(data, packet.size):
+            if _are_ids(_ids(data, packet.size)):
                 return packet
             number = float(np.frombuffer(data, "<f8", count=1)[0])
             raise PacketError(

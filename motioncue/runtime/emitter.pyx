@@ -474,6 +474,11 @@ cdef class Emitter:
         ----------
         ticks : ndarray of int64, shape (n, 3)
             Index, deadline [ns] and `operation` of each recorded tick.
+
+        Raises
+        ------
+        ValueError
+            If rows have another length.
         """
         cdef Py_ssize_t i
         cdef uint64_t fpu

@@ -19,7 +19,8 @@ from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.messages import Settings
-from motioncue.recording.read import opening, quoted, read_frames
+from motioncue.recording.packages import opening, quoted
+from motioncue.recording.read import read_frames
 from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.recording.whole import write_whole

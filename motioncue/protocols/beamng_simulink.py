@@ -248,7 +248,8 @@ def _ids(data: bytes, size: int) -> npt.NDArray[np.float64]:
 
 def _are_ids(ids: npt.NDArray[np.float64]) -> bool:
     """Say whether numbers can be ids."""
-    return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
+    with np.errstate(invalid="ignore"):  # NaN is no id
+        return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
 
 
 def _grow(ids: npt.NDArray[np.float64]) -> bool:

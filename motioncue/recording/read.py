@@ -164,9 +164,11 @@ def frames_of(
     source = protocols.source(system)
     intake = source.intake(_options(source, system, options or {}))
     packages, arrivals = recording.packages, recording.times
-    rows: list[npt.NDArray[np.void]] = []
-    places: list[int] = []
-    times: list[float] = []  # time of each frame [s]
+    motion = np.empty(len(packages), MOTION_DTYPE)
+    memory = motion.view(f"V{MOTION_DTYPE.itemsize}")  # a frame is copied whole, not field by field
+    places = np.empty(len(packages), np.int64)  # of each frame's package
+    times = np.empty(len(packages))  # of each frame [s]
+    count = 0  # frames so far
     began = 0.0  # start of the session on the recording's clock [s]
     others = 0  # packages that do not affect the clock
     for place, is_frame in enumerate(feed(arriving(packages, arrivals, rate_hz, intake), intake)):
@@ -174,23 +176,23 @@ def frames_of(
             raise PacketError(f"{name}: package {place} refused: {', '.join(intake.rejected)}")
         if not is_frame:
             if intake.others == others:  # an announcement: the simulator's clock begins again
-                began = times[-1] if times else 0.0
+                began = float(times[count - 1]) if count else 0.0
             others = intake.others
             continue
         row = intake.frame()
-        rows.append(row)
-        places.append(place)
-        times.append(began + float(row["frame_time"][0]))
-    motion = np.concatenate(rows) if rows else np.zeros(0, MOTION_DTYPE)
+        memory[count] = row.view(memory.dtype)[0]
+        places[count], times[count] = place, began + row["frame_time"][0]
+        count += 1
+    motion, places, times = motion[:count], places[:count], times[:count]
     if as_received and arrivals is not None:
         motion["time"] -= START_NS
         came = [round(1e9 * (time - arrivals[0])) for time in arrivals]
         return Frames(motion, list(map(Timed, came, packages)), intake.rejected)
-    if len(times) > 1 and not any(times):
+    if count > 1 and not times.any():
         raise PacketError(f"{name}: neither {system} nor the file says when frames came; give their rate")
-    if times:
-        motion["time"] = np.round((np.array(times) - times[0]) * 1e9)
-    frames = motion["time"] if rows else np.zeros(1, np.int64)
+    if count:
+        motion["time"] = np.round((times - times[0]) * 1e9)
+    frames = motion["time"] if count else np.zeros(1, np.int64)
     nexts = np.minimum(np.searchsorted(places, np.arange(len(packages))), len(frames) - 1)
     return Frames(motion, list(map(Timed, frames[nexts].tolist(), packages)), intake.rejected)
 

@@ -21,7 +21,7 @@ from motioncue.cli.common import (
     source_recorder,
 )
 from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import print_summary
+from motioncue.cli.summary import print_summary, recorded
 from motioncue.errors import EndpointError, MotioncueError
 from motioncue.kernels.clock import now_ns
 from motioncue.kernels.ring import RecordRing
@@ -120,7 +120,7 @@ def command(
                 ("connections", str(simulator.connections)),
                 ("lost", str(simulator.lost)),
                 *([("stalls", str(simulator.stalls))] if hasattr(simulator, "stalls") else []),
-                *([] if recorder is None else [("recorded", recorder.summary())]),
+                *([] if recorder is None else [("recorded", recorded(stats["recorded"]))]),
             ],
         )
         if as_json:

@@ -218,20 +218,14 @@ class Recorder:
         """The files written so far, the newest last."""
         return list(self._written)
 
-    def counts(self) -> dict[str, int]:
-        """Return how many records of each kind have been flushed to files, and how many were lost."""
-        return {**self._totals, "lost": self._lost + self._unrecorded()}
+    def counts(self) -> dict[str, Any]:
+        """Return how many records of each kind have been flushed to files and how many were lost; and the files."""
+        lost = self._lost + self._unrecorded()
+        return {**self._totals, "lost": lost, "files": [str(path) for path in self._written]}
 
     def _unrecorded(self) -> int:
         """Return the number of records that did not fit into the rings."""
         return sum(ring.lost for ring in self._rings)
-
-    def summary(self) -> str:
-        """Return a text of what has been recorded, and where."""
-        counts = self.counts()
-        what = f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages"
-        lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
-        return f"{what} in {', '.join(str(path) for path in self._written) or 'no file'}{lost}"
 
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
         """Record that another profile is in force.

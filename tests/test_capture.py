@@ -141,6 +141,22 @@ def test_a_frame_of_a_lying_length_ends_what_is_read(make):
     assert f"{len(content) - len(make(frames[:4]))} bytes were not read" in found.unreadable[0]
 
 
+def test_a_capture_with_a_hole_behind_it_is_read_up_to_there(tmp_path, monkeypatch):
+    """Zeros are frames without a byte: a sparse file has millions of them."""
+    frames = [(n, ip(udp(b"four"))) for n in range(3)]
+    udp_of = capture._udp
+    for content, count in ((pcap(frames), 3), (pcap([*frames, (0, b""), *frames]), 6), (pcapng(frames), 3)):
+        parsed = []
+        monkeypatch.setattr(capture, "_udp", lambda *frame, parsed=parsed: parsed.append(frame) or udp_of(*frame))
+        found = captured(content + bytes(1 << 20), 10 << 30)
+        monkeypatch.undo()
+        assert (len(found.datagrams), len(parsed) < 9) == (count, True)
+        left = (1 << 20) + (10 << 30)
+        assert found.unreadable == (
+            f"byte {len(content)}: {left} bytes were not read: the last whole frame ends there",
+        )
+
+
 def test_a_capture_of_another_network_is_refused():
     with pytest.raises(PacketError, match="link type 105"):
         captured(pcap([(1, b"wireless")], 105))

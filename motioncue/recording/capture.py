@@ -15,6 +15,7 @@ MAGIC = (
     PCAPNG,
 )
 LITTLE = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\x4d\x3c\x2b\x1a")
+HOLE = 4096  # [bytes] that are all zero: they were never written
 FRAGMENTS = 64  # most incomplete datagrams to keep; the oldest is dropped first
 IP_BYTES = 65535  # largest IP packet [bytes]
 MOST = 8_000_000  # most datagrams of a capture, or packages of a recording: seven hours of 300 a second
@@ -110,6 +111,8 @@ def _whole(data: bytes) -> int:
     while start + size <= len(data):
         length = int.from_bytes(data[start + at : start + at + 4], order) + more
         if not size <= length <= len(data) - start:
+            break
+        if length == size and not data[start : start + HOLE].strip(b"\0"):  # frames of no bytes, of a sparse file
             break
         start += length
     return start

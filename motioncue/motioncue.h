@@ -58,6 +58,8 @@ typedef char motioncue_actuation_is_240_bytes[sizeof(motioncue_actuation) == 240
 
 typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */
 
+typedef struct motioncue_engine motioncue_engine; /* a running engine: its loop sends, supervises, fades and records */
+
 typedef struct motioncue_api {
     uint32_t abi;  /* MOTIONCUE_ABI of the installed package */
     uint32_t size; /* size of the installed package's table [bytes] */
@@ -92,6 +94,18 @@ typedef struct motioncue_api {
        once
      * after every step or never. */
     void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);
+
+    /* Start an engine for a profile without source.endpoint, such as "program-dk"; `error` as for `create`.  Runs Python,
+     * and so do the engine's threads while they begin and end: leave the GIL to them. */
+    motioncue_engine *(*start)(const char *profile, char *error, size_t size);
+
+    /* Take one frame: a motioncue_motion for "program-dk", else a packet as the profile describes it.  Return 1; or 0 if
+     * it gave no motion, which is counted by reason.  From any thread, at your pace, without the GIL: it neither
+     * allocates, locks, waits nor fails, and reads the clock.  A frame that comes while another thread feeds is dropped. */
+    int (*feed)(motioncue_engine *engine, const void *packet, size_t size);
+
+    /* Fade to neutral, end the engine and free it, or do nothing for NULL; no thread may feed it then.  Runs Python. */
+    void (*stop)(motioncue_engine *engine);
 } motioncue_api;
 
 /* Available if Python.h is included first: return the table, or NULL with a Python exception set.  Needs the GIL; the

@@ -4,6 +4,7 @@ import itertools
 import math
 import struct
 from collections import deque
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -179,8 +180,11 @@ def test_messages_laid_one_after_the_other_are_split():
     for left in (1, 511, 512, 513, 887):
         split = framed(b"".join(states) + states[0][:left])
         assert [next(split) for _ in states] == states
-        with pytest.raises(PacketError, match=f"found {left} bytes at offset {70 * 888}, state has 888"):
+        with pytest.raises(PacketError, match=f"found {left} bytes at offset {70 * 888} that are not whole"):
             next(split)
+    assert list(islice(framed(b"".join(states[:20]) + bytes(9999)), 19)) == states[:19]
+    with pytest.raises(PacketError, match=f"found {888 + 9999} bytes at offset {19 * 888}"):
+        list(framed(b"".join(states[:20]) + bytes(9999)))
 
 
 # Answers.

@@ -14,6 +14,8 @@ from motioncue.analysis.check import check
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
 
+pytestmark = pytest.mark.search
+
 
 @pytest.mark.grid
 @pytest.mark.parametrize("case", all_cases(DRIVES)[3::463], ids=lambda case: f"{case.source}-{case.drive}-{case.fault}")

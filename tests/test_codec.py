@@ -280,14 +280,22 @@ def test_dk_datagrams_are_named_with_and_without_magic(size, marked):
             assert value == expected
 
 
-@pytest.mark.parametrize("name", ["dk motion", "dk gauges"])
-def test_dk_refuses_every_other_length(name):
-    _, _, data = samples(name)
+@pytest.mark.parametrize(("name", "least"), [("dk motion", 60), ("dk gauges", 20)])
+def test_dk_reads_by_offset_and_refuses_what_is_too_short(name, least):
+    packet, _, data = samples(name)
     for length in range(201):
-        if length in DK_FORMS and DK_FORMS[length] is LAYOUTS[name][0]:
+        if length >= least:
+            found = dk.identify((data + bytes(200))[:length])
+            assert (found.name, found.size) == (packet.name, length)
             continue
         with pytest.raises(PacketError, match=f"found {length} bytes"):
             dk.identify((data + bytes(200))[:length])
+
+
+def test_dk_names_a_longer_form_of_beamngs_motion():
+    data = b"BNG2" + bytes(172)
+    assert dk.identify(data).name == "motion"
+    assert dk.identify(data).decode(data)["surge"] == 0.0
 
 
 @pytest.mark.parametrize("size", DK_FORMS)
@@ -298,8 +306,8 @@ def test_dk_refuses_every_corrupted_magic(size):
     start = 0 if packet is dk.MOTION else 4
     for position in range(start, start + 4):
         for value in range(256):
-            if value != data[position]:
-                changed = data[:position] + bytes([value]) + data[position + 1 :]
+            changed = data[:position] + bytes([value]) + data[position + 1 :]
+            if value != data[position] and changed[:4] != b"BNG2":
                 with pytest.raises(PacketError, match="allowed are motion"):
                     dk.identify(changed[:size])
 

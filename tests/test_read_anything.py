@@ -1,6 +1,7 @@
 """`motioncue.read` of what is no MCAP file of a run: bytes of a simulator, captures, packages alone, rolled files."""
 
 import os
+import sys
 import tracemalloc
 
 import numpy as np
@@ -212,6 +213,33 @@ def test_a_file_that_grows_is_read_up_to_its_size_at_opening(tmp_path, monkeypat
 
     monkeypatch.setattr(recorded_packages.os, "fstat", grows)
     assert recorded_packages.read_bytes(path, "it").data == b"".join(packages[:20])
+
+
+@pytest.mark.parametrize("system", SIMULATORS)
+def test_a_hole_behind_packages_is_left_out_at_once(tmp_path, system):
+    """Not searched byte by byte: ten times as many bytes of it take no more steps."""
+    packages, path, steps = packages_of(system), tmp_path / "hole.bin", []
+    for hole in (1 << 20, 10 << 20):
+        path.write_bytes(b"".join(packages) + bytes(hole))
+        count = 0
+
+        def step(*_):
+            nonlocal count
+            count += 1
+            return step
+
+        sys.settrace(step)
+        try:
+            drive = motioncue.read(path, system=system, rate_hz=60.0)
+        finally:
+            sys.settrace(None)
+        # Where nothing says a package's length, the one before the hole may be cut.
+        whole = packages[:-1] if system.startswith("beamng") else packages
+        assert [package.data for package in drive.packages] == whole
+        end = sum(map(len, whole))
+        assert f"byte {end}: {path.stat().st_size - end} bytes were not read" in drive.unreadable[0]
+        steps.append(count)
+    assert steps[1] < 1.5 * steps[0] + 1000
 
 
 def test_ten_gigabytes_of_zeros_are_refused(tmp_path, monkeypatch):

@@ -97,7 +97,8 @@ BROKEN = {
     "empty": (b"", "found no bytes"),
     "one byte": (b"\x27", "found size 39 at offset 0|found 1 bytes at offset 0"),
     "cut inside the first package": (DATA[:20], "found 20 bytes at offset 0, the package has 39"),
-    "zeros": (bytes(1000), "found 1000 bytes that are all zero"),
+    "zeros": (bytes(1000), "found size 0 at offset 0"),
+    "many zeros": (bytes(5000), "found 5000 bytes that are all zero"),
     "text": (b"This is not a recording at all, it is a letter." * 100, "offset 0|refused"),
     "big-endian, cut": (struct.pack(">HB", 39, 1) + DATA[3:20], "found 20 bytes at offset 0, the package has 39"),
 }

@@ -4,13 +4,11 @@ All outputs share one cue.  Each output copies it into its own actuation; the st
 of the actuation or fill its actuator channels, and the output's packets are encoded from the result.
 """
 
+from motioncue.kernels.beside cimport Beside, stage_step
 from motioncue.kernels.records cimport Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
 
 
-ctypedef void (*stage_step)(
-    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
-) noexcept nogil
 ctypedef void (*stage_reset)(void* state) noexcept nogil
 ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
 ctypedef void (*stage_take)(
@@ -83,6 +81,7 @@ cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept
 
 cdef class Stage:
     cdef StageCalls calls
+    cdef Beside beside(self)
 
 
 cdef class OutputChain:

@@ -34,6 +34,13 @@ cdef class Stage:
         """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
         return {}
 
+    cdef Beside beside(self):
+        """Return what `Batch` needs of the stage; as it is here, without a form for rigs side by side."""
+        cdef Beside it
+        memset(&it, 0, sizeof(it))
+        it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
+        return it
+
 
 cdef void up_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
@@ -109,6 +116,10 @@ cdef class OutputLimits(Stage):
     def shares(self):
         """Return the share of ticks in which each channel was limited."""
         return self.limits.shares()
+
+    cdef Beside beside(self):
+        """Return the limits alone: what was sent before matters only to settings that change."""
+        return self.limits.beside()
 
 
 cdef class OutputChain:

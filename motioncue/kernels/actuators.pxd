@@ -23,7 +23,11 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
     bint keep "mc_keep"(const Bounds* bounds, Held* held, int n, double* wanted, int64_t* acted)
     bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
     ctypedef struct Yield "mc_Yield":
-        double* positions       # of the pose of the tick before
+        double* pose            # wanted pose, as of the newest tick in which it was a number
+        double* missing         # share of each part that is to give way, after the first lag
+        double* given           # share of each part that gives way
+        double* at              # pose of the tick before
+        double* positions       # and its positions
         int slowed              # the actuator whose speed shortened the newest tick's step; -1: none did
     double LAG_S "MC_LAG_S"
     bint reach "mc_reach"(

@@ -3,8 +3,10 @@
 from libc.math cimport exp
 from libc.string cimport memcmp, memcpy, memset
 
+from motioncue.kernels.beside cimport Beside
 from motioncue.kernels.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
-from motioncue.kernels.platform cimport Kinematics
+from motioncue.kernels.lanes cimport Machine, chosen
+from motioncue.kernels.platform cimport Actuator, Kinematics
 from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.rotation cimport Turn
 
@@ -22,6 +24,19 @@ cdef inline void rise(const Drives* d, double up, double* positions) noexcept no
             positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
 
 
+cdef void begin(const Drives* d, Driven* s, bint parked) noexcept nogil:
+    """Start at rest: where the platform is parked, or at neutral."""
+    cdef int i
+    s.begun = True
+    s.raised.pace = d.pace
+    s.raised.position = 0.0 if parked else 1.0
+    s.easing.position = 1.0
+    memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
+    for i in range(d.geometry.count):
+        s.given.positions[i] = d.neutral[i]
+        s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
+
+
 cdef void actuators_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
@@ -29,16 +44,8 @@ cdef void actuators_step(
     cdef Driven* s = <Driven*>state
     cdef double* positions = actuation.actuators
     cdef double pose[6]
-    cdef int i
     if not s.begun:
-        s.begun = True
-        s.raised.pace = d.pace
-        s.raised.position = 0.0 if parked else 1.0
-        s.easing.position = 1.0
-        memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
-        for i in range(d.geometry.count):
-            s.given.positions[i] = d.neutral[i]
-            s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
+        begin(d, s, parked)
     s.parked = parked
     s.ticks += 1
     pose[0] = actuation.cue.surge_displacement
@@ -130,6 +137,53 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     return True
 
 
+# ---- rigs side by side -----------------------------------------------------------------------------------------------
+
+
+cdef void lay_drives(const void* coeffs, double* out) noexcept nogil:
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef const Bounds* bounds
+    cdef int i
+    for i in range(d.geometry.count):
+        bounds = &d.bounds[i]
+        memcpy(out, &d.geometry.actuators[i], sizeof(Actuator))
+        out += sizeof(Actuator) // sizeof(double)
+        out[0], out[1], out[2], out[3] = bounds.low, bounds.high, bounds.speed, bounds.acceleration
+        out[4] = 1.0 / bounds.acceleration
+        out += 5
+
+
+cdef bint pack_drives(void* state, const void* coeffs, double* out) noexcept nogil:
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef Driven* s = <Driven*>state
+    cdef int i
+    if not s.begun:
+        begin(d, s, False)
+    if s.raised.position != 1.0 or s.easing.on or d.lead.order:
+        return False
+    if memcmp(s.given.at, s.given.pose, 6 * sizeof(double)) != 0:
+        return False
+    for i in range(<int>PARTS):
+        if s.given.missing[i] != 0.0 or s.given.given[i] != 0.0:
+            return False
+    for i in range(d.geometry.count):
+        if not s.held[i].position == s.held[i].target == s.given.positions[i]:
+            return False
+        out[6 + 2 * i], out[7 + 2 * i] = s.held[i].position, s.held[i].speed
+    memcpy(out, s.given.pose, 6 * sizeof(double))
+    return True
+
+
+cdef void unpack_drives(void* state, const void* coeffs, const double* packed) noexcept nogil:
+    cdef Driven* s = <Driven*>state
+    cdef int i
+    memcpy(s.given.pose, packed, 6 * sizeof(double))
+    memcpy(s.given.at, packed, 6 * sizeof(double))
+    for i in range((<const Drives*>coeffs).geometry.count):
+        s.held[i].position = s.held[i].target = s.given.positions[i] = packed[6 + 2 * i]
+        s.held[i].speed = packed[7 + 2 * i]
+
+
 cdef class Actuators(Stage):
     """Converts the pose that the cue requests into the position of each actuator.
 
@@ -212,6 +266,24 @@ cdef class Actuators(Stage):
     def fills(self):
         """The channels of its actuators."""
         return tuple(f"actuator_{number}" for number in range(1, len(self.names) + 1))
+
+    cdef Beside beside(self):
+        """Return what `Batch` needs of the stage."""
+        cdef Machine machine = chosen()
+        cdef Beside it
+        cdef int i, n = self.drives.geometry.count
+        memset(&it, 0, sizeof(it))
+        it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
+        it.lanes = machine.lanes
+        it.tick = machine.drive
+        it.plan[0] = n
+        for i in range(n):
+            it.plan[1 + i] = self.drives.geometry.kinds[i]
+        it.coeffs_count = n * <int>(sizeof(Actuator) // sizeof(double) + 5)
+        it.state_count = 6 + 2 * n
+        it.ticks = &self.driven.ticks
+        it.lay, it.pack, it.unpack = lay_drives, pack_drives, unpack_drives
+        return it
 
     def shares(self):
         """Return the share of ticks in which each actuator held the others back, by name.

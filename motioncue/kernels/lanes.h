@@ -5,6 +5,7 @@
  */
 #ifndef MOTIONCUE_LANES_H
 #define MOTIONCUE_LANES_H
+#include "motioncue/kernels/reach.h"
 #include "motioncue/kernels/scalar.h"
 
 enum {
@@ -18,6 +19,9 @@ typedef struct {
     int lanes;
     void (*run)(void *state, const void *coeffs, const void *motions, void *cues, int64_t n);
     void (*tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
+    int64_t (*limit)(const int *plan, const void *coeffs, void *states, double *rows, int stride);
+    int64_t (*drive)(const int *plan, const void *coeffs, void *states, double *rows, int stride);
+    void (*pass_on)(const double *cues, double *actuations, int64_t n);
 } mc_Machine;
 
 /* Copy what the washout passes through: speed, engine speed, time. */
@@ -38,14 +42,6 @@ static inline void mc_fetch(const double *motion, const double *cue) {
     (void)motion, (void)cue;
 #endif
 }
-
-#if defined(__clang__)
-#define MC_UNROLL _Pragma("unroll")
-#elif defined(__GNUC__)
-#define MC_UNROLL _Pragma("GCC unroll 32")
-#else
-#define MC_UNROLL
-#endif
 
 #if defined(__GNUC__) && !defined(_WIN32)
 #pragma GCC diagnostic push
@@ -94,11 +90,15 @@ static inline int mc_machines(mc_Machine *out) {
 #ifdef MC_NAMES_MACHINES
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-        out[n++] = (mc_Machine){"avx512", 8, mc_run_avx512, mc_tick_avx512};
+        out[n++] = (mc_Machine){"avx512", 8, mc_run_avx512, mc_tick_avx512, mc_limit_avx512, mc_drive_avx512, mc_pass_on_avx512};
     }
-    if (__builtin_cpu_supports("avx2")) out[n++] = (mc_Machine){"avx2", 4, mc_run_avx2, mc_tick_avx2};
+    if (__builtin_cpu_supports("avx2")) {
+        out[n++] = (mc_Machine){"avx2", 4, mc_run_avx2, mc_tick_avx2, mc_limit_avx2, mc_drive_avx2, mc_pass_on_avx2};
+    }
 #endif
-    out[n++] = (mc_Machine){"any", sizeof(mc_WashoutState_any) / sizeof(mc_WashoutState), mc_run_any, mc_tick_any};
+    out[n++] = (mc_Machine){
+        "any", sizeof(mc_WashoutState_any) / sizeof(mc_WashoutState), mc_run_any, mc_tick_any, mc_limit_any, mc_drive_any, mc_pass_on_any
+    };
     return n;
 }
 #endif

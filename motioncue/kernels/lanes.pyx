@@ -11,6 +11,9 @@ cdef extern from "motioncue/kernels/lanes.h" nogil:
         int lanes
         run_function run
         run_function tick
+        beside_tick limit
+        beside_tick drive
+        pass_function pass_on
     int mc_machines(mc_Machine* out)
 
 
@@ -22,7 +25,7 @@ cdef int choice = 0
 cdef Machine chosen():
     """Return the loops that new algorithms and rigs will use."""
     cdef mc_Machine* m = &known[choice]
-    return Machine(m.name, m.lanes, m.run, m.tick)
+    return Machine(m.name, m.lanes, m.run, m.tick, m.limit, m.drive, m.pass_on)
 
 
 def machines():

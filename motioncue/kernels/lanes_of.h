@@ -3,6 +3,9 @@
 #include "motioncue/kernels/trigonometry.h"
 #include "motioncue/kernels/filters.h"
 #include "motioncue/kernels/washout.h"
+#include "motioncue/kernels/actuator.h"
+#include "motioncue/kernels/margin.h"
+#include "motioncue/kernels/calm.h"
 
 enum { NAME(GROUPS) = 32 / LANES };
 

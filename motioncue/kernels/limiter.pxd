@@ -15,6 +15,7 @@ value, rate, acceleration and jerk each keep the wider bound.
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
+from motioncue.kernels.beside cimport Beside
 from motioncue.kernels.fade cimport Vanishing
 from motioncue.kernels.records cimport CHANNELS, Cue
 from motioncue.kernels.slot cimport mc_count
@@ -28,6 +29,18 @@ ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3
     bint stops_at_once       # neither acceleration nor jerk is bounded, so one tick is enough to come to rest
 
 
+cdef extern from "motioncue/kernels/scalar.h" nogil:
+    ctypedef struct Margin "mc_Margin":     # see margin.h
+        double value
+        double rate
+        double acceleration
+        double jerk
+        double per_jerk
+        double per_acceleration
+        double ramp
+    bint clearly_viable "mc_clearly_viable"(const Margin* m, double x, double v, double a)
+
+
 ctypedef struct LimiterState:
     double x
     double v
@@ -39,9 +52,7 @@ ctypedef struct LimiterState:
 ctypedef struct Limit:
     Bounds hard             # never exceeded
     Bounds plan             # slightly inside `hard`: the margin for discrete time steps
-    double per_jerk         # 1 / (2 jerk) of the plan; 0 if the channel stops at once, as the next two are
-    double per_acceleration # 1 / (2 acceleration)
-    double ramp             # acceleration / (2 jerk)
+    Margin margin           # the plan with the hard bound on jerk, for the quick test
     LimiterState state
 
 
@@ -99,18 +110,6 @@ cdef inline bint viable_above(const Bounds* b, double x, double v, double a) noe
     return a <= b.acceleration and peak <= b.rate and stop_above(x + v, v, a, b.acceleration, b.jerk) <= b.value
 
 
-cdef inline bint clearly_viable(const Limit* l, double x, double v, double a) noexcept nogil:
-    """Say whether the state can be braked within the bounds on both sides; quick, and may say no although it can.
-
-    Let p be the rate once the acceleration has been taken back.  Stopping takes at most p (p/A + A/J)/2: the exact
-    distance if the brake is held at A, an upper bound if not (inequality of arithmetic and geometric means).
-    """
-    cdef double push = fabs(a)
-    cdef double p = fabs(v) + push * (0.5 + l.per_jerk * push)
-    cdef double reach = fabs(x) + fabs(v) + p * (2.0 * l.per_jerk * push + l.per_acceleration * p + l.ramp)
-    return push <= l.plan.acceleration and p <= l.plan.rate and reach <= l.plan.value
-
-
 cdef inline bint keeps(const Bounds* b, const LimiterState* s, double sign, double j) noexcept nogil:
     """Say whether jerk `j` leads to a state that can be braked without exceeding the upper bounds."""
     cdef double a = sign * (s.a + j)
@@ -156,7 +155,7 @@ cdef inline bint limiter_step(Limit* l, double* value) noexcept nogil:
     cdef double j = a - s.a
     cdef double speed = goal - s.target
     s.target = goal
-    if not s.limiting and -l.hard.jerk <= j <= l.hard.jerk and clearly_viable(l, goal, v, a):
+    if not s.limiting and -l.hard.jerk <= j <= l.hard.jerk and clearly_viable(&l.margin, goal, v, a):
         s.x, s.v, s.a = goal, v, a
         return False
     if (
@@ -281,3 +280,4 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
 
 cdef class CueLimits:
     cdef LimitSet set
+    cdef Beside beside(self)

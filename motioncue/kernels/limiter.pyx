@@ -6,7 +6,9 @@ from libc.string cimport memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
-from motioncue.kernels.records cimport ROLL, YAW, Cue
+from motioncue.kernels.lanes cimport Machine, chosen
+from motioncue.kernels.records cimport ROLL, YAW, Actuation, Cue
+from motioncue.kernels.rotation cimport Turn
 from motioncue.kernels.slot cimport mc_load
 
 import numpy as np
@@ -99,11 +101,15 @@ cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
     return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
 
 
-cdef void set_estimate(Limit* l) noexcept nogil:
-    """Compute the factors that `clearly_viable` uses."""
-    l.per_jerk = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.jerk
-    l.per_acceleration = 0.0 if l.plan.stops_at_once else 0.5 / l.plan.acceleration
-    l.ramp = 0.0 if l.plan.stops_at_once else 0.5 * l.plan.acceleration / l.plan.jerk
+cdef void set_margin(Limit* l) noexcept nogil:
+    """Compute what `clearly_viable` uses."""
+    cdef const Bounds* p = &l.plan
+    if p.stops_at_once:
+        l.margin = Margin(p.value, p.rate, p.acceleration, l.hard.jerk, 0.0, 0.0, 0.0)
+        return
+    l.margin = Margin(
+        p.value, p.rate, p.acceleration, l.hard.jerk, 0.5 / p.jerk, 0.5 / p.acceleration, 0.5 * p.acceleration / p.jerk
+    )
 
 
 cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
@@ -161,7 +167,7 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint
         slope -= l.state.v / pace
     e.wide.hard = wider(&e.wide.hard, &l.hard)
     e.wide.plan = wider(&e.wide.plan, &l.plan)
-    set_estimate(&e.wide)
+    set_margin(&e.wide)
     e.difference = vanishing(e.wide.state.x - l.state.x, slope, bend)
     e.position = 0.0
     e.pace = pace
@@ -247,6 +253,43 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
         s.easing += ease(&s.limits[i], &s.easings[i], &old, &easing, s.leans[i] != before.leans[j], pace)
 
 
+# ---- rigs side by side -----------------------------------------------------------------------------------------------
+
+
+cdef void step_limits(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    limit_cue(<LimitSet*>state, <double*>&actuation.cue)
+
+
+cdef void lay_limits(const void* coeffs, double* out) noexcept nogil:
+    cdef const LimitSet* s = <const LimitSet*>coeffs
+    cdef int i
+    for i in range(s.count):
+        (<Margin*>out)[i] = s.limits[i].margin
+
+
+cdef bint pack_limits(void* state, const void* coeffs, double* out) noexcept nogil:
+    cdef const LimitSet* s = <const LimitSet*>state
+    cdef const LimiterState* at
+    cdef int i
+    if s.easing:
+        return False
+    for i in range(s.count):
+        at = &s.limits[i].state
+        if at.limiting or at.target != at.x:
+            return False
+        out[3 * i], out[3 * i + 1], out[3 * i + 2] = at.x, at.v, at.a
+    return True
+
+
+cdef void unpack_limits(void* state, const void* coeffs, const double* packed) noexcept nogil:
+    cdef LimitSet* s = <LimitSet*>state
+    cdef int i
+    for i in range(s.count):
+        s.limits[i].state = LimiterState(packed[3 * i], packed[3 * i + 1], packed[3 * i + 2], packed[3 * i], False)
+
+
 # ---- what Python makes -----------------------------------------------------------------------------------------------
 
 
@@ -268,7 +311,7 @@ cdef Limit limit_of(double value, double rate, double acceleration, double jerk,
         l.plan.jerk = h.jerk
         if h.rate == 2.0 * h.value:
             l.plan.rate = h.rate
-    set_estimate(&l)
+    set_margin(&l)
     l.state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
     return l
 
@@ -430,6 +473,29 @@ cdef class CueLimits:
             for i in range(cue.shape[0]):
                 limit_cue(&self.set, <double*>&cue[i])
             mc_restore_fpu(fpu)
+
+    cdef Beside beside(self):
+        """Return what `Batch` needs of the limits."""
+        cdef Machine machine = chosen()
+        cdef Beside it
+        cdef int i
+        memset(&it, 0, sizeof(it))
+        if self.set.count == 0:
+            return it
+        it.step = step_limits
+        it.state = it.coeffs = &self.set
+        it.lanes = machine.lanes
+        it.tick = machine.limit
+        it.plan[0] = self.set.count
+        for i in range(self.set.count):
+            it.plan[1 + 3 * i] = self.set.channels[i]
+            it.plan[2 + 3 * i] = self.set.turns[i]
+            it.plan[3 + 3 * i] = self.set.leans[i]
+        it.coeffs_count = self.set.count * <int>(sizeof(Margin) // sizeof(double))
+        it.state_count = 3 * self.set.count
+        it.ticks = &self.set.ticks
+        it.lay, it.pack, it.unpack = lay_limits, pack_limits, unpack_limits
+        return it
 
     def shares(self):
         """Return the share of ticks in which each bounded channel was limited, by channel."""

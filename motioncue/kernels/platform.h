@@ -20,114 +20,40 @@
 
 #include "motioncue/kernels/scalar.h"
 
-enum {
-    MC_LEG,
-    MC_CRANK,
-    MC_POST,
-    MC_AXIS,
-    MC_MOST_ACTUATORS = 12 /* actuators of one platform at most */
-};
-
-typedef struct {
-    int kind;
-    double platform[3]; /* [m] joint on the platform, from the motion reference point, platform axes */
-    double base[3];     /* [m] joint on the base, from the motion reference point at neutral, base axes */
-    double plane[2];    /* crank: horizontal direction of its plane, unit vector */
-    double crank;       /* [m] length of the crank */
-    double rod;         /* [m] length of the rod */
-    double share[6];    /* axis: weight of surge, sway, heave [m], roll, pitch, yaw [rad] */
-} mc_Actuator;
-
 typedef struct {
     int count;
+    int kinds[MC_MOST_ACTUATORS];
     mc_Actuator actuators[MC_MOST_ACTUATORS];
 } mc_Platform;
 
-/* R of roll, pitch, yaw (z-y-x), row by row. */
-static inline void mc_rotation(const double *angles, double *r) {
-    double sr, cr, sp, cp, sy, cy;
-    mc_sin_cos(angles[0], &sr, &cr);
-    mc_sin_cos(angles[1], &sp, &cp);
-    mc_sin_cos(angles[2], &sy, &cy);
-    r[0] = cp * cy, r[1] = sr * sp * cy - cr * sy, r[2] = cr * sp * cy + sr * sy;
-    r[3] = cp * sy, r[4] = sr * sp * sy + cr * cy, r[5] = cr * sp * sy - sr * cy;
-    r[6] = -sp, r[7] = sr * cp, r[8] = cr * cp;
-}
-
-static inline void mc_turned(const double *r, const double *v, double *out) {
-    for (int i = 0; i < 3; i++) out[i] = r[3 * i] * v[0] + r[3 * i + 1] * v[1] + r[3 * i + 2] * v[2];
-}
-
-/* Return one actuator's position at a pose (surge, sway, heave up, roll, pitch, yaw) whose rotation is `r`; NaN if it
-   cannot reach the pose, or if rod and crank are closer to one line than `straight`, the sine of their angle's difference
-   from 90 deg.  `row`, if not NULL, is filled with the derivatives of the position by displacement (x, y, z
-   down [m]) and by turns about the base axes [rad]. */
-static inline double mc_actuator(
-    const mc_Actuator *a, const double *pose, const double *r, double straight, double *row
+/* Fill `row` with the derivatives of an actuator's position, which it has at this pose, by displacement (x, y, z down
+   [m]) and by turns about the base axes [rad]. */
+static inline void mc_row(
+    int kind, const mc_Actuator *a, const double *pose, const double *r, double position, double *row
 ) {
     double arm[3], q[3];
-    double along, square, e, f, g, h, angle, slope;
-    if (a->kind == MC_AXIS) {
-        double position = 0.0;
-        for (int i = 0; i < 6; i++) position += a->share[i] * pose[i];
-        if (row) { /* valid near neutral, where the angles are turns about the axes */
-            for (int i = 0; i < 6; i++) row[i] = a->share[i];
-            row[2] = -row[2];
-        }
-        return position;
+    if (kind == MC_AXIS) { /* valid near neutral, where the angles are turns about the axes */
+        for (int i = 0; i < 6; i++) row[i] = a->share[i];
+        row[2] = -row[2];
+        return;
     }
-    mc_turned(r, a->platform, arm);
-    q[0] = pose[0] + arm[0] - a->base[0];
-    q[1] = pose[1] + arm[1] - a->base[1];
-    q[2] = -pose[2] + arm[2] - a->base[2];
-    if (a->kind == MC_POST) {
-        if (row) {
-            row[0] = row[1] = row[5] = 0.0;
-            row[2] = -1.0;
-            row[3] = -arm[1];
-            row[4] = arm[0];
-        }
-        return pose[2] - (arm[2] - a->platform[2]);
-    }
-    square = q[0] * q[0] + q[1] * q[1] + q[2] * q[2];
-    if (a->kind == MC_LEG) {
-        const double length = sqrt(square);
-        if (row) {
-            for (int i = 0; i < 3; i++) row[i] = q[i] / length;
-            row[3] = arm[1] * row[2] - arm[2] * row[1];
-            row[4] = arm[2] * row[0] - arm[0] * row[2];
-            row[5] = arm[0] * row[1] - arm[1] * row[0];
-        }
-        return length;
-    }
-    along = q[0] * a->plane[0] + q[1] * a->plane[1];
-    e = -2.0 * a->crank * q[2];
-    f = 2.0 * a->crank * along;
-    g = square - a->rod * a->rod + a->crank * a->crank;
-    h = sqrt(e * e + f * f);
-    if (!(fabs(g) <= straight * h)) return NAN;
-    angle = mc_arc_sine(g / h) - mc_angle_of(f, e);
-    if (row) { /* derivative of e sin(angle) + f cos(angle) = g */
-        double sine, cosine;
-        mc_sin_cos(angle, &sine, &cosine);
-        slope = e * cosine - f * sine;
+    mc_joint(a, pose, r, arm, q);
+    if (kind == MC_POST) {
+        row[0] = row[1] = 0.0;
+        row[2] = -1.0;
+    } else if (kind == MC_LEG) {
+        for (int i = 0; i < 3; i++) row[i] = q[i] / position;
+    } else { /* derivative of e sin(position) + f cos(position) = g */
+        double sine, cosine, slope;
+        mc_sin_cos(position, &sine, &cosine);
+        slope = -2.0 * a->crank * (q[2] * cosine + (q[0] * a->plane[0] + q[1] * a->plane[1]) * sine);
         row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cosine) / slope;
         row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cosine) / slope;
         row[2] = (2.0 * q[2] + 2.0 * a->crank * sine) / slope;
-        row[3] = arm[1] * row[2] - arm[2] * row[1];
-        row[4] = arm[2] * row[0] - arm[0] * row[2];
-        row[5] = arm[0] * row[1] - arm[1] * row[0];
     }
-    return angle;
-}
-
-/* Return the length of a leg: as mc_actuator, in which the compiler does not see that a leg needs so little. */
-static inline double mc_leg(const mc_Actuator *a, const double *pose, const double *r) {
-    double arm[3];
-    mc_turned(r, a->platform, arm);
-    const double x = pose[0] + arm[0] - a->base[0], y = pose[1] + arm[1] - a->base[1];
-    const double z = -pose[2] + arm[2] - a->base[2];
-    return sqrt(x * x + y * y + z * z);
+    row[3] = arm[1] * row[2] - arm[2] * row[1];
+    row[4] = arm[2] * row[0] - arm[0] * row[2];
+    row[5] = arm[0] * row[1] - arm[1] * row[0];
 }
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
@@ -138,8 +64,8 @@ static inline int mc_inverse_up_to(
     mc_rotation(pose + 3, r);
     for (int i = 0; i < p->count; i++) {
         const mc_Actuator *a = &p->actuators[i];
-        if (a->kind == MC_LEG && !rows) positions[i] = mc_leg(a, pose, r);
-        else positions[i] = mc_actuator(a, pose, r, straight, rows ? rows + 6 * i : NULL);
+        positions[i] = mc_position(p->kinds[i], a, pose, r, straight);
+        if (rows) mc_row(p->kinds[i], a, pose, r, positions[i], rows + 6 * i);
         sum += positions[i];
     }
     return sum == sum;
@@ -157,6 +83,11 @@ static inline void mc_by_angles(double sp, double cp, double sy, double cy, doub
 #define MC_STRAIGHT 0.966
 
 static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    return mc_inverse_up_to(p, pose, 1.0, positions, rows);
+}
+
+/* As mc_inverse; but a pose that brings a crank that close to its rod is out of reach: no wanted pose may. */
+static inline int mc_inverse_held(const mc_Platform *p, const double *pose, double *positions, double *rows) {
     return mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, rows);
 }
 
@@ -169,13 +100,13 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
         double trace = 0.0, size = 0.0, sp, cp, sy, cy;
         mc_sin_cos(pose[4], &sp, &cp);
         mc_sin_cos(pose[5], &sy, &cy);
-        if (!mc_inverse_up_to(p, pose, 1.0, at, rows)) return -1;
+        if (!mc_inverse(p, pose, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
         for (int k = 0; k < p->count; k++) {
             double *row = rows + 6 * k;
             row[2] = -row[2]; /* heave is up */
-            if (p->actuators[k].kind != MC_AXIS) mc_by_angles(sp, cp, sy, cy, row);
+            if (p->kinds[k] != MC_AXIS) mc_by_angles(sp, cp, sy, cy, row);
             for (int i = 0; i < 6; i++) {
                 step[i] += row[i] * (positions[k] - at[k]);
                 for (int j = 0; j <= i; j++) normal[i][j] += row[i] * row[j];

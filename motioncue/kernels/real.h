@@ -47,6 +47,7 @@ INLINE real NAME(real)(word bits) {
 
 INLINE real NAME(gather)(const double *p, int stride) { return (void)stride, *p; }
 INLINE void NAME(scatter)(double *p, int stride, real x) { (void)stride, *p = x; }
+INLINE int64_t NAME(bits)(flag f) { return f; } /* a bit for each lane */
 INLINE int NAME(any)(flag f) { return f; }
 INLINE real NAME(pick)(flag f, real yes, real no) { return f ? yes : no; }
 INLINE real NAME(root)(real x) { return sqrt(x); }
@@ -77,15 +78,26 @@ INLINE real NAME(gather)(const double *p, int stride) {
     return (real){p[0], p[stride]};
 #endif
 }
-INLINE void NAME(scatter)(double *p, int stride, real x) {
-    for (int i = 0; i < LANES; i++) p[i * stride] = x[i];
+INLINE void NAME(scatter)(double *p, int stride, real x) { /* written out, because the compiler leaves a loop a loop */
+    p[0] = x[0], p[stride] = x[1];
+#if LANES >= 4
+    p[2 * stride] = x[2], p[3 * stride] = x[3];
+#endif
+#if LANES == 8
+    p[4 * stride] = x[4], p[5 * stride] = x[5], p[6 * stride] = x[6], p[7 * stride] = x[7];
+#endif
 }
 
-INLINE int NAME(any)(flag f) {
-    int64_t found = 0;
-    for (int i = 0; i < LANES; i++) found |= f[i];
-    return found != 0;
+INLINE int64_t NAME(bits)(flag f) {
+#if LANES == 8 /* eight and four lanes are compiled by gcc for x86-64 only, see lanes.h */
+    return (uint8_t)__builtin_ia32_cvtq2mask512((__attribute__((vector_size(64))) long long)f);
+#elif LANES == 4
+    return __builtin_ia32_movmskpd256((__attribute__((vector_size(32))) double)f);
+#else
+    return (f[0] & 1) | (f[1] & 2);
+#endif
 }
+INLINE int NAME(any)(flag f) { return NAME(bits)(f) != 0; }
 INLINE real NAME(pick)(flag f, real yes, real no) { return REAL((f & WORD(yes)) | (~f & WORD(no))); }
 INLINE real NAME(root)(real x) {
     real y;

@@ -2,8 +2,10 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.actuation cimport Chain
+from motioncue.kernels.actuation cimport STAGES, Chain
 from motioncue.kernels.algorithm cimport Calls, Lanes
+from motioncue.kernels.beside cimport Row
+from motioncue.kernels.lanes cimport Machine
 from motioncue.kernels.limiter cimport LimitSet
 from motioncue.kernels.records cimport Actuation, Cue, Motion
 
@@ -18,10 +20,13 @@ ctypedef struct Group:          # consecutive rigs that are stepped alike
 
 cdef class Batch:
     cdef int64_t n
+    cdef Machine machine
     cdef list alive             # owns the algorithms and the limits
     cdef Calls* calls           # one per rig
     cdef LimitSet** limits      # one per rig; NULL if no rig has limits
     cdef Chain** chains         # one per rig; NULL if no rig has a chain
+    cdef Row limiting           # the limits of all rigs
+    cdef Row stages[STAGES]     # the stages of their chains, in order
     cdef Group* groups
     cdef int64_t group_count
     cdef list owned             # owns the memory behind these pointers
@@ -32,6 +37,7 @@ cdef class Batch:
     cdef Cue[::1] cue
     cdef Actuation[::1] actuation
     cdef int lay_out(self, Group* group) except -1
-    cdef void* room(self, size_t size) except NULL
+    cdef int line_up(self, limits, chains) except -1
+    cdef void actuate(self, const Cue* cue, Actuation* actuation) noexcept nogil
     cdef void tick(self, const Motion* motion, Cue* cue) noexcept nogil
     cdef int bind(self, motion, cue, actuation) except -1

@@ -1,10 +1,12 @@
 """Many rigs in one call, laid out so that several of them are stepped at once."""
 
-from libc.stdint cimport int64_t, uint64_t, uintptr_t
+from libc.stdint cimport int64_t, uint64_t
 
-from motioncue.kernels.actuation cimport OutputChain, actuate, chain_reset
+from motioncue.kernels.actuation cimport OutputChain, Stage, chain_reset
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.limiter cimport CueLimits, limit_cue, limits_rest
+from motioncue.kernels.beside cimport Beside, room, row_of, row_settle, row_step, store
+from motioncue.kernels.lanes cimport chosen
+from motioncue.kernels.limiter cimport CueLimits, limits_rest
 
 from operator import index
 
@@ -15,22 +17,14 @@ from motioncue.motion import CUE_DTYPE
 __all__ = ["Batch"]
 
 cdef enum:
-    ALIGNMENT = 64                                      # [bytes] of the widest lanes
+    CUE = sizeof(Cue) // sizeof(double)
+    ACTUATION = sizeof(Actuation) // sizeof(double)
 
 
-cdef double* place(const Group* group, double* blocks, int count, int64_t rig) noexcept nogil:
-    """Return the address of the first of a rig's `count` doubles; the others follow at a stride of the number of
-    lanes."""
-    cdef int lanes = group.lanes.lanes
-    return blocks + rig // lanes * lanes * count + rig % lanes
-
-
-cdef void store(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:
+cdef void place(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:
     """Copy a rig's doubles into its lane; `rig` counts from the group's first."""
-    cdef double* first = place(group, blocks, count, rig)
-    cdef int k
-    for k in range(count):
-        first[k * group.lanes.lanes] = (<const double*>values)[k]
+    cdef int lanes = group.lanes.lanes
+    store(lanes, blocks + rig // lanes * lanes * count, count, rig % lanes, <const double*>values)
 
 
 cdef class Batch:
@@ -54,9 +48,9 @@ cdef class Batch:
 
     Notes
     -----
-    Results equal those of each algorithm by itself, bit for bit.  Neighbors of one kind that has a form for lanes share
+    Results equal those of each rig by itself, bit for bit.  Neighbors of one kind that has a form for lanes share
     blocks of 8 rigs with AVX-512, 4 with AVX2, 2 elsewhere; a partly filled block costs as much as a full one.  All
-    others are stepped one by one.
+    others are stepped one by one.  Limits and actuators are stepped in such blocks as long as no bound acts.
     """
 
     def __init__(self, algorithms, limits=(), chains=()):
@@ -79,18 +73,19 @@ cdef class Batch:
                 raise ValueError(f"{name}: found {len(members)}, allowed are {len(algorithms)}, one a rig")
         self.alive = [algorithms, limits, chains]
         self.owned = []
+        self.machine = chosen()
         self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
-        self.calls = <Calls*>self.room(len(algorithms) * sizeof(Calls))
-        self.groups = <Group*>self.room(len(algorithms) * sizeof(Group))
+        self.calls = <Calls*>room(self.owned, len(algorithms) * sizeof(Calls))
+        self.groups = <Group*>room(self.owned, len(algorithms) * sizeof(Group))
         self.group_count = 0
         self.limits = NULL
         if any([(<CueLimits>kept).set.count for kept in limits]):
-            self.limits = <LimitSet**>self.room(len(limits) * sizeof(LimitSet*))
+            self.limits = <LimitSet**>room(self.owned, len(limits) * sizeof(LimitSet*))
             for i in range(len(limits)):
                 self.limits[i] = &(<CueLimits>limits[i]).set
         self.chains = NULL
         if chains:
-            self.chains = <Chain**>self.room(len(chains) * sizeof(Chain*))
+            self.chains = <Chain**>room(self.owned, len(chains) * sizeof(Chain*))
             for i in range(len(chains)):
                 self.chains[i] = &(<OutputChain>chains[i]).chain
         for i, algorithm in enumerate(algorithms):
@@ -104,6 +99,7 @@ cdef class Batch:
         for i in range(self.group_count):
             if self.groups[i].lanes.lanes:
                 self.lay_out(&self.groups[i])
+        self.line_up(limits, chains)
         self.n = len(algorithms)
 
     cdef int lay_out(self, Group* group) except -1:
@@ -112,19 +108,33 @@ cdef class Batch:
         cdef int64_t places = (group.count + lanes - 1) // lanes * lanes
         cdef int64_t i
         cdef const Calls* calls
-        group.coeffs = <double*>self.room(places * group.lanes.coeffs_count * sizeof(double))
-        group.states = <double*>self.room(places * group.lanes.state_count * sizeof(double))
+        group.coeffs = <double*>room(self.owned, places * group.lanes.coeffs_count * sizeof(double))
+        group.states = <double*>room(self.owned, places * group.lanes.state_count * sizeof(double))
         for i in range(places):
             calls = &self.calls[group.first + min(i, group.count - 1)]
-            store(group, group.coeffs, group.lanes.coeffs_count, i, calls.coeffs)
-            store(group, group.states, group.lanes.state_count, i, calls.state)
+            place(group, group.coeffs, group.lanes.coeffs_count, i, calls.coeffs)
+            place(group, group.states, group.lanes.state_count, i, calls.state)
         return 0
 
-    cdef void* room(self, size_t size) except NULL:
-        """Return aligned, zeroed memory of this size, which lives as long as the batch."""
-        cdef unsigned char[::1] memory = np.zeros(size + ALIGNMENT, dtype=np.uint8)
-        self.owned.append(memory)
-        return &memory[0] + -<uintptr_t>&memory[0] % ALIGNMENT
+    cdef int line_up(self, limits, chains) except -1:
+        """Lay out the limits, and each stage of the chains, for rigs side by side."""
+        cdef Stage stage
+        cdef CueLimits kept
+        cdef Beside* rigs
+        cdef int64_t i, k
+        if self.limits != NULL:
+            rigs = <Beside*>room(self.owned, len(limits) * sizeof(Beside))
+            for i, kept in enumerate(limits):
+                rigs[i] = kept.beside()
+            row_of(&self.limiting, rigs, len(limits), self.owned)
+        for k in range(max([len(chain.stages) for chain in chains], default=0)):
+            rigs = <Beside*>room(self.owned, len(chains) * sizeof(Beside))
+            for i, chain in enumerate(chains):
+                if k < len(chain.stages):
+                    stage = chain.stages[k]
+                    rigs[i] = stage.beside()
+            row_of(&self.stages[k], rigs, len(chains), self.owned)
+        return 0
 
     def __len__(self):
         """Return how many rigs there are."""
@@ -160,7 +170,10 @@ cdef class Batch:
             for k in range(self.group_count):
                 group = &self.groups[k]
                 if group.lanes.lanes and group.first <= i < group.first + group.count:
-                    store(group, group.states, group.lanes.state_count, i - group.first, self.calls[i].state)
+                    place(group, group.states, group.lanes.state_count, i - group.first, self.calls[i].state)
+            row_settle(&self.limiting, i)
+            for k in range(<int>STAGES):
+                row_settle(&self.stages[k], i)
 
     cdef void tick(self, const Motion* motion, Cue* cue) noexcept nogil:
         cdef const Group* group
@@ -173,9 +186,13 @@ cdef class Batch:
             for i in range(group.first, group.first + group.count):
                 self.calls[i].step(self.calls[i].state, self.calls[i].coeffs, &motion[i], &cue[i])
                 cue[i].time = motion[i].time
-        if self.limits != NULL:
-            for i in range(self.n):
-                limit_cue(self.limits[i], <double*>&cue[i])
+        row_step(&self.limiting, <double*>cue, CUE)
+
+    cdef void actuate(self, const Cue* cue, Actuation* actuation) noexcept nogil:
+        cdef int k
+        self.machine.pass_on(<const double*>cue, <double*>actuation, self.n)
+        for k in range(<int>STAGES):
+            row_step(&self.stages[k], <double*>actuation, ACTUATION)
 
     cdef int bind(self, motion, cue, actuation) except -1:
         """Check arrays that differ from the last ones, and keep views of them."""
@@ -230,9 +247,7 @@ cdef class Batch:
         fpu = mc_flush_denormals()
         self.tick(&self.motion[0], &self.cue[0])
         if actuation is not None:
-            for i in range(self.n):
-                actuate(self.chains[i], &self.cue[i], NULL)
-                self.actuation[i] = self.chains[i].actuation
+            self.actuate(&self.cue[0], &self.actuation[0])
         mc_restore_fpu(fpu)
 
     def process(self, const Motion[:, ::1] motion not None, out=None):

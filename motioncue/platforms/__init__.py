@@ -85,11 +85,14 @@ def build(platform: Platform) -> Built:
         kinematics = Kinematics(held)
     except ValueError as error:
         raise ConfigError(f"platform: {error}") from error
-    neutral = kinematics.inverse(np.zeros((1, 6)))[0]
+    neutral = kinematics.inverse(np.zeros((1, 6)), held=True)[0]
     for name, at, (low, high, *_) in zip(names, neutral.tolist(), bounds, strict=True):
         turns = name.startswith("crank")
         if math.isnan(at):
-            raise ConfigError(f"platform: {name} cannot reach neutral: its rod is too short or too long for height_m")
+            raise ConfigError(
+                f"platform: {name} cannot reach neutral: its rod is too short or too long for height_m, or within 15 "
+                "deg of one line with its crank"
+            )
         if not low < high:
             raise ConfigError(
                 f"platform: {name}: found {_said(low, turns)} to {_said(high, turns)}, allowed is a range"
@@ -191,7 +194,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
         for sign in (-1, 1):
             poses = np.zeros((20_001, 6))
             poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
-            positions = built.kinematics.inverse(poses)
+            positions = built.kinematics.inverse(poses, held=True)
             beyond = ~((positions >= low) & (positions <= high)).all(axis=1)
             sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
         found[channel] = sides[0], sides[1]

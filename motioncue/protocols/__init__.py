@@ -30,6 +30,7 @@ __all__ = [
     "command",
     "commands",
     "compose",
+    "described_profiles",
     "having",
     "platform",
     "source",
@@ -78,6 +79,12 @@ def by_profile(name: str) -> DescribedSource | None:
     if name.endswith(".toml"):
         return _described(profile_text(name), name)
     return _described(profile_text(name), name) if name in builtin_profiles() else None
+
+
+@cache
+def described_profiles() -> list[str]:
+    """Return the built-in profiles that describe their source."""
+    return [name for name in builtin_profiles() if by_profile(name) is not None]
 
 
 @cache

@@ -223,22 +223,26 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
     return Intake([message.compiled()], stage, stages, reply_port=options.reply_port)
 
 
+SURE = 8
+"""States with growing ids that are no coincidence."""
+
+
 def framed(data: bytes) -> Iterator[bytes]:
     """Split concatenated messages of one kind; data that cannot be split is one datagram.
 
     Raises
     ------
     PacketError
-        If the last of several states is cut short; names the offset.
+        If something else, such as a state that is cut short, follows several states; names the offset.
     """
     fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(_ids(data, size)))
-    size = next(fitting, len(data)) or STATE.size
-    if size == len(data) and _grow(_ids(data, STATE.size)):
-        size = STATE.size
-    for start in range(0, len(data) - size + 1, size):
+    size, end = next(fitting, len(data)), len(data)
+    if size == len(data) and (states := _states(data)):
+        size, end = STATE.size, states * STATE.size
+    for start in range(0, end, size or 1):
         yield data[start : start + size]
-    if left := len(data) % size:
-        raise PacketError(f"beamng-simulink: found {left} bytes at offset {len(data) - left}, state has {size}")
+    if end < len(data):
+        raise PacketError(f"beamng-simulink: found {len(data) - end} bytes at offset {end} that are not whole states")
 
 
 def _ids(data: bytes, size: int) -> npt.NDArray[np.float64]:
@@ -252,9 +256,15 @@ def _are_ids(ids: npt.NDArray[np.float64]) -> bool:
         return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
 
 
-def _grow(ids: npt.NDArray[np.float64]) -> bool:
-    """Say whether numbers can be ids of consecutive messages: what lies there in messages of another size cannot."""
-    return len(ids) > 1 and _are_ids(ids) and bool(np.all(ids[1:] > ids[:-1]))
+def _states(data: bytes) -> int:
+    """Return how many states of one session the data begins with, by their ids; 0 if they are too few to be sure.
+
+    In messages of another size, what lies there does not grow.
+    """
+    ids = _ids(data, STATE.size)
+    ends = np.flatnonzero(~((ids[1:] > ids[:-1]) & (ids[1:] <= LARGEST_ID)))
+    states = int(ends[0]) if len(ends) else len(ids)  # before an end, the last one may be cut
+    return states if states >= SURE and _are_ids(ids[:states]) else 0
 
 
 def identify(data: bytes) -> Packet:

@@ -3,7 +3,7 @@
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ import numpy as np
 from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError
 from motioncue.intake.intake import Intake
-from motioncue.recording.capture import MOST, Captured, Datagram, captured, is_capture
+from motioncue.recording.capture import HOLE, MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS
 from motioncue.recording.messages import packages_in, settings_in
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
@@ -29,6 +29,9 @@ PLACES = 6  # most ports that an error names
 
 LONGEST_S = 4e9
 """Longest time between packages of a recording: less than the 2^62 ns by which times may differ."""
+
+LOOKED_AT = 600  # packages of a file whose system is searched for
+TYPICAL_NS = 16_000_000  # between two frames of a simulator
 
 LARGEST = 512 << 20  # bytes of a recording: nine hours of frames
 
@@ -120,7 +123,8 @@ class Recording(NamedTuple):
 class _SeveralSources(PacketError):
     """A capture has packages of several simulators of one system."""
 
-    size = 0  # of their packages [bytes]
+    packages: list[bytes]
+    """Those of all of them."""
 
 
 def parse_recording(
@@ -145,7 +149,7 @@ def _opened(data: Raw | Path, name: str) -> McapFile | Captured | Raw:
         return McapFile(name, data.data)
     if is_capture(data.data):
         return captured(data.data, data.missing)
-    if data.data and not np.frombuffer(data.data, np.uint8).any():
+    if len(data.data) >= HOLE and not np.frombuffer(data.data, np.uint8).any():
         raise PacketError(f"found {len(data.data)} bytes that are all zero, as in a file that was never written")
     return data
 
@@ -262,7 +266,7 @@ def _refuse_several(own: list[Datagram], module: Any, system: protocols.System) 
         f"found packages of {system} {_places(own)}; allowed is one simulator: name the port that it sent to, or the "
         "host that it sent from (--port, --from; in Python port, sender)"
     )
-    error.size = sum(len(datagram.payload) for datagram in own)
+    error.packages = [datagram.payload for datagram in own]
     raise error
 
 
@@ -335,19 +339,52 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
     if isinstance(own, protocols.DescribedSource):
         return own
     for system in protocols.having("intake"):
-        module = protocols.system(system)
-        try:
-            packages = _of_system(opened, module, system, pick).packages
-        except _SeveralSources as error:
-            sizes[system] = error.size
-            continue
-        except PacketError:
-            continue
-        if isinstance(opened, Raw) and 2 * sum(map(len, packages)) < len(opened.data):
-            continue
-        if all(_why_not(module, package) is None for package in packages):
+        packages = _filling(opened, system, pick)
+        if packages:
+            sizes[system] = sum(map(len, packages))
+    for system in () if sizes else protocols.described_profiles():
+        packages = _filling(opened, system, pick)
+        if plausible(packages, system):
             sizes[system] = sum(map(len, packages))
     return only_system(sizes, name, key)
+
+
+def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list[bytes]:
+    """Return the system's packages if they fill most of a file of bytes, or are in a capture; none otherwise."""
+    module = protocols.system(system)
+    try:
+        packages = _of_system(opened, module, system, pick).packages
+    except _SeveralSources as error:
+        return error.packages
+    except PacketError:
+        return []
+    if isinstance(opened, Raw) and 2 * sum(map(len, packages)) < len(opened.data):
+        return []
+    return packages if all(_why_not(module, package) is None for package in packages) else []
+
+
+def plausible(packages: Sequence[bytes], system: str) -> bool:
+    """Say whether packages can be a described system's: read so, most of at least twenty frames continue a drive.
+
+    The size alone tells little, because most such packets have no mark.
+
+    Parameters
+    ----------
+    packages : sequence of bytes
+        They have the system's sizes and marks.
+    system : str
+        A profile that describes its source.
+    """
+    source = protocols.source(system)
+    intake = source.intake(source.Options())
+    intake.begin(START_NS)
+    followed = taken = 0
+    for package in packages[:LOOKED_AT]:
+        before = intake.published
+        intake.feed(package, START_NS + taken * TYPICAL_NS)
+        taken += intake.published > before
+        followed += intake.published > before and not intake.frozen
+    return taken >= 20 and 2 * followed > min(len(packages), LOOKED_AT)
 
 
 def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:

@@ -219,7 +219,7 @@ class Recorder:
         return list(self._written)
 
     def counts(self) -> dict[str, Any]:
-        """Return how many records of each kind have been flushed to files and how many were lost; and the files."""
+        """Return how many records of each kind are flushed and how many were lost, and the files."""
         lost = self._lost + self._unrecorded()
         return {**self._totals, "lost": lost, "files": [str(path) for path in self._written]}
 

@@ -59,19 +59,24 @@ class Blocks(Table, frozen=True, kw_only=True):
     index: Offset
     """Offset of the number of the block to use, from 0."""
     type: Literal["u1", "u2", "u4"] = "u1"
+    """Type of that number: an unsigned integer, with its size [bytes]."""
 
 
 class Form(Table, frozen=True, kw_only=True):
     """Another packet that the simulator sends."""
 
     size: Size | Annotated[tuple[Size, ...], msgspec.Meta(min_length=1, max_length=16)]
+    """Size of the whole packet [bytes], or several."""
     longer: bool = False
+    """Whether it may be longer."""
     fields: tuple[SourceField, ...] = ()
     constants: tuple[Constant, ...] = ()
+    """Bytes by which it is known."""
     role: Literal["motion", "part", "needed", "other"] = "other"
     """Another form of the motion's packet, with its fields and constants, and these besides; a part of the next motion;
     a part without which there is no motion; or not used."""
     name: str = "other"
+    """Name shown by `motioncue decode`."""
 
 
 class SourcePacket(Table, frozen=True, kw_only=True):
@@ -88,8 +93,9 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     car: tuple[Car, Car, Car] | None = None
     """Directions of the car's x, y and z axes."""
     velocity: Literal["world", "car"] = "world"
+    """Axes of velocity_x, _y, _z."""
     acceleration: Literal["world", "car"] = "car"
-    """Axes of velocity_x, _y, _z, and of acceleration_x, _y, _z."""
+    """Axes of acceleration_x, _y, _z."""
     rates: Literal["car", "world", "angles"] = "car"
     """Angular velocity about the car's axes, about the world's, or as rates of roll, pitch and yaw."""
     gravity: Literal["excluded", "included"] = "excluded"

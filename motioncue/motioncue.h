@@ -73,27 +73,29 @@ typedef struct motioncue_api {
     int64_t (*period_ns)(const motioncue_stepper *stepper);
 
     /* Do one tick and return 1.  Return 0 if the motion is refused because an acceleration, an angle or a rate is not
-       finite
-     * or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
+     * finite or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
-    /* Start from rest at neutral at the next step; call it only while the platform is at neutral. */
+    /* Start from rest at the next step; call it only while the platform is at neutral, or parked (see `park`). */
     void (*reset)(motioncue_stepper *stepper);
 
     /* Free a stepper, or do nothing for NULL.  Runs Python, as `create` does. */
     void (*destroy)(motioncue_stepper *stepper);
 
     /* Change settings: `change` is KEY=VALUE with a dotted key ("cueing.surge.gain=0.4"), or the name or path of a
-       profile
-     * (UTF-8).  Return 1; or, if it is refused, change nothing, write the reason to `error` as `create` does, and
-     * return 0. Runs Python, from any thread, even while another one steps: the next step takes the settings without
+     * profile (UTF-8).  Return 1; or, if it is refused, change nothing, write the reason to `error` as `create` does, and
+     * return 0.  Runs Python, from any thread, even while another one steps: the next step takes the settings without
      * waiting, and its cue has no step. */
     int (*retune)(motioncue_stepper *stepper, const char *change, char *error, size_t size);
 
     /* Fill what the profile's first output is sent for the cue of the newest step.  Its stages have states, so call it
-       once
-     * after every step or never. */
+     * once after every step or never. */
     void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);
+
+    /* From the next call of `actuate` on, let the actuators of a [platform] sink to where it is parked and rest there (1),
+     * or rise from there to the cue (0; at first), in its rise_s.  If the first call, or the first after `reset`, is
+     * parked, they begin there, otherwise at neutral.  `actuate` has to be called at every step. */
+    void (*park)(motioncue_stepper *stepper, int parked);
 
     /* Start an engine for a profile without source.endpoint, such as "program-dk"; `error` as for `create`.  Runs Python,
      * and so do the engine's threads while they begin and end: leave the GIL to them. */

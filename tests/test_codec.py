@@ -491,6 +491,11 @@ def test_a_source_without_speed_sends_one_meter_a_second_and_without_engine_spee
     assert (fields["speed"], fields["engine_speed"]) == (1.0, 0.0)
 
 
+def test_gauges_are_never_below_zero(probe):
+    fields = dk.GAUGES.decode(packet_of(probe, dk.STREAMS["gauges"], speed=-3e-6, engine_speed=-1.0))
+    assert (fields["speed"], fields["engine_speed"]) == (0.0, 0.0)
+
+
 def test_the_codec_refuses_a_format_that_it_lacks():
     for form in ("<f2", "<c8", "S4", "<u8"):
         with pytest.raises(ValueError, match=r"number 0: found format .* allowed are <f4"):

@@ -160,3 +160,35 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
     assert done.returncode == 2
     assert "--report" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_command_says_how_an_algorithm_fits_and_its_advice_holds(tmp_path):
+    done = shown("hexapod-dim", "--profile", "ccd-dk-washout", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])["fit"]
+    assert found["beyond"] > 0.1
+    assert found["needs"]["surge_displacement"][1] > 0.2575
+    gains = "\n".join(f"{key.removeprefix('cueing.')} = {value}" for key, value in found["gains"].items())
+    path = tmp_path / "rig.toml"
+    path.write_text(
+        f"""
+        [source]
+        system = "city-car-driving"
+        endpoint = "tcp://127.0.0.1:9998"
+        [platform]
+        preset = "hexapod-dim"
+        [output]
+        motion = "udp://127.0.0.1:9999"
+        packet = {{ preset = "thanos-amc" }}
+        [cueing]
+        algorithm = "classical"
+        preset = "simona"
+        {gains}
+        """,
+        encoding="utf-8",
+    )
+    text = shown(path)
+    assert "on the standard drives every pose is within the platform's reach" in text.stdout, text.stderr
+    refused = shown("hexapod-dim", "--profile", "ccd-dk")
+    assert refused.returncode == 2
+    assert "whose cue is no pose" in refused.stderr

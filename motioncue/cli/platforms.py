@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import click
+import msgspec
 
 from motioncue.analysis.platform_report import report
 from motioncue.cli import Group
@@ -13,6 +14,8 @@ from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError
 from motioncue.platforms import CHANNELS, machine
 from motioncue.platforms.singular import SINGULAR
+from motioncue.runtime.assembly import check_pose, load_profile
+from motioncue.runtime.fitting import Fit, fit
 from motioncue.settings.platform import platform_presets, platform_text
 
 __all__ = ["command"]
@@ -36,9 +39,10 @@ def command(ctx: click.Context) -> None:
 @command.command()
 @click.argument("name", metavar="NAME|FILE")
 @click.option("--report", "path", metavar="FILE.html", help="Draw it into this file (needs matplotlib).")
+@click.option("--profile", metavar="NAME|FILE", help="Say how its algorithm fits on standard drives.")
 @json_option
-def show(name: str, path: str | None, as_json: bool) -> None:
-    """Show what a platform can do: a built-in one, or that of a profile.
+def show(name: str, path: str | None, profile: str | None, as_json: bool) -> None:
+    """Show what a platform can do: a built-in one, or that of a profile and how its own algorithm fits it.
 
     Alone: along one channel while the others are at neutral.  Together: every combination within these ranges is in
     reach.  The volume is that of the motion reference point with a level frame; it and the singular value are sampled,
@@ -48,18 +52,31 @@ def show(name: str, path: str | None, as_json: bool) -> None:
     workspace = platform.workspace()
     if path is not None:
         _draw(path, name, platform, workspace)
+    found = _fit(name, profile, platform)
     if as_json:
         actuators = {
             each: dict(zip(("min", "max", "speed", "acceleration"), bounds, strict=True), neutral=at)
             for each, bounds, at in zip(platform.names, platform.bounds, platform.neutral, strict=True)
         }
         about = {"name": name, "source": platform.table.source, "ranges": platform.ranges}
-        print_json({**about, **workspace._asdict(), "actuators": actuators})
+        fits = None if found is None else found._asdict()
+        print_json({**about, **workspace._asdict(), "actuators": actuators, "fit": fits})
         return
     if name in platform_presets():
         echo(platform_text(name).rstrip("\n"))
     rows = [(channel, _channel_row(channel, platform, workspace)) for channel in CHANNELS]
     print_summary(f"{name}: what it can do", [*rows, *_workspace_rows(workspace)])
+    for line in () if found is None else found.lines():
+        echo(line)
+
+
+def _fit(name: str, profile: str | None, platform: machine.MotionPlatform) -> Fit | None:
+    """Return how the algorithm of a profile fits the platform; None without a profile."""
+    if profile is None and name in platform_presets():
+        return None
+    settings = msgspec.structs.replace(load_profile(profile or name), platform=platform.table)
+    check_pose(settings)
+    return fit(settings)
 
 
 def _draw(path: str, name: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> None:

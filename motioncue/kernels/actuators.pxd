@@ -24,8 +24,7 @@ cdef extern from "motioncue/kernels/reach.h" nogil:
     bint within "mc_within"(const Geometry* p, const Bounds* bounds, const double* pose, double* positions)
     ctypedef struct Yield "mc_Yield":
         double* pose            # wanted pose, as of the newest tick in which it was a number
-        double* missing         # share of each part that is to give way, after the first lag
-        double* given           # share of each part that gives way
+        bint giving             # whether any part of it gives way
         double* at              # pose of the tick before
         double* positions       # and its positions
         int slowed              # the actuator whose speed shortened the newest tick's step; -1: none did

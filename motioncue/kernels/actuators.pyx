@@ -157,15 +157,10 @@ cdef bint pack_drives(void* state, const void* coeffs, double* out) noexcept nog
     cdef const Drives* d = <const Drives*>coeffs
     cdef Driven* s = <Driven*>state
     cdef int i
-    if not s.begun:
-        begin(d, s, False)
-    if s.raised.position != 1.0 or s.easing.on or d.lead.order:
+    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.given.giving or d.lead.order:
         return False
     if memcmp(s.given.at, s.given.pose, 6 * sizeof(double)) != 0:
         return False
-    for i in range(<int>PARTS):
-        if s.given.missing[i] != 0.0 or s.given.given[i] != 0.0:
-            return False
     for i in range(d.geometry.count):
         if not s.held[i].position == s.held[i].target == s.given.positions[i]:
             return False

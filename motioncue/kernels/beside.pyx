@@ -7,6 +7,8 @@ from motioncue.kernels.slot cimport mc_count
 
 import numpy as np
 
+__all__ = []
+
 cdef enum:
     ALIGNMENT = 64                                      # [bytes] of the widest lanes
     MOST = 512                                          # doubles of a stage at most
@@ -35,13 +37,14 @@ cdef bint alike(const Beside* rigs, int64_t n) noexcept nogil:
     return True
 
 
-cdef int row_of(Row* row, Beside* rigs, int64_t n, list owned) except -1:
+cdef int row_of(Row* row, Beside* rigs, const unsigned char* parked, int64_t n, list owned) except -1:
     """Lay out a stage of `n` rigs; blocks with the coefficients of the block before share them."""
     cdef Block* block
     cdef Block* before = NULL
-    cdef int64_t i, size, first = 0
+    cdef int64_t i, size, states, first = 0
     cdef double values[MOST]
     row.rigs = rigs
+    row.parked = parked
     row.blocks = <Block*>room(owned, n * sizeof(Block))
     row.block_count = 0
     while first < n:
@@ -57,7 +60,9 @@ cdef int row_of(Row* row, Beside* rigs, int64_t n, list owned) except -1:
             first += 1
             continue
         size = block.count * rigs[first].coeffs_count * sizeof(double)
-        block.states = <double*>room(owned, block.count * rigs[first].state_count * sizeof(double))
+        states = block.count * rigs[first].state_count
+        block.states = <double*>room(owned, states * sizeof(double))
+        block.next_states = <double*>room(owned, states * sizeof(double))
         block.coeffs = <double*>room(owned, size)
         for i in range(block.count):
             block.ticks[i] = rigs[first + i].ticks
@@ -84,14 +89,14 @@ cdef void settle(Row* row, Block* block, int64_t lane) noexcept nogil:
 
 
 cdef void unsettle(Row* row, Block* block, int64_t lane) noexcept nogil:
-    """Take a rig's state back from its lane."""
+    """Take a rig's state of the tick before back from its lane."""
     cdef const Beside* rig = &row.rigs[block.first + lane]
     cdef double values[MOST]
     cdef int k
     if not block.calm >> lane & 1:
         return
     for k in range(rig.state_count):
-        values[k] = block.states[k * block.count + lane]
+        values[k] = block.next_states[k * block.count + lane]
     rig.unpack(rig.state, rig.coeffs, values)
     block.calm &= ~(<int64_t>1 << lane)
 
@@ -107,8 +112,9 @@ cdef void row_settle(Row* row, int64_t rig) noexcept nogil:
             settle(row, block, rig - block.first)
 
 
-cdef void step_alone(const Beside* rig, double* rows) noexcept nogil:
-    rig.step(rig.state, rig.coeffs, NULL, False, <Actuation*>rows)
+cdef void step_alone(const Row* row, int64_t rig, double* rows) noexcept nogil:
+    cdef const Beside* it = &row.rigs[rig]
+    it.step(it.state, it.coeffs, NULL, row.parked[rig], <Actuation*>rows)
 
 
 cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
@@ -122,15 +128,27 @@ cdef void row_step(Row* row, double* rows, int stride) noexcept nogil:
         rigs = &row.rigs[block.first]
         here = rows + block.first * stride
         if block.count == 1:
-            step_alone(rigs, here)
+            step_alone(row, block.first, here)
             continue
         done = 0
         if block.calm:
-            done = block.calm & rigs.tick(rigs.plan, block.coeffs, block.states, here, stride)
+            done = block.calm & rigs.tick(rigs.plan, block.coeffs, block.states, block.next_states, here, stride)
+            block.states, block.next_states = block.next_states, block.states
         for i in range(block.count):
-            if done >> i & 1:
+            if done >> i & 1 and not row.parked[block.first + i]:
                 mc_count(block.ticks[i], 1)
                 continue
             unsettle(row, block, i)
-            step_alone(&rigs[i], here + i * stride)
+            step_alone(row, block.first + i, here + i * stride)
             settle(row, block, i)
+
+
+cdef bint row_calm(const Row* row, int64_t rig) noexcept nogil:
+    """Say whether a rig's state is in a block, as every state is in a row without blocks."""
+    cdef const Block* block
+    cdef int64_t i
+    for i in range(row.block_count):
+        block = &row.blocks[i]
+        if block.first <= rig < block.first + block.count:
+            return block.calm >> rig - block.first & 1
+    return True

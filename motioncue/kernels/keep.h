@@ -43,7 +43,10 @@ enum { MC_HALVINGS = 20 }; /* bisections for the factor: an accuracy of a millio
 /* Return how many ticks the speeds `v` need to stop: the largest number among the actuators. */
 static inline double mc_ticks_to_stop(const mc_Bounds *bounds, const double *v, int n) {
     double most = 0.0;
-    for (int i = 0; i < n; i++) most = fmax(most, fabs(v[i]) / bounds[i].acceleration);
+    for (int i = 0; i < n; i++) {
+        const double ticks = fabs(v[i]) / bounds[i].acceleration;
+        if (ticks > most) most = ticks; /* fmax would be a call */
+    }
     return most;
 }
 

@@ -19,8 +19,12 @@ typedef struct {
     int lanes;
     void (*run)(void *state, const void *coeffs, const void *motions, void *cues, int64_t n);
     void (*tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
-    int64_t (*limit)(const int *plan, const void *coeffs, void *states, double *rows, int stride);
-    int64_t (*drive)(const int *plan, const void *coeffs, void *states, double *rows, int stride);
+    int64_t (*limit)(
+        const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
+    );
+    int64_t (*drive)(
+        const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
+    );
     void (*pass_on)(const double *cues, double *actuations, int64_t n);
 } mc_Machine;
 

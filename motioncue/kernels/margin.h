@@ -15,7 +15,8 @@ typedef struct {
  */
 INLINE flag NAME(clearly_viable)(const NAME(Margin) *m, real x, real v, real a) {
     const real push = NAME(magnitude)(a), speed = NAME(magnitude)(v);
-    const real p = speed + push * (0.5 + m->per_jerk * push);
-    const real reach = NAME(magnitude)(x) + speed + p * (2.0 * m->per_jerk * push + m->per_acceleration * p + m->ramp);
+    const real ticks = m->per_jerk * push;
+    const real p = speed + push * (0.5 + ticks);
+    const real reach = NAME(magnitude)(x) + speed + p * (2.0 * ticks + m->per_acceleration * p + m->ramp);
     return (push <= m->acceleration) & (p <= m->rate) & (reach <= m->value);
 }

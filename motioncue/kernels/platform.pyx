@@ -126,7 +126,8 @@ cdef class Kinematics:
         -------
         ndarray of float64, shape (n, 6)
             Surge, sway, heave [m], roll, pitch, yaw [rad]; directions that the actuators leave free keep their value in
-            `start`.  NaN if the search has not converged within 20 steps.
+            `start`.  NaN if the search has not converged within 20 steps.  A pose may be one that `inverse` calls out of
+            reach, because cranks are followed up to the line with their rods.
         """
         cdef const double[:, ::1] p = _rows("positions", positions, self.geometry.count)
         out = np.empty((p.shape[0], 6))

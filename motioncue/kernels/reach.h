@@ -29,6 +29,7 @@ typedef struct {
     double pose[6];           /* wanted pose, as of the newest tick in which it was a number */
     double missing[MC_PARTS]; /* share of each part that is to give way, after the first lag */
     double given[MC_PARTS];   /* share of each part that gives way */
+    int giving;               /* whether any of them is above 0 */
     double at[6];             /* pose of the tick before, and its positions */
     double positions[MC_MOST_ACTUATORS];
     int slowed;               /* the actuator whose speed shortened the newest tick's step; -1: none did */
@@ -90,18 +91,19 @@ static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, dou
 static inline void mc_step(
     const mc_Platform *p, const mc_Bounds *bounds, mc_Yield *yield, double *pose, double *positions
 ) {
-    double share = 1.0, way[6], most = 0.0;
+    double share = 1.0, way[6];
     yield->slowed = -1;
     for (int i = 0; i < 6; i++) way[i] = pose[i] - yield->at[i];
-    for (int k = 0; k <= MC_STEP_TRIES; k++) {
-        int fastest = 0;
-        most = 0.0;
+    for (int k = 0; k < MC_STEP_TRIES; k++) {
+        double most = 1.0; /* ticks that the slowest actuator needs for its move */
         for (int i = 0; i < p->count; i++) {
-            const double ticks = fabs(positions[i] - yield->positions[i]) / bounds[i].speed;
-            if (ticks > most) most = ticks, fastest = i;
+            const double move = fabs(positions[i] - yield->positions[i]);
+            if (move > bounds[i].speed && move / bounds[i].speed > most) {
+                most = move / bounds[i].speed;
+                yield->slowed = i;
+            }
         }
-        if (most <= 1.0 || k == MC_STEP_TRIES) break;
-        yield->slowed = fastest;
+        if (most == 1.0) break;
         share /= most;
         for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
         mc_shorten(p, bounds, pose, positions);
@@ -110,18 +112,13 @@ static inline void mc_step(
     memcpy(yield->positions, positions, p->count * sizeof *positions);
 }
 
-/* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of it.
-   `pace` is the share of a difference that one lag covers in a tick. */
-static inline int mc_reach(
-    const mc_Platform *p, const mc_Bounds *bounds, const int *order, double pace, mc_Yield *yield,
-    const double *wanted, double *positions
+/* Let parts of `pose`, the wanted one, give way or return; fill the positions.  `whole` says whether it is within reach. */
+static inline void mc_give_way(
+    const mc_Platform *p, const mc_Bounds *bounds, const int *order, double pace, mc_Yield *yield, int whole, double *pose,
+    double *positions
 ) {
-    double missing[MC_PARTS] = {0.0}, pose[6], most = 0.0;
-    int whole;
-    for (int i = 0; i < 6; i++)
-        if (fabs(wanted[i]) <= MC_FARTHEST_POSE) yield->pose[i] = wanted[i]; /* false for NaN */
-    whole = mc_within(p, bounds, yield->pose, positions);
-    if (!whole) mc_what_gives_way(p, bounds, order, yield->pose, missing);
+    double missing[MC_PARTS] = {0.0}, most = 0.0;
+    if (!whole) mc_what_gives_way(p, bounds, order, pose, missing);
     for (int k = 0; k < MC_PARTS; k++) {
         yield->missing[k] += pace * (missing[k] - yield->missing[k]);
         yield->given[k] += pace * (yield->missing[k] - yield->given[k]);
@@ -129,15 +126,31 @@ static inline int mc_reach(
             yield->given[k] = yield->missing[k] = 0.0;
         most = fmax(most, yield->given[k]);
     }
-    memcpy(pose, yield->pose, sizeof pose);
-    if (!whole || most > 0.0) {
-        for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
-        mc_shorten(p, bounds, pose, positions);
-        whole = 0;
+    yield->giving = most > 0.0;
+    for (int k = 0; k < MC_PARTS; k++) mc_scale_part(pose, yield->pose, k, 1.0 - yield->given[k]);
+    mc_shorten(p, bounds, pose, positions);
+}
+
+/* Fill `positions` with those of `wanted`, or of as much of it as is within all bounds; return whether that is all of it.
+   `pace` is the share of a difference that one lag covers in a tick. */
+static inline int mc_reach(
+    const mc_Platform *p, const mc_Bounds *bounds, const int *order, double pace, mc_Yield *yield,
+    const double *wanted, double *positions
+) {
+    double pose[6];
+    int whole;
+    for (int i = 0; i < 6; i++)
+        if (fabs(wanted[i]) <= MC_FARTHEST_POSE) yield->pose[i] = wanted[i]; /* false for NaN */
+    whole = mc_within(p, bounds, yield->pose, positions);
+    memcpy(pose, yield->pose, sizeof pose); /* not sooner: it would wait for the numbers stored above */
+    if (!whole || yield->giving) {
+        mc_give_way(p, bounds, order, pace, yield, whole, pose, positions);
+        whole &= !yield->giving;
     }
     mc_step(p, bounds, yield, pose, positions);
     return whole;
 }
+
 /* Fill `positions` with those of the newest tick if these bounds had held instead of those `before`, and continue from
    there.  A pose that is still being approached stays the one reached so far. */
 static inline void mc_reach_anew(

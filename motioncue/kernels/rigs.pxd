@@ -21,6 +21,7 @@ ctypedef struct Group:          # consecutive rigs that are stepped alike
 cdef class Batch:
     cdef int64_t n
     cdef Machine machine
+    cdef readonly object parked
     cdef list alive             # owns the algorithms and the limits
     cdef Calls* calls           # one per rig
     cdef LimitSet** limits      # one per rig; NULL if no rig has limits

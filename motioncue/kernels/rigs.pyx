@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint64_t
 
 from motioncue.kernels.actuation cimport OutputChain, Stage, chain_reset
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.beside cimport Beside, room, row_of, row_settle, row_step, store
+from motioncue.kernels.beside cimport Beside, room, row_calm, row_of, row_settle, row_step, store
 from motioncue.kernels.lanes cimport chosen
 from motioncue.kernels.limiter cimport CueLimits, limits_rest
 
@@ -46,6 +46,12 @@ cdef class Batch:
     TypeError
         If an item has another type.
 
+    Attributes
+    ----------
+    parked : ndarray of bool, shape (n,)
+        Set an item to let the actuators of that rig's platform sink to where they are parked, and clear it to let them
+        rise, as in `motioncue.bind`; steps without an actuation do not read it.
+
     Notes
     -----
     Results equal those of each rig by itself, bit for bit.  Neighbors of one kind that has a form for lanes share
@@ -74,6 +80,7 @@ cdef class Batch:
         self.alive = [algorithms, limits, chains]
         self.owned = []
         self.machine = chosen()
+        self.parked = np.zeros(len(algorithms), dtype=np.bool_)
         self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
         self.calls = <Calls*>room(self.owned, len(algorithms) * sizeof(Calls))
         self.groups = <Group*>room(self.owned, len(algorithms) * sizeof(Group))
@@ -122,23 +129,40 @@ cdef class Batch:
         cdef CueLimits kept
         cdef Beside* rigs
         cdef int64_t i, k
+        cdef unsigned char[::1] parked = self.parked.view(np.uint8)
+        self.owned.append(parked)       # keeps the array from being resized
         if self.limits != NULL:
             rigs = <Beside*>room(self.owned, len(limits) * sizeof(Beside))
             for i, kept in enumerate(limits):
                 rigs[i] = kept.beside()
-            row_of(&self.limiting, rigs, len(limits), self.owned)
+            row_of(&self.limiting, rigs, &parked[0], len(limits), self.owned)
         for k in range(max([len(chain.stages) for chain in chains], default=0)):
             rigs = <Beside*>room(self.owned, len(chains) * sizeof(Beside))
             for i, chain in enumerate(chains):
                 if k < len(chain.stages):
                     stage = chain.stages[k]
                     rigs[i] = stage.beside()
-            row_of(&self.stages[k], rigs, len(chains), self.owned)
+            row_of(&self.stages[k], rigs, &parked[0], len(chains), self.owned)
         return 0
 
     def __len__(self):
         """Return how many rigs there are."""
         return self.n
+
+    @property
+    def calm(self):
+        """The rigs whose limits and actuators will be stepped side by side: ndarray of bool, shape (n,).
+
+        They share a full block with neighbors of their kind, and no bound acted on them at the tick before.
+        """
+        cdef int64_t i
+        cdef int k
+        found = np.ones(self.n, dtype=np.bool_)
+        for i in range(self.n):
+            found[i] = row_calm(&self.limiting, i)
+            for k in range(<int>STAGES):
+                found[i] &= row_calm(&self.stages[k], i)
+        return found
 
     def reset(self, rigs=None):
         """Forget the past; the next step starts from rest.

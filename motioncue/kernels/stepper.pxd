@@ -41,7 +41,8 @@ cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noe
 
 
 cdef inline void cueing_reset(CueingState* c) noexcept nogil:
-    """Start from rest, with the limits and all stages at neutral, at the next step."""
+    """Start from rest, with the limits and all stages at neutral (actuators where they are parked, if they are), at the
+    next step."""
     cdef int i
     cueing_begin(c)
     limits_rest(c.now.limits)
@@ -60,4 +61,5 @@ cdef class Stepper:
     cdef readonly object cue
     cdef readonly object actuation
     cdef readonly int64_t period_ns
+    cdef public bint parked
     cdef tuple _alive           # owns the memory behind the pointers

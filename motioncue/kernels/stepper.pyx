@@ -67,6 +67,10 @@ cdef class Stepper:
         The bound arrays; `actuation` is None if none was given.
     period_ns : int
         Time from one step to the next [ns].
+    parked : bool
+        Whether the actuators of a ``[platform]`` are to rest where it is parked; False at first.  They sink and rise in
+        its ``rise_s``; a first step with True begins parked, one with False at neutral.  Without a platform, nothing
+        reads it: fading the cue is the controller's.
 
     Notes
     -----
@@ -114,12 +118,15 @@ cdef class Stepper:
         cdef uint64_t fpu = mc_flush_denormals()
         cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
         if taken and self._filled != NULL:
-            self._filled[0] = cueing_actuate(self.cueing, 0, self._out)[0]
+            self._filled[0] = cueing_actuate(self.cueing, 0, self._out, self.parked)[0]
         mc_restore_fpu(fpu)
         return taken
 
     def reset(self):
-        """Start from rest at neutral at the next step; call it only when the platform is at neutral."""
+        """Start from rest at the next step.
+
+        Call it only when the platform is at neutral, or where it is parked and `parked` is set.
+        """
         cueing_reset(self.cueing)
 
     def retune(self, change):

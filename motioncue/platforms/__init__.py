@@ -90,8 +90,8 @@ def build(platform: Platform) -> Built:
         turns = name.startswith("crank")
         if math.isnan(at):
             raise ConfigError(
-                f"platform: {name} cannot reach neutral: its rod is too short or too long for height_m, or within 15 "
-                "deg of one line with its crank"
+                f"platform: {name} cannot reach neutral: for height_m its rod is too short or too long, or within 15 "
+                "degrees of one line with the crank"
             )
         if not low < high:
             raise ConfigError(

@@ -95,7 +95,8 @@ class MotionPlatform:
         Returns
         -------
         ndarray of float64, shape (n, actuators)
-            NaN where an actuator cannot reach the pose, whatever its range.
+            NaN where an actuator cannot reach the pose, whatever its range, or where a crank would be within 15 degrees
+            of one line with its rod.
         """
         return self._built.kinematics.inverse(poses)
 

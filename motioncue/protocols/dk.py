@@ -37,7 +37,8 @@ STREAMS = {
     ),
     "gauges": Stream(
         GAUGES,
-        (Send("speed", "speed", absent=1.0), Send("engine_speed", "engine_speed", absent=0.0)),
+        # A prediction leads below zero when the car stops.
+        (Send("speed", "speed", absent=1.0, low=0.0), Send("engine_speed", "engine_speed", absent=0.0, low=0.0)),
         {"gear": 1},
     ),
 }

@@ -40,6 +40,7 @@ cdef extern from "motioncue/motioncue.h" nogil:
         void (*destroy)(motioncue_stepper*) noexcept nogil
         int (*retune)(motioncue_stepper*, const char*, char*, size_t) noexcept nogil
         void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
+        void (*park)(motioncue_stepper*, int) noexcept nogil
         motioncue_engine* (*start)(const char*, char*, size_t) noexcept nogil
         int (*feed)(motioncue_engine*, const void*, size_t) noexcept nogil
         void (*stop)(motioncue_engine*) noexcept nogil
@@ -48,6 +49,7 @@ cdef extern from "motioncue/motioncue.h" nogil:
 ctypedef struct Handle:     # the target of a motioncue_stepper*
     CueingState* cueing
     int64_t period_ns
+    bint parked
     PyObject* stepper       # owns the memory behind the other pointers
 
 
@@ -60,7 +62,7 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
     handle = <Handle*>malloc(sizeof(Handle))
     if handle == NULL:
         raise MemoryError
-    handle[0] = Handle(stepper.cueing, stepper.period_ns, <PyObject*>stepper)
+    handle[0] = Handle(stepper.cueing, stepper.period_ns, False, <PyObject*>stepper)
     Py_INCREF(stepper)
     return handle
 
@@ -96,8 +98,12 @@ cdef void reset(motioncue_stepper* stepper) noexcept nogil:
 cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue_actuation* actuation) noexcept nogil:
     cdef const Handle* handle = <const Handle*>stepper
     cdef uint64_t fpu = mc_flush_denormals()
-    (<Actuation*>actuation)[0] = cueing_actuate(handle.cueing, 0, <const Cue*>cue)[0]
+    (<Actuation*>actuation)[0] = cueing_actuate(handle.cueing, 0, <const Cue*>cue, handle.parked)[0]
     mc_restore_fpu(fpu)
+
+
+cdef void park(motioncue_stepper* stepper, int parked) noexcept nogil:
+    (<Handle*>stepper).parked = parked != 0
 
 
 cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
@@ -169,7 +175,8 @@ cdef void stop(motioncue_engine* engine) noexcept with gil:
 
 
 cdef motioncue_api table = motioncue_api(
-    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune, output, start, feed, stop
+    MOTIONCUE_ABI, sizeof(motioncue_api),
+    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop
 )
 
 

@@ -49,7 +49,7 @@ def bind(
     Notes
     -----
     Bit for bit what `motioncue.cue` computes for the same motion.  The rest of the engine's work is the controller's:
-    noticing that the input has stopped or jumped, and fading.
+    noticing that the input has stopped or jumped, fading, and raising a platform: `Stepper.parked`.
     Real time: a step does not allocate and cannot fail.
 
     Examples
@@ -85,7 +85,7 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     Notes
     -----
     Codecs, checks and cueing are the engine's.  The rest of the engine's work is the controller's: noticing that the
-    input has stopped, and fading, also after a jump (`Relay.source` counts jumps).
+    input has stopped, fading, also after a jump (`Relay.source` counts jumps), and raising a platform: `Relay.parked`.
     Real time: a step does not allocate and cannot fail.
 
     Examples

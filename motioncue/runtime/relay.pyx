@@ -63,6 +63,10 @@ cdef class Relay:
         The platform's packets, encoded in place by each step; behind the end of a text packet there are zeros.
     source : Intake
         Counts what was refused, and frames that did not continue the drive.
+    parked : bool
+        Whether the actuators of a ``[platform]`` are to rest where it is parked; False at first.  They sink and rise in
+        its ``rise_s``; a first step with True begins parked, one with False at neutral.  Without a platform, nothing
+        reads it: fading the cue is the controller's.
 
     Notes
     -----
@@ -83,6 +87,7 @@ cdef class Relay:
     cdef tuple _alive           # owns the memory behind the pointers
     cdef readonly dict packets
     cdef readonly Intake source
+    cdef public bint parked
 
     def __cinit__(
         self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None
@@ -132,7 +137,7 @@ cdef class Relay:
             self.take(package, size)
         if newest.epoch == 0 or not cueing_tick(self._cued, &newest.motion, &self._cue):
             return False
-        values = <const double*>cueing_actuate(self._cued, 0, &self._cue)
+        values = <const double*>cueing_actuate(self._cued, 0, &self._cue, self.parked)
         for i in range(self._packet_count):
             packet = &self._packets[i]
             written = outgoing(&packet.encoding, values, self._cue.time, packet.bytes)

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from motioncue.packets import Constant, Number
+from motioncue.packets import Number
 from motioncue.settings.table import Table
 
-__all__ = ["Blocks", "Form", "SourceField", "SourcePacket"]
+__all__ = ["Blocks", "Form", "Mark", "SourceField", "SourcePacket"]
 
 LARGEST = 65_507
 """Largest size of a datagram [bytes]."""
@@ -44,6 +44,17 @@ class SourceField(Table, frozen=True, kw_only=True):
     """Name shown by `motioncue decode`; the channel's if left out."""
 
 
+class Mark(Table, frozen=True, kw_only=True):
+    """Bytes by which a packet is known, or bits of them."""
+
+    offset: Offset
+    """Offset from the packet's first byte [bytes]."""
+    bytes: str
+    """Hexadecimal digits such as "4d 43 01"."""
+    mask: str | None = None
+    """The bits that count, likewise; all if left out."""
+
+
 class Blocks(Table, frozen=True, kw_only=True):
     """The packet has one block for each car, and a field that says whose block is used.
 
@@ -70,7 +81,7 @@ class Form(Table, frozen=True, kw_only=True):
     longer: bool = False
     """Whether it may be longer."""
     fields: tuple[SourceField, ...] = ()
-    constants: tuple[Constant, ...] = ()
+    constants: tuple[Mark, ...] = ()
     """Bytes by which it is known."""
     role: Literal["motion", "part", "needed", "other"] = "other"
     """Another form of the motion's packet, with its fields and constants, and these besides; a part of the next motion;
@@ -105,9 +116,9 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     order: tuple[Angle, Angle, Angle] = ("yaw", "pitch", "roll")
     """Order in which the angles turn the car, each about the axis that the turns before have left."""
     fields: tuple[SourceField, ...]
-    constants: tuple[Constant, ...] = ()
+    constants: tuple[Mark, ...] = ()
     """Bytes by which the packet is known; one that lacks them is refused."""
-    paused: tuple[Constant, ...] = ()
+    paused: tuple[Mark, ...] = ()
     """Bytes of packets that come while the simulation does not run: they are counted and not followed."""
     blocks: Blocks | None = None
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()

@@ -1,0 +1,168 @@
+"""Limits and actuators of rigs side by side give the bits of each rig alone, whether bounds act on some or on none."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_lanes import bits, machine  # noqa: F401 the fixture
+from test_platforms import PRESETS, profile_for
+
+import motioncue
+from motioncue import cueing
+from motioncue.kernels import lanes
+from motioncue.kernels.rigs import Batch
+from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.runtime.assembly import algorithm_of, chain_of, limits_of
+
+RATE_HZ = 1e9 / 3_000_030
+MOVING = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate")
+SLED = (
+    'platform.axes=[{name="sled", channel="surge_displacement", '
+    "travel={min_m=-0.1, max_m=0.1, speed_m_s=0.5, acceleration_m_s2=4.0}}]"
+)
+
+
+def motion_of(rng, ticks, size):
+    """Return a motion that begins at rest and swings on all channels, up to about `size` [m/s^2, rad, rad/s]."""
+    time = np.arange(ticks)[:, None] / RATE_HZ
+    swing = np.sin(2 * np.pi * rng.uniform(0.1, 2.0, 9) * time + rng.uniform(0, 6, 9)) * np.minimum(time, 1.0) ** 3
+    motion = np.zeros(ticks, MOTION_DTYPE)
+    for name, values in zip(MOVING, swing.T, strict=True):
+        motion[name] = size * values
+    motion["time"] = np.arange(ticks) * 3_000_030
+    return motion
+
+
+def alone(profile, motion):
+    cue = motioncue.cue(profile, motion)
+    return cue, motioncue.actuate(profile, cue)
+
+
+def together(rigs, motion):
+    """Return cues, actuations and which rigs were calm, for motions of shape (ticks, n)."""
+    cue, actuation = np.zeros(motion.shape, CUE_DTYPE), np.full(motion.shape, 7, ACTUATION_DTYPE)
+    calm = np.zeros(motion.shape, bool)
+    for i in range(len(motion)):
+        calm[i] = rigs.calm
+        rigs.step(motion[i], cue[i], actuation[i])
+    return cue, actuation, calm
+
+
+def same_actuation(found, right):
+    """Say whether actuations have the same bits; those of NaNs are not defined."""
+    found, right = (np.ascontiguousarray(each).view(np.float64) for each in (found, right))
+    return np.where(np.isnan(found), np.nan, found).tobytes() == np.where(np.isnan(right), np.nan, right).tobytes()
+
+
+def assert_same(profiles, motion, found):
+    for i, profile in enumerate(profiles):
+        cue, actuation = alone(profile, np.ascontiguousarray(motion[:, i]))
+        assert bits(np.ascontiguousarray(found[0][:, i])) == bits(cue)
+        assert same_actuation(found[1][:, i], actuation)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, preset):  # noqa: F811
+    """Every third rig goes beyond its platform's reach, every third is hardly moved."""
+    rng = np.random.default_rng(4)
+    sizes = [0.01, 8.0, 0.1] * 6
+    motion = np.stack([motion_of(rng, 700, size) for size in sizes], axis=1)
+    profile = profile_for(preset)
+    found = together(motioncue.Rigs(profile, 18), motion)
+    assert_same([profile] * 18, motion, found)
+    if len(lanes.machines()) > 1:  # a compiler with vectors
+        block = {"avx512": 8, "avx2": 4, "any": 2}[machine]
+        calm = found[2][350:, : 18 // block * block]
+        assert calm[:, 0::3].all()
+        assert not calm[:, 1::3].all(axis=0).any()
+
+
+@settings(max_examples=30, deadline=None)
+@given(data=st.data())
+def test_any_rigs_with_any_bounds_give_the_bits_of_each_alone(data):
+    """Platforms of every kind, limits on the way, motions from hardly any to tumbling, single values that are none."""
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    overrides = data.draw(
+        st.lists(
+            st.sampled_from(
+                [
+                    "limits.pitch.value_deg=3",
+                    "output.limits.heave_displacement.rate_m_s=0.05",
+                    "limits.roll.value_deg=180",
+                    "limits.surge_displacement.jerk_m_s3=2",
+                    SLED,
+                ]
+            ),
+            unique=True,
+        )
+    )
+    presets = data.draw(st.lists(st.sampled_from(PRESETS), min_size=1, max_size=3))
+    profiles = [profile_for(preset, *overrides) for preset in presets for _ in range(data.draw(st.integers(1, 9)))]
+    sizes = data.draw(st.lists(st.sampled_from([0.0, 0.1, 1.0, 10.0]), min_size=len(profiles), max_size=len(profiles)))
+    motion = np.stack([motion_of(rng, 250, size) for size in sizes], axis=1)
+    jumps = data.draw(st.integers(0, 249))
+    motion["surge"][jumps : jumps + 9, rng.integers(len(profiles))] = 30.0
+    spoiled = data.draw(st.booleans())
+    if spoiled:
+        motion["yaw"][200, rng.integers(len(profiles))] = data.draw(st.sampled_from([np.nan, np.inf, 1e300]))
+    assert_same(profiles, motion, together(motioncue.Rigs(profiles), motion))
+
+
+@pytest.mark.parametrize(
+    ("angle", "override"), [("yaw", "limits.yaw.value_deg=180"), ("roll", "limits.roll.value_deg=150")]
+)
+def test_an_angle_beyond_a_right_angle_gives_the_bits_of_a_rig_alone(machine, angle, override):  # noqa: F811
+    """Direct cueing passes angles on: a heading turns all the way round, a roll is sent as a lean; then both jump."""
+    motion = np.stack([motion_of(np.random.default_rng(i), 900, 0.2) for i in range(9)], axis=1)
+    time, rates = np.arange(900)[:, None], np.linspace(-0.05, 0.05, 9)
+    motion["yaw"] = np.remainder(time * rates + np.pi, 2 * np.pi) - np.pi
+    motion["roll"] = 2.5 * np.sin(0.5 * time * rates)
+    motion[angle][700:] += 0.3
+    profile = motioncue.load_profile("ccd-dk", override)
+    cue = np.zeros(motion.shape, CUE_DTYPE)
+    rigs = motioncue.Rigs(profile, 9)
+    for i in range(900):
+        rigs.step(motion[i], cue[i])
+    for i in range(9):
+        assert bits(np.ascontiguousarray(cue[:, i])) == bits(motioncue.cue(profile, np.ascontiguousarray(motion[:, i])))
+
+
+@pytest.mark.parametrize("acceleration", [0.2, 0.5, 2.0])
+def test_legs_that_brake_before_their_ends_give_the_bits_of_each_alone(machine, acceleration):  # noqa: F811
+    """Legs of little acceleration need most of their travel to stop: they brake although nothing else acts."""
+    rng = np.random.default_rng(8)
+    motion = np.stack([motion_of(rng, 1500, size) for size in np.geomspace(0.05, 2.0, 16)], axis=1)
+    profile = profile_for("hexapod-dim", f"platform.leg.acceleration_m_s2={acceleration}", "platform.leg.max_m=1.25")
+    assert_same([profile] * 16, motion, together(motioncue.Rigs(profile, 16), motion))
+
+
+def test_rigs_that_are_reset_begin_again_while_the_others_go_on(machine):  # noqa: F811
+    rng = np.random.default_rng(9)
+    motion = np.stack([motion_of(rng, 400, size) for size in [0.1, 9.0] * 8], axis=1)
+    profile = profile_for("hexapod-dim")
+    rigs = motioncue.Rigs(profile, 16)
+    together(rigs, motion)
+    rigs.reset([2, 3])
+    found = together(rigs, motion)
+    for i in (2, 3):
+        assert same_actuation(found[1][:, i], alone(profile, np.ascontiguousarray(motion[:, i]))[1])
+    twice = np.concatenate([motion[:, 4], motion[:, 4]])
+    assert same_actuation(found[1][:, 4], alone(profile, twice)[1][400:])
+
+
+def test_shares_count_the_ticks_side_by_side_too(machine):  # noqa: F811
+    rng = np.random.default_rng(2)
+    motion = np.stack([motion_of(rng, 500, size) for size in [0.1, 9.0] * 8], axis=1)
+    profile = profile_for("hexapod-dim")
+    chains = [chain_of(profile, profile.output) for _ in range(16)]
+    bounds = [limits_of(profile) for _ in range(16)]
+    batch = Batch([algorithm_of(profile) for _ in range(16)], bounds, chains)
+    together(batch, motion)
+    for i in range(16):
+        limits, chain = limits_of(profile), chain_of(profile, profile.output)
+        cue = cueing.design(profile.cueing, RATE_HZ).process(np.ascontiguousarray(motion[:, i]))
+        limits.process(cue)
+        chain.process(cue)
+        assert bounds[i].shares() == limits.shares()
+        assert [stage.shares() for stage in chains[i].stages] == [stage.shares() for stage in chain.stages]
+    assert any(any(stage.shares().values()) for stage in chains[1].stages)

@@ -8,7 +8,7 @@ import msgspec
 
 from motioncue.errors import meant
 
-__all__ = ["explain"]
+__all__ = ["explain", "tables_of", "words_of"]
 
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
@@ -30,16 +30,26 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
     prefix = f"{path}: " if path else ""
     if "unknown field" in message:
         key = message.split("`")[1]
-        keys = sorted(_keys(_table(_type_at(root, path, tables), _lookup(tables, path))))
+        kind = _type_at(root, path, tables)
+        keys = sorted(_keys(_table(kind, _lookup(tables, path))))
         inside = f"{path}." if path else ""
-        return f"{inside}{key}: unknown key, allowed are {', '.join(keys)}{meant(key, keys)}"
+        text = f"{inside}{key}: unknown key, allowed are {', '.join(keys)}"
+        return f"{text}{_only_with(key, kind, inside) or meant(key, keys)}"
     if "missing required field" in message:
         key = message.split("`")[1]
         inside = f"{path}." if path else ""
         return f"{inside}{key}: missing, allowed {_allowed(_type_at(root, inside + key, tables))}"
     found = _lookup(tables, path)
-    allowed = _allowed(_type_at(root, path, tables))
-    return f"{prefix}found {_shown(found)}, allowed {allowed}"
+    return f"{prefix}found {_shown(found)}, allowed {_allowed(_type_at(root, path, tables))}"
+
+
+def _only_with(key: str, kind: Any, inside: str) -> str:
+    """Return a remark on the alternatives of a table that allow a key; empty if none does."""
+    tables = [table for table in tables_of(kind) if table.__struct_config__.tag_field and key in _keys(table)]
+    if not tables:
+        return ""
+    tags = [table.__struct_config__.tag for table in tables]
+    return f"; it is one with {inside}{tables[0].__struct_config__.tag_field} = {' or '.join(map(repr, tags))}"
 
 
 def _shown(value: Any) -> str:
@@ -69,7 +79,7 @@ def _type_at(root: Any, path: str, tables: Any) -> Any:
         if table is None:
             return None
         if name == table.__struct_config__.tag_field:
-            return Literal[tuple(each.__struct_config__.tag for each in _tables(kind))]
+            return Literal[tuple(each.__struct_config__.tag for each in tables_of(kind))]
         kind = next((field.type for field in msgspec.structs.fields(table) if field.encode_name == name), None)
         if bracket and index[:-1].isdigit():
             kind = _item(kind, int(index[:-1]))
@@ -77,16 +87,16 @@ def _type_at(root: Any, path: str, tables: Any) -> Any:
     return kind
 
 
-def _tables(kind: Any) -> list[Any]:
+def tables_of(kind: Any) -> list[Any]:
     """Return the tables that a key can hold, whether optional, alternatives or in a list."""
     if hasattr(kind, "__struct_fields__"):
         return [kind]
-    return [table for part in get_args(kind) for table in _tables(part)]
+    return [table for part in get_args(kind) for table in tables_of(part)]
 
 
 def _table(kind: Any, value: Any) -> Any:
     """Return the table type of a key: the one with the tag of `value`, else the first; None if it has none."""
-    tables = _tables(kind)
+    tables = tables_of(kind)
     for table in tables:
         config = table.__struct_config__
         if config.tag_field and isinstance(value, Mapping) and value.get(config.tag_field) == config.tag:
@@ -113,28 +123,28 @@ def _allowed(kind: Any) -> str:
     """Return a text of what a key of this type allows, with its verb."""
     if get_origin(kind) is Literal:
         return f"are {_choices(get_args(kind))}"
-    return f"is {_words(kind)}"
+    return f"is {words_of(kind)}"
 
 
 def _choices(values: Iterable[Any]) -> str:
     return ", ".join(map(repr, values))
 
 
-def _words(kind: Any) -> str:
+def words_of(kind: Any) -> str:
     """Return a text of what a type allows."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
-        return _words(parts[0]) + _bounds(parts[1])
+        return words_of(parts[0]) + _bounds(parts[1])
     if origin is Literal:
         return f"one of {_choices(parts)}" if parts[1:] else repr(parts[0])
     if origin is tuple:
         size = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
         quoted = " in quotes" if parts[0] is str else ""  # outside of lists, --set needs none
-        return f"a list in brackets{size}, each {_words(parts[0])}{quoted}"
+        return f"a list in brackets{size}, each {words_of(parts[0])}{quoted}"
     if kind in WORDS:
         return WORDS[kind]
     if parts and origin is not dict:  # alternatives
-        return " or ".join(dict.fromkeys(_words(part) for part in parts if part is not NoneType))
+        return " or ".join(dict.fromkeys(words_of(part) for part in parts if part is not NoneType))
     return "a table"
 
 

@@ -58,6 +58,8 @@ typedef char motioncue_actuation_is_240_bytes[sizeof(motioncue_actuation) == 240
 
 typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limits and output, with their state */
 
+typedef struct motioncue_engine motioncue_engine; /* a running engine: its loop sends, supervises, fades and records */
+
 typedef struct motioncue_api {
     uint32_t abi;  /* MOTIONCUE_ABI of the installed package */
     uint32_t size; /* size of the installed package's table [bytes] */
@@ -71,8 +73,7 @@ typedef struct motioncue_api {
     int64_t (*period_ns)(const motioncue_stepper *stepper);
 
     /* Do one tick and return 1.  Return 0 if the motion is refused because an acceleration, an angle or a rate is not
-       finite
-     * or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
+     * finite or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
     /* Start from rest at the next step; call it only while the platform is at neutral, or parked (see `park`). */
@@ -82,21 +83,31 @@ typedef struct motioncue_api {
     void (*destroy)(motioncue_stepper *stepper);
 
     /* Change settings: `change` is KEY=VALUE with a dotted key ("cueing.surge.gain=0.4"), or the name or path of a
-       profile
-     * (UTF-8).  Return 1; or, if it is refused, change nothing, write the reason to `error` as `create` does, and
-     * return 0. Runs Python, from any thread, even while another one steps: the next step takes the settings without
+     * profile (UTF-8).  Return 1; or, if it is refused, change nothing, write the reason to `error` as `create` does, and
+     * return 0.  Runs Python, from any thread, even while another one steps: the next step takes the settings without
      * waiting, and its cue has no step. */
     int (*retune)(motioncue_stepper *stepper, const char *change, char *error, size_t size);
 
     /* Fill what the profile's first output is sent for the cue of the newest step.  Its stages have states, so call it
-       once
-     * after every step or never. */
+     * once after every step or never. */
     void (*actuate)(motioncue_stepper *stepper, const motioncue_cue *cue, motioncue_actuation *actuation);
 
     /* From the next call of `actuate` on, let the actuators of a [platform] sink to where it is parked and rest there (1),
      * or rise from there to the cue (0; at first), in its rise_s.  If the first call, or the first after `reset`, is
      * parked, they begin there, otherwise at neutral.  `actuate` has to be called at every step. */
     void (*park)(motioncue_stepper *stepper, int parked);
+
+    /* Start an engine for a profile without source.endpoint, such as "program-dk"; `error` as for `create`.  Runs Python,
+     * and so do the engine's threads while they begin and end: leave the GIL to them. */
+    motioncue_engine *(*start)(const char *profile, char *error, size_t size);
+
+    /* Take one frame: a motioncue_motion for "program-dk", else a packet as the profile describes it.  Return 1; or 0 if
+     * it gave no motion, which is counted by reason.  From any thread, at your pace, without the GIL: it neither
+     * allocates, locks, waits nor fails, and reads the clock.  A frame that comes while another thread feeds is dropped. */
+    int (*feed)(motioncue_engine *engine, const void *packet, size_t size);
+
+    /* Fade to neutral, end the engine and free it, or do nothing for NULL; no thread may feed it then.  Runs Python. */
+    void (*stop)(motioncue_engine *engine);
 } motioncue_api;
 
 /* Available if Python.h is included first: return the table, or NULL with a Python exception set.  Needs the GIL; the

@@ -72,13 +72,16 @@ class Value(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
     measure: Literal["position", "stroke", "share"] = "position"
     """For actuators: length, height or angle [m or rad]; the same from neutral; or the share of the range, 0 to 1."""
     scale: Factor = 1.0
+    """Factor on the channel or sum."""
     bias: Factor = 0.0
+    """Added after that."""
     absent: Factor = 0.0
     """Value of a channel that the simulator does not report, or in its measure of an actuator (actuator_1 to
     actuator_12) that the platform does not have."""
     min: Factor | None = None
     """Smallest number sent; by default the smallest of the type."""
     max: Factor | None = None
+    """Largest number sent; by default the largest of the type."""
     wrap: Annotated[float, msgspec.Meta(gt=0, le=1e12)] | None = None
     """The remainder modulo this is sent, from 0 on: 360 for degrees without a sign."""
 
@@ -98,6 +101,7 @@ class Constant(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     """Bytes that are the same in every packet."""
 
     offset: Offset
+    """Offset from the packet's first byte [bytes]."""
     bytes: str
     """Hexadecimal digits such as "4d 43 01"."""
 
@@ -106,7 +110,9 @@ class Counter(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=T
     """Counts the packets from 0 and wraps around at the end of its type's range."""
 
     offset: Offset
+    """Offset from the packet's first byte [bytes]."""
     type: Unsigned = "u4"
+    """Unsigned integer, with its size [bytes]."""
     byte_order: ByteOrder | None = None
     """If it differs from the packet's."""
 
@@ -122,12 +128,14 @@ class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     """Covers the packet's bytes from `first` up to but not including `end`; written last."""
 
     offset: Offset
+    """Offset from the packet's first byte [bytes]."""
     kind: Kind
     """Sum of the bytes modulo 2^8 or 2^16, as it is or its one's or two's complement; exclusive or; or a cyclic
     redundancy check by its name in the CRC catalogue."""
     first: Offset = 0
+    """Offset of the first byte that it covers [bytes]."""
     end: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
-    """The checksum's own offset by default."""
+    """Offset of the first byte after those that it covers [bytes]; the checksum's own by default."""
     extra: str = ""
     """Up to eight more bytes that it covers after those and that are not sent, in hexadecimal digits."""
     byte_order: ByteOrder | None = None
@@ -140,6 +148,7 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     preset: str | None = None
     """A ready description, which supplies the keys that are left out."""
     description: str = ""
+    """A line that names the controller."""
     source: str = ""
     """The document that the layout is from."""
     max_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] | None = None

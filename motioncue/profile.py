@@ -1,8 +1,8 @@
 """Profiles: what to read, how to cue, what to send.  They are TOML files that become checked settings."""
 
-import math
+import json
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -10,12 +10,14 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from motioncue.errors import ConfigError, meant, not_among
+from motioncue.errors import ConfigError, meant
 from motioncue.explain import explain
-from motioncue.packets import PacketTable, packet_presets
-from motioncue.settings import ALGORITHMS, Cueing
+from motioncue.packets import PacketTable
+from motioncue.settings import Cueing
 from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
-from motioncue.settings.platform import Platform, platform_presets
+from motioncue.settings.nested import as_tuples, flat, merged, parsed, put, refuse_long_keys, refuse_not_finite
+from motioncue.settings.platform import Platform
+from motioncue.settings.presets import choose_auto, fill_from_presets, preset_hint, presets_of
 from motioncue.settings.table import Positive, Table
 from motioncue.settings.telemetry import SourcePacket
 
@@ -40,6 +42,7 @@ __all__ = [
     "parse_profile",
     "platform_from",
     "profile_text",
+    "resolved_text",
 ]
 
 Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
@@ -50,8 +53,9 @@ class Source(Table, frozen=True, kw_only=True):
 
     system: str
     """Name of a system; "custom" if `packet` describes it."""
-    endpoint: str | tuple[str, ...]
-    """Where the simulator connects or sends to; several for a source that sends to several ports."""
+    endpoint: str | tuple[str, ...] = ()
+    """Where the simulator connects or sends to; several for a source that sends to several ports.  A described source
+    without one is fed by the program that runs the engine."""
     allow: tuple[str, ...] = ()
     """The only hosts that are heard at an endpoint that other machines can reach."""
     forward: tuple[str, ...] = ()
@@ -132,8 +136,11 @@ class Output(Table, frozen=True, kw_only=True):
     system: str = "custom"
     """Name of a system; "custom" if `packet` describes it."""
     motion: str
+    """Where the motion is sent: udp://HOST:PORT or serial://DEVICE."""
     gauges: str | None = None
+    """Where engine speed, speed and the like are sent, for a system that takes them; not sent if not given."""
     rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
+    """Packets per second [Hz]."""
     packet: PacketTable | None = None
     """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
     limits: OutputLimits = OutputLimits()
@@ -154,6 +161,7 @@ class Profile(Table, frozen=True, kw_only=True):
 
     source: Source
     cueing: Cueing
+    """How motion becomes a cue: an algorithm and its settings."""
     output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
     watch: Watch = Watch()
     supervisor: Supervisor = Supervisor()
@@ -163,7 +171,9 @@ class Profile(Table, frozen=True, kw_only=True):
     """The platform; its actuators are channels of an `[output.packet]`."""
     record: Record | None = None
     description: str = ""
+    """A line that says what the profile is for."""
     name: str = ""
+    """Name in the log and in recordings; that of the file if not given."""
 
     @property
     def outputs(self) -> tuple[Output, ...]:
@@ -193,7 +203,6 @@ Scaled: TypeAlias = Callable[[Profile], Mapping[str, Any]]
 """Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile."""
 
 LARGEST = 1_000_000  # [characters] of a profile
-DOTS = 32  # in a line of a profile
 
 MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
     f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
@@ -238,7 +247,7 @@ def parse_profile(
     text: str,
     *,
     name: str = "profile",
-    overrides: Iterable[str] = (),
+    overrides: Iterable[str | Mapping[str, Any]] = (),
     scaled: Scaled | None = None,
 ) -> Profile:
     """Return the profile in a TOML text.
@@ -249,8 +258,9 @@ def parse_profile(
         TOML.
     name : str
         Name of the profile, also used in errors.
-    overrides : iterable of str
-        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.
+    overrides : iterable of str or mapping
+        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.  A mapping has values by dotted key
+        or in nested tables.
     scaled : callable, optional
         Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile; without it they are those of
         the preset that is scaled.
@@ -261,7 +271,7 @@ def parse_profile(
         If a key is unknown or missing, or its value is not allowed; names its path, what was found and what is allowed.
         Whether systems and endpoints exist is checked later, when the profile is used.
     """
-    _refuse_long_keys(text, name)
+    refuse_long_keys(text, name)
     try:
         tables = tomllib.loads(text)
     except ValueError as error:  # also raised for numbers with too many digits
@@ -269,9 +279,10 @@ def parse_profile(
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     for override in overrides:
-        _put(tables, *_parsed(override))
+        for key, value in flat(override, lists=False) if isinstance(override, Mapping) else [parsed(override)]:
+            put(tables, key, value)
     tables.setdefault("name", Path(name).stem)
-    _choose_auto(tables)
+    choose_auto(tables)
     return _profile(tables, name, scaled)
 
 
@@ -294,11 +305,11 @@ def platform_from(table: Mapping[str, Any]) -> Platform:
     """
     tables: dict[str, Any] = {"platform": dict(table)}
     try:
-        _fill_from_preset(tables)
-        _refuse_not_finite(tables, "")
+        fill_from_presets(tables)
+        refuse_not_finite(tables, "")
         return msgspec.convert(tables, _WithPlatform).platform
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{explain(error, tables, _WithPlatform)}{_preset_hint(error, tables)}") from error
+        raise ConfigError(f"{explain(error, tables, _WithPlatform)}{preset_hint(error, tables)}") from error
 
 
 def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], scaled: Scaled | None = None) -> Profile:
@@ -319,10 +330,32 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], s
         As `parse_profile` does.
     """
     tables = _tables(profile)
-    given = _flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(_parsed, overrides)
+    given = flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(parsed, overrides)
     for key, value in given:
-        _put(tables, key, value)
+        put(tables, key, value)
     return _profile(tables, profile.name, scaled)
+
+
+def resolved_text(profile: Profile) -> str:
+    """Return TOML with every value of a profile, one dotted key a line, presets and defaults included.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    """
+    return "\n".join(
+        f"{key} = {_toml(value)}" for key, value in flat(msgspec.to_builtins(profile), lists=False) if value is not None
+    )
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items() if item is not None)} }}"
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):  # a line each
+        return "".join(("[", *(f"\n    {_toml(item)}," for item in value), "\n]"))
+    return json.dumps(value)
 
 
 def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
@@ -333,25 +366,12 @@ def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
     old, new : Profile
         The profiles to compare.
     """
-    before, after = (dict(_flat(msgspec.to_builtins(profile))) for profile in (old, new))
+    before, after = (dict(flat(msgspec.to_builtins(profile))) for profile in (old, new))
     return {
         key: (before.get(key), after.get(key))
         for key in dict.fromkeys((*before, *after))
         if before.get(key) != after.get(key)
     }
-
-
-def _flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
-    """Yield every value of nested tables with its dotted key; with `lists`, those in lists of tables too."""
-    for key, value in tables.items():
-        here = f"{path}.{key}" if path else str(key)
-        if isinstance(value, Mapping):
-            yield from _flat(value, here, lists=lists)
-        elif lists and isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
-            for index, item in enumerate(value):
-                yield from _flat(item, f"{here}[{index}]")
-        else:
-            yield here, value
 
 
 def _tables(profile: Profile) -> dict[str, Any]:
@@ -360,7 +380,7 @@ def _tables(profile: Profile) -> dict[str, Any]:
     for key in ("cueing", "platform"):
         table = getattr(profile, key)
         if table is not None:
-            filled = _presets({key: tables[key]}, key).get(getattr(table, "preset", None) or "", {})
+            filled = presets_of({key: tables[key]}, key).get(getattr(table, "preset", None) or "", {})
             tables[key] = _stripped(table, filled)
     return tables
 
@@ -373,14 +393,9 @@ def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any
         value = getattr(table, name)
         if isinstance(value, msgspec.Struct):
             out[name] = _stripped(value, filled.get(name, {}))
-        elif _as_tuples(value) != _as_tuples(filled.get(name, default)):
+        elif as_tuples(value) != as_tuples(filled.get(name, default)):
             out[name] = value
     return out
-
-
-def _as_tuples(value: Any) -> Any:
-    """Return lists as tuples, so that a preset's values equal those of a table."""
-    return tuple(map(_as_tuples, value)) if isinstance(value, list | tuple) else value
 
 
 @cache
@@ -393,131 +408,24 @@ def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) ->
     """Return the profile in tables; raise ConfigError if they are not valid."""
     given = tables.get("cueing")
     try:
-        _fill_from_preset(tables)
-        _refuse_not_finite(tables, "")
+        fill_from_presets(tables)
+        refuse_not_finite(tables, "")
         profile = msgspec.convert(tables, Profile)
     except msgspec.ValidationError as error:
         message = explain(error, tables, Profile)
         moved = MOVED.get(message.partition(":")[0])
         place = f"; it is {moved} now" if moved else ""
-        raise ConfigError(f"{name}: {message}{place}{_preset_hint(error, tables)}") from error
+        raise ConfigError(f"{name}: {message}{place}{preset_hint(error, tables)}") from error
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
-        raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+        given = tables["output"] if isinstance(tables["output"], list) else [tables["output"]]
+        if not all("system" in output for output in given):
+            raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+        raise ConfigError(f"{name}: output.packet: missing; `motioncue profiles packets` lists some that can be used")
     if (profile.source.system == "custom") != (profile.source.packet is not None):
         allowed = "a name, or 'custom' with [source.packet]"
         raise ConfigError(f"{name}: source.system: found {profile.source.system!r}, allowed is {allowed}")
     if scaled is not None and isinstance(given, dict) and getattr(profile.cueing, "preset", None) == "auto":
-        return _profile({**tables, "cueing": _merged(scaled(profile), given)}, name)
+        return _profile({**tables, "cueing": merged(scaled(profile), given)}, name)
     return profile
-
-
-def _refuse_long_keys(text: str, name: str) -> None:
-    """Refuse keys of very many parts, which take the TOML reader quadratic time."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
-            raise ConfigError(
-                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}, no key has more"
-            )
-
-
-def _parsed(override: str) -> tuple[str, Any]:
-    """Return the dotted key and the value of ``KEY=VALUE``."""
-    key, equals, text = override.partition("=")
-    if not equals or not all(key.strip().split(".")) or "\n" in text:
-        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
-    try:
-        override.encode()
-    except UnicodeEncodeError as error:
-        raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
-    _refuse_long_keys(override, "--set")
-    try:
-        return key.strip(), tomllib.loads(f"value = {text}")["value"]
-    except ValueError:
-        return key.strip(), text
-
-
-def _put(tables: dict[str, Any], key: str, value: Any) -> None:
-    """Set the value of a dotted key; changing the algorithm removes the settings of the one before."""
-    table, path = tables, key.split(".")
-    cueing = tables.get("cueing")
-    if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
-        tables["cueing"] = {}
-    for above, step in zip(["", *path], path[:-1], strict=False):
-        if above == "limits" and table.get(step) in (None, "none"):  # a channel that was not bounded
-            table[step] = {}
-        table = table.setdefault(step, {})
-        if not isinstance(table, dict):
-            raise ConfigError(f"--set: found {key!r}, but {step!r} is not a table")
-    table[path[-1]] = value
-
-
-def _merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    out = dict(base)
-    for key, value in over.items():
-        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
-        out[key] = _merged(out[key], value) if both else value
-    return out
-
-
-def _choose_auto(tables: dict[str, Any]) -> None:
-    """Let a profile with a platform that says nothing but the algorithm have the preset ``auto``, if there is one."""
-    cueing = tables.get("cueing")
-    if "platform" in tables and isinstance(cueing, dict) and [*cueing] == ["algorithm"]:
-        kind = ALGORITHMS.get(str(cueing["algorithm"]))
-        if kind is not None and kind.auto is not None:
-            cueing["preset"] = "auto"
-
-
-def _fill_from_preset(tables: dict[str, Any]) -> None:
-    for key in ("cueing", "platform"):
-        _fill(tables, key, _presets(tables, key), key)
-    outputs = tables.get("output")
-    for output in outputs if isinstance(outputs, list) else [outputs]:
-        if isinstance(output, dict):
-            _fill(output, "packet", packet_presets(), "output.packet")
-
-
-def _fill(tables: dict[str, Any], key: str, presets: Mapping[str, Mapping[str, Any]], path: str) -> None:
-    """Fill in what a table with a preset leaves out; raise ConfigError if there is no such preset."""
-    table = tables.get(key)
-    if not isinstance(table, dict) or table.get("preset") is None or not presets:
-        return
-    preset = table["preset"]
-    if not isinstance(preset, str) or preset not in presets:
-        raise ConfigError(f"{path}.preset: {not_among(preset, presets)}")
-    tables[key] = _merged(presets[preset], table)
-
-
-def _presets(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, Any]]:
-    """Return the presets that a table can name: those of its algorithm, or the built-in platforms."""
-    if key == "platform":
-        return platform_presets()
-    cueing = tables.get("cueing")
-    name = cueing.get("algorithm") if isinstance(cueing, dict) else None
-    if not isinstance(name, str) or name not in ALGORITHMS:
-        return {}
-    presets, scaled = ALGORITHMS[name].presets, ALGORITHMS[name].auto
-    return presets if scaled is None else {**presets, "auto": presets[scaled]}
-
-
-def _preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return a hint on how to complete an algorithm's or a platform's settings, if they are incomplete."""
-    for key in ("cueing", "platform"):
-        presets = _presets(tables, key)
-        lacks = "missing required" in str(error) and f"`$.{key}" in str(error)
-        if lacks and presets and "preset" not in tables[key]:
-            return f"; {key}.preset fills what is left out, allowed are {', '.join(presets)}"
-    return ""
-
-
-def _refuse_not_finite(value: Any, path: str) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_not_finite(item, f"{path}.{key}" if path else key)
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            _refuse_not_finite(item, f"{path}[{index}]")
-    elif isinstance(value, float) and not math.isfinite(value):
-        raise ConfigError(f"{path}: found {value}, allowed are finite numbers")

@@ -61,7 +61,7 @@ MAKINGS = {
 # From and to [s] of the source, since the drive begins; when its first package comes [s].
 DRIVEN = ((0.0, 1.2, 0.0), (1.5, 2.2, 1.5), (2.2, 2.6, 2.65), (10.0, 11.2, 3.05), (12.0, 12.5, 4.4))
 PAUSE = (2.2, 2.65)  # the last package is repeated
-BROKEN_S = 1.0  # a package without its last byte; on a stream, which would wait for the byte, one with a NaN
+BROKEN_S = 1.0  # a package that is cut short; on a stream, which would wait for the byte, one with a NaN
 RETUNE_S, PARK_S, ENGAGE_S, CONNECT_S, END_S = 1.75, 4.0, 4.3, 4.39, 4.9
 
 
@@ -86,7 +86,8 @@ def arrivals(system, begins):
         rows += [(float(time), package.package) for time, package in zip(when, own, strict=True)]
     last = max((row for row in rows if row[0] < PAUSE[0]), key=lambda row: row[0])
     rows += [(float(time), last[1]) for time in np.arange(PAUSE[0] + 1 / 60, PAUSE[1], 1 / 60)]
-    rows.append((BROKEN_S, broken(last[1]) if first else last[1][:-1]))
+    cut = 19 if system == "beamng" else -1  # longer ones are read by offset
+    rows.append((BROKEN_S, broken(last[1]) if first else last[1][:cut]))
     return sorted(rows, key=lambda row: row[0])
 
 

@@ -20,11 +20,11 @@ from motioncue.virtual.car import DRIVES, drive
 START = 1_000_000_000
 PACKETS = Path(__file__).parent / "data" / "packets" / "beamng"
 GOOD = {
-    "slope52": 88, "braking": 88, "short": 60, "short_without_magic": 60, "bng2": 176,
+    "slope52": 88, "braking": 88, "longer": 89, "short": 60, "short_without_magic": 60, "bng2": 176,
     "outgauge": 96, "outgauge_without_id": 92, "outgauge_short": 20, "outgauge_short_without_car": 20,
 }  # fmt: skip
 BAD = {
-    "truncated": "size", "excess": "size", "bad_magic": "type", "nonfinite": "not_finite", "outgauge_truncated": "size",
+    "truncated": "size", "bad_magic": "type", "nonfinite": "not_finite", "outgauge_truncated": "size",
 }  # fmt: skip
 
 
@@ -46,12 +46,12 @@ def counted(data):
 
 
 def kind(data):
-    """Return the kind of a datagram by the rule: with a mark the size must be exact, else the size decides."""
+    """Return the kind of a datagram by the rule: with a mark what DK reads must be there, else the size decides."""
     size, front, car = len(data), data[:4], data[4:8]
-    if (front == b"BNG1" and size in (60, 88)) or (front == b"BNG2" and size == 176):
+    if front in (b"BNG1", b"BNG2") and size >= 60:
         return "motion"
     if car == b"beam":
-        return "gauges" if size in (20, 92, 96) else None
+        return "gauges" if size >= 20 else None
     if front in (b"BNG1", b"BNG2"):
         return None
     if front == bytes(4) and 60 <= size <= 88:
@@ -139,17 +139,17 @@ def test_a_broken_sample_packet_is_refused_for_its_reason(name):
 
 
 @pytest.mark.parametrize("name", [name for name in GOOD if "without" not in name or name == "outgauge_without_id"])
-def test_a_packet_with_a_mark_has_exactly_its_sizes(name):
+def test_a_packet_with_a_mark_may_end_anywhere_behind_what_dk_reads(name):
     data = sample(name) + bytes(200)
-    whole = {b"BNG1": (60, 88), b"BNG2": (176,)}.get(data[:4], (20, 92, 96))
-    for size in range(8, 300):
-        assert (agreed(data[:size]) is not None) == (size in whole)
+    least = 60 if data[:3] == b"BNG" else 20
+    for size in (*range(8, 300), 65_507):
+        assert (agreed(data.ljust(size, b"\0")[:size]) is not None) == (size >= least)
 
 
 @pytest.mark.parametrize("name", GOOD)
 def test_every_prefix_that_is_not_a_short_form_is_refused(name):
     data = sample(name)
-    forms = {"motion": (60,), "gauges": (20, 92)}[agreed(data)]
+    forms = range(60 if agreed(data) == "motion" else 20, len(data))
     if "without" in name and name != "outgauge_without_id":
         forms = range(20, 60)  # without a mark any of these sizes is accepted
     refused = [size for size in range(len(data)) if agreed(data[:size]) is None]
@@ -158,18 +158,18 @@ def test_every_prefix_that_is_not_a_short_form_is_refused(name):
 
 @pytest.mark.grid
 @pytest.mark.parametrize("name", ["slope52", "braking", "short", "bng2", "outgauge", "outgauge_short"])
-def test_every_corruption_of_the_mark_is_refused(name):
+def test_every_corruption_of_the_mark_to_none_is_refused(name):
     data = sample(name)
     start = 4 if "outgauge" in name else 0
     for place in range(start, start + 4):
         for value in set(range(256)) - {data[place]}:
             changed = data[:place] + bytes([value]) + data[place + 1 :]
-            assert agreed(changed) is None
+            assert (agreed(changed) is None) == (changed[:4] not in (b"BNG1", b"BNG2"))
 
 
 def test_a_refusal_says_what_was_found_and_what_is_allowed():
-    with pytest.raises(PacketError, match="found 61 bytes beginning 42 4e 47 31 fb dc a9 c1, allowed are motion "):
-        identify(sample("slope52")[:61])
+    with pytest.raises(PacketError, match="found 59 bytes beginning 42 4e 47 31 fb dc a9 c1, allowed are motion "):
+        identify(sample("slope52")[:59])
     with pytest.raises(PacketError, match="beamng: found 0 bytes beginning nowhere, allowed are motion "):
         identify(b"")
 
@@ -180,11 +180,19 @@ def test_without_a_mark_the_size_decides():
         assert agreed(bytes(size)) == expected
 
 
-def test_a_packet_that_bears_both_marks_is_what_its_size_says():
+def test_a_packet_that_bears_both_marks_is_motion_if_that_can_be_all_there():
     both = b"BNG1beam" + bytes(200)
-    assert {size: found for size in range(200) if (found := agreed(both[:size]))} == {
-        60: "motion", 88: "motion", 20: "gauges", 92: "gauges", 96: "gauges",
-    }  # fmt: skip
+    assert [agreed(both[:size]) for size in range(200)] == [None] * 20 + ["gauges"] * 40 + ["motion"] * 140
+
+
+@pytest.mark.parametrize("front", [b"BNG1", b"BNG2"])
+def test_a_longer_packet_gives_the_motion_of_the_whole_and_a_shorter_one_that_of_dk(front):
+    data = front + sample("braking")[4:]
+    whole, short = fed(new_intake(), data), fed(new_intake(), sample("short"))
+    for size in (89, 175, 400):
+        assert fed(new_intake(), data.ljust(size, b"\xff")).tobytes() == whole.tobytes()
+    for size in (61, 87):
+        assert fed(new_intake(), data[:size]).tobytes() == short.tobytes()
 
 
 @given(
@@ -204,10 +212,15 @@ def test_datagrams_laid_one_after_the_other_are_split_at_their_marks(names):
     assert list(framed(b"".join(datagrams))) == datagrams
 
 
-@pytest.mark.parametrize("data", [b"", b"x", bytes(60), sample("truncated"), sample("excess"), sample("bad_magic")])
+@pytest.mark.parametrize("data", [b"", b"x", bytes(60), sample("truncated"), sample("longer"), sample("bad_magic")])
 def test_data_without_mark_or_end_is_one_datagram(data):
     assert b"".join(framed(data)) == data
     assert len(list(framed(data))) == (1 if data else 0)
+
+
+def test_datagrams_of_other_sizes_are_split_at_the_next_mark():
+    pieces = [sample("braking") + b"\1", sample("slope52")[:71], sample("outgauge")[:30], sample("longer")]
+    assert list(framed(b"".join(pieces))) == pieces
 
 
 @given(st.binary(max_size=300))

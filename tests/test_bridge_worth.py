@@ -73,7 +73,7 @@ def test_at_30_frames_a_second_predict_is_little_more_than_a_tick_late_however_f
         found = [worth[name] for name in names]
         assert np.mean([w.error for w in found]) < 0.5
         assert np.mean([w.staircase_db for w in found]) < -10.0
-        assert np.mean([w.delay_s for w in found]) < 1.6 * PERIOD_S
+        assert np.mean([w.delay_s for w in found]) < 1.4 * PERIOD_S
 
 
 def test_what_cannot_be_predicted_costs_little_more_than_hold():

@@ -14,6 +14,8 @@ from motioncue.analysis.check import check
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
 
+pytestmark = pytest.mark.search
+
 
 @pytest.mark.grid
 @pytest.mark.parametrize("case", all_cases(DRIVES)[3::463], ids=lambda case: f"{case.source}-{case.drive}-{case.fault}")
@@ -24,13 +26,28 @@ def test_no_case_of_a_thinned_campaign_has_a_wrong_ok_accusation_or_advice(case)
     assert not outcome.misled, described(outcome)
 
 
+@pytest.mark.parametrize(
+    ("source", "drive", "fault", "wrong"),
+    [
+        ("city-car-driving", "eight, rough", "acceleration 0.2 s late", "heave and climb"),
+        ("morai", "town", "acceleration in the other frame", "surge and speed"),
+    ],
+)
+def test_an_acceleration_that_is_late_or_along_the_worlds_axes_is_told_from_a_wrong_attitude(
+    source, drive, fault, wrong
+):
+    outcome = run(Case(source, drive, fault), check)
+    assert [name for name, (verdict, _) in outcome.findings.items() if verdict == "wrong"] == [wrong]
+    assert outcome.advice == "mends"
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_a_larger_campaign_has_hardly_a_wrong_ok_accusation_or_advice():
+def test_a_larger_campaign_has_no_wrong_ok_accusation_or_advice():
+    """Every third case of those that ``python tests/campaign 29 7`` tries, where it holds as well."""
     outcomes = [outcome for outcome in (run(case, check) for case in all_cases(DRIVES)[7::87]) if outcome is not None]
     print(f"\n{confusion(outcomes)}")
-    misled = [described(outcome) for outcome in outcomes if outcome.misled]
-    assert len(misled) <= 0.02 * len(outcomes), misled  # noise with a delay, where the evidence is at its limit
+    assert [described(outcome) for outcome in outcomes if outcome.misled] == []
     assert sum(outcome.silent for outcome in outcomes) <= 0.05 * len(outcomes)
     assert any(outcome.advice == "mends" for outcome in outcomes)
 

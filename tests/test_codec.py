@@ -280,14 +280,22 @@ def test_dk_datagrams_are_named_with_and_without_magic(size, marked):
             assert value == expected
 
 
-@pytest.mark.parametrize("name", ["dk motion", "dk gauges"])
-def test_dk_refuses_every_other_length(name):
-    _, _, data = samples(name)
+@pytest.mark.parametrize(("name", "least"), [("dk motion", 60), ("dk gauges", 20)])
+def test_dk_reads_by_offset_and_refuses_what_is_too_short(name, least):
+    packet, _, data = samples(name)
     for length in range(201):
-        if length in DK_FORMS and DK_FORMS[length] is LAYOUTS[name][0]:
+        if length >= least:
+            found = dk.identify((data + bytes(200))[:length])
+            assert (found.name, found.size) == (packet.name, length)
             continue
         with pytest.raises(PacketError, match=f"found {length} bytes"):
             dk.identify((data + bytes(200))[:length])
+
+
+def test_dk_names_a_longer_form_of_beamngs_motion():
+    data = b"BNG2" + bytes(172)
+    assert dk.identify(data).name == "motion"
+    assert dk.identify(data).decode(data)["surge"] == 0.0
 
 
 @pytest.mark.parametrize("size", DK_FORMS)
@@ -298,8 +306,8 @@ def test_dk_refuses_every_corrupted_magic(size):
     start = 0 if packet is dk.MOTION else 4
     for position in range(start, start + 4):
         for value in range(256):
-            if value != data[position]:
-                changed = data[:position] + bytes([value]) + data[position + 1 :]
+            changed = data[:position] + bytes([value]) + data[position + 1 :]
+            if value != data[position] and changed[:4] != b"BNG2":
                 with pytest.raises(PacketError, match="allowed are motion"):
                     dk.identify(changed[:size])
 
@@ -481,6 +489,11 @@ def test_the_gauges_hold_speed_and_engine_speed_and_the_first_gear(probe):
 def test_a_source_without_speed_sends_one_meter_a_second_and_without_engine_speed_zero(probe):
     fields = dk.GAUGES.decode(packet_of(probe, dk.STREAMS["gauges"], speed=math.nan, engine_speed=math.nan))
     assert (fields["speed"], fields["engine_speed"]) == (1.0, 0.0)
+
+
+def test_gauges_are_never_below_zero(probe):
+    fields = dk.GAUGES.decode(packet_of(probe, dk.STREAMS["gauges"], speed=-3e-6, engine_speed=-1.0))
+    assert (fields["speed"], fields["engine_speed"]) == (0.0, 0.0)
 
 
 def test_the_codec_refuses_a_format_that_it_lacks():

@@ -190,7 +190,9 @@ def fields(packet, path=""):
 
 def needed(packet, path=""):
     """Return the fields that must be given because they cannot be zero."""
-    return {where: field.low for where, field in fields(packet, path) if not field.low <= 0 <= field.high}
+    return {
+        where: field.low for where, field in fields(packet, path) if field.needed or not field.low <= 0 <= field.high
+    }
 
 
 @pytest.mark.parametrize(("system", "message"), COMMANDS)
@@ -234,9 +236,19 @@ def test_a_simulink_control_needs_its_number_and_touches_nothing_else():
 @pytest.mark.parametrize(
     ("system", "message", "values", "text"),
     [
-        ("morai", "set_traffic_light", {"status": 2}, "status: found 2, allowed is any of -1, 0, 1, 4, 5, 16, "),
+        (
+            "morai",
+            "set_traffic_light",
+            {"status": 2},
+            "status: found 2, allowed is any of -1 default, 0 off, 1 red, 4 yellow, ",
+        ),
         ("morai", "set_traffic_light", {"status": 40}, "status: found 40, "),
-        ("morai", "multi_ego_setting", {"egos": [{"gear": 1, "ctrl_mode": 3}]}, "found 3, allowed is any of 1, 2, 16"),
+        (
+            "morai",
+            "multi_ego_setting",
+            {"egos": [{"gear": 1, "ctrl_mode": 3}]},
+            "found 3, allowed is any of 1 keyboard, 16 auto",
+        ),
         ("morai", "turn_signal_lamp", {"aux": [0, 1, 0]}, r"aux\[1\]: found 1, "),
         ("beamng-simulink", "control", {"id": 1, "drive_mode": 0.5}, r"drive_mode: found 0\.5, allowed is any of 0, 1"),
         ("beamng-simulink", "control", {"id": 1.5}, r"id: found 1\.5, allowed are whole numbers"),
@@ -245,6 +257,17 @@ def test_a_simulink_control_needs_its_number_and_touches_nothing_else():
 def test_a_value_that_the_document_does_not_name_is_refused(system, message, values, text):
     with pytest.raises(PacketError, match=text):
         compose(system, message, values)
+
+
+def test_values_may_be_given_by_their_names():
+    fields = command("morai", "ego_ctrl_cmd")[0]
+    named = compose(
+        "morai", "ego_ctrl_cmd", {"ctrl_mode": "auto", "gear": "R", "cmd_type": "velocity", "velocity": 5.0}
+    )
+    assert named == compose("morai", "ego_ctrl_cmd", {"ctrl_mode": 2, "gear": 2, "cmd_type": 2, "velocity": 5.0})
+    assert list(fields.decode(named).values())[3:7] == [2, 2, 2, 5.0]
+    light = compose("morai", "set_traffic_light", {"index": "C119BS010007", "status": "yellow+green_left"})
+    assert light[-4:-2] == struct.pack("<h", 36)
 
 
 def test_every_light_of_the_document_can_be_set():

@@ -47,14 +47,14 @@ TROUBLED = Link(
 
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("since", [10.0, 19.0, 36.0, 45.0])
+@pytest.mark.parametrize("since", [10.0, 14.8, 19.0, 36.0, 45.0])
 @pytest.mark.parametrize("link", [STEADY, TROUBLED], ids=["steady", "troubled"])
 def test_a_real_stage_with_jumps_makes_no_jolt(bridge, source, since, link):
-    """Landings of 82 m/s^2 cannot be predicted: `predict` may be wrong by a third of the drive's largest step."""
+    """Landings of 82 m/s^2 cannot be predicted: `predict` is wrong where they begin, and makes up for it no faster."""
     run = deliver(Stage(since), source, bridge, *link.frames(source, 10.0, 1))
     assert run.events == {}
     found = worst(run, source, bridge)
-    assert found.step <= (1.3 if bridge == "predict" else 1.0), found
+    assert found.step <= 1.0, found
     assert found.beyond <= 1.0, found
 
 

@@ -386,3 +386,43 @@ def test_any_description_is_a_source_or_refused_with_its_key(rows, size):
     intake = own.intake()
     intake.feed(bytes(max(size, 0)), START)
     assert intake.accepted + sum(intake.rejected.values()) == 1
+
+
+FLAGS = """
+size = 44
+constants = [{ offset = 40, bytes = "01 00", mask = "07 00" }]      # on track, neither paused nor loading
+paused = [{ offset = 40, bytes = "02", mask = "02" }]
+forms = [{ name = "elsewhere", size = 44 }]
+fields = [
+    { offset = 0, type = "f4", channel = "roll" },
+    { offset = 4, type = "f4", channel = "pitch" },
+    { offset = 8, type = "f4", channel = "surge" },
+    { offset = 12, type = "f4", channel = "sway" },
+    { offset = 16, type = "f4", channel = "heave" },
+]
+"""
+
+
+def bits_of(text):
+    return DescribedSource(parse_profile(REST + HEAD + text).source.packet)
+
+
+@pytest.mark.parametrize("flags", [*range(32), 0xFF00, 0xFF01, 0xFF02])
+def test_single_bits_tell_whether_the_simulation_runs(flags):
+    source = bits_of(FLAGS)
+    data = bytes(40) + flags.to_bytes(2, "little") + bytes(2)
+    runs, paused = flags & 7 == 1, bool(flags & 2)
+    assert source.identify(data).name == ("paused" if paused else "motion" if runs else "elsewhere")
+    intake = source.intake()
+    intake.begin(0)
+    intake.feed(data, 1_000_000_000)
+    assert (intake.accepted, intake.others, intake.rejected) == (int(runs), int(not runs), {})
+
+
+@pytest.mark.parametrize("mask", ["07", "07 00 00", "7", "", "xx yy"])
+def test_a_mask_that_does_not_fit_its_bytes_is_refused(mask):
+    with pytest.raises(ConfigError) as caught:
+        bits_of(FLAGS.replace('"07 00"', f'"{mask}"'))
+    assert str(caught.value).startswith(
+        f"source.packet.constants[0].mask: found '{mask}', allowed are 2 pairs of hexadecimal digits"
+    )

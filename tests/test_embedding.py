@@ -187,6 +187,7 @@ def facts(tmp_path_factory):
     """The results of tests/reference/embedding.c."""
     folder = tmp_path_factory.mktemp("facts")
     (folder / "bounded.toml").write_text(BOUNDED, encoding="utf-8")
+    (folder / "fed.toml").write_text(profile_text("program-dk").replace(":444", ":4"), encoding="utf-8")
     return json.loads(run([str(embedded(HERE / "reference" / "embedding.c", folder, CC, *STRICT, "-pthread"))], folder))
 
 
@@ -244,6 +245,26 @@ def test_c_retune_gives_the_bits_of_the_stepper_without_an_allocation_in_a_step(
     assert [bytes.fromhex(each) for each in facts["joined"]] == [before, stepper.cue.tobytes()]
     assert bytes.fromhex(facts["held"]) == stepper.actuation.tobytes()
     assert stepper.actuation["surge"] != stepper.cue["surge"]
+
+
+@compiles
+@posix
+@pytest.mark.rt
+def test_physics_loop_in_c_feeds_an_engine(tmp_path):
+    program = embedded(EXAMPLES / "feed_c" / "loop.c", tmp_path, LANGUAGES["C"])
+    (tmp_path / "fed.toml").write_text(profile_text("program-dk").replace(":444", ":4"), encoding="utf-8")
+    assert run([str(program), "fed.toml", "0.3"], tmp_path).splitlines()[-1] == "30 of 30 frames taken"
+    done = subprocess.run([str(program), "ccd-dk"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.returncode == 2
+    assert done.stderr.startswith("source.endpoint: found 'pipe://DynamicCabPipe', allowed is none")
+
+
+@compiles
+@posix
+def test_c_feeds_an_engine_without_gil_and_memory(facts):
+    assert facts["fed"] == [10_000, 0, 0]  # frames taken, broken ones taken, allocations
+    refused = "source.endpoint: found 'pipe://DynamicCabPipe', allowed is none for an engine that is fed"
+    assert facts["started"] == [0, refused]
 
 
 @compiles

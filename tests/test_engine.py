@@ -345,6 +345,15 @@ def test_an_engine_of_a_bad_profile_is_refused_before_anything_starts():
     assert running() == []
 
 
+def test_a_request_before_the_start_and_a_negative_trace_are_refused(rig):
+    with pytest.raises(ConfigError, match="trace: found -5"):
+        motioncue.Engine("ccd-dk", trace=-5)
+    engine = rig.engine()
+    for request in (engine.engage, engine.hold, engine.park):
+        with pytest.raises(RuntimeError, match=r"does not run yet; call start\(\)"):
+            request()
+
+
 def test_400_hz_is_allowed_and_more_is_not():
     assert motioncue.load_profile("ccd-dk", "output.rate_hz=400").output.rate_hz == 400.0
     with pytest.raises(ConfigError, match="400 Hz for dk"):

@@ -13,7 +13,7 @@ from motioncue.motion import GRAVITY
 from motioncue.protocols import morai
 from motioncue.protocols.layout import Derivation
 from motioncue.protocols.morai import Options
-from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, IMU
+from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, HEADERLESS_STATUS, IMU
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.car import DRIVES, drive
 from motioncue.virtual.morai import encode_imu, encode_states
@@ -397,3 +397,19 @@ def test_a_platform_fades_out_and_in_when_the_imu_stops_and_returns():
         usual = np.abs(np.diff(whole["cue"][name])).max()
         fade = 2.0 * np.abs(whole["motion"][name]).max() / profile.rate_hz / profile.supervisor.fade_s
         assert np.abs(np.diff(ticks["cue"][name])).max() <= usual + fade, name
+
+
+def test_the_status_without_a_header_gives_the_motion_of_the_one_with_it():
+    whole = EGO_VEHICLE_STATUS[2]
+    fields = {
+        **{name: (0.5 + place, -1.5, 2.5) for place, name in enumerate(("position", "velocity", "acceleration"))},
+        **{"angular_velocity": (1.0, 2.0, 3.0), "roll": 3.0, "pitch": -2.0, "heading": 30.0},
+    }
+    motions = []
+    for data in (whole.encode(fields), HEADERLESS_STATUS.encode(fields)):
+        intake = morai.intake(Options(rates="native"))
+        intake.begin(0)
+        intake.feed(data, 1_000_000_000)
+        assert intake.accepted == 1
+        motions.append(intake.frame().tobytes())
+    assert motions[0] == motions[1]

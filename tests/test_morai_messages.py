@@ -323,6 +323,9 @@ def test_every_command_is_composed_from_values_that_are_allowed():
         values = {name: value for name, value in fields.items() if name not in packet.constants}
         for place, inner in allowed(packet):
             values[place] = inner
+        for field in packet.fields.values():
+            if field.when is not None and values[field.when[0]] != field.when[1]:
+                values[field.name] = 0.0  # inactive
         composed = command(name, values)
         assert len(composed) == packet.size
         assert packet.decode(composed) == {**fields, **values}
@@ -357,7 +360,15 @@ def test_slots_and_text_that_are_not_given_are_zero():
             "accelerator: found -0.1, allowed is a number from 0 to 1",
         ),
         ("ego_ctrl_cmd", {"cmd_type": 4}, "cmd_type: found 4, allowed is a whole number from 1 to 3"),
-        ("ego_ctrl_cmd", {"steering": 0.5}, "cmd_type: missing"),
+        ("ego_ctrl_cmd", {"gear": 4, "steering": 0.5}, "cmd_type: missing"),
+        ("ego_ctrl_cmd", {"cmd_type": 1}, r"gear: missing, allowed is a whole number from 0 to 5 \(0 M, 1 P, 2 R, "),
+        ("ego_ctrl_cmd", {"gear": "X", "cmd_type": 1}, "gear: found 'X', allowed is a whole number from 0 to 5"),
+        (
+            "ego_ctrl_cmd",
+            {"gear": "D", "cmd_type": "pedals", "velocity": 30.0},
+            r"velocity: found 30\.0 with cmd_type 1, allowed is none but with cmd_type 2",
+        ),
+        ("ego_ctrl_cmd", {"gear": 4, "cmd_type": 2, "acceleration": 1.0}, "allowed is none but with cmd_type 3"),
         ("turn_signal_lamp", {"turn_signal": 3}, "turn_signal: found 3, allowed is a whole number from 0 to 2"),
         ("multi_ego_setting", {"egos": [{"gear": 5, "ctrl_mode": "auto"}]}, "gear: found 5, allowed .* from 1 to 4"),
     ],
@@ -369,10 +380,21 @@ def test_what_the_document_does_not_allow_is_refused(name, values, message):
 
 def test_steering_is_positive_to_the_right_whatever_the_simulator_takes():
     fields = COMMANDS["ego_ctrl_cmd_rear_steer"]
-    given = {"cmd_type": 1, "steering": 0.25, "rear_steering": -0.5}
+    given = {"gear": "D", "cmd_type": "pedals", "steering": 0.25, "rear_steering": -0.5}
     right, left = (fields.decode(command(fields.name, given, Sending(steering=side))) for side in ("right", "left"))
     assert (right["steering"], right["rear_steering"]) == (0.25, -0.5)
     assert (left["steering"], left["rear_steering"]) == (-0.25, 0.5)
+
+
+def test_the_status_without_a_header_is_known_by_its_time_and_name():
+    values = [1726148127, 864000000, b"Ego", *(k + 0.5 for k in range(18))]
+    data = struct.pack("<qi24s18f", *values)
+    packet = identify(data)
+    assert flat(packet.decode(data)) == [*values[:2], "Ego", *values[3:]]
+    assert list(framed(data + packed("turn_signal_lamp") + data)) == [data, packed("turn_signal_lamp"), data]
+    for broken in (data[:-1], data + b"\0", struct.pack("<qi", -1, 0) + data[12:], data[:12] + b"\1" + data[13:]):
+        with pytest.raises(PacketError):
+            identify(broken)
 
 
 @pytest.mark.parametrize(("auto", "mode", "code"), [(16, "auto", 16), (2, "auto", 2), (2, "keyboard", 1), (2, 16, 16)])

@@ -4,6 +4,7 @@ import math
 
 import msgspec
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -13,6 +14,8 @@ from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated, PacketTable
 from motioncue.protocols import custom
 from motioncue.protocols.described import Described
+
+pytestmark = pytest.mark.search
 
 POSTS = {f"post_{n}": Actuated(f"actuator_{n}", 0.0, -0.1, 0.1) for n in range(1, 4)}
 NAMES = ["surge", "yaw", "speed", "post_1", "post_3", "actuator_2", "actuator_7", "nobody", "time", "up_up"]

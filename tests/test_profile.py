@@ -322,11 +322,17 @@ def test_a_number_that_is_not_finite_is_found_inside_an_array():
     assert refusal("source.head_m=[0, nan, 0]").startswith("source.head_m[1]: found nan")
 
 
+def test_overrides_are_texts_or_tables():
+    texts = load_profile("ccd-dk-washout", "output.rate_hz=250", "cueing.surge.gain=0.3")
+    assert load_profile("ccd-dk-washout", {"output": {"rate_hz": 250}, "cueing.surge.gain": 0.3}) == texts
+    assert load_profile("ccd-dk-washout", {"output.rate_hz": 250}, "cueing.surge.gain=0.3") == texts
+    assert (texts.output.rate_hz, texts.cueing.surge.gain) == (250, 0.3)
+
+
 @pytest.mark.parametrize(
     ("table", "key"),
     [
         ("source", "system"),
-        ("source", "endpoint"),
         ("cueing", "algorithm"),
         ("output", "system"),
         ("output", "motion"),
@@ -451,3 +457,15 @@ def test_an_engine_refuses_a_profile_that_was_made_by_hand():
     fast = msgspec.structs.replace(good, output=msgspec.structs.replace(good.output, rate_hz=1000.0))
     with pytest.raises(ConfigError, match=r"output\.rate_hz: found 1000"):
         motioncue.Engine(fast)
+
+
+@pytest.mark.parametrize("url", ["udp://127.0.0.1:4445", "udp://:4445", "udp://localhost:4445", "udp://LOCALHOST:4445"])
+def test_two_streams_to_one_port_are_refused(url):
+    expected = f"output.gauges: found '{url}', where output.motion is sent already; allowed is a port of its own"
+    assert refusal(f"output.gauges={url}").startswith(expected)
+    outputs = [f"{{ system = 'dk', motion = '{end}' }}" for end in ("udp://127.0.0.1:4445", url)]
+    assert refusal(f"output=[{', '.join(outputs)}]").startswith("output.motion: found")
+
+
+def test_streams_to_one_port_of_two_machines_are_allowed():
+    load_profile(WASHOUT, "output.gauges=udp://192.168.1.20:4445")

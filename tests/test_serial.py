@@ -287,7 +287,7 @@ def test_what_a_line_can_just_carry_is_allowed(tmp_path):
 def test_two_outputs_do_not_share_a_line(tmp_path):
     packet = "{size=4,fields=[{offset=0,type='f4',channel='surge'}]}"
     outputs = [f"{{motion='serial:///dev/ttyS0?baud={baud}',packet={packet}}}" for baud in (115200, 230400)]
-    with pytest.raises(ConfigError, match="twice"):
+    with pytest.raises(ConfigError, match=r"where output\.motion is sent already"):
         motioncue.load_profile("ccd-dk", f"output=[{','.join(outputs)}]")
 
 

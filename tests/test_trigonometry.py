@@ -88,6 +88,7 @@ ARGUMENTS = {
 }
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize("kind", ARGUMENTS)
 def test_sine_and_cosine_are_within_one_ulp(probe, rng, kind):

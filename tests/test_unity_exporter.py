@@ -285,3 +285,38 @@ def test_nan_passes_unchanged(build):
         taking = vpp.intake(vpp.Options())
         taking.feed(data, 0)
         assert taking.rejected == {"not_finite": 1}
+
+
+def test_the_rest_of_the_bus_comes_in_a_second_packet(build):
+    sdk, program = build
+    with Exporter(program, every=2) as exporter:
+        exporter.do("more")
+        exporter.open()
+        exporter.body((0, 0, 0, 1), CENTER, VELOCITY, SPIN)
+        exporter.fill(sdk)
+        if sdk == "newer":
+            for number in range(16):
+                exporter.do("set", 1, number, 3000 + number)
+            for number in range(100):
+                exporter.do("set", 4, number, 5000 + number)
+        exporter.step(1.0)
+        exporter.step(2.0)
+        exporter.step(3.0)
+        datagrams = [exporter.received() for _ in range(4)]
+    assert [vpp.identify(data) for data in datagrams] == 2 * [vpp.STATES[sdk], vpp.MORE[sdk]]
+    fields = vpp.MORE[sdk].decode(datagrams[3])
+    assert (fields["counter"], fields["time"]) == (1, 3.0)
+    assert fields["carried"] == {"old": 4, "newer": 7}[sdk]
+    bus = vpp.bus_of(datagrams[3])
+    named = [bus.raw("Settings", name) for name in vpp.NAMED]
+    nan = -2147483647
+    assert named == ([nan] * 4 if sdk == "old" else [-192, -191, nan, nan])
+    assert math.isnan(bus.get("Vehicle", "Speed"))  # not in this packet
+    if sdk == "newer":
+        assert bus.raw_channel("RaceInput").tolist() == [*range(3000, 3016)]
+        assert bus.raw_channel("Custom").tolist() == [*range(5000, 5100)]
+        assert bus.get("RaceInput", "BrakeBias") == 30.05
+    taking = vpp.intake(vpp.Options())
+    for data in datagrams:
+        taking.feed(data, 1_000_000_000)
+    assert (taking.accepted, taking.others, taking.rejected) == (2, 2, {})

@@ -189,9 +189,10 @@ def test_a_longer_packet_is_refused():
 @pytest.mark.parametrize("offset", range(12))
 def test_every_wrong_byte_of_the_header_is_refused(sdk, offset):
     data = packet(sdk)
-    wrong = set(range(256)) - {data[offset]}
-    reasons = refusals(data[:offset] + bytes([byte]) + data[offset + 1 :] for byte in wrong)
-    assert reasons == ["type" if offset < 4 else "envelope"] * 255
+    for byte in set(range(256)) - {data[offset]}:
+        changed = data[:offset] + bytes([byte]) + data[offset + 1 :]
+        far = "size" if changed[:4] == b"MCVX" else "type"  # the packet with the rest of the bus
+        assert refusals([changed]) == [far if offset < 4 else "envelope"]
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,9 @@ DOCUMENTED = [
     ("Input", "Clutch", 0.5, 5000),
     ("Input", "ManualGear", -1.0, -1),
     ("Input", "AutomaticGear", "D", 4),
-    ("Input", "Key", -1.0, -1),
+    ("Input", "Key", "off", -1),
+    ("Input", "Key", "acc-on", 0),
+    ("Input", "Key", "start", 1),
     ("Vehicle", "Speed", 14.5, 14500),
     ("Vehicle", "EngineRpm", 1200.0, 1200000),
     ("Vehicle", "EngineLoad", 0.2, 200),
@@ -35,8 +37,14 @@ DOCUMENTED = [
     ("Vehicle", "RetarderTorque", 2000.0, 2000000),
     ("Vehicle", "TransmissionRpm", 100.0, 100000),
     ("Vehicle", "AidedSteer", 1.0, 10000),
-    ("Settings", "DrivelineLock", 2.0, 2),
-    ("Settings", "SteeringAidsOverride", 2.0, 2),
+    ("Settings", "DifferentialLock", "locked", 1),
+    ("Settings", "FrontDifferentialLock", "open", 2),
+    ("Settings", "DrivelineLock", "open", 2),
+    ("Settings", "AbsOverride", "no override", 0),
+    ("Settings", "TcsOverride", "disabled", 2),
+    ("Settings", "AutoShiftOverride", "manual", 2),
+    ("Settings", "SteeringAidsOverride", "disabled", 2),
+    ("Settings", "MaxGearOverride", 5.0, 5),
 ]
 
 
@@ -149,9 +157,9 @@ def test_a_gear_mode_that_has_no_word_is_its_number():
 )
 def test_values_without_a_published_id_have_a_name_alone(sdk, name):
     bus = Bus(sdk)
-    assert bus.get("Settings", name) == 0.0
+    assert bus.raw("Settings", name) == 0
     bus.set("Settings", name, 2)
-    assert bus.get("Settings", name) == 2.0
+    assert bus.raw("Settings", name) == 2
     assert not bus.raw_channel("Settings").any()
     assert not any(field.endswith(name) for field in vpp.STATES[sdk].fields)
 
@@ -195,3 +203,23 @@ def test_a_packet_has_the_three_channels_of_its_bus(sdk):
     assert bus.raw("Vehicle", {"old": 21, "newer": 22}[sdk]) == len("Vehicle.AidedSteer")
     with pytest.raises(PacketError):
         vpp.bus_of(rows[0].tobytes()[:-1])
+
+
+# As an add-on of the vehicle has it: data[channel][value].
+
+
+def test_channels_are_indexed_by_name_or_id_as_in_the_document():
+    bus = Bus("newer")
+    bus["Input"]["Steer"] = -5000
+    assert bus[0][0] == bus["Input"][0] == bus[0]["Steer"] == -5000
+    assert bus.get("Input", "Steer") == -0.5
+    bus["Settings"]["FrontDifferentialLock"] = 1
+    assert bus.get("Settings", "FrontDifferentialLock") == "locked"
+    assert {name: channel.access for name, channel in CHANNELS.items()} == {
+        **{"Input": "write", "RaceInput": "write"},
+        **{"Vehicle": "read", "Settings": "read and write", "Custom": "read and write"},
+    }
+    with pytest.raises(ConfigError, match="Vehicle: found a value to set, allowed is to read this channel"):
+        bus["Vehicle"]["Speed"] = 14500
+    with pytest.raises(ConfigError, match="channel of the newer SDK: found 'Wheels'"):
+        bus["Wheels"]

@@ -9,7 +9,7 @@ import pytest
 import quaternion as npq
 from delivery_rig import PERIOD, START
 from scipy.spatial.transform import Rotation
-from watch_helpers import STAMPED, SYSTEMS, fed, new_intake, records_of
+from watch_helpers import STAMPED, SYSTEMS, delivered, fed, new_intake, records_of
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
@@ -136,6 +136,22 @@ def test_a_claim_that_nothing_shows_is_named_and_followed_no_further_than_a_car_
     assert acceleration <= most * 1.001 + 1e-5
     assert rate < 1e-3
     assert turn < 1e-3
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+@pytest.mark.parametrize("what", ["12 m/s^2, no velocity", "gravity left in", "pitching at 10.4 rad/s, level"])
+@pytest.mark.parametrize(("loss", "pace"), [(0.05, 1.0), (0.3, 1.0), (0.05, 1.9)])
+def test_such_a_claim_is_named_where_frames_are_lost_or_the_simulators_time_runs_faster(system, what, loss, pace):
+    make, reason, _ = CONTRADICTED[what]
+    rows = records_of(system, make(), RATE)
+    which, when = delivered(FRAMES, RATE, np.random.default_rng(2), loss=loss, pace=pace)
+    if system == "city-car-driving":
+        rows["frame_time"][which] = np.diff(which, prepend=which[0] - 1) / RATE
+    if system == "beamng-simulink":
+        rows["id"] = np.round(np.arange(FRAMES))
+    intake = new_intake(system, RATE)
+    fed(intake, rows[which], when)
+    assert (reason in intake.discontinuities) != (reason == "rate_contradicted" and system in DERIVED)
 
 
 @pytest.mark.parametrize("system", SYSTEMS)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import quaternion as npq
 import rally
+import rough_drives
 from trouble_helpers import REAL, START, hard_states
 
 from motioncue import protocols
@@ -76,6 +77,8 @@ def real_states():
 
 def states_of(name, rate_hz):
     """Return a drive's states at that rate; the real one's at another than 60 Hz are the newest each time."""
+    if name in rough_drives.DRIVES:
+        return rough_drives.states_of(name, rate_hz)
     if name == "hard":
         return hard_states(rate_hz)
     if name == "rally":

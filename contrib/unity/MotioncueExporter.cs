@@ -6,6 +6,7 @@
 using System;
 using System.Net;
 using System.Net.Sockets;
+using System.Reflection;
 using System.Runtime.InteropServices;
 using UnityEngine;
 using VehiclePhysics;
@@ -23,6 +24,9 @@ public class MotioncueExporter : VehicleBehaviour
     [Range(1, 100)]
     public int every = 1;
 
+    [Tooltip("Send the rest of the data bus too: race inputs, custom values, overrides of axle locks and gears")]
+    public bool more = false;
+
     const int Version = 1;
     const int Size = 356;
     const int NotANumber = -2147483647;     // as the data bus has it
@@ -35,8 +39,19 @@ public class MotioncueExporter : VehicleBehaviour
     const int VehicleAt = 164, VehicleCount = 32;
     const int SettingsAt = 292, SettingsCount = 16;
 
+    const int MoreSize = 504;
+    const int RaceInputAt = 40, RaceInputCount = 16;
+    const int CustomAt = 104, CustomCount = 100;
+    static readonly string[] Named =
+        { "FrontDifferentialLock", "RearDifferentialLock", "MinGearOverride", "MaxGearOverride" };
+    static readonly int[] Nothing = new int[0];
+
     // All there is to allocate is allocated when the vehicle is enabled.
-    readonly byte[] m_packet = new byte[Size];
+    readonly byte[] m_first = new byte[Size];
+    readonly byte[] m_more = new byte[MoreSize];
+    readonly int[] m_named = new int[4];    // ids of the named settings; -1: this SDK has no such name
+    int m_raceInput, m_custom;              // ids of the channels; -1: this SDK has none
+    byte[] m_packet;                        // the one that is being filled
     Socket m_socket;
     uint m_counter;
     int m_steps;
@@ -70,16 +85,14 @@ public class MotioncueExporter : VehicleBehaviour
             return;
         }
 
-        m_packet[0] = (byte)'M';
-        m_packet[1] = (byte)'C';
-        m_packet[2] = (byte)'V';
-        m_packet[3] = (byte)'P';
-        Put16(4, Version);
-        Put16(6, Size);
-        m_packet[8] = (byte)(sdk == Old ? 'O' : 'N');
-        m_packet[9] = (byte)(sdk == Old ? 'L' : 'W');
-        m_packet[10] = Everything;
-        m_packet[11] = 255 - Everything;
+        int carried = 4;
+        m_raceInput = Id(typeof(Channel), "RaceInput");
+        m_custom = Id(typeof(Channel), "Custom");
+        if (m_raceInput >= 0) carried |= 1;
+        if (m_custom >= 0) carried |= 2;
+        for (int place = 0; place < Named.Length; place++) m_named[place] = Id(typeof(SettingsData), Named[place]);
+        PutHead(m_first, 'P', sdk, Everything);
+        PutHead(m_more, 'X', sdk, carried);
         m_steps = 0;
         m_turned = false;
     }
@@ -110,6 +123,7 @@ public class MotioncueExporter : VehicleBehaviour
 
         if (m_steps++ % Math.Max(every, 1) != 0) return;
 
+        m_packet = m_first;
         Put32(12, unchecked((int)m_counter++));
         PutDouble(16, Now());
         PutFloat(24, attitude.x);
@@ -125,9 +139,53 @@ public class MotioncueExporter : VehicleBehaviour
         PutChannel(VehicleAt, VehicleCount, vehicle.data.Get(Channel.Vehicle));
         PutChannel(SettingsAt, SettingsCount, vehicle.data.Get(Channel.Settings));
 
+        Send();
+        if (more) SendMore();
+    }
+
+    void SendMore()
+    {
+        m_packet = m_more;
+        Put32(12, unchecked((int)(m_counter - 1)));
+        PutDouble(16, Now());
+        int[] settings = vehicle.data.Get(Channel.Settings);
+        for (int place = 0; place < m_named.Length; place++)
+        {
+            int id = m_named[place];
+            Put32(24 + 4 * place, id >= 0 && id < settings.Length ? settings[id] : NotANumber);
+        }
+        PutChannel(RaceInputAt, RaceInputCount, m_raceInput >= 0 ? vehicle.data.Get(m_raceInput) : Nothing);
+        PutChannel(CustomAt, CustomCount, m_custom >= 0 ? vehicle.data.Get(m_custom) : Nothing);
+        Send();
+    }
+
+    void Send()
+    {
         // What the network does not take is lost; nobody listening is no error either.
         SocketError ignored;
-        m_socket.Send(m_packet, 0, Size, SocketFlags.None, out ignored);
+        m_socket.Send(m_packet, 0, m_packet.Length, SocketFlags.None, out ignored);
+    }
+
+    // Names that not every SDK has are looked up, so that this compiles with all of them.
+    static int Id(Type type, string name)
+    {
+        FieldInfo field = type.GetField(name);
+        return field == null ? -1 : (int)field.GetValue(null);
+    }
+
+    void PutHead(byte[] packet, char kind, int sdk, int carried)
+    {
+        m_packet = packet;
+        packet[0] = (byte)'M';
+        packet[1] = (byte)'C';
+        packet[2] = (byte)'V';
+        packet[3] = (byte)kind;
+        Put16(4, Version);
+        Put16(6, packet.Length);
+        packet[8] = (byte)(sdk == Old ? 'O' : 'N');
+        packet[9] = (byte)(sdk == Old ? 'L' : 'W');
+        packet[10] = (byte)carried;
+        packet[11] = (byte)(255 - carried);
     }
 
     static double Now()

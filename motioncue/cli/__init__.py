@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ import click
 from motioncue._version import __version__
 from motioncue.errors import MotioncueError, not_among
 
-__all__ = ["COMMANDS", "cli", "main"]
+__all__ = ["COMMANDS", "Group", "cli", "main"]
 
 COMMANDS: Mapping[str, str] = {
     "demo": "Drive a virtual car through the whole engine.",
@@ -46,7 +47,19 @@ class Refused(click.ClickException):
         click.echo(f"error: {text}", file=file, err=file is None)
 
 
-class Commands(click.Group):
+class Group(click.Group):
+    """A command with commands of its own; names the nearest one where a name is wrong."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the requested command; refuse one that does not exist."""
+        if args[0] not in (names := self.list_commands(ctx)):
+            ctx.fail(f"command: {not_among(args[0], names)}")
+        return super().resolve_command(ctx, args)
+
+
+class Commands(Group):
     """A group that imports a command only when it is used, so not for the group's own help."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -62,14 +75,6 @@ class Commands(click.Group):
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the requested command; refuse one that does not exist."""
-        if args[0] not in COMMANDS:
-            ctx.fail(f"command: {not_among(args[0], COMMANDS)}")
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands' lines without importing the commands."""
         with formatter.section("Commands"):
@@ -82,7 +87,16 @@ class Commands(click.Group):
         except MotioncueError as error:
             raise Refused(str(error)) from error
         except click.UsageError as error:
-            raise Refused(error.format_message()) from error
+            raise Refused(f"{error.format_message()}{where_profiles_go(error)}") from error
+
+
+def where_profiles_go(error: click.UsageError) -> str:
+    """Return a remark on how a profile is given, if it was given as an argument to a command with ``--profile``."""
+    extra = re.match(r"Got unexpected extra arguments? \(([^ )]+)", error.format_message())
+    options = error.ctx.command.params if error.ctx is not None else []
+    if extra is None or not any("--profile" in option.opts for option in options):
+        return ""
+    return f"; a profile is given as --profile {extra[1]}"
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

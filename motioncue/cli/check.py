@@ -18,7 +18,7 @@ from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
-from motioncue.recording.read import SAID, contents, only_system, parse_recording, quoted, system_of
+from motioncue.recording.read import SAID, contents, only_system, parse_recording, plausible, quoted, system_of
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
@@ -257,27 +257,38 @@ def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
 
     if parse_endpoint(url).scheme != "udp":
         return "city-car-driving"
-    sizes: dict[str, int] = {}
+    heard: list[bytes] = []
     with open_receiver(url) as listening:
         listening.settimeout(0.1)
-        heard, last = 0, 0.0
-        while heard < 20 and not interrupts.count and time.monotonic() < end:
+        last = 0.0
+        while len(heard) < 40 and not interrupts.count and time.monotonic() < end:
             try:
-                data = listening.recv(65536)
+                heard.append(listening.recv(65536))
             except TimeoutError:
-                if sizes and time.monotonic() - last > QUIET_S:
+                if heard and time.monotonic() - last > QUIET_S:
                     break
                 continue
-            heard, last = heard + 1, time.monotonic()
-            for name in _sources():
-                try:
-                    protocols.system(name).identify(data)
-                except PacketError:
-                    continue
-                sizes[name] = sizes.get(name, 0) + len(data)
+            last = time.monotonic()
     if not heard:
         raise PacketError(f"{url}: nothing came")
-    return only_system(sizes, url, "--system")
+    sizes = {name: sum(map(len, _known(name, heard))) for name in _sources()}
+    if not any(sizes.values()):
+        own = {name: _known(name, heard) for name in protocols.described_profiles()}
+        sizes = {name: sum(map(len, known)) for name, known in own.items() if plausible(known, name)}
+    return only_system({name: size for name, size in sizes.items() if size}, url, "--system")
+
+
+def _known(system: str, heard: list[bytes]) -> list[bytes]:
+    """Return the datagrams that are a system's."""
+
+    def is_known(data: bytes) -> bool:
+        try:
+            protocols.system(system).identify(data)
+        except PacketError:
+            return False
+        return True
+
+    return list(filter(is_known, heard))
 
 
 def _print(heard: Heard, report: Any) -> None:

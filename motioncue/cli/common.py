@@ -42,6 +42,7 @@ __all__ = [
     "record_source_options",
     "recording",
     "refuse_source",
+    "set_option",
     "source_recorder",
     "strict",
 ]
@@ -59,6 +60,11 @@ def positive(ctx: click.Context, param: click.Parameter, value: float | None) ->
 def duration_option(text: str) -> Callable[[Decorated], Decorated]:
     """Return the option ``--duration``."""
     return click.option("--duration", type=float, callback=positive, metavar="S", help=text)
+
+
+set_option = click.option(
+    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable."
+)
 
 
 def naming_systems(command: click.Command, attribute: str) -> None:

@@ -79,8 +79,8 @@ def _print_fields(packet: Any, fields: dict[str, Any], indent: str) -> None:
         slot = packet.fields[name].slot
         items = value if isinstance(value, list) else [value]
         if slot is None:
-            unit = packet.fields[name].unit
-            shown = "  ".join(_plain(item) for item in items)
+            unit, words = packet.fields[name].unit, packet.fields[name].words
+            shown = "  ".join(f"{_plain(item)}{f' {words[item]}' if item in words else ''}" for item in items)
             echo(f"{indent}{name:<{width}}  {shown}{f' {unit}' if unit else ''}")
             continue
         for place, item in enumerate(items):

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording
+from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording, set_option
 from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, platform_rows, print_summary
@@ -38,12 +38,14 @@ def title_of(installation: Installation) -> str:
 @duration_option("How long it takes, fade included; the drive's length if not given.")
 @click.option("--drive", metavar="NAME", default="tour", show_default=True, help="Course that the car drives.")
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile to use.")
+@set_option
 @record_options
 @json_option
 def command(
     duration: float | None,
     drive: str,
     profile: str,
+    overrides: tuple[str, ...],
     file: str | None,
     last_s: float | None,
     force: bool,
@@ -63,7 +65,9 @@ def command(
     with Interrupts(operator="demo") as interrupts:
         with (
             logged(live=live, level=logging.WARNING) as messages,
-            Installation(profile, drive, duration, record=recording(file, last_s, force)) as installation,
+            Installation(
+                profile, drive, duration, overrides=overrides, record=recording(file, last_s, force)
+            ) as installation,
             Screen(live=live) as screen,
         ):
             view = installation_view(installation, messages)

@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from motioncue.analysis.platform_report import report
+from motioncue.cli import Group
 from motioncue.cli.common import echo, json_option, print_json
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError
@@ -20,7 +21,7 @@ from motioncue.settings.platform import platform_presets, platform_text
 __all__ = ["command"]
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """List the built-in platforms, or show one.

@@ -2,15 +2,18 @@
 
 import click
 
+from motioncue.cli import Group
 from motioncue.cli.common import echo
 from motioncue.errors import ConfigError, not_among
 from motioncue.packets import packet_presets, packet_text
-from motioncue.profile import builtin_profiles, parse_profile, profile_text
+from motioncue.profile import Profile, builtin_profiles, parse_profile, profile_text, resolved_text
+from motioncue.runtime.assembly import load_profile
+from motioncue.settings.reference import markdown, sections
 
 __all__ = ["command"]
 
 
-@click.group(invoke_without_command=True)
+@click.group(cls=Group, invoke_without_command=True)
 @click.pass_context
 def command(ctx: click.Context) -> None:
     """List the built-in profiles, or show one.
@@ -26,10 +29,32 @@ def command(ctx: click.Context) -> None:
 
 
 @command.command()
-@click.argument("name", metavar="NAME")
-def show(name: str) -> None:
+@click.argument("name", metavar="NAME|FILE")
+@click.option("--resolved", is_flag=True, help="Every key with its value, those of presets and defaults included.")
+def show(name: str, resolved: bool) -> None:
     """Print a profile's TOML: a starting point for your own."""
-    echo(profile_text(name).rstrip("\n"))
+    echo(resolved_text(load_profile(name)) if resolved else profile_text(name).rstrip("\n"))
+
+
+@command.command()
+@click.argument("place", metavar="[TABLE]", required=False)
+@click.option("--markdown", "as_page", is_flag=True, help="As a page of Markdown.")
+def keys(place: str | None, as_page: bool) -> None:
+    """List the keys of a profile, or those of a table such as `source` or `cueing.surge`.
+
+    Each has what it allows, its default, and a sentence.
+    """
+    found = [each for each in sections(Profile) if place is None or any(at.startswith(place) for at in each.places)]
+    if not found:
+        raise ConfigError(f"table: {not_among(place, Profile.__struct_fields__)}")
+    if as_page:
+        click.echo(markdown(found), nl=False)
+        return
+    for each in found:
+        echo(f"\n{each.title}: {each.sentence}", indent=2)
+        for key in each.keys:
+            default = f"; default {key.default}" if key.default else ""
+            echo(f"  {key.name}: {key.sentence} Allowed: {key.allowed}{default}", indent=6)
 
 
 @command.command()

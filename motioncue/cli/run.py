@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording
+from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording, set_option
 from motioncue.cli.follow import Follower
 from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts, operation
@@ -27,7 +27,7 @@ log = logging.getLogger("motioncue")
 
 @click.command()
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="Built-in, or a TOML file.")
-@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@set_option
 @click.option("--watch", "follow", is_flag=True, help="Follow the profile's file: what is saved is used at once.")
 @duration_option("End after this time, fade included.")
 @record_options
@@ -66,6 +66,11 @@ def command(
     with Interrupts(operator=Path(profile).stem) as interrupts:
         with logged(live=live) as messages:
             settings = load_profile(profile, *overrides)
+            if not settings.source.endpoints:
+                raise ConfigError(
+                    "source.endpoint: missing, where the simulator sends to; without one, only a program that runs the "
+                    "engine itself can feed it (Engine.feed)"
+                )
             title = f"motioncue run · {path_of(settings)}"
             found = fit(settings)
             for line in [] if found is None else found.lines():

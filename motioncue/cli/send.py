@@ -31,6 +31,13 @@ __all__ = ["command"]
     multiple=True,
     help="Where the simulator listens; repeatable.",
 )
+@click.option(
+    "--set",
+    "conventions",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="A convention of the simulator that is in doubt: for morai steering=left or auto=2; repeatable.",
+)
 @click.option("--id", "number", type=int, metavar="N", help="Number of the first command, if commands are numbered.")
 @click.option("--rate", type=float, callback=positive, metavar="HZ", help="Commands per second; once if not given.")
 @duration_option("How long, with --rate; until a signal if not given.")
@@ -40,6 +47,7 @@ def command(
     message: str | None,
     assignments: tuple[str, ...],
     endpoints: tuple[str, ...],
+    conventions: tuple[str, ...],
     number: int | None,
     rate: float | None,
     duration: float | None,
@@ -64,6 +72,7 @@ def command(
         _explain(packet)
         raise click.UsageError("--to: missing, where the simulator listens")
     values = assigned(packet, assignments)
+    sending = dict(each.partition("=")[::2] for each in conventions)
     if number is not None:
         if counter is None or counter in values:
             why = "commands are not numbered" if counter is None else f"{counter} is given already"
@@ -73,7 +82,7 @@ def command(
     def composed(sent: int) -> bytes:
         """Return the bytes of the command after `sent` commands."""
         count = {counter: values[counter] + sent} if counter in values and sent else {}
-        return protocols.compose(system, message, {**values, **count})
+        return protocols.compose(system, message, {**values, **count}, sending)
 
     composed(0)  # refuse a bad command before anything is opened
     for url in endpoints:
@@ -112,6 +121,10 @@ def _explain(packet: Packet) -> None:
         if name in packet.constants:
             continue
         bounds = "" if field.low == -math.inf and field.high == math.inf else f"  {field.low:g} to {field.high:g}"
+        if field.words:
+            bounds = "  " + ", ".join(f"{number} {word}" for number, word in field.words.items())
+        bounds += "  needed" if field.needed else ""
+        bounds += f"  active with {field.when[0]} {field.when[1]} alone" if field.when is not None else ""
         echo(f"  {name}{f' [{field.unit}]' if field.unit else ''}{bounds}")
         if field.slot is not None:
             echo(f"    of slots with {', '.join(field.slot.fields)}")

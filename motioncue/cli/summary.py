@@ -49,7 +49,10 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     unbounded = stats["limits"] == "none"
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
-        ("frames in", str(stats["frames_received"])),
+        (
+            "frames in",
+            str(stats["frames_received"] or "0: no simulator was heard; `motioncue listen` shows what arrives"),
+        ),
         ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),
         *lost_rows(stats["outputs"]),
         ("late by", lateness(stats["lateness_us"])),

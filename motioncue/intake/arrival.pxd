@@ -18,12 +18,13 @@ ctypedef struct Arrival:
     double spent                # sum of the times that they stand for, as far as the account tells [s]
     double seconds              # sum of the gaps between them [s]
     double said                 # sum of the simulator's own times between them [s]
+    double least                # shortest of those of the last seconds [s]; 0 before the first
 
 
 cdef inline void arrival_restart(Arrival* a, double tolerance) noexcept nogil:
     """Start an account; the largest delay is the tolerated one, since nothing is known yet."""
     a.late = tolerance
-    a.behind = a.frames = a.spent = a.seconds = a.said = 0.0
+    a.behind = a.frames = a.spent = a.seconds = a.said = a.least = 0.0
 
 
 cdef inline double pace(const Arrival* a) noexcept nogil:
@@ -42,6 +43,25 @@ cdef inline double usual_interval(const Arrival* a, double gap) noexcept nogil:
     """Return the mean time between the frames of about the last second [s]; the present gap if there are none."""
     cdef double usual = a.spent / a.frames if a.frames > 0.0 else gap
     return usual if usual > 1e-3 else 1e-3      # from zero it could not grow
+
+
+cdef inline bint no_frame_lost(const Arrival* a, double gap, double said) noexcept nogil:
+    """Say whether a frame surely follows the one before: less than 1.2 usual intervals after it, 1.5 by arrivals.
+
+    By the simulator's own time [s], which may run at another pace than the clock; by the gap between arrivals if NaN.
+    """
+    cdef double usual = usual_interval(a, gap)
+    if said != said:
+        return gap < 1.5 * usual
+    return said * a.seconds < 1.2 * usual * a.said or not a.said > 0.0
+
+
+cdef inline bint many_lost(const Arrival* a, double gap) noexcept nogil:
+    """Say whether so many frames have been lost of late that no usual interval can be told.
+
+    Then the mean of the simulator's own times is more than 1.4 times the shortest of them.
+    """
+    return a.least > 0.0 and usual_interval(a, gap) * a.said > 1.4 * a.least * a.seconds
 
 
 cdef inline double likely(const Arrival* a, double gap, double said) noexcept nogil:
@@ -77,3 +97,6 @@ cdef inline void arrive(Arrival* a, double gap, double said) noexcept nogil:
     a.spent = a.spent / (1.0 + gap) + (spent if spent < 4.0 * usual else 4.0 * usual)
     a.seconds = a.seconds / (1.0 + gap) + (gap if gap < 1.0 else 1.0)
     a.said = a.said / (1.0 + gap) + (passed if said == said else 0.0)
+    a.least *= 1.0 + 0.2 * gap
+    if said > 0.0 and not 0.0 < a.least < said:
+        a.least = said

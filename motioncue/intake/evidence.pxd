@@ -3,7 +3,8 @@
 A source claims an acceleration and shows a velocity, claims angular rates and shows an attitude.  `Sums` accumulates
 both over about the last second, with decaying weights: the two sums agree, apart from noise, a wrong scale or tilt, and
 the delay between the two.  The sums are vectors with signs, so frames that come early or late cancel out.  `Step`
-judges a single frame: a claim that jumps is followed only if the change of what is shown has jumped too.
+judges a single frame: a claim that jumps is followed only if the change of what is shown supports it, and is a spike only
+if the next change does not support it either.  A fast vibration can hide from one of the two, between the frames.
 """
 
 from libc.math cimport fabs, sqrt
@@ -23,6 +24,7 @@ ctypedef struct Step:           # for the acceleration [m/s^2] or the rates [rad
     double followed[3]          # the newest followed value
     double newest[3]
     bint held                   # the newest value is not followed
+    bint unclear                # frames were lost right before it
     double waited               # for how long it has not been followed [s]
     double value                # the largest step held back
 
@@ -44,19 +46,22 @@ cdef inline void sums_restart(Sums* s) noexcept nogil:
 
 
 cdef inline void sums_add(
-    Sums* s, const double* change, const double* before, const double* now, double dt, double doubt
+    Sums* s, const double* change, const double* before, const double* now, double dt, double doubt, bint whole
 ) noexcept nogil:
-    """Add a change of what is shown, and the claims' integral over `dt` [s], give or take `doubt` [s]."""
+    """Add a change of what is shown, and the claims' integral over `dt` [s], give or take `doubt` [s].
+
+    Unless it is `whole`, frames were lost in between, and nobody knows what these claimed: neither is added.
+    """
     cdef double kept = 1.0 / (1.0 + dt)         # time constant 1 s
     cdef double size = length(now)
     cdef double mean
     cdef int i
     for i in range(3):
         mean = 0.5 * (before[i] + now[i])       # trapezoidal rule
-        s.shown[i] = kept * s.shown[i] + change[i]
-        s.claimed[i] = kept * s.claimed[i] + mean * dt
+        s.shown[i] = kept * s.shown[i] + whole * change[i]
+        s.claimed[i] = kept * s.claimed[i] + whole * mean * dt
         s.doubt[i] = kept * s.doubt[i] + mean * doubt
-    s.coarse = kept * s.coarse + 0.5 * distance(now, before) * dt
+    s.coarse = kept * s.coarse + whole * 0.5 * distance(now, before) * dt
     s.peak *= kept
     if s.peak < size:
         s.peak = size
@@ -84,40 +89,51 @@ cdef inline void step_restart(Step* s, const double* now) noexcept nogil:
     s.value = 0.0
 
 
-cdef inline bint step_take(
-    Step* s, const double* now, const double* change, double dt, double doubt, bint evident
+cdef inline bint shows(
+    const double* change, const double* before, const double* now, double dt, double doubt
 ) noexcept nogil:
-    """Decide whether to follow `now`; return whether a claim that was held back has been withdrawn, which is a spike.
+    """Say whether `change`, of what is shown in `dt` [s], give or take `doubt`, supports a step of the claim.
 
-    A step beyond the limit is followed if `change`, of what is shown, is at least a quarter of the step's integral over
-    `dt` seconds, give or take `doubt`: a step in the middle between two frames gives half.  If nothing independent is
-    shown (not `evident`), it is followed when the next frame repeats it.  `value` is then the largest step held back.
+    It is at least a quarter of the step's integral: a step in the middle between two frames gives half.
     """
-    cdef double step[3]
-    cdef double size
     cdef double shown = 0.0
     cdef double least = 0.0         # what must be shown in a second
-    cdef bint repeated = distance(now, s.newest) <= s.limit
-    cdef bint withdrawn = s.held
+    cdef double step
     cdef int i
     for i in range(3):
-        step[i] = now[i] - s.followed[i]
+        step = now[i] - before[i]
+        shown += change[i] * step
+        least += (before[i] + 0.25 * step) * step
+    return shown >= least * dt - fabs(least) * doubt
+
+
+cdef inline bint step_take(
+    Step* s, const double* now, const double* change, double dt, double doubt, bint whole, bint evident
+) noexcept nogil:
+    """Decide whether to follow `now`; return whether a claim that was held back has proved to be a spike.
+
+    A step beyond the limit is followed if `change` supports it.  If nothing independent is shown (not `evident`), it is
+    followed when the next frame repeats it.  A claim that is withdrawn is a spike if the change after it contradicts it
+    too, and no frame is lost on either side (`whole`).  `value` is then the largest step held back.
+    """
+    cdef double size = distance(now, s.followed)
+    cdef bint repeated = distance(now, s.newest) <= s.limit
+    cdef bint withdrawn = s.held and size <= s.limit
+    cdef bint clear = whole and not s.unclear
+    cdef bint spike = withdrawn and clear and evident and not shows(change, now, s.newest, dt, doubt)
+    cdef int i
+    for i in range(3):
         s.newest[i] = now[i]
-    size = length(step)
-    if size > s.limit:
-        withdrawn = False
-        for i in range(3):
-            shown += change[i] * step[i]
-            least += (s.followed[i] + 0.25 * step[i]) * step[i]
-        if not (shown >= least * dt - fabs(least) * doubt if evident else repeated):
-            s.held = True
-            s.waited += dt
-            s.value = s.value if s.value > size else size
-            return False
+    if size > s.limit and not (shows(change, s.followed, now, dt, doubt) if evident else repeated):
+        s.held = True
+        s.unclear = not whole
+        s.waited += dt
+        s.value = s.value if s.value > size else size
+        return False
     for i in range(3):
         s.followed[i] = now[i]
     s.held = False
     s.waited = 0.0
-    if not withdrawn:
+    if not spike:
         s.value = 0.0
-    return withdrawn
+    return spike

@@ -23,6 +23,8 @@ cdef enum Role:
 
 ctypedef struct Constant:
     uint8_t bytes[CONSTANT_BYTES]
+    uint8_t mask[CONSTANT_BYTES]    # the bits that count
+    bint masked             # not all do
     int offset              # offset in the package; from its end if negative
     int size
 
@@ -56,7 +58,15 @@ ctypedef struct Messages:
 
 cdef inline bint holds(const Constant* c, const uint8_t* package, int size) noexcept nogil:
     cdef int offset = c.offset if c.offset >= 0 else size + c.offset
-    return offset >= 0 and offset + c.size <= size and memcmp(package + offset, c.bytes, c.size) == 0
+    cdef int i
+    if offset < 0 or offset + c.size > size:
+        return False
+    if not c.masked:
+        return memcmp(package + offset, c.bytes, c.size) == 0
+    for i in range(c.size):
+        if (package[offset + i] ^ c.bytes[i]) & c.mask[i]:
+            return False
+    return True
 
 
 cdef inline int match(const Message* m, const uint8_t* package, int size) noexcept nogil:

@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from motioncue.kernels.codec import Table
@@ -13,7 +14,7 @@ class CompiledMessage(NamedTuple):
     table: Table
     smallest: int
     largest: int
-    constants: list[tuple[int, bytes]]
+    constants: Sequence[tuple[int, bytes] | tuple[int, bytes, bytes]]
     role: str
     reply: bytes = b""
     echo: Echo = ...

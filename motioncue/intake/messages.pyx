@@ -39,8 +39,9 @@ class CompiledMessage(NamedTuple):
         The numbers to decode.
     smallest, largest : int
         Size of the whole package, in its shortest and its longest form [bytes].
-    constants : list of (int, bytes)
-        Offset and bytes of each; the first identifies the message, the others must hold too.
+    constants : list of (int, bytes) or (int, bytes, bytes)
+        Offset and bytes of each, and a mask if not all of their bits count; the first identifies the message, the others
+        must hold too.
     role : {"axes", "motion", "part", "needed", "other"}
         What the message contributes to the motion.
     reply : bytes
@@ -75,12 +76,17 @@ cdef int set_constants(Message* m, constants) except -1:
     cdef Constant* c
     if len(constants) > CONSTANTS:
         raise ValueError(f"constants: found {len(constants)}, allowed are {CONSTANTS}")
-    for offset, data in constants:
+    for offset, data, *mask in constants:
         c = &m.constants[m.constant_count]
         if not 0 < len(data) <= CONSTANT_BYTES:
             raise ValueError(f"constant: found {len(data)} bytes, allowed are 1 to {CONSTANT_BYTES}")
         memcpy(c.bytes, <const uint8_t*><bytes>data, len(data))
         c.offset, c.size = offset, len(data)
+        c.masked = bool(mask)
+        if c.masked:
+            if len(mask[0]) != len(data):
+                raise ValueError(f"mask: found {len(mask[0])} bytes, allowed are {len(data)}")
+            memcpy(c.mask, <const uint8_t*><bytes>mask[0], len(data))
         if m.constant_count == 0:
             m.marked = any(data)
         m.constant_count += 1

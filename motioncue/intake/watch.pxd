@@ -9,7 +9,7 @@ drive has jumped.  The claims are believed as far as they agree with what is sho
 from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest, usual_interval
+from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval
 from motioncue.intake.evidence cimport (
     Step, Sums, distance, length, length3, step_restart, step_take, sums_add, sums_limit, sums_restart,
 )
@@ -59,6 +59,7 @@ ctypedef struct Watch:
     double gap                  # between their arrivals [s]
     double dt                   # likely time between them [s]
     double apart                # time between them for derivatives [s]
+    bint whole                  # no frame is missing in that time
     double sure                 # how much of that time is sure to have passed [s]; 0: the change says nothing
     double passed               # likely time from the last different frame to its newest repeat [s]
     double repeated             # largest of those of about the last second [s]
@@ -166,17 +167,20 @@ cdef inline int judge(Watch* w, const Seen* f) noexcept nogil:
 cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noexcept nogil:
     """Return the first change that a car cannot make in `time` seconds, or ACCEPTED.
 
-    A car may do what the frames claim, plus what they may fail to report: 20 m/s^2, 2 rad/s, and 75 rad/s^2 over the
-    delay of derived rates.  Allowance for noise: 0.5 m, 0.5 m/s, 1 degree.
+    A car may do what the frames claim, plus what they may fail to report: 20 m/s^2, and 30 m/s^2 while frames are missing,
+    the mean of a landing of 60 m/s^2; 2 rad/s; and 75 rad/s^2 over the delay of derived rates.  The physics may be 10 ms
+    older than its packet, as at 60 steps a second.  Allowance for noise: 0.5 m, 0.5 m/s, 1 degree.
     """
     cdef const Seen* b = &w.seen
     cdef double speed = f.speed if f.speed > b.speed else b.speed
-    cdef double a = larger(length(f.acceleration), length(b.acceleration)) + 20.0
+    cdef double claimed = larger(length(f.acceleration), length(b.acceleration))
+    cdef double missing = larger(time - w.arrival.late - 2.0 * usual_interval(&w.arrival, time), 0.0)
+    cdef double gained = 0.5 + claimed * (time + 0.01) + 20.0 * time + 10.0 * missing
     cdef double rate = larger(length(f.rate), length(b.rate)) + 2.0 + 75.0 * w.rates_lag
     cdef double late = time + w.slack_s
     cdef int reason = exceeded(w, TELEPORT, distance(f.position, b.position), 0.5 + speed * late + 10.0 * time * time)
     if reason == ACCEPTED:
-        reason = exceeded(w, IMPOSSIBLE_ACCELERATION, distance(f.velocity, b.velocity), 0.5 + a * time)
+        reason = exceeded(w, IMPOSSIBLE_ACCELERATION, distance(f.velocity, b.velocity), gained)
     if reason == ACCEPTED:
         reason = exceeded(w, IMPOSSIBLE_RATE, angle, 0.02 + rate * time)
     if reason == ACCEPTED:
@@ -293,6 +297,7 @@ cdef inline void time_between(Watch* w, const Seen* f) noexcept nogil:
     cdef double behind = w.arrival.behind
     cdef double angle = length(w.turn)
     cdef double change = distance(f.velocity, w.seen.velocity)
+    w.whole = not w.aside and no_frame_lost(&w.arrival, (f.time - w.heard) * 1e-9, f.duration)
     w.gap = (f.time - w.changed) * 1e-9
     w.repeated = larger(w.passed, w.repeated / (1.0 + w.gap))
     w.dt = w.passed + heard(w, f, False)
@@ -330,9 +335,9 @@ cdef inline int fitting(Watch* w, const Seen* f) noexcept nogil:
         reason, w.value, w.limit = w.aside_reason, w.aside_value, w.aside_limit
     elif w.aside and not (hurries and w.aside_reason == FRAME_TIME_JUMP):
         taken_back(w)
-    w.aside = False
     w.hurried = hurries
     time_between(w, f)
+    w.aside = False
     w.spikes /= 1.0 + w.gap
     if w.spikes < 1.0:
         w.unsteady = ACCEPTED
@@ -406,6 +411,7 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     # A state that repeats is older than its frame, so between two states more or less time has passed; and so where only
     # arrivals tell it.
     cdef double unclear = w.repeated
+    cdef bint clear = w.whole and not many_lost(&w.arrival, w.gap)
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt
     cdef int reason = ACCEPTED
     # Where only arrivals say what time has passed, a frame that was held up may be followed by one of long after it.
@@ -418,11 +424,11 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     if unclear > 0.75 * w.dt:
         unclear = 0.75 * w.dt
     if known:
-        sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt)
-    sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt)
-    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, unclear, known and w.own_acceleration):
+        sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt, w.whole)
+    sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt, w.whole)
+    if step_take(&w.step, w.seen.acceleration, w.change, w.dt, unclear, clear, known and w.own_acceleration):
         spiked(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
-    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, unclear, w.rates_lag == 0.0):
+    if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, unclear, clear, w.rates_lag == 0.0):
         spiked(w, RATE_CONTRADICTED, w.rate_step.value, w.rate_step.limit)
     reason = held_for_long(w, ACCELERATION_CONTRADICTED, &w.step)
     if reason == ACCEPTED:

@@ -26,8 +26,11 @@ cdef enum:
     WARY = 4        # successive frames at their expected times, after which a join may end
     SAID = 10       # doubles of a motion (surge to speed) that a moving car never repeats exactly
 
-cdef double REMEMBER_S = 5.0            # [s] time for which the drive's largest slope counts
-cdef double CORRECT = 1.3               # largest slope at which a prediction is corrected, relative to the drive's
+cdef double REMEMBER_S = 60.0           # [s] time for which the drive's largest slope counts
+cdef double DOUBTED = 1.1               # largest slope of an output whose prediction is in doubt, relative to the drive's
+cdef double CORRECT = 1.3               # the same of one that corrects a trusted prediction, and of a turn
+cdef double LEAD = 3.0                  # the same of a line whose prediction has been exact
+cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
 
@@ -120,16 +123,40 @@ cdef void watch_rates(BridgeState* b, const Motion* frame, double dt) noexcept n
 
 
 cdef void remember(double* fastest, double slope, double dt) noexcept nogil:
-    """Keep the largest slope of the last seconds; a slope that is not a number does not count."""
+    """Keep the largest slope of the last minute; a slope that is not a number does not count."""
     fastest[0] *= 1.0 - dt / REMEMBER_S if dt < REMEMBER_S else 0.0
     if isfinite(slope) and slope > fastest[0]:
         fastest[0] = slope
 
 
-cdef void slow_down(double* slope, double* curve, double fastest, double interval) noexcept nogil:
-    """Limit a line's slope and curvature to the fastest slope of the drive."""
-    slope[0] = within(slope[0], fastest)
-    curve[0] = within(curve[0], fastest / interval)
+cdef double lead(const Forecast* f) noexcept nogil:
+    """Return how fast a line may lead, relative to the largest slope of the drive.
+
+    In doubt hardly faster than the drive was: where a landing begins, a prediction is wrong.  A prediction with less than
+    half the error of `hold` may lead faster, in inverse proportion to its squared error.
+    """
+    if not PRECISE * f.moved > DOUBTED * f.missed:
+        return DOUBTED
+    return PRECISE * f.moved / f.missed if PRECISE * f.moved < LEAD * f.missed else LEAD
+
+
+cdef void slow_line(Line* l, double most, double interval) noexcept nogil:
+    """Limit a line's slope, at its frame and when the next one is due."""
+    cdef double end = within(l.slope + l.curve * interval, most)
+    l.slope = within(l.slope, most)
+    l.curve = (end - l.slope) / interval if interval > 0.0 else 0.0
+
+
+cdef void slow_turn(Turning* a, double most, double interval) noexcept nogil:
+    """Limit the rates of a turn, at its frame and when the next one is due."""
+    cdef double end
+    cdef int i
+    for i in range(3):
+        end = a.rate[i] + (a.slope[i] + 0.5 * a.curve[i] * interval) * interval
+        if fabs(a.rate[i]) > most or fabs(end) > most:
+            a.rate[i] = within(a.rate[i], most)
+            a.slope[i] = (within(end, most) - a.rate[i]) / interval if interval > 0.0 else 0.0
+            a.curve[i] = 0.0
 
 
 cdef double fade_within(double fade, double most, const double* speed, const double* offset, int n) noexcept nogil:
@@ -155,7 +182,7 @@ cdef double fade_within(double fade, double most, const double* speed, const dou
 
 
 cdef void fade_gently(BridgeState* b) noexcept nogil:
-    """Let the offsets fade so that the output moves no faster than 1.3 times the drive in the last seconds.
+    """Let the offsets fade so that the output moves no faster than 1.3 times the drive, less if the prediction is in doubt.
 
     Without this, a prediction that was wrong is made up for in half a frame, so several times faster than the drive.
     """
@@ -165,7 +192,8 @@ cdef void fade_gently(BridgeState* b) noexcept nogil:
     cdef int i
     for i in range(LINES):
         l = &b.lines[i]
-        most = CORRECT * l.join.fastest
+        most = lead(&b.forecasts[i])
+        most = (most if most < CORRECT else CORRECT) * l.join.fastest
         speed = l.slope + l.curve * b.place.interval
         l.fade = fade_within(l.fade, most, &l.slope, &l.offset, 1)
         l.fade = fade_within(l.fade, most, &speed, &l.offset, 1)
@@ -176,7 +204,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     """Set every line anew, without an offset; the next frame is due in `span` [s].
 
     The lines of a `late` frame are level; those of one that `joins`, or comes while the output joins, are no faster
-    than the drive was.
+    than the drive was; those of any other are as fast as their predictions are trusted.
     """
     cdef const Motion* frame = &newest.motion
     cdef Turning* a = &b.turning
@@ -208,8 +236,10 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
             follow = 0.0 if late else followed(trusted)
             l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
             l.curve = follow * f.curve
-            if careful:
-                slow_down(&l.slope, &l.curve, l.join.fastest, b.place.interval)
+            if careful and b.place.interval > 0.0:      # few frames say how it bends
+                l.curve = within(l.curve, l.join.fastest / b.place.interval)
+            if careful or newest.place.sure:
+                slow_line(l, (1.0 if careful else lead(f)) * l.join.fastest, b.place.interval)
         l.fade = fade_over(b, span, trusted)
         l.offset = 0.0
     trusted = 1.0
@@ -221,9 +251,8 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
         a.offset[i] = 0.0
         if late:
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
-        elif careful:
-            slow_down(&a.rate[i], &a.slope[i], a.join.fastest, b.place.interval)
-            a.curve[i] = 0.0
+    if b.kind == BRIDGE_PREDICT and (careful or newest.place.sure):
+        slow_turn(a, (1.0 if careful else CORRECT) * a.join.fastest, b.place.interval)
     a.fade = fade_over(b, span, trusted)
     b.frames = 1 if late else 2
 

@@ -3,7 +3,7 @@
 The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0.  Its
 pace p is that of the join, and higher if the offset already closes faster than that.  The output moves only towards the
 line, except that it comes to rest smoothly if it was moving away.  It never moves faster than 1.19 times the largest
-slope of the drive in the last seconds, plus the largest slope of a fade of the offset.
+slope of the drive in the last minute, plus the largest slope of a fade of the offset.
 """
 
 from libc.math cimport exp, isfinite, sqrt
@@ -18,7 +18,7 @@ ctypedef struct Join:           # one output, on up to three axes
     double velocity[AXES]   # derivative of the offset [unit/s]
     double speed[AXES]      # velocity of the output itself [unit/s]
     double largest          # largest offset since the join began [unit]
-    double fastest          # largest slope of the drive in the last seconds [unit/s]
+    double fastest          # largest slope of the drive in the last minute [unit/s]
 
 
 ctypedef struct JoinTick:       # values shared by all joins in a tick

@@ -83,6 +83,11 @@ static inline void mc_by_angles(double sp, double cp, double sy, double cy, doub
 #define MC_STRAIGHT 0.966
 
 static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    return mc_inverse_up_to(p, pose, 1.0, positions, rows);
+}
+
+/* As mc_inverse; but a pose that brings a crank that close to its rod is out of reach: no wanted pose may. */
+static inline int mc_inverse_held(const mc_Platform *p, const double *pose, double *positions, double *rows) {
     return mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, rows);
 }
 
@@ -95,7 +100,7 @@ static inline int mc_forward(const mc_Platform *p, const double *positions, doub
         double trace = 0.0, size = 0.0, sp, cp, sy, cy;
         mc_sin_cos(pose[4], &sp, &cp);
         mc_sin_cos(pose[5], &sy, &cy);
-        if (!mc_inverse_up_to(p, pose, 1.0, at, rows)) return -1;
+        if (!mc_inverse(p, pose, at, rows)) return -1;
         memset(normal, 0, sizeof normal);
         memset(step, 0, sizeof step);
         for (int k = 0; k < p->count; k++) {

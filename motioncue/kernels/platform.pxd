@@ -20,6 +20,7 @@ cdef extern from "motioncue/kernels/platform.h" nogil:
         int kinds[12]
         Actuator actuators[12]
     bint inverse "mc_inverse"(const Geometry* p, const double* pose, double* positions, double* rows)
+    bint inverse_held "mc_inverse_held"(const Geometry* p, const double* pose, double* positions, double* rows)
     int forward "mc_forward"(const Geometry* p, const double* positions, double* pose, int steps)
 
 

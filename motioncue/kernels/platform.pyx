@@ -61,18 +61,21 @@ cdef class Kinematics:
         """Number of actuators."""
         return self.geometry.count
 
-    def inverse(self, poses):
+    def inverse(self, poses, *, bint held=False):
         """Return the positions of the actuators at each pose.
 
         Parameters
         ----------
         poses : ndarray of float64, shape (n, 6)
             Surge, sway, heave [m], roll, pitch, yaw [rad].
+        held : bool
+            Whether a pose that brings a crank and its rod within 15 deg of one line is out of reach, as it is for what
+            the engine asks of a platform; on the way between two poses it may come closer.
 
         Returns
         -------
         ndarray of float64, shape (n, actuators)
-            NaN where an actuator cannot reach the pose, or a crank would be within 15 degrees of one line with its rod.
+            NaN where an actuator cannot reach the pose, whatever its range.
         """
         cdef const double[:, ::1] p = _rows("poses", poses, 6)
         out = np.empty((p.shape[0], self.geometry.count))
@@ -80,7 +83,10 @@ cdef class Kinematics:
         cdef Py_ssize_t i
         with nogil:
             for i in range(p.shape[0]):
-                inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
+                if held:
+                    inverse_held(&self.geometry, &p[i, 0], &o[i, 0], NULL)
+                else:
+                    inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
         return out
 
     def jacobian(self, poses):

@@ -39,7 +39,7 @@ static const int mc_part_first[MC_PARTS] = {5, 2, 0, 3}, mc_part_last[MC_PARTS] 
 
 /* Fill the positions of all actuators; return whether each of them can reach the pose. */
 static inline int mc_within(const mc_Platform *p, const mc_Bounds *bounds, const double *pose, double *positions) {
-    if (!mc_inverse(p, pose, positions, NULL)) return 0;
+    if (!mc_inverse_held(p, pose, positions, NULL)) return 0;
     for (int i = 0; i < p->count; i++) {
         if (p->kinds[i] == MC_AXIS) positions[i] = fmin(fmax(positions[i], bounds[i].low), bounds[i].high);
         if (!(bounds[i].low <= positions[i] && positions[i] <= bounds[i].high)) return 0;

@@ -13,6 +13,7 @@ cdef extern from "motioncue/kernels/atomics.h" nogil:
     void mc_store_release(int64_t* p, int64_t v)
     int64_t mc_exchange(int64_t* p, int64_t v)
     void mc_count(int64_t* p, int64_t n)
+    void mc_add(int64_t* p, int64_t n)
 
 
 cdef extern from "motioncue/kernels/slot.h" nogil:

@@ -85,7 +85,7 @@ def build(platform: Platform) -> Built:
         kinematics = Kinematics(held)
     except ValueError as error:
         raise ConfigError(f"platform: {error}") from error
-    neutral = kinematics.inverse(np.zeros((1, 6)))[0]
+    neutral = kinematics.inverse(np.zeros((1, 6)), held=True)[0]
     for name, at, (low, high, *_) in zip(names, neutral.tolist(), bounds, strict=True):
         turns = name.startswith("crank")
         if math.isnan(at):
@@ -194,7 +194,7 @@ def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
         for sign in (-1, 1):
             poses = np.zeros((20_001, 6))
             poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
-            positions = built.kinematics.inverse(poses)
+            positions = built.kinematics.inverse(poses, held=True)
             beyond = ~((positions >= low) & (positions <= high)).all(axis=1)
             sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
         found[channel] = sides[0], sides[1]

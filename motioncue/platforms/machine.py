@@ -135,7 +135,9 @@ class MotionPlatform:
         return self._built.kinematics.jacobian(poses)
 
     def reaches(self, poses: npt.ArrayLike) -> npt.NDArray[np.bool_]:
-        """Return whether every actuator is within its range at each pose, shape (n,).
+        """Return whether the engine would go to each pose, shape (n,): every actuator within its range.
+
+        Nor may a crank and its rod be within 15 deg of one line.
 
         Parameters
         ----------
@@ -143,7 +145,7 @@ class MotionPlatform:
             Surge, sway, heave [m], roll, pitch, yaw [rad].
         """
         low, high, *_ = np.array(self.bounds).T
-        positions = self.inverse(poses)
+        positions = self._built.kinematics.inverse(poses, held=True)
         reached: npt.NDArray[np.bool_] = ((low <= positions) & (positions <= high)).all(axis=1)
         return reached
 

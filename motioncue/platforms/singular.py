@@ -96,7 +96,7 @@ def refuse_singular_reach(frame: Frame, bounds: FloatArray, farthest: FloatArray
 
     def look(poses: FloatArray) -> NDArray[np.bool_]:
         nonlocal worst, weakest
-        positions = frame.kinematics.inverse(poses)
+        positions = frame.kinematics.inverse(poses, held=True)
         inside: NDArray[np.bool_] = np.all((positions >= bounds[:, 0]) & (positions <= bounds[:, 1]), axis=1)
         if inside.any():
             held = frame.held(poses[inside])

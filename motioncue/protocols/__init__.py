@@ -14,7 +14,10 @@ from functools import cache, lru_cache
 from types import ModuleType
 from typing import Any, TypeAlias
 
+import msgspec
+
 from motioncue.errors import ConfigError, PacketError, not_among
+from motioncue.explain import explain
 from motioncue.profile import Source, builtin_profiles, parse_profile, profile_text
 from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
 from motioncue.protocols.commands import composed
@@ -30,6 +33,7 @@ __all__ = [
     "command",
     "commands",
     "compose",
+    "described_profiles",
     "having",
     "platform",
     "source",
@@ -78,6 +82,12 @@ def by_profile(name: str) -> DescribedSource | None:
     if name.endswith(".toml"):
         return _described(profile_text(name), name)
     return _described(profile_text(name), name) if name in builtin_profiles() else None
+
+
+@cache
+def described_profiles() -> list[str]:
+    """Return the built-in profiles that describe their source."""
+    return [name for name in builtin_profiles() if by_profile(name) is not None]
 
 
 @cache
@@ -160,7 +170,7 @@ def command(system: str, message: str) -> tuple[Packet, str | None]:
     return known[message], counter
 
 
-def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:
+def compose(system: str, message: str, values: Mapping[str, Any], sending: Mapping[str, Any] | None = None) -> bytes:
     """Return the bytes of a command, checked against the simulator's document; send nothing.
 
     Parameters
@@ -171,12 +181,14 @@ def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:
         A key of `COMMANDS` of its module.
     values : mapping
         By field name: number, truth value or text; for a repeated field a list, or a mapping from index to value; for a
-        slot, a mapping by field name.
+        slot, a mapping by field name.  A value that has a name may be given by it.
+    sending : mapping, optional
+        Conventions of the simulator that are in doubt, by name: those of MORAI are in `morai.Sending`.
 
     Raises
     ------
     ConfigError
-        If the system takes no commands.
+        If the system takes no commands, or has no such convention.
     PacketError
         If the command does not exist or a value is not allowed; names the field, what was found and what is allowed.
 
@@ -187,7 +199,18 @@ def compose(system: str, message: str, values: Mapping[str, Any]) -> bytes:
     512
     """
     packet, counter = command(system, message)
-    data = composed(packet, values)
+    module = SYSTEMS[system]
+    conventions = getattr(module, "Sending", None)
+    if sending and conventions is None:
+        raise ConfigError(f"sending: found {', '.join(sending)}, allowed are none for {system}")
+    if conventions is None:
+        data = composed(packet, values)
+    else:
+        try:
+            chosen = msgspec.convert(dict(sending or {}), conventions, strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"sending.{explain(error, dict(sending or {}), conventions)}") from error
+        data = module.command(message, values, chosen)
     if counter is not None:
         number = values.get(counter, math.nan)
         if not number >= 0:

@@ -7,21 +7,20 @@ braking car offset 32 holds the deceleration.  Checked against captured 88-byte 
 
 | form | mark | bytes |
 |---|---|---|
-| MotionSim | ``BNG1`` at 0 | 88; 60 (what DK reads) |
+| MotionSim | ``BNG1`` at 0 | 88 or more; 60 to 87: the 60 that DK reads |
 | MotionSim with engine, suspension and wheels | ``BNG2`` at 0 | 176; the additional fields are not used |
 | MotionSim of a DK emitter | zeros at 0 | 60 to 88 |
-| OutGauge | ``beam`` at 4 | 96; 92 (no id); 20 (what DK reads) |
+| OutGauge | ``beam`` at 4 | 96; 92 (no id); 20 or more (what DK reads) |
 | OutGauge of a DK emitter | zeros at 4 | 96; 92; 20 to 59 |
 
-A packet with a mark must have one of its form's sizes; a packet without a mark is identified by its size.  Signs are
-`Motion`'s:
+A packet with a mark may be longer than its form, because DK reads by offset; a packet without a mark is identified by
+its size.  Signs are `Motion`'s:
 
 * World: X east, Y north, Z up; position and velocity.  Acceleration: car axes right, forward, up, gravity excluded.
 * Roll right side down, pitch nose up, yaw as a compass: turns about the car's forward, right and down axes.
 * Rates and angular accelerations: of those angles, unless set otherwise.
 * The short forms and those without a mark carry acceleration, roll and pitch only: rates are derived from the attitude,
-* and
-  the speed is OutGauge's, or unknown.  In the other forms it is the velocity's, because OutGauge's is the wheels'.
+  and the speed is OutGauge's, or unknown.  In the other forms it is the velocity's, because OutGauge's is the wheels'.
 * Packets carry no time: frames are timed as they arrive.  Nothing is sent while the game is paused.
 """
 
@@ -40,6 +39,9 @@ __all__ = ["GAUGES", "MOTION", "MOTION_2", "SCHEMES", "Options", "framed", "iden
 
 SCHEMES = ("udp",)
 """Transports that the simulator uses."""
+
+DATAGRAM = 65_507
+"""Largest size of a datagram [bytes]."""
 
 # Limits: no road vehicle is faster and no crash is harder; a packet beyond them is broken.
 MOTION = Packet(
@@ -135,39 +137,49 @@ class _Form(NamedTuple):
     kind: str
     offset: int
     mark: bytes  # zeros in a form without a mark
+    whole: Packet  # the packet of which this form is the beginning
 
-    def fits(self, data: bytes, start: int = 0) -> bool:
-        """Say whether the datagram at `start` has the mark; its size is not checked."""
-        return data.startswith(self.mark, start + self.offset)
+    def fits(self, data: bytes) -> bool:
+        """Say whether a datagram has the mark and an allowed size."""
+        return self.packet.size <= len(data) <= self.largest and data.startswith(self.mark, self.offset)
+
+    def layout(self, size: int) -> Packet:
+        """Return the layout of a datagram of this form; bytes behind the whole packet have no field."""
+        if size == self.packet.size:
+            return self.packet
+        if size <= self.whole.size:
+            return self.whole.cut(size)
+        return Packet(self.whole.name, size, self.whole.fields.values(), self.whole.constants)
 
 
-def _form(whole: Packet, size: int, kind: str, *, marked: bool = True, largest: int = 0) -> _Form:
-    """Return the form of a packet's first `size` bytes, with its mark or with zeros in its place."""
-    ((name, mark),) = whole.constants.items()
+def _form(whole: Packet, size: int, kind: str, *, mark: bytes | None = None, largest: int = DATAGRAM) -> _Form:
+    """Return the form of a packet's first `size` bytes, with its mark or another one in its place."""
+    ((name, own),) = whole.constants.items()
+    mark = own if mark is None else mark
     packet = whole
-    if not marked or size < whole.size:
-        packet = Packet(whole.name, size, whole.cut(size).fields.values(), {name: mark if marked else b""})
-    return _Form(packet, max(size, largest), kind, *packet.fixed()[0])
+    if mark != own or size < whole.size:
+        packet = Packet(whole.name, size, whole.cut(size).fields.values(), {name: mark})
+    return _Form(packet, largest, kind, *packet.fixed()[0], whole)
 
 
 _FORMS = (
     _form(MOTION, 88, "whole"),
     _form(MOTION_2, 176, "whole"),
+    _form(MOTION_2, 88, "whole"),
     _form(MOTION, 60, "short"),
+    _form(MOTION_2, 60, "short"),
     _form(GAUGES, 96, "gauges"),
-    _form(GAUGES, 92, "gauges"),
     _form(GAUGES, 20, "gauges"),
     # Forms without a mark come last: they are not tried for a packet that has one.
-    _form(MOTION, 60, "short", marked=False, largest=88),
-    _form(GAUGES, 96, "gauges", marked=False),
-    _form(GAUGES, 92, "gauges", marked=False),
-    _form(GAUGES, 20, "gauges", marked=False, largest=59),
+    _form(MOTION, 60, "short", mark=b"", largest=88),
+    _form(GAUGES, 96, "gauges", mark=b"", largest=96),
+    _form(GAUGES, 92, "gauges", mark=b"", largest=92),
+    _form(GAUGES, 20, "gauges", mark=b"", largest=59),
 )
 _MARKED = tuple(form for form in _FORMS if any(form.mark))
-_SIZES: dict[int, dict[bytes, tuple[int, ...]]] = {0: {}, 4: {}}
-"""Allowed sizes, the largest first, by the mark's offset and the mark."""
-for _marked in sorted(_MARKED, key=lambda form: form.largest, reverse=True):
-    _SIZES[_marked.offset][_marked.mark] = (*_SIZES[_marked.offset].get(_marked.mark, ()), _marked.largest)
+_SIZES = {b"BNG1": (88, 60), b"BNG2": (176,), b"beam": (96, 92, 20)}
+"""Sizes that programs are known to send, the largest first, by mark."""
+_LEAST = {b"BNG1": 60, b"BNG2": 60, b"beam": 20}
 
 # The telemetry's world axes are north, east, down, its car axes forward, right, down.
 _SHORT = [
@@ -251,32 +263,41 @@ def framed(data: bytes) -> Iterator[bytes]:
     """
     start = 0
     while start < len(data):
-        ends = (start + size for size in _sizes(data, start))
-        end = next((end for end in ends if end == len(data) or _sizes(data, end)), len(data))
+        ends = (start + size for mark in _marks(data, start) for size in _SIZES[mark])
+        end = next((end for end in ends if end == len(data) or _marks(data, end)), None)
+        if end is None:
+            least = min((_LEAST[mark] for mark in _marks(data, start)), default=len(data))
+            end = next((end for end in range(start + least, len(data)) if _marks(data, end)), len(data))
         yield data[start:end]
         start = end
 
 
-def _sizes(data: bytes, start: int = 0) -> tuple[int, ...]:
-    """Return the allowed sizes of the datagram whose mark stands here, the largest first; none if there is no mark."""
-    motion, gauges = (_SIZES[offset].get(data[start + offset : start + offset + 4], ()) for offset in (0, 4))
-    return tuple(sorted({*motion, *gauges}, reverse=True)) if motion and gauges else motion or gauges
+def _marks(data: bytes, start: int = 0) -> list[bytes]:
+    """Return the marks of the datagram that begins here."""
+    found = (data[start : start + 4], data[start + 4 : start + 8])
+    return [mark for place, mark in enumerate(found) if mark in _SIZES and (mark == b"beam") == place]
 
 
-def identify(data: bytes) -> Packet:
+def identify(data: bytes, system: str = "beamng") -> Packet:
     """Return the layout of one datagram.
+
+    Parameters
+    ----------
+    data : bytes
+        The datagram.
+    system : str
+        Name of the system, used in errors.
 
     Raises
     ------
     PacketError
         If it matches no form.
     """
-    for form in _MARKED if _sizes(data) else _FORMS:
-        if form.fits(data) and form.packet.size <= len(data) <= form.largest:
-            whole = MOTION if form.packet.name == MOTION.name else GAUGES
-            return form.packet if form.packet.size == len(data) else whole.cut(len(data))
+    for form in _MARKED if _marks(data) else _FORMS:
+        if form.fits(data):
+            return form.layout(len(data))
     raise PacketError(
-        f"beamng: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are motion ('BNG1' at "
-        f"offset 0 and 88 or 60 bytes, 'BNG2' and 176, zeros and 60 to 88) and gauges ('beam' at offset 4 and 96, 92 "
-        f"or 20 bytes, zeros and 96, 92 or 20 to 59)"
+        f"{system}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are motion ('BNG1' or "
+        f"'BNG2' at offset 0 and 60 bytes or more, zeros and 60 to 88) and gauges ('beam' at offset 4 and 20 bytes or "
+        f"more, zeros and 96, 92 or 20 to 59)"
     )

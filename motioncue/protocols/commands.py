@@ -95,6 +95,8 @@ def _inside(values: dict[Any, Any], keys: Iterable[Any], where: str) -> dict[Any
 def _read(field: Field, text: str, where: str) -> Any:
     if field.slot is None and field.dtype.base.kind == "S":
         return text
+    if text.strip() in field.words.values():
+        return text.strip()
     try:
         return json.loads("NaN" if text.strip().lower() == "nan" else text)
     except (ValueError, RecursionError) as error:
@@ -115,10 +117,23 @@ def _checked(packet: Packet, values: Mapping[str, Any], where: str) -> dict[str,
         field = _find(packet, name, where)
         out[name] = _whole(packet, field, value, where + name)
     for name, field in packet.fields.items():
+        _refuse_inactive(field, out, where)
         zero = _absent(packet, field)
-        if not (name in out or name in packet.constants or zero != zero or field.low <= zero <= field.high):
+        allowed = zero != zero or (field.low <= zero <= field.high and not field.needed)
+        if not (name in out or name in packet.constants or allowed):
             raise PacketError(f"{where}{name}: missing, allowed is {_allowed(field)}")
     return out
+
+
+def _refuse_inactive(field: Field, values: Mapping[str, Any], where: str) -> None:
+    """Refuse a value that another one makes inactive: the simulator would ignore it without a word."""
+    if field.when is not None and values.get(field.name):
+        key, active = field.when
+        if values.get(key, active) != active:
+            raise PacketError(
+                f"{where}{field.name}: found {values[field.name]!r} with {key} {values[key]}, allowed is none but with "
+                f"{key} {active}"
+            )
 
 
 def _absent(packet: Packet, field: Field) -> float:
@@ -157,6 +172,8 @@ def _one(packet: Packet, field: Field, value: Any, where: str) -> Any:
             data = value.encode("utf-8", "surrogateescape") if isinstance(value, str) else value
             if len(data) <= field.dtype.base.itemsize and b"\0" not in data:
                 return data
+    elif isinstance(value, str) and value in field.words.values():
+        return next(number for number, word in field.words.items() if word == value)
     elif kind == "b":
         if value in (0, 1):
             return bool(value)
@@ -186,9 +203,10 @@ def _allowed(field: Field) -> str:
         return f"a text of up to {base.itemsize} bytes"
     if base.kind == "b":
         return "true or false"
+    words = ", ".join(f"{number} {word}" for number, word in field.words.items())
     if field.among:
-        return f"any of {', '.join(map(str, field.among))}"
+        return f"any of {words or ', '.join(map(str, field.among))}"
     low, high = _range(field)
     whole = "" if base.kind == "f" else "whole "
     unit = f" {field.unit}" if field.unit else ""
-    return f"a {whole}number from {low:.9g} to {high:.9g}{unit}"
+    return f"a {whole}number from {low:.9g} to {high:.9g}{unit}{f' ({words})' if words else ''}"

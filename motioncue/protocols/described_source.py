@@ -19,9 +19,9 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.intake.intake import Intake
+from motioncue.intake.messages import CompiledMessage
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.packets import Constant
 from motioncue.protocols.described_channels import (
     CAR,
     CHANNELS,
@@ -35,7 +35,7 @@ from motioncue.protocols.described_channels import (
     in_car,
 )
 from motioncue.protocols.layout import NATIVE, Derivation, Field, Message, Packet, Take
-from motioncue.settings.telemetry import LARGEST, SourceField, SourcePacket
+from motioncue.settings.telemetry import LARGEST, Mark, SourceField, SourcePacket
 
 __all__ = ["DescribedSource"]
 
@@ -86,9 +86,21 @@ class _Form(NamedTuple):
     largest: int
     role: str
     takes: tuple[Take, ...]
+    masked: tuple[tuple[int, bytes, bytes], ...]  # offset, bytes and mask of marks of which some bits count
 
     def fits(self, data: bytes) -> bool:
-        return self.packet.size <= len(data) <= self.largest and self.packet.identifies(data[: self.packet.size])
+        sized = self.packet.size <= len(data) <= self.largest
+        return sized and self.packet.identifies(data[: self.packet.size]) and not any(self._wrong_bits(data))
+
+    def _wrong_bits(self, data: bytes) -> Iterator[int]:
+        """Yield for each byte of the masked marks the bits that differ."""
+        for at, own, mask in self.masked:
+            yield from ((a ^ b) & bits for a, b, bits in zip(data[at:], own, mask, strict=False))
+
+    def compiled(self) -> CompiledMessage:
+        """Return the form as an intake takes it."""
+        message = Message(self.packet, self.role, self.takes, largest=self.largest).compiled()
+        return message._replace(constants=[*message.constants, *self.masked])
 
 
 class DescribedSource:
@@ -202,7 +214,6 @@ class DescribedSource:
         if now:
             return DescribedSource(self._read(now), self.name).intake(None, head_m, derivation)
         table, axes = self.table, self.axes
-        messages = [Message(form.packet, form.role, form.takes, largest=form.largest) for form in self.forms]
         car = axes.car_directions
         rates_in_car = self.RATES_DERIVED or table.rates != "world"
         stage = BodyStage(
@@ -225,7 +236,7 @@ class DescribedSource:
             delay_s=derivation.delay_s,
             same=("orientation", "up" if "forward" in self._vectors else "angular_acceleration"),
         )
-        return Intake([message.compiled() for message in messages], stage, stages)
+        return Intake([form.compiled() for form in self.forms], stage, stages)
 
     def framed(self, data: bytes) -> Iterator[bytes]:
         """Split concatenated datagrams by the sizes of the packets that fit.
@@ -265,6 +276,7 @@ class DescribedSource:
         shown = {
             f"{form.packet.name} ({form.packet.size}{'' if form.largest == form.packet.size else ' or more'} bytes"
             + "".join(f", {data.hex(' ')} at {at}" for at, data in form.packet.fixed()[:2])
+            + "".join(f", bits {mask.hex(' ')} {data.hex(' ')} at {at}" for at, data, mask in form.masked[:2])
             + ")": None
             for form in self.forms
         }
@@ -332,8 +344,8 @@ def _forms(table: SourcePacket, axes: Axes) -> Iterator[_Form]:
     for key, size, longer, _, constants, _ in shapes if table.paused else ():
         marks = (*table.paused, *(each for each in constants if not any(_share(each, mark) for mark in table.paused)))
         for smallest, largest in _sizes(size, longer, key):
-            parts, values = _marks(marks, smallest, KEY)
-            yield _Form(_packet("paused", smallest, parts, values), largest, "other", ())
+            parts, values, masked = _marks(marks, smallest, KEY)
+            yield _Form(_packet("paused", smallest, parts, values), largest, "other", (), masked)
     for key, size, longer, fields, constants, name in shapes:
         for smallest, largest in _sizes(size, longer, key):
             for block in range(1 if table.blocks is None else table.blocks.count):
@@ -346,7 +358,7 @@ def _forms(table: SourcePacket, axes: Axes) -> Iterator[_Form]:
             yield body._replace(largest=largest, role=form.role)
 
 
-def _share(one: Constant, other: Constant) -> bool:
+def _share(one: Mark, other: Mark) -> bool:
     """Say whether two constants cover the same bytes, at least some."""
     ends = [constant.offset + len(constant.bytes.replace(" ", "")) // 2 for constant in (one, other)]
     return one.offset < ends[1] and other.offset < ends[0]
@@ -366,14 +378,14 @@ def _form(
     axes: Axes,
     name: str,
     fields: Sequence[SourceField],
-    constants: Sequence[Constant],
+    constants: Sequence[Mark],
     size: int,
     block: int | None,
     key: str,
 ) -> _Form:
     """Return one packet of the source, with the takes that fill the telemetry; `block` is None if it has no blocks."""
     order = "<" if table.byte_order == "little" else ">"
-    parts, fixed = _marks(constants, size, key)
+    parts, fixed, masked = _marks(constants, size, key)
     blocks = None if block is None else table.blocks
     if blocks is not None:
         kind = np.dtype(order + blocks.type)
@@ -403,12 +415,14 @@ def _form(
             optional = field.optional or channel.optional
             takes.append(Take(telemetry, element, label, scale=scale, optional=optional, bias=bias))
         parts.append(Field(label, field.offset + moved, dtype.str, unit, field.limit or limit))
-    return _Form(_packet(name, size, parts, fixed, key), size, "motion", tuple(takes))
+    return _Form(_packet(name, size, parts, fixed, key), size, "motion", tuple(takes), masked)
 
 
-def _marks(constants: Sequence[Constant], size: int, key: str) -> tuple[list[Field], dict[str, Any]]:
-    """Return the fields and values of the bytes by which a packet is known."""
-    parts, values = [], {}
+def _marks(
+    constants: Sequence[Mark], size: int, key: str
+) -> tuple[list[Field], dict[str, Any], tuple[tuple[int, bytes, bytes], ...]]:
+    """Return the fields and values of the bytes by which a packet is known; and those of which some bits count."""
+    parts, values, masked = [], {}, []
     for index, constant in enumerate(constants):
         try:
             data = bytes.fromhex(constant.bytes)
@@ -424,11 +438,25 @@ def _marks(constants: Sequence[Constant], size: int, key: str) -> tuple[list[Fie
                 f"{key}.constants[{index}].offset: found {constant.offset}, allowed is up to {size - len(data)} for "
                 f"{len(data)} bytes in a packet of {size} bytes"
             )
+        if constant.mask is not None:
+            masked.append((constant.offset, data, _mask_of(constant.mask, len(data), f"{key}.constants[{index}].mask")))
+            continue
         parts.append(Field(f"constant_{index}", constant.offset, f"S{len(data)}"))
         values[f"constant_{index}"] = data.rstrip(b"\0")  # as NumPy compares text
-    if len(parts) > 7:
-        raise ConfigError(f"{key}.constants: found {len(parts)}, allowed are up to 7")
-    return parts, values
+    if len(parts) + len(masked) > 7:
+        raise ConfigError(f"{key}.constants: found {len(parts) + len(masked)}, allowed are up to 7")
+    return parts, values, tuple(masked)
+
+
+def _mask_of(text: str, size: int, key: str) -> bytes:
+    """Return a mask; raise ConfigError unless it has `size` bytes."""
+    try:
+        mask = bytes.fromhex(text)
+    except ValueError:
+        mask = b""
+    if len(mask) != size:
+        raise ConfigError(f"{key}: found {text!r}, allowed are {size} pairs of hexadecimal digits, one for each byte")
+    return mask
 
 
 def _packet(name: str, size: int, parts: Iterable[Field], constants: Mapping[str, Any], key: str = KEY) -> Packet:

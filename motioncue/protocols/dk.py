@@ -14,7 +14,7 @@ unchanged, and jump.
 
 from collections.abc import Iterator
 
-from motioncue.errors import PacketError
+from motioncue.protocols import beamng
 from motioncue.protocols.beamng import GAUGES, MOTION
 from motioncue.protocols.layout import Packet, Send, Stream
 
@@ -37,37 +37,27 @@ STREAMS = {
     ),
     "gauges": Stream(
         GAUGES,
-        (Send("speed", "speed", absent=1.0), Send("engine_speed", "engine_speed", absent=0.0)),
+        # A prediction leads below zero when the car stops.
+        (Send("speed", "speed", absent=1.0, low=0.0), Send("engine_speed", "engine_speed", absent=0.0, low=0.0)),
         {"gear": 1},
     ),
 }
 """The packets sent, by the name of their endpoint in the profile's output table."""
 
-_SIZES = {88: MOTION, 60: MOTION, 96: GAUGES, 92: GAUGES, 20: GAUGES}
-_MAGIC = {"motion": (0, b"BNG1"), "gauges": (4, b"beam")}
-
 
 def identify(data: bytes) -> Packet:
     """Return the layout of one datagram.
 
-    DK itself needs 60 bytes of motion and 20 of gauges, and its own sample leaves the magic zero: the short forms, and
-    zeros in place of the magic, are accepted.
+    DK reads by offset: 60 bytes of motion and 20 of gauges are enough, more are accepted, and so are zeros in place of
+    the magic, which DK's own sample leaves zero.
 
     Raises
     ------
     PacketError
         If it belongs to neither stream.
     """
-    packet = _SIZES.get(len(data))
-    if packet is not None:
-        start, magic = _MAGIC[packet.name]
-        found = data[start : start + 4]
-        if found in (magic, bytes(4)):
-            return packet if found == magic and len(data) == packet.size else packet.cut(len(data))
-    raise PacketError(
-        f"dk: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are motion (88 or 60 bytes, "
-        f"'BNG1' or zeros at offset 0) and gauges (96, 92 or 20 bytes, 'beam' or zeros at offset 4)"
-    )
+    packet = beamng.identify(data, "dk")
+    return packet if packet.name in STREAMS else Packet(MOTION.name, packet.size, packet.fields.values())
 
 
 def framed(data: bytes) -> Iterator[bytes]:

@@ -37,6 +37,9 @@ class Field(NamedTuple):
     low: float = -math.inf  # smallest and largest value that may be sent
     high: float = math.inf
     among: tuple[int, ...] = ()  # the only values that may be sent, if not all between
+    words: Mapping[int, str] = MappingProxyType({})  # names of values; the first that has a name is sent for it
+    needed: bool = False  # must be given, because zero has a meaning
+    when: tuple[str, int] | None = None  # another field and the only value of it with which this one is active
 
     @property
     def slot(self) -> "Packet | None":
@@ -72,6 +75,7 @@ class Send(NamedTuple):
     channel: str
     absent: float = 0.0  # sent when the channel is NaN
     scale: float = 1.0  # wire = channel / scale
+    low: float = -math.inf  # smallest value sent
 
 
 class Packet:
@@ -237,7 +241,7 @@ class Packet:
             if dtype.str != "<f4":
                 raise ValueError(f"{self.name}: found field {send.field!r} of format {dtype.str}, allowed is <f4")
             place = ACTUATION_PLACES[send.channel]
-            numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent))
+            numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent, low=send.low))
         return Table(self.size, numbers)
 
 

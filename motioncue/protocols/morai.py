@@ -26,6 +26,8 @@ arrives up to w J / 2 beside a steady line.  The filter s / (1 + s d), d its del
 error of the rate is never above w J / d, and up to w J / (3.5 d) in the mean square if arrivals are spread evenly: 14 %
 with MORAI's J of 20 ms and a delay of 40 ms, 7 % with 80 ms.  What all arrivals have in common is delay, not error.
 
+The status without a header (108 bytes) is read likewise; that its signs and axes are the same, nobody has proved.
+
 With ``imu = true`` acceleration and rates are the IMU's (x forward, y left, z up, gravity included, rad/s), at the
 place where that is mounted; the status stays the motion, and still gives attitude, position and velocity.  A status
 that comes before any IMU, or longer after one than frames may come apart (``watch.jitter_s``), is no motion: it is
@@ -44,7 +46,14 @@ from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.protocols.commands import composed
 from motioncue.protocols.layout import NATIVE, Derivation, Message, Packet, Take, vector
-from motioncue.protocols.morai_messages import COMMANDS, EGO_VEHICLE_STATUS, FEWER_OBJECTS, IMU, MESSAGES
+from motioncue.protocols.morai_messages import (
+    COMMANDS,
+    EGO_VEHICLE_STATUS,
+    FEWER_OBJECTS,
+    HEADERLESS_STATUS,
+    IMU,
+    MESSAGES,
+)
 
 __all__ = ["COMMANDS", "SCHEMES", "Options", "Sending", "command", "framed", "identify", "intake"]
 
@@ -149,8 +158,8 @@ def intake(
     """
     derived = options.rates == "derived" or options.imu
     messages = []
-    for packet in (*MESSAGES, *FEWER_OBJECTS):
-        if packet in EGO_VEHICLE_STATUS:
+    for packet in (*MESSAGES, *FEWER_OBJECTS, HEADERLESS_STATUS):
+        if packet in (*EGO_VEHICLE_STATUS, HEADERLESS_STATUS):
             if derived or "angular_velocity" in packet.fields:
                 messages.append(Message(packet, "motion", takes(packet, options)))
         elif packet in IMU and options.imu:
@@ -204,12 +213,20 @@ def command(name: str, values: Mapping[str, Any], sending: Sending = DEFAULT) ->
     values = dict(values)
     for key in {"steering", "rear_steering"} & values.keys():
         values[key] = values[key] if sending.steering == "right" else -values[key]
-    if name == "multi_ego_setting" and "egos" in values:
-        values["egos"] = [
-            {**ego, "ctrl_mode": modes.get(ego["ctrl_mode"], ego["ctrl_mode"])} if "ctrl_mode" in ego else ego
-            for ego in values["egos"]
-        ]
+    if name == "multi_ego_setting":
+        values |= {key: _with_modes(egos, modes) for key, egos in values.items() if key == "egos"}
     return composed(COMMANDS[name], values)
+
+
+def _with_modes(egos: Any, modes: Mapping[str, int]) -> Any:
+    """Return the egos with their control modes as numbers; what is no list or mapping of egos is refused later."""
+    if isinstance(egos, list | tuple):
+        return [_with_modes(ego, modes) for ego in egos]
+    if not isinstance(egos, Mapping):
+        return egos
+    if "ctrl_mode" in egos:
+        return {**egos, "ctrl_mode": modes.get(egos["ctrl_mode"], egos["ctrl_mode"])}
+    return {place: _with_modes(ego, modes) for place, ego in egos.items()}
 
 
 def framed(data: bytes) -> Iterator[bytes]:
@@ -222,6 +239,10 @@ def framed(data: bytes) -> Iterator[bytes]:
     """
     start = 0
     while start < len(data):
+        if _is_headerless(data[start : start + HEADERLESS_STATUS.size]):
+            yield data[start : start + HEADERLESS_STATUS.size]
+            start += HEADERLESS_STATUS.size
+            continue
         header, mark, rest = data[start : start + 64].partition(b"$")
         length = int.from_bytes(rest[:4], "little", signed=True)
         if not (header.startswith(b"#") and mark and len(rest) >= 4 and length >= 0):
@@ -235,6 +256,15 @@ def framed(data: bytes) -> Iterator[bytes]:
         start += size
 
 
+def _is_headerless(data: bytes) -> bool:
+    """Say whether a datagram can be the status without a header: a time, and a name in plain text."""
+    if len(data) != HEADERLESS_STATUS.size or data.startswith(b"#"):
+        return False
+    sec, nsec = (int.from_bytes(data[at:end], "little", signed=True) for at, end in ((0, 8), (8, 12)))
+    name = data[12:36].rstrip(b"\0")
+    return 0 <= sec < 1 << 32 and 0 <= nsec < 1_000_000_000 and name.isascii() and name.decode().isprintable()
+
+
 def identify(data: bytes) -> Packet:
     """Return the layout of one datagram, by its header and the length of its data.
 
@@ -243,6 +273,8 @@ def identify(data: bytes) -> Packet:
     PacketError
         If it is not one of MORAI's.
     """
+    if _is_headerless(data):
+        return HEADERLESS_STATUS
     near = [packet for packet in MESSAGES if data.startswith(packet.constants["header"])]
     for packet in near:
         if len(data) == packet.size and packet.identifies(data):

@@ -21,6 +21,7 @@ __all__ = [
     "EGO_CTRL_CMD",
     "EGO_VEHICLE_STATUS",
     "FEWER_OBJECTS",
+    "HEADERLESS_STATUS",
     "IMU",
     "MESSAGES",
     "MULTI_EGO_SETTING",
@@ -28,6 +29,9 @@ __all__ = [
 ]
 
 TAIL = b"\r\n"
+
+GEARS = dict(enumerate(("M", "P", "R", "N", "D", "L")))  # manual, parking, reverse, neutral, drive, lower
+MODES = {1: "keyboard", 2: "auto"}
 
 
 def envelope(name: str, header: str, length: int, fields: Iterable[Field]) -> Packet:
@@ -59,8 +63,8 @@ _STAMP = (Field("sec", 0, "<i4", "s"), Field("nsec", 4, "<i4", "ns"))
 
 # Limits: no road vehicle is faster and no crash is harder; a packet beyond them is broken.
 _STATUS = (
-    Field("ctrl_mode", 0, "|i1"),  # 1 keyboard, 2 auto
-    Field("gear", 1, "|i1"),  # 0 M, 1 P, 2 R, 3 N, 4 D, 5 L
+    Field("ctrl_mode", 0, "|i1", words=MODES),
+    Field("gear", 1, "|i1", words=GEARS),
     Field("signed_velocity", 2, "<f4", "km/h"),
     Field("map_data_id", 6, "<i4"),
     Field("accel", 10, "<f4"),  # pedals, 0 to 1
@@ -124,9 +128,31 @@ EGO_VEHICLE_STATUS = (
 )
 """Versions 1 to 5."""
 
+HEADERLESS_STATUS = Packet(
+    "vehicle_status_headerless",
+    108,
+    [
+        Field("sec", 0, "<i8", "s"),
+        Field("nsec", 8, "<i4", "ns"),
+        Field("vehicle_id", 12, "S24"),
+        Field("position", 36, "3<f4", "m", 1e7),
+        Field("roll", 48, "<f4", "deg", 720.0),
+        Field("pitch", 52, "<f4", "deg", 720.0),
+        Field("heading", 56, "<f4", "deg", 720.0),
+        Field("velocity", 60, "3<f4", "km/h", 1800.0),
+        Field("acceleration", 72, "3<f4", "m/s^2", 2000.0),
+        Field("angular_velocity", 84, "3<f4", "deg/s", 6000.0),
+        Field("accel", 96, "<f4"),
+        Field("brake", 100, "<f4"),
+        Field("steer", 104, "<f4", "deg"),
+    ],
+)
+"""A status of 2026 without header and tail: as one public program receives it (MORAI_CPP_Networks, by Onlyti)."""
+
+TYPES = {-1: "ego", 0: "pedestrian", 1: "vehicle", 2: "static"}
 _SHORT_OBJECT = (
     Field("obj_id", 0, "<i2"),  # 0: empty slot
-    Field("obj_type", 2, "<i2"),  # -1 ego, 0 pedestrian, 1 vehicle, 2 static
+    Field("obj_type", 2, "<i2", words=TYPES),
     Field("position", 4, "3<f4", "m"),
     Field("heading", 16, "<f4", "deg"),
     Field("size", 20, "3<f4", "m"),
@@ -169,14 +195,20 @@ FEWER_OBJECTS = tuple(
 LIGHTS = (-1, *(sum(lamps) for lamps in itertools.product((0, 32), (0, 16), (0, 4), (0, 1))))
 """States of a traffic light: any sum of 1 red, 4 yellow, 16 green, 32 green left; or -1, the default."""
 
+LAMPS = {1: "red", 4: "yellow", 16: "green", 32: "green_left"}
+LIGHT_WORDS = {-1: "default", 0: "off"} | {
+    light: "+".join(word for lamp, word in LAMPS.items() if light & lamp) for light in LIGHTS if light > 0
+}
+LIGHT_TYPES = {0: "red_yellow_green", 1: "red_yellow_left", 2: "red_yellow_left_green", 100: "yellow"}
+
 TRAFFIC_LIGHT = envelope(
     "traffic_light",
     "#TrafficLight$",
     16,
     [
         Field("index", 0, "S12"),
-        Field("type", 12, "<i2"),  # 0 R/Y/G, 1 R/Y/GL, 2 R/Y/GL/G, 100 yellow only
-        Field("status", 14, "<i2"),  # one of LIGHTS
+        Field("type", 12, "<i2", words=LIGHT_TYPES),
+        Field("status", 14, "<i2", words=LIGHT_WORDS),
     ],
 )
 
@@ -233,11 +265,11 @@ IMU = (
 # --- commands to the simulator ---------------------------------------------------------------------------------------
 
 _CTRL = (
-    Field("ctrl_mode", 0, "|i1", low=0, high=2),  # 0 unchanged, 1 keyboard, 2 auto
-    Field("gear", 1, "|i1", low=0, high=5),  # 0 M, 1 P, 2 R, 3 N, 4 D, 5 L
-    Field("cmd_type", 2, "|i1", low=1, high=3),  # 1 pedals, 2 velocity, 3 acceleration
-    Field("velocity", 3, "<f4", "km/h"),
-    Field("acceleration", 7, "<f4", "m/s^2"),
+    Field("ctrl_mode", 0, "|i1", low=0, high=2, words={0: "unchanged", **MODES}),
+    Field("gear", 1, "|i1", low=0, high=5, words=GEARS, needed=True),
+    Field("cmd_type", 2, "|i1", low=1, high=3, words={1: "pedals", 2: "velocity", 3: "acceleration"}),
+    Field("velocity", 3, "<f4", "km/h", when=("cmd_type", 2)),
+    Field("acceleration", 7, "<f4", "m/s^2", when=("cmd_type", 3)),
     Field("accelerator", 11, "<f4", low=0.0, high=1.0),
     Field("brake", 15, "<f4", low=0.0, high=1.0),
     Field("steering", 19, "<f4", low=-1.0, high=1.0),  # fraction of the largest angle
@@ -262,9 +294,9 @@ EGO = Packet(
         Field("pitch", 18, "<f4", "deg"),
         Field("heading", 22, "<f4", "deg"),
         Field("velocity", 26, "<f4", "km/h"),
-        Field("gear", 30, "|i1", low=1, high=4),  # 1 P, 2 R, 3 N, 4 D
-        # 1 keyboard; auto is 16 in the document, 2 in MORAI's Python
-        Field("ctrl_mode", 31, "|i1", low=1, high=16, among=(1, 2, 16)),
+        Field("gear", 30, "|i1", low=1, high=4, words={number: GEARS[number] for number in range(1, 5)}),
+        # auto is 16 in the document, 2 in MORAI's Python
+        Field("ctrl_mode", 31, "|i1", low=1, high=16, among=(1, 2, 16), words={1: "keyboard", 16: "auto", 2: "auto"}),
     ],
 )
 MULTI_EGO_SETTING = envelope(
@@ -282,7 +314,7 @@ SET_TRAFFIC_LIGHT = envelope(
     "set_traffic_light",
     "#TrafficLight$",
     14,
-    [Field("index", 0, "S12"), Field("status", 12, "<i2", low=-1, high=53, among=LIGHTS)],
+    [Field("index", 0, "S12"), Field("status", 12, "<i2", low=-1, high=53, among=LIGHTS, words=LIGHT_WORDS)],
 )
 SET_INTERSECTION = envelope("set_intersection", "#SetIntStatus$", 8, _INTERSECTION)
 
@@ -328,7 +360,7 @@ TURN_SIGNAL_LAMP = envelope(
     "#LampControl$",
     2,
     [
-        Field("turn_signal", 0, "|i1", low=0, high=2),  # 0 none, 1 left, 2 right
+        Field("turn_signal", 0, "|i1", low=0, high=2, words={0: "none", 1: "left", 2: "right"}),
         Field("emergency_signal", 1, "|i1", low=0, high=1),
     ],
 )

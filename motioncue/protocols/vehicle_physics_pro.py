@@ -29,13 +29,30 @@ offset  format  what
 292     16 i32  channel Settings
 ======  ======  ==========================================================================
 
+If it is told to (its field *more*), the exporter sends a second packet after each, with the rest of the bus; it is
+counted and decoded, and the motion does not need it.  Version 1, 504 bytes:
+
+======  ======  ==========================================================================
+0       4 char  ``MCVX``
+4       u16     version of this layout: 1
+6       u16     size of the whole packet [bytes]: 504
+8       2 char  SDK, as above
+10      u8      what is carried, one bit each: 1 RaceInput, 2 Custom, 4 the named settings
+11      u8      the same, every bit inverted
+12      u32     counter of the packet before
+16      f64     its time [s]
+24      4 i32   settings known by name alone (`NAMED`); NaN if the SDK has none
+40      16 i32  channel RaceInput, raw integers by id
+104     100 i32 channel Custom
+======  ======  ==========================================================================
+
 * Any two valid headers differ in more than one byte, so one corrupted byte cannot turn one into another.
 * Parts that are not carried are ignored.  A packet without motion completes the next one that has it.
 * Integers beyond the end of the SDK's array are NaN (-2147483647).
 * Any change of the layout, even a field added at its end, is a new version.  A packet of another version is refused, as
-* is
-  one of another size.
-* Values known only by name (`bus` module) have no place in the packet; a channel's unnamed ids have.
+  is one of another size.
+* Values known only by name (`bus` module) have no place in the first packet; a channel's unnamed ids have.  The
+  exporter finds their ids, where the SDK has them, by their names.
 
 All vectors are as Unity gives them, in its left-handed axes: x right, y up, z forward; in the world, y up.  Only
 `MOTION` converts them: forward and north = z, right and east = x, down = -y.  That mirrors space, so rotations
@@ -46,7 +63,7 @@ The speed is the length of the velocity.  The bus's own speed is absolute in the
 source; it is decoded, but not used.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, Literal
 
@@ -65,6 +82,7 @@ __all__ = [
     "CODES",
     "EVERYTHING",
     "GAUGES",
+    "MORE",
     "MOTION",
     "SCHEMES",
     "SIZE",
@@ -104,19 +122,33 @@ EVERYTHING = sum(CARRIED.values())
 PLACES = {"Input": (100, 16), "Vehicle": (164, 32), "Settings": (292, 16)}
 """Offset [bytes] and number of integers of each channel."""
 
+MORE_SIZE = 504
+"""Size of the packet with the rest of the bus [bytes]."""
+
+MORE_CARRIED = {"RaceInput": 1, "Custom": 2, "Settings": 4}
+"""Bits of the parts that it carries."""
+
+NAMED = ("FrontDifferentialLock", "RearDifferentialLock", "MinGearOverride", "MaxGearOverride")
+"""Settings in it that are known by name alone, in their order."""
+
+MORE_PLACES = {"RaceInput": (40, 16), "Custom": (104, 100)}
+"""Offset [bytes] and number of integers of its channels."""
+
 _LIMITS = {"Vehicle.EngineRpm": 50_000e3}  # raw integers
 
 
-def _integers(channel: str, sdk: Sdk) -> list[Field]:
+def _integers(channel: str, sdk: Sdk, places: Mapping[str, tuple[int, int]] = PLACES) -> list[Field]:
     """Return a channel's fields: one for each named value, and one for each run of unnamed ids."""
-    offset, count = PLACES[channel]
+    offset, count = places[channel]
     known = CHANNELS[channel].by_id(sdk)
     fields, start = [], 0
     while start < count:
         end = start + 1
         if start in known:
             name, value = f"{channel}.{known[start].name}", known[start]
-            fields.append(Field(name, offset + 4 * start, "<i4", value.wire_unit(), _LIMITS.get(name, 2.0**31)))
+            fields.append(
+                Field(name, offset + 4 * start, "<i4", value.wire_unit(), _LIMITS.get(name, 2.0**31), words=value.words)
+            )
         else:
             while end < count and end not in known:
                 end += 1
@@ -152,6 +184,28 @@ def _state(sdk: Sdk) -> Packet:
 
 STATES: dict[Sdk, Packet] = {sdk: _state(sdk) for sdk in SDKS}
 """The packet's layout for each SDK, with its names of the integers."""
+
+
+def _more(sdk: Sdk) -> Packet:
+    named = CHANNELS["Settings"].by_name(sdk)
+    settings = (
+        Field(f"Settings.{name}", 24 + 4 * place, "<i4", named[name].wire_unit(), words=named[name].words)
+        for place, name in enumerate(NAMED)
+    )
+    return Packet(
+        f"more_{sdk}",
+        MORE_SIZE,
+        [
+            *(field for field in STATES[sdk].fields.values() if field.offset < 24),
+            *settings,
+            *(field for channel in MORE_PLACES for field in _integers(channel, sdk, MORE_PLACES)),
+        ],
+        {"magic": b"MCVX", "version": VERSION, "size": MORE_SIZE, "sdk": CODES[sdk]},
+    )
+
+
+MORE: dict[Sdk, Packet] = {sdk: _more(sdk) for sdk in SDKS}
+"""The layout of the packet with the rest of the bus, for each SDK."""
 
 _TURNS = (-1.0, -1.0, 1.0)  # signs of turns about z, x, y
 
@@ -212,7 +266,8 @@ def intake(
 @cache
 def _messages() -> list[Any]:
     """Return the compiled messages, one for each SDK and each set of parts carried, largest sets first."""
-    return [_message(sdk, carried).compiled() for carried in range(EVERYTHING, 0, -1) for sdk in SDKS]
+    states = [_message(sdk, carried) for carried in range(EVERYTHING, 0, -1) for sdk in SDKS]
+    return [message.compiled() for message in (*states, *(Message(MORE[sdk], "other") for sdk in SDKS))]
 
 
 def saying(carried: int) -> dict[str, int]:
@@ -262,11 +317,26 @@ def bus_of(data: bytes) -> Bus:
         If it is not a packet of this system.
     """
     packet = identify(data)
-    bus = Bus(next(sdk for sdk, state in STATES.items() if state is packet))
+    bus = Bus(next(sdk for sdk in SDKS if packet in (STATES[sdk], MORE[sdk])))
+    if packet is MORE[bus.sdk]:
+        return _rest_of(bus, data)
     for channel, (offset, _) in PLACES.items():
         values = bus.raw_channel(channel)
         carried = data[10] & CARRIED[channel]
         values[:] = np.frombuffer(data, "<i4", len(values), offset) if carried else NAN
+    return bus
+
+
+def _rest_of(bus: Bus, data: bytes) -> Bus:
+    """Return the bus with what a packet of the rest carries; everything else is NaN."""
+    for channel in CHANNELS:
+        if CHANNELS[channel].id(bus.sdk) is not None:
+            values = bus.raw_channel(channel)
+            values[:] = NAN
+            if channel in MORE_PLACES and data[10] & MORE_CARRIED[channel]:
+                values[:] = np.frombuffer(data, "<i4", len(values), MORE_PLACES[channel][0])
+    for name, raw in zip(NAMED, np.frombuffer(data, "<i4", len(NAMED), 24).tolist(), strict=True):
+        bus.set_raw("Settings", name, raw if data[10] & MORE_CARRIED["Settings"] else NAN)
     return bus
 
 
@@ -300,23 +370,25 @@ def identify(data: bytes) -> Packet:
         If it is not a packet of this system and version; says what was found and what is allowed.
     """
     name = "vehicle-physics-pro"
-    if len(data) < 12 or data[:4] != b"MCVP":
+    if len(data) < 12 or data[:4] not in (b"MCVP", b"MCVX"):
         raise PacketError(
             f"{name}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are {SIZE} bytes "
-            f"beginning with 'MCVP'"
+            f"beginning with 'MCVP' and {MORE_SIZE} with 'MCVX'"
         )
+    first = data[:4] == b"MCVP"
+    whole, parts, layouts = (SIZE, CARRIED, STATES) if first else (MORE_SIZE, MORE_CARRIED, MORE)
     version, size = (int.from_bytes(data[at : at + 2], "little") for at in (4, 6))
     sdk, carried, rest = data[8:10], data[10], data[11]
     if version != VERSION:
         newer = ": the exporter is newer than this motioncue" if version > VERSION else ""
         raise PacketError(f"{name}: found version {version}, allowed is {VERSION}{newer}")
-    if not size == len(data) == SIZE:
-        raise PacketError(f"{name}: found {len(data)} bytes with size field {size}, allowed are {SIZE}")
-    if not 1 <= carried <= EVERYTHING or carried + rest != 255:
+    if not size == len(data) == whole:
+        raise PacketError(f"{name}: found {len(data)} bytes with size field {size}, allowed are {whole}")
+    if not 1 <= carried <= sum(parts.values()) or carried + rest != 255:
         raise PacketError(
-            f"{name}: found {carried:#04x} carried and {rest:#04x} not, allowed are sums of {CARRIED} and 255 less"
+            f"{name}: found {carried:#04x} carried and {rest:#04x} not, allowed are sums of {parts} and 255 less"
         )
     for known, code in CODES.items():
         if sdk == code:
-            return STATES[known]
+            return layouts[known]
     raise PacketError(f"{name}: found SDK {sdk!r}, allowed are {', '.join(map(repr, CODES.values()))}")

@@ -10,6 +10,8 @@ convert a NaN into -2147483648 as well, so both are read as NaN.
 """
 
 import math
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,9 +19,10 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 
-__all__ = ["CHANNELS", "GEAR_MODES", "NAN", "SDKS", "Bus", "Channel", "Sdk", "Value", "is_nan", "to_raw"]
+__all__ = ["CHANNELS", "GEAR_MODES", "NAN", "SDKS", "Bus", "Channel", "Client", "Sdk", "Value", "is_nan", "to_raw"]
 
 Sdk = Literal["old", "newer"]
+Access = Literal["read", "write", "read and write"]
 SDKS: tuple[Sdk, ...] = ("old", "newer")
 """The two SDKs, whose ids differ."""
 
@@ -28,6 +31,13 @@ NAN = -2147483647
 
 GEAR_MODES = ("M", "P", "R", "N", "D", "D1", "D2", "D3", "D4", "D5")
 """Manual, park, reverse, neutral, drive, and drive limited to a gear (the newer source has L instead of D1)."""
+
+MODES = dict(enumerate(GEAR_MODES))
+KEYS = {-1: "off", 0: "acc-on", 1: "start"}
+LOCKS = {0: "no override", 1: "locked", 2: "open"}
+OVERRIDES = {0: "no override", 1: "enabled", 2: "disabled"}
+SHIFTS = {0: "no override", 1: "auto", 2: "manual"}
+AIDS = {0: "no override", 2: "disabled"}
 
 
 class Value(NamedTuple):
@@ -38,7 +48,7 @@ class Value(NamedTuple):
     newer: int | None = None
     resolution: int = 1
     unit: str = ""  # unit of raw / resolution
-    words: tuple[str, ...] = ()  # names of the values 0, 1, 2 ...
+    words: Mapping[int, str] = MappingProxyType({})  # names of raw integers
 
     def id(self, sdk: Sdk) -> int | None:
         """Return the id in an SDK; None if it has none there."""
@@ -60,6 +70,7 @@ class Channel(NamedTuple):
     name: str
     old: int | None  # id in the older SDK
     newer: int | None
+    access: Access  # what the document lets add-ons do with it
     lengths: tuple[int, int]  # lengths of its array in the older and in the newer SDK
     values: tuple[Value, ...]
 
@@ -80,7 +91,9 @@ class Channel(NamedTuple):
         return {value.name: value for value in self.values if value.id(sdk) is not None or value.unnumbered}
 
 
-def _same(number: int, name: str, resolution: int = 1, unit: str = "", words: tuple[str, ...] = ()) -> Value:
+def _same(
+    number: int, name: str, resolution: int = 1, unit: str = "", words: Mapping[int, str] = MappingProxyType({})
+) -> Value:
     return Value(name, number, number, resolution, unit, words)
 
 
@@ -91,6 +104,7 @@ CHANNELS: dict[str, Channel] = {
             "Input",
             0,
             0,
+            "write",
             (10, 10),
             (
                 _same(0, "Steer", 10000),  # -1 full left to 1 full right
@@ -99,16 +113,17 @@ CHANNELS: dict[str, Channel] = {
                 _same(3, "Handbrake", 10000),
                 _same(4, "Clutch", 10000),
                 _same(5, "ManualGear", unit="gear"),  # -1 reverse, 0 neutral
-                _same(6, "AutomaticGear", unit="gear mode", words=GEAR_MODES),
+                _same(6, "AutomaticGear", unit="gear mode", words=MODES),
                 _same(7, "GearShift", unit="gears"),  # the vehicle resets it to 0
                 _same(8, "Retarder", unit="level"),
-                _same(9, "Key"),  # -1 off, 0 acc-on, 1 start
+                _same(9, "Key", words=KEYS),
             ),
         ),
         Channel(
             "RaceInput",
             None,
             1,
+            "write",
             (0, 16),
             tuple(
                 Value(name, None, number, 100 if "BrakeBias" in name else 1, "%" if "BrakeBias" in name else "")
@@ -125,6 +140,7 @@ CHANNELS: dict[str, Channel] = {
             "Vehicle",
             1,
             2,
+            "read",
             (22, 26),
             (
                 _same(0, "Speed", 1000, "m/s"),
@@ -140,7 +156,7 @@ CHANNELS: dict[str, Channel] = {
                 _same(10, "ClutchTorque", 1000, "N m"),
                 _same(11, "ClutchLock", 1000),
                 _same(12, "GearboxGear", unit="gear"),  # negative reverse, 0 neutral or park
-                _same(13, "GearboxMode", unit="gear mode", words=GEAR_MODES),
+                _same(13, "GearboxMode", unit="gear mode", words=MODES),
                 _same(14, "GearboxShifting"),
                 _same(15, "RetarderTorque", 1000, "N m"),
                 _same(16, "TransmissionRpm", 1000, "rpm"),
@@ -159,23 +175,24 @@ CHANNELS: dict[str, Channel] = {
             "Settings",
             2,
             3,
+            "read and write",
             (10, 10),
             (
-                _same(0, "DifferentialLock"),
-                _same(1, "DrivelineLock"),
-                _same(2, "AutoShiftOverride"),
-                _same(3, "AbsOverride"),
-                _same(4, "EscOverride"),
-                _same(5, "TcsOverride"),
-                _same(6, "AsrOverride"),
-                _same(7, "SteeringAidsOverride"),
-                Value("FrontDifferentialLock"),
-                Value("RearDifferentialLock"),
+                _same(0, "DifferentialLock", words=LOCKS),
+                _same(1, "DrivelineLock", words=LOCKS),
+                _same(2, "AutoShiftOverride", words=SHIFTS),
+                _same(3, "AbsOverride", words=OVERRIDES),
+                _same(4, "EscOverride", words=OVERRIDES),
+                _same(5, "TcsOverride", words=OVERRIDES),
+                _same(6, "AsrOverride", words=OVERRIDES),
+                _same(7, "SteeringAidsOverride", words=AIDS),
+                Value("FrontDifferentialLock", words=LOCKS),
+                Value("RearDifferentialLock", words=LOCKS),
                 Value("MinGearOverride", unit="gear"),
                 Value("MaxGearOverride", unit="gear"),
             ),
         ),
-        Channel("Custom", None, 4, (0, 100), ()),
+        Channel("Custom", None, 4, "read and write", (0, 100), ()),
     )
 }
 """The channels by name."""
@@ -241,6 +258,10 @@ class Bus:
         }
         self._named: dict[tuple[str, str], int] = {}  # raw values without an id
 
+    def __getitem__(self, channel: str | int) -> "Client":
+        """Return a channel as an add-on has it: ``bus[channel][value]`` is the raw integer, as in the document."""
+        return Client(self, self._channel(channel))
+
     def raw_channel(self, channel: str | int) -> npt.NDArray[np.int32]:
         """Return the channel's array itself, indexed by id, as in the vehicle."""
         return self._channels[self._channel(channel).name]
@@ -268,16 +289,17 @@ class Bus:
         raw = self.raw(channel, value)
         if is_nan(raw):
             return math.nan
-        return known.words[raw] if 0 <= raw < len(known.words) else raw / known.resolution
+        return known.words.get(raw, raw / known.resolution)
 
     def set(self, channel: str | int, value: str | int, to: float | str) -> None:
         """Set a value in its unit or by a word; it is rounded to its resolution."""
         row, _, known = self._find(channel, value)
         name = f"{row.name}.{known.name}"
         if isinstance(to, str):
-            if to not in known.words:
-                raise ConfigError(f"{name}: found {to!r}, allowed are {', '.join(known.words) or 'numbers'}")
-            to = known.words.index(to)
+            numbers = {word: number for number, word in known.words.items()}
+            if to not in numbers:
+                raise ConfigError(f"{name}: found {to!r}, allowed are {', '.join(numbers) or 'numbers'}")
+            to = numbers[to]
         try:
             raw = int(to_raw(to, known.resolution))
         except ConfigError as error:
@@ -304,3 +326,33 @@ class Bus:
             f"{row.name} of the {self.sdk} SDK: found value {value!r}, allowed are ids 0 to {length - 1}"
             + (f" and {', '.join(named)}" if named else "")
         )
+
+
+class Client:
+    """A channel as an add-on has it: raw integers, written only where the document allows it.
+
+    Parameters
+    ----------
+    bus : Bus
+        The bus.
+    channel : Channel
+        The channel.
+
+    Raises
+    ------
+    ConfigError
+        From setting: if the channel is there to be read only.
+    """
+
+    def __init__(self, bus: Bus, channel: Channel) -> None:
+        self._bus, self._channel = bus, channel
+
+    def __getitem__(self, value: str | int) -> int:
+        """Return a value's raw integer."""
+        return self._bus.raw(self._channel.name, value)
+
+    def __setitem__(self, value: str | int, raw: int) -> None:
+        """Set a value's raw integer."""
+        if self._channel.access == "read":
+            raise ConfigError(f"{self._channel.name}: found a value to set, allowed is to read this channel")
+        self._bus.set_raw(self._channel.name, value, raw)

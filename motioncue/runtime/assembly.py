@@ -18,7 +18,7 @@ from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Output, Profile, parse_profile, profile_text
+from motioncue.profile import Output, Profile, Source, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.fitting import gains_for
@@ -33,15 +33,15 @@ __all__ = ["actuate", "cue", "load_profile"]
 ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # one loop sends all outputs
 
 
-def load_profile(name_or_path: str | Path, *overrides: str) -> Profile:
+def load_profile(name_or_path: str | Path, *overrides: str | Mapping[str, Any]) -> Profile:
     """Return a checked profile: a built-in one by name, or a TOML file.
 
     Parameters
     ----------
     name_or_path : str or Path
         Such as ``"ccd-dk"`` or ``"rig.toml"``.
-    *overrides : str
-        ``KEY=VALUE`` with a dotted key, such as ``"output.rate_hz=250"``.
+    *overrides : str or mapping
+        ``KEY=VALUE`` with a dotted key, such as ``"output.rate_hz=250"``; or values by dotted key or in nested tables.
 
     Raises
     ------
@@ -67,10 +67,8 @@ def check(profile: Profile) -> None:
     options_of(profile)
     cueing.design(profile.cueing, profile.rate_hz)
     check_pose(profile)
-    check_endpoints(
-        protocols.source(protocols.system_of(profile.source)), profile.source.endpoints, profile.source.forward
-    )
-    lines: set[str] = set()
+    check_source(profile.source)
+    used: dict[str, str] = {}
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
         chain_of(profile, output)
@@ -89,9 +87,24 @@ def check(profile: Profile) -> None:
             endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
             if endpoint.scheme == "serial":
                 check_line(output, endpoint, encoding.table.largest)
-                if endpoint.path in lines:
-                    raise ConfigError(f"output.{name}: found {url!r} twice, allowed is one output for a line")
-                lines.add(endpoint.path)
+            where = endpoint.path or f"{endpoint.host.lower().replace('localhost', '127.0.0.1')} {endpoint.port}"
+            if where in used:
+                what = "line" if endpoint.path else "port"
+                raise ConfigError(
+                    f"output.{name}: found {url!r}, where output.{used[where]} is sent already; allowed is a {what} of "
+                    f"its own for each stream"
+                )
+            used[where] = name
+
+
+def check_source(source: Source) -> None:
+    """Refuse endpoints at which a source cannot be received; a described source needs none."""
+    if source.endpoints or source.packet is None:
+        check_endpoints(protocols.source(protocols.system_of(source)), source.endpoints, source.forward)
+        return
+    for key in ("allow", "forward"):
+        if getattr(source, key):
+            raise ConfigError(f"source.{key}: allowed with source.endpoint, without one nothing is received")
 
 
 def highest_rate_of(output: Output) -> float:

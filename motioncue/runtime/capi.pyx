@@ -10,6 +10,7 @@ from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
 from motioncue.kernels.stepper cimport Stepper, cueing_reset, cueing_step
 from motioncue.kernels.tuning cimport CueingState, cueing_actuate
+from motioncue.runtime.feeder cimport Feeder, FeederState, feeder_take
 
 from motioncue.runtime.embedding import bind
 
@@ -27,6 +28,8 @@ cdef extern from "motioncue/motioncue.h" nogil:
         pass
     ctypedef struct motioncue_stepper:
         pass
+    ctypedef struct motioncue_engine:
+        pass
     ctypedef struct motioncue_api:
         uint32_t abi
         uint32_t size
@@ -38,6 +41,9 @@ cdef extern from "motioncue/motioncue.h" nogil:
         int (*retune)(motioncue_stepper*, const char*, char*, size_t) noexcept nogil
         void (*actuate)(motioncue_stepper*, const motioncue_cue*, motioncue_actuation*) noexcept nogil
         void (*park)(motioncue_stepper*, int) noexcept nogil
+        motioncue_engine* (*start)(const char*, char*, size_t) noexcept nogil
+        int (*feed)(motioncue_engine*, const void*, size_t) noexcept nogil
+        void (*stop)(motioncue_engine*) noexcept nogil
 
 
 ctypedef struct Handle:     # the target of a motioncue_stepper*
@@ -118,8 +124,59 @@ cdef int retune(motioncue_stepper* stepper, const char* change, char* error, siz
     return 0
 
 
+ctypedef struct Fed:        # the target of a motioncue_engine*
+    FeederState* feeder
+    PyObject* engine        # owns the memory behind the other pointer
+
+
+cdef Fed* started(const char* profile) except NULL:
+    cdef Feeder feeder
+    cdef Fed* fed
+    if profile == NULL:
+        raise ValueError("profile: found NULL, allowed is a name or a path")
+    from motioncue.runtime.engine import Engine     # loads sockets and threads, which a stepper does not need
+
+    fed = <Fed*>malloc(sizeof(Fed))
+    if fed == NULL:
+        raise MemoryError
+    try:
+        engine = Engine((<bytes>profile).decode())
+        engine._check_fed()
+        engine.start()
+        feeder = engine._feeder
+    except BaseException:
+        free(fed)
+        raise
+    fed[0] = Fed(&feeder.feeder, <PyObject*>engine)
+    Py_INCREF(engine)
+    return fed
+
+
+cdef motioncue_engine* start(const char* profile, char* error, size_t size) noexcept with gil:
+    try:
+        return <motioncue_engine*>started(profile)
+    except BaseException as problem:
+        explain(problem, error, size)
+    return NULL
+
+
+cdef int feed(motioncue_engine* engine, const void* packet, size_t size) noexcept nogil:
+    return feeder_take((<Fed*>engine).feeder, packet, <Py_ssize_t>min(size, <size_t>1 << 30))
+
+
+cdef void stop(motioncue_engine* engine) noexcept with gil:
+    cdef Fed* fed = <Fed*>engine
+    if fed != NULL:
+        try:
+            (<object>fed.engine).stop()
+        finally:
+            Py_DECREF(<object>fed.engine)
+            free(fed)
+
+
 cdef motioncue_api table = motioncue_api(
-    MOTIONCUE_ABI, sizeof(motioncue_api), create, period_ns, step, reset, destroy, retune, output, park
+    MOTIONCUE_ABI, sizeof(motioncue_api),
+    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop
 )
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.errors import ConfigError
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
+from motioncue.runtime.feeder import Feeder
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.reception import Reception
@@ -66,6 +68,8 @@ class Engine:
     def __init__(
         self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
     ) -> None:
+        if trace < 0:
+            raise ConfigError(f"trace: found {trace}, allowed is the number of ticks to keep, at least 0")
         if isinstance(profile, Profile):
             check(profile)
         else:
@@ -98,10 +102,14 @@ class Engine:
             raise RuntimeError("this engine has been started already; make another one")
         source = self.profile.source
         with ExitStack() as opened:
-            self._receiver = Reception(
-                self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
-            )
-            opened.callback(self._receiver.close)
+            self._receiver: Reception | Feeder
+            if source.endpoints:
+                self._receiver = Reception(
+                    self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
+                )
+                opened.callback(self._receiver.close)
+            else:
+                self._receiver = Feeder(self._pipeline.intake, MonotonicClock())
             senders: list[tuple[str, tuple[Any, ...]]] = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
@@ -116,7 +124,8 @@ class Engine:
                     sender, address = open_sender(url)
                     opened.callback(sender.close)
                     tell_unheard(sender)
-                    self._receiver.refuse_output(f"output.{name}", url, address)
+                    if isinstance(self._receiver, Reception):
+                        self._receiver.refuse_output(f"output.{name}", url, address)
                     senders.append((url, (sender, address, *packet)))
             for url, each in senders:
                 self._pipeline.emitter.add_output(*each)
@@ -125,12 +134,7 @@ class Engine:
             if self._record is not None:
                 opened.enter_context(self._pipeline.record(self._record, {}))
             self._opened = opened.pop_all()
-        log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
-        self._warn_of_what_is_free()
-        if self._receiver.held:
-            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
-        if self._receiver.deaf:
-            log.warning("source.allow names no host: nothing that comes will be heard")
+        self._tell_beginning()
         try:
             for target in (self._emit, self._receive, self._drain):
                 thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
@@ -141,6 +145,19 @@ class Engine:
             raise
         return self
 
+    def _tell_beginning(self) -> None:
+        """Log where motion is expected from, and what is unusual about this run."""
+        source = self.profile.source
+        self._warn_of_what_is_free()
+        if isinstance(self._receiver, Feeder):
+            log.info("waiting for this program to feed %s", self.profile.name)
+            return
+        log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
+        if self._receiver.held:
+            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
+        if self._receiver.deaf:
+            log.warning("source.allow names no host: nothing that comes will be heard")
+
     def _warn_of_what_is_free(self) -> None:
         """Warn of channels that the profile does not bound."""
         free = [name.replace("_", " ") for name in self.profile.free]
@@ -149,7 +166,61 @@ class Engine:
         elif free:
             log.warning("limits: %s: not bounded", ", ".join(free))
 
+    def feed(self, motion: Any) -> bool:
+        """Take one frame from the program that runs this engine.
+
+        Parameters
+        ----------
+        motion : bytes-like, such as an ndarray of MOTION_DTYPE and shape (1,)
+            A packet as the profile's ``[source.packet]`` describes it; of ``program-dk``, a row of MOTION_DTYPE.
+
+        Returns
+        -------
+        bool
+            False if it gave no motion: a number is not finite or beyond its limit, its size or marks are another
+            packet's, or the engine is ending.  `stats` counts these as ``rejected``.
+
+        Raises
+        ------
+        ConfigError
+            If the profile has a ``source.endpoint``, where this engine receives already.
+        RuntimeError
+            If the engine has not been started.
+
+        Notes
+        -----
+        The program sets the pace.  Whatever comes is watched like packets from a network; frames that stop are held,
+        then faded out.  Any thread may call it.  It never waits: a frame that comes while another thread feeds is
+        dropped and counted as ``second_simulator``.  In C it is `feed` of ``motioncue/motioncue.h``.
+
+        Examples
+        --------
+        >>> with motioncue.Engine("program-dk") as engine:          # doctest: +SKIP
+        ...     motion = np.zeros(1, motioncue.MOTION_DTYPE)
+        ...     for motion["frame_time"] in np.arange(0.0, 60.0, 0.01):
+        ...         motion["surge"] = ...
+        ...         engine.feed(motion)
+        """
+        return self._feeder.feed(motion)
+
+    def _check_fed(self) -> None:
+        """Raise ConfigError if this engine receives at endpoints, so that it cannot be fed."""
+        urls = self.profile.source.endpoints
+        if urls:
+            raise ConfigError(f"source.endpoint: found {', '.join(urls)!r}, allowed is none for an engine that is fed")
+
+    @property
+    def _feeder(self) -> Feeder:
+        """What `feed` calls, for C; raises as `feed` does."""
+        self._check_fed()
+        if not self._threads and not self._ended.is_set():
+            raise RuntimeError("this engine has not been started; use it in a with statement, or call start")
+        assert isinstance(self._receiver, Feeder)
+        return self._receiver
+
     def _receive(self) -> None:
+        if isinstance(self._receiver, Feeder):
+            return
         self._grant({f"receiver_{name}": granted for name, granted in prepare_receiver().items()})
         self._receiver.run()
 
@@ -163,6 +234,10 @@ class Engine:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if output.core is not None and not granted["core"]:
+                log.warning(
+                    "output.core = %d: this process may not use that processor; any sends the packets", output.core
+                )
             granted |= held.enter_context(machine_awake())
             if output.keep_awake:
                 granted["keep_awake"] = held.enter_context(processors_awake())
@@ -263,16 +338,23 @@ class Engine:
         return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
 
     def engage(self) -> None:
-        """Follow the input; after a fault, allow it again."""
+        """Follow the input; after a fault, allow it again; RuntimeError before the engine runs."""
+        self._refuse_before_start("engage")
         self._pipeline.emitter.engage()
 
     def hold(self) -> None:
-        """Hold the present motion until told to engage or park."""
+        """Hold the present motion until told to engage or park; RuntimeError before the engine runs."""
+        self._refuse_before_start("hold")
         self._pipeline.emitter.hold()
 
     def park(self) -> None:
-        """Fade to neutral and stay there; packets are still sent."""
+        """Fade to neutral and stay there, with packets; RuntimeError before the engine runs."""
+        self._refuse_before_start("park")
         self._pipeline.emitter.park()
+
+    def _refuse_before_start(self, request: str) -> None:
+        if not self._threads and not self._ended.is_set():
+            raise RuntimeError(f"{request}: this engine does not run yet; call start(), or use it in a with statement")
 
     def stop(self, *, wait: bool = True) -> None:
         """Fade to neutral, then end both loops and close the endpoints.

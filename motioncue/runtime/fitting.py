@@ -142,7 +142,7 @@ class _Reach:
 
     def beyond(self, poses: Array) -> float:
         """Return the share of poses that are out of reach."""
-        at = self._built.kinematics.inverse(poses)
+        at = self._built.kinematics.inverse(poses, held=True)
         return float(1.0 - ((self._low <= at) & (at <= self._high)).all(axis=1).mean())
 
     def short(self, poses: Array) -> dict[str, float]:

@@ -45,6 +45,8 @@ def check_endpoints(
         If an endpoint is not a URL of a transport that the system uses.
     """
     datagrams = module.SCHEMES == ("udp",)
+    if not urls:
+        raise ConfigError(f"{name}: missing, allowed is an endpoint that the simulator connects or sends to")
     if not 0 < len(urls) <= (8 if datagrams else 1):
         raise ConfigError(
             f"{name}: found {len(urls)} endpoints, allowed {'are one to eight' if datagrams else 'is one'}"

@@ -56,7 +56,9 @@ class Axis(Table, frozen=True, kw_only=True):
     """An axis with washout."""
 
     gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 1.0
+    """Factor on the input, before limit and filter."""
     order: Literal[1, 2, 3] = 2
+    """Order of the high-pass filter."""
     cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
     """Natural (first order: break) frequency of the high-pass filter [Hz]."""
     damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
@@ -83,9 +85,11 @@ class Tilt(Table, frozen=True, kw_only=True):
     """Tilt coordination: sustained specific force as platform tilt."""
 
     surge_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
+    """Natural frequency of the low-pass filter of surge [Hz]."""
     sway_cutoff_hz: Annotated[float, msgspec.Meta(gt=0, le=100)]
-    """Natural frequencies of the low-pass filters [Hz]."""
+    """Natural frequency of the low-pass filter of sway [Hz]."""
     damping: Annotated[float, msgspec.Meta(gt=0, le=10)] = 1.0
+    """Damping ratio of both."""
     rate_limit_deg_s: Positive | None = None
     """Largest tilt rate [deg/s]; unlimited if not given."""
 
@@ -104,6 +108,7 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     }
     auto: ClassVar[str | None] = "utias"
     preset: str | None = None
+    """A published parameter set, or auto: that one scaled to the platform; supplies what is left out."""
     surge: TranslationAxis
     sway: TranslationAxis
     heave: TranslationAxis

@@ -47,22 +47,29 @@ class Travel(Table, frozen=True, kw_only=True):
     max_m: Length
     """Longest length or highest position [m]."""
     speed_m_s: Positive
+    """Largest speed [m/s]."""
     acceleration_m_s2: Positive
+    """Largest acceleration [m/s^2]."""
 
 
 class Turning(Table, frozen=True, kw_only=True):
     """Bounds of an actuator that turns; a crank's angle is measured from the horizontal, upwards."""
 
     min_deg: Angle
+    """Least angle [deg]."""
     max_deg: Angle
+    """Largest angle [deg]."""
     speed_deg_s: Positive
+    """Largest speed [deg/s]."""
     acceleration_deg_s2: Positive
+    """Largest acceleration [deg/s^2]."""
 
 
 class Joints(Table, frozen=True, kw_only=True):
     """Six joints on a circle, in three pairs."""
 
     radius_m: Positive
+    """Distance of the joints from the center [m]."""
     pair_m: Positive
     """Distance between the joints of a pair [m]."""
 
@@ -71,12 +78,15 @@ class Axis(Table, frozen=True, kw_only=True):
     """An actuator that follows one channel of the pose."""
 
     name: Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_]{0,31}$")]
+    """Name of the actuator as a channel of packets."""
     channel: Literal["surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw"]
+    """The channel of the pose that it follows."""
     scale: Annotated[float, msgspec.Meta(ge=-100, le=100)] = 1.0
     """Position for one unit of the channel [m/m, m/rad, rad/m, rad/rad]."""
     travel: Travel | None = None
     """Bounds if it moves along a line; otherwise `turn` has them."""
     turn: Turning | None = None
+    """Bounds if it turns."""
 
 
 class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
@@ -85,6 +95,7 @@ class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
     preset: str | None = None
     """A built-in platform, which supplies the keys that are left out."""
     description: str = ""
+    """A line that names the platform."""
     source: str = ""
     """Source of the numbers."""
     gives_way: tuple[Part, Part, Part, Part] = ("yaw", "heave", "travel", "tilt")
@@ -124,7 +135,9 @@ class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"
     height_m: Positive
     """Height of the platform's joints above the cranks' shafts, at neutral [m]."""
     crank_m: Positive
+    """Length of a crank, from its axis to the rod's joint [m]."""
     rod_m: Positive
+    """Length of a rod, between its joints [m]."""
     azimuths_deg: tuple[Angle, Angle, Angle, Angle, Angle, Angle]
     """Direction of each crank when horizontal, in its vertical plane: from forward towards right [deg]."""
     crank: Turning

@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from motioncue.packets import Constant, Number
+from motioncue.packets import Number
 from motioncue.settings.table import Table
 
-__all__ = ["Blocks", "Form", "SourceField", "SourcePacket"]
+__all__ = ["Blocks", "Form", "Mark", "SourceField", "SourcePacket"]
 
 LARGEST = 65_507
 """Largest size of a datagram [bytes]."""
@@ -44,6 +44,17 @@ class SourceField(Table, frozen=True, kw_only=True):
     """Name shown by `motioncue decode`; the channel's if left out."""
 
 
+class Mark(Table, frozen=True, kw_only=True):
+    """Bytes by which a packet is known, or bits of them."""
+
+    offset: Offset
+    """Offset from the packet's first byte [bytes]."""
+    bytes: str
+    """Hexadecimal digits such as "4d 43 01"."""
+    mask: str | None = None
+    """The bits that count, likewise; all if left out."""
+
+
 class Blocks(Table, frozen=True, kw_only=True):
     """The packet has one block for each car, and a field that says whose block is used.
 
@@ -59,19 +70,24 @@ class Blocks(Table, frozen=True, kw_only=True):
     index: Offset
     """Offset of the number of the block to use, from 0."""
     type: Literal["u1", "u2", "u4"] = "u1"
+    """Type of that number: an unsigned integer, with its size [bytes]."""
 
 
 class Form(Table, frozen=True, kw_only=True):
     """Another packet that the simulator sends."""
 
     size: Size | Annotated[tuple[Size, ...], msgspec.Meta(min_length=1, max_length=16)]
+    """Size of the whole packet [bytes], or several."""
     longer: bool = False
+    """Whether it may be longer."""
     fields: tuple[SourceField, ...] = ()
-    constants: tuple[Constant, ...] = ()
+    constants: tuple[Mark, ...] = ()
+    """Bytes by which it is known."""
     role: Literal["motion", "part", "needed", "other"] = "other"
     """Another form of the motion's packet, with its fields and constants, and these besides; a part of the next motion;
     a part without which there is no motion; or not used."""
     name: str = "other"
+    """Name shown by `motioncue decode`."""
 
 
 class SourcePacket(Table, frozen=True, kw_only=True):
@@ -88,8 +104,9 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     car: tuple[Car, Car, Car] | None = None
     """Directions of the car's x, y and z axes."""
     velocity: Literal["world", "car"] = "world"
+    """Axes of velocity_x, _y, _z."""
     acceleration: Literal["world", "car"] = "car"
-    """Axes of velocity_x, _y, _z, and of acceleration_x, _y, _z."""
+    """Axes of acceleration_x, _y, _z."""
     rates: Literal["car", "world", "angles"] = "car"
     """Angular velocity about the car's axes, about the world's, or as rates of roll, pitch and yaw."""
     gravity: Literal["excluded", "included"] = "excluded"
@@ -99,9 +116,9 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     order: tuple[Angle, Angle, Angle] = ("yaw", "pitch", "roll")
     """Order in which the angles turn the car, each about the axis that the turns before have left."""
     fields: tuple[SourceField, ...]
-    constants: tuple[Constant, ...] = ()
+    constants: tuple[Mark, ...] = ()
     """Bytes by which the packet is known; one that lacks them is refused."""
-    paused: tuple[Constant, ...] = ()
+    paused: tuple[Mark, ...] = ()
     """Bytes of packets that come while the simulation does not run: they are counted and not followed."""
     blocks: Blocks | None = None
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()

@@ -18,7 +18,7 @@ __all__ = ["STREAMS", "Listener", "connect"]
 
 STREAMS = ("pipe", "unix", "tcp")
 
-WSAEADDRINUSE = 10048
+WSAEADDRINUSE, WSAEADDRNOTAVAIL = 10048, 10049
 
 SILENCE = {
     **dict.fromkeys(("TCP_KEEPIDLE", "TCP_KEEPALIVE"), 5),  # [s]; macOS uses the second name
@@ -160,7 +160,10 @@ def connect(url: str, timeout_s: float = 1.0) -> Any:
 
 
 def reason(error: Exception) -> str:
-    """Return an error's text without its number."""
-    if getattr(error, "winerror", None) == WSAEADDRINUSE:
-        return "Address already in use"  # Windows uses a long sentence
+    """Return an error's text without its number, and what it means for an address to listen on."""
+    numbers = getattr(error, "winerror", None), getattr(error, "errno", None)
+    if {WSAEADDRINUSE, errno.EADDRINUSE} & {*numbers}:
+        return "Address already in use: another program listens there, perhaps another motioncue"
+    if {WSAEADDRNOTAVAIL, errno.EADDRNOTAVAIL} & {*numbers}:
+        return "it is no address of this machine; 0.0.0.0 stands for all that it has"
     return getattr(error, "strerror", None) or str(error)

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -44,6 +44,8 @@ class Installation:
         A key of `motioncue.virtual.courses.COURSES`.
     duration_s : float, optional
         Time to drive [s]; the whole course if not given; after its end the car stays parked.
+    overrides : sequence of str
+        ``KEY=VALUE`` for keys of the profile.
     record : Record, str or Path, optional
         What the engine records, and where.
 
@@ -78,10 +80,11 @@ class Installation:
         drive: str = "tour",
         duration_s: float | None = None,
         *,
+        overrides: Sequence[str] = (),
         record: Record | str | Path | None = None,
     ) -> None:
         self._record = record
-        self._profile = load_profile(profile)
+        self._profile = load_profile(profile, *overrides)
         self._packages = drive_packages(protocols.system_of(self._profile.source), drive, duration_s=duration_s)
         self.duration_s = length_s(drive) if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
@@ -91,7 +94,7 @@ class Installation:
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
             module = protocols.source(protocols.system_of(self._profile.source))
-            endpoints = _private_endpoints(module.SCHEMES, len(self._profile.source.endpoints), folder)
+            endpoints = _private_endpoints(module.SCHEMES, max(1, len(self._profile.source.endpoints)), folder)
             # The port on which the simulator expects answers, if it is another one, must be its own.
             answers = {"reply_port"} & {*module.Options.__struct_fields__}
             private = {name: _free_port(socket.SOCK_DGRAM) for name in answers}

@@ -160,7 +160,7 @@ def test_people_see_units():
         ("city-car-driving", b"\x00\x6a" + frame()[2:], "offset 0"),
         ("city-car-driving", b"\x02\x00\x01", "size 2"),
         ("city-car-driving", b"", "no bytes"),
-        ("dk", bytes.fromhex(BRAKING)[:-1], "87 bytes"),
+        ("dk", bytes.fromhex(BRAKING)[:59], "59 bytes"),
         ("dk", b"XXXX" + bytes.fromhex(BRAKING)[4:], "58 58 58 58"),
         ("dk", b"", "no bytes"),
     ],

@@ -4,17 +4,21 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers import free_port
 
 import motioncue
+from motioncue import protocols
 from motioncue.cli import cli
 from motioncue.profile import profile_text
 from motioncue.runtime.replay import replay
 from motioncue.virtual.offline import ride
+from motioncue.virtual.simulators import drive_packages, make_simulator
 
 STAGE = str(Path(__file__).parents[1] / "data" / "packets" / "described" / "dirt_rally_2.bin")
 
@@ -100,3 +104,39 @@ def test_listen_hears_what_simulate_says(own, tmp_path):
     recorded = motioncue.read(tmp_path / "d.mcap")
     assert len(recorded.motion) == sent["frames_sent"]
     assert recorded.profile["source"]["packet"]["size"] == 264
+
+
+SHIPPED = protocols.described_profiles()
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_a_shipped_description_is_found_by_what_is_in_a_file(name, tmp_path):
+    path = tmp_path / "drive.bin"
+    path.write_bytes(b"".join(each.package for each in drive_packages(name, "tour", 60.0, 5.0)))
+    result = invoke("check", str(path), "--rate", "60")
+    assert result.stdout.startswith(f"motioncue check · {name}, ")
+    if "time" in protocols.source(name).channels:
+        assert motioncue.read(path).about["system"] == name
+
+
+def test_a_real_stage_is_found_to_be_dirt_rallys():
+    assert invoke("check", STAGE).stdout.startswith("motioncue check · dirt-rally-dk, ")
+
+
+def test_the_right_sizes_alone_do_not_make_a_described_system(tmp_path):
+    path = tmp_path / "noise.bin"
+    for size in (64, 104, 264, 232):
+        path.write_bytes(np.random.default_rng(16).bytes(100 * size))
+        assert "found no packets of a system that is known" in invoke("check", str(path)).stderr
+
+
+@pytest.mark.rt
+def test_a_live_source_that_a_profile_describes_is_found():
+    url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+    simulator = make_simulator("forza-dk", [url], drive_packages("forza-dk", "tour", 100.0, 4.0))
+    thread = threading.Thread(target=simulator.run, daemon=True)
+    thread.start()
+    result = invoke("check", url, "--duration", "2")
+    simulator.stop()
+    thread.join()
+    assert result.stdout.startswith("motioncue check · forza-dk, ")

@@ -10,6 +10,7 @@ from programs import INTERRUPT, Program
 
 from motioncue.cli import cli
 from motioncue.protocols.beamng_simulink import CONTROL
+from motioncue.protocols.morai_messages import COMMANDS
 
 
 def invoke(*arguments):
@@ -105,4 +106,28 @@ def test_without_a_message_it_lists_them_and_without_an_endpoint_their_fields():
     assert "turn_signal_lamp, 33 bytes" in listed.output.splitlines()
     fields = invoke("morai", "turn_signal_lamp")
     assert fields.exit_code == 2
-    assert "  turn_signal  0 to 2" in fields.output.splitlines()
+    assert "  turn_signal  0 none, 1 left, 2 right" in fields.output.splitlines()
+
+
+@pytest.mark.rt
+def test_steering_is_turned_for_a_simulator_that_has_left_positive():
+    with Sink() as sink:
+        for sense, sent in (("right", 0.5), ("left", -0.5)):
+            values = ["gear=D", "cmd_type=pedals", "steering=0.5", "--set", f"steering={sense}", "--to", sink.url]
+            assert invoke("morai", "ego_ctrl_cmd", *values).exit_code == 0
+            assert COMMANDS["ego_ctrl_cmd"].decode(sink.all(1)[-1])["steering"] == sent
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["morai", "turn_signal_lamp", "--set", "steering=up"], "sending.steering: found 'up', allowed are 'right', "),
+        (["morai", "turn_signal_lamp", "--set", "sense=left"], "sending.sense: unknown key"),
+        (["beamng-simulink", "control", "id=1", "--set", "steering=left"], "allowed are none for beamng-simulink"),
+        (["morai", "ego_ctrl_cmd", "cmd_type=1"], "gear: missing, allowed is a whole number from 0 to 5 (0 M, 1 P"),
+    ],
+)
+def test_conventions_that_a_simulator_does_not_have_are_refused(arguments, message):
+    result = invoke(*arguments, "--to", "udp://127.0.0.1:9")
+    assert result.exit_code == 2
+    assert message in " ".join(result.output.split())

@@ -114,6 +114,22 @@ static void *change(void *outcome) {
     return NULL;
 }
 
+/* Feed a running engine; the GIL is held by another thread all the while. */
+static motioncue_engine *engine;
+static long fed[2], allocations_of_feed;
+static void *feed(void *unused) {
+    motioncue_motion frame = {.speed = 20.0};
+    counting = 1;
+    for (int i = 0; i < TICKS; i++) {
+        frame.frame_time = 0.001 * i, frame.yaw = 0.0001 * i, frame.yaw_rate = 0.1;
+        fed[0] += api->feed(engine, &frame, sizeof frame);
+    }
+    frame.surge = 0.0 / 0.0;
+    fed[1] += api->feed(engine, &frame, sizeof frame) + api->feed(engine, &frame, 103) + api->feed(engine, NULL, 0);
+    counting = 0;
+    return unused;
+}
+
 static void in_a_thread(void *(*function)(void *), void *argument) {
     pthread_t thread;
     pthread_create(&thread, NULL, function, argument);
@@ -163,7 +179,19 @@ int main(void) {
     in_a_thread(live, &lived);
     int changed = -1;
     in_a_thread(change, &changed);
+    char error[200] = "";
+    engine = api->start("fed.toml", error, sizeof error);
+    if (!engine) fprintf(stderr, "%s\n", error);
     PyEval_RestoreThread(python);
+    allocations = 0;
+    in_a_thread(feed, NULL);
+    allocations_of_feed = allocations;
+    python = PyEval_SaveThread();
+    api->stop(engine);
+    api->stop(NULL);
+    const int started = api->start("ccd-dk", error, sizeof error) != NULL;
+    PyEval_RestoreThread(python);
+    printf("\"fed\": [%ld, %ld, %ld], \"started\": [%d, \"%s\"], ", fed[0], fed[1], allocations_of_feed, started, error);
     printf("\"lived\": %d, \"changed\": %d, \"refusal\": \"%s\", ", lived, changed, refusal);
     printf("\"allocations_of_join\": %ld, \"joined\": [\"", allocations_of_join);
     for (size_t i = 0; i < sizeof joined; i++)

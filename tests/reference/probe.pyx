@@ -117,7 +117,7 @@ def allowed_difference(
     cdef Py_ssize_t i
     sums_restart(&s)
     for i in range(change.shape[0]):
-        sums_add(&s, &change[i, 0], &claims[i, 0], &claims[i + 1, 0], dt, doubt)
+        sums_add(&s, &change[i, 0], &claims[i, 0], &claims[i + 1, 0], dt, doubt, True)
     return sums_limit(&s, noise), list(s.shown), list(s.claimed)
 
 
@@ -131,7 +131,7 @@ def followed(const double[:, ::1] claims not None, double limit):
     step_restart(&s, &claims[0, 0])
     out = []
     for i in range(1, claims.shape[0]):
-        step_take(&s, &claims[i, 0], nothing, 0.01, 0.0, False)
+        step_take(&s, &claims[i, 0], nothing, 0.01, 0.0, True, False)
         out.append(not s.held)
     return out
 

@@ -10,8 +10,10 @@ namespace VehiclePhysics
     {
         public const int Input = 0;
 #if VPP_NEWER
+        public const int RaceInput = 1;
         public const int Vehicle = 2;
         public const int Settings = 3;
+        public const int Custom = 4;
 #else
         public const int Vehicle = 1;
         public const int Settings = 2;
@@ -26,6 +28,16 @@ namespace VehiclePhysics
         public const int AidedSteer = 23;
 #else
         public const int AidedSteer = 21;
+#endif
+    }
+
+    // No SDK's ids of the axles' locks are published; these are made up.
+    public struct SettingsData
+    {
+        public const int DifferentialLock = 0;
+#if VPP_NEWER
+        public const int FrontDifferentialLock = 8;
+        public const int RearDifferentialLock = 9;
 #endif
     }
 

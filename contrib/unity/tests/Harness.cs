@@ -1,6 +1,7 @@
 // Drives the exporter as Vehicle Physics Pro would, with values that its standard input says:
 //
 //   open HOST PORT EVERY       the vehicle is enabled
+//   more                       send the rest of the data bus too
 //   close                      the vehicle is disabled
 //   reposition                 the vehicle was put somewhere else
 //   set CHANNEL ID INTEGER     a value of the data bus
@@ -46,6 +47,9 @@ public static class Harness
             exporter.enabled = true;
             exporter.OnEnableVehicle();
             return exporter.enabled ? "ok" : "disabled";
+        case "more":
+            exporter.more = true;
+            return "ok";
         case "close":
             exporter.OnDisableVehicle();
             return "ok";

@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 from typing_extensions import disjoint_base
 
-__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "Sum"]
+__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
 
 class Sum(NamedTuple):
     bits: int

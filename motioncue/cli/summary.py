@@ -104,6 +104,8 @@ def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:
 def drive_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the rows about the drives of a virtual platform; none if it has none."""
     drives = stats.get("actuators", {})
+    if stats.get("unmoved"):
+        return [("drives", f"none: no field of the packet holds {', '.join(stats['unmoved'])} by itself")]
     if not drives:
         return []
     hits = {name: drive["hits"] for name, drive in drives.items() if drive["hits"]}

@@ -305,7 +305,7 @@ cdef class Emitter:
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             sink.size = outgoing(
-                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, sink.packet
+                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, s.state, sink.packet
             )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)

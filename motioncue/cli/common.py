@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -47,6 +48,7 @@ __all__ = [
     "set_option",
     "source_recorder",
     "strict",
+    "write_report",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -193,6 +195,32 @@ def pick_options(command: Decorated) -> Decorated:
     return command
 
 
+def write_report(path: str, draw: Callable[[], str]) -> None:
+    """Write a page for ``--report``.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    draw : callable
+        Returns the page; needs matplotlib.
+
+    Raises
+    ------
+    ConfigError
+        If matplotlib is missing or the file cannot be written.
+    """
+    os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
+    try:
+        page = draw()
+    except ImportError as error:
+        raise ConfigError("--report: matplotlib is missing: pip install 'motioncue[report]'") from error
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--report: {path!r} cannot be written: {error.strerror or error}") from error
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
 
 
@@ -207,7 +235,7 @@ def strict(value: Any) -> Any:
     return value
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_json(value: dict[str, Any] | list[dict[str, Any]]) -> None:
     """Print one line of strict JSON."""
     click.echo(json.dumps(strict(value), allow_nan=False))
 

@@ -16,9 +16,10 @@ from motioncue.motion import CUE_DTYPE
 
 __all__ = ["Batch"]
 
-cdef enum:
-    CUE = sizeof(Cue) // sizeof(double)
-    ACTUATION = sizeof(Actuation) // sizeof(double)
+cdef extern from "motioncue/kernels/records.h" nogil:
+    enum:
+        CUE "MC_CUE_SIZE"                   # doubles
+        ACTUATION "MC_ACTUATION_SIZE"
 
 
 cdef void place(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:

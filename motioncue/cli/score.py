@@ -16,7 +16,8 @@ from motioncue.cli.common import json_option, positive, print_json, write_report
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.load import read
-from motioncue.recording.read import quoted, sample_recording
+from motioncue.recording.packages import quoted
+from motioncue.recording.read import sample_recording
 from motioncue.runtime.assembly import load_profile
 from motioncue.virtual.courses import COURSES
 from motioncue.virtual.offline import drive_motion

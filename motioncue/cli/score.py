@@ -113,13 +113,11 @@ def _rows(score: Score) -> list[tuple[str, str]]:
 
     fits, best = score.motions["fits"], score.motions["best"]
     asked = {name: max(shares) for name, shares in score.asked.items() if not np.isnan(shares).all()}
+    smaller = {name: factor for name, factor in score.turned_down.items() if name in asked and factor < 1.0}
     return [
         ("score", f"{pair((score.score, score.stopped))}; with rates first {pair(score.rates_first)}"),
-        (
-            "asked for",
-            ", ".join(f"{name.removesuffix('_displacement')} {100 * most:.0f} %" for name, most in asked.items()),
-        ),
-        ("turned down to", ", ".join(f"{100 * factor:.0f} %" for factor in score.turned_down.values())),
+        ("asks for", _percent(asked)),
+        ("turned down to", _percent(smaller) or "nothing: it fits"),
         *((sense.replace("_", " "), _sense_row(sense, score)) for sense in score.still),
         ("fast tilt", f"{100 * fits.fast_tilt:.0f} % of the time, best {100 * best.fast_tilt:.0f} %"),
         (
@@ -129,6 +127,10 @@ def _rows(score: Score) -> list[tuple[str, str]]:
             ),
         ),
     ]
+
+
+def _percent(shares: Mapping[str, float]) -> str:
+    return ", ".join(f"{name.removesuffix('_displacement')} {100 * share:.0f} %" for name, share in shares.items())
 
 
 def _sense_row(sense: str, score: Score) -> str:

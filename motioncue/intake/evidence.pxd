@@ -3,8 +3,8 @@
 A source claims an acceleration and shows a velocity, claims angular rates and shows an attitude.  `Sums` accumulates
 both over about the last second, with decaying weights: the two sums agree, apart from noise, a wrong scale or tilt, and
 the delay between the two.  The sums are vectors with signs, so frames that come early or late cancel out.  `Step`
-judges a single frame: a claim that jumps is followed only if the change of what is shown supports it, and is a spike only
-if the next change does not support it either.  A fast vibration can hide from one of the two, between the frames.
+judges a single frame: a claim that jumps is followed only if the change of what is shown supports it, and is a spike
+only if the next change does not support it either.  A fast vibration can hide from one of the two, between the frames.
 """
 
 from libc.math cimport fabs, sqrt

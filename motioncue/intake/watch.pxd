@@ -9,7 +9,9 @@ drive has jumped.  The claims are believed as far as they agree with what is sho
 from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval
+from motioncue.intake.arrival cimport (
+    Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval,
+)
 from motioncue.intake.evidence cimport (
     Step, Sums, distance, length, length3, step_restart, step_take, sums_add, sums_limit, sums_restart,
 )
@@ -167,9 +169,9 @@ cdef inline int judge(Watch* w, const Seen* f) noexcept nogil:
 cdef inline int compare(Watch* w, const Seen* f, double angle, double time) noexcept nogil:
     """Return the first change that a car cannot make in `time` seconds, or ACCEPTED.
 
-    A car may do what the frames claim, plus what they may fail to report: 20 m/s^2, and 30 m/s^2 while frames are missing,
-    the mean of a landing of 60 m/s^2; 2 rad/s; and 75 rad/s^2 over the delay of derived rates.  The physics may be 10 ms
-    older than its packet, as at 60 steps a second.  Allowance for noise: 0.5 m, 0.5 m/s, 1 degree.
+    A car may do what the frames claim, plus what they may fail to report: 20 m/s^2, or 30 m/s^2 if frames are missing,
+    the mean of a landing of 60 m/s^2; 2 rad/s; and 75 rad/s^2 over the delay of derived rates.  The physics may be
+    10 ms older than its packet, as at 60 steps a second.  Allowance for noise: 0.5 m, 0.5 m/s, 1 degree.
     """
     cdef const Seen* b = &w.seen
     cdef double speed = f.speed if f.speed > b.speed else b.speed
@@ -408,8 +410,8 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     themselves.  Acceleration and velocity may be those of points a meter apart.
     """
     cdef bint known = isfinite(w.change[0] + w.change[1] + w.change[2])
-    # A state that repeats is older than its frame, so between two states more or less time has passed; and so where only
-    # arrivals tell it.
+    # A state that repeats is older than its frame, so between two states more or less time has passed; and so where
+    # only arrivals tell it.
     cdef double unclear = w.repeated
     cdef bint clear = w.whole and not many_lost(&w.arrival, w.gap)
     cdef double doubt = 0.0 if w.stamped or w.seen.time == w.began else w.gap - w.dt

@@ -27,9 +27,9 @@ cdef enum:
     SAID = 10       # doubles of a motion (surge to speed) that a moving car never repeats exactly
 
 cdef double REMEMBER_S = 60.0           # [s] time for which the drive's largest slope counts
-cdef double DOUBTED = 1.1               # largest slope of an output whose prediction is in doubt, relative to the drive's
-cdef double CORRECT = 1.3               # the same of one that corrects a trusted prediction, and of a turn
-cdef double LEAD = 3.0                  # the same of a line whose prediction has been exact
+cdef double DOUBTED = 1.1               # largest slope, relative to the drive's, where a prediction is in doubt
+cdef double CORRECT = 1.3               # the same while a trusted prediction is corrected, and of a turn
+cdef double LEAD = 3.0                  # the same where predictions have been exact
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
@@ -95,7 +95,9 @@ cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nog
         a.rate[i] = follow * (share * l.x + (1.0 - share) * (f.next - 0.5 * f.curve * b.place.interval))
         a.slope[i] = follow * (share * l.slope + (1.0 - share) * f.curve)
         a.curve[i] = follow * share * l.curve
-        farthest += 1.5 * b.place.interval * (fabs(a.rate[i]) + b.place.interval * (fabs(a.slope[i]) + b.place.interval * fabs(a.curve[i])))
+        farthest += 1.5 * b.place.interval * (
+            fabs(a.rate[i]) + b.place.interval * (fabs(a.slope[i]) + b.place.interval * fabs(a.curve[i]))
+        )
     if not farthest < M_PI:     # no car turns by half a turn between two frames
         for i in range(3):
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
@@ -132,8 +134,8 @@ cdef void remember(double* fastest, double slope, double dt) noexcept nogil:
 cdef double lead(const Forecast* f) noexcept nogil:
     """Return how fast a line may lead, relative to the largest slope of the drive.
 
-    In doubt hardly faster than the drive was: where a landing begins, a prediction is wrong.  A prediction with less than
-    half the error of `hold` may lead faster, in inverse proportion to its squared error.
+    In doubt hardly faster than the drive was: where a landing begins, a prediction is wrong.  A prediction with less
+    than half the error of `hold` may lead faster, in inverse proportion to its squared error.
     """
     if not PRECISE * f.moved > DOUBTED * f.missed:
         return DOUBTED
@@ -182,7 +184,7 @@ cdef double fade_within(double fade, double most, const double* speed, const dou
 
 
 cdef void fade_gently(BridgeState* b) noexcept nogil:
-    """Let the offsets fade so that the output moves no faster than 1.3 times the drive, less if the prediction is in doubt.
+    """Let the offsets fade so that the output moves no faster than 1.3 times the drive, 1.1 times in doubt.
 
     Without this, a prediction that was wrong is made up for in half a frame, so several times faster than the drive.
     """
@@ -322,7 +324,9 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     cdef double before[LINES + 3]
     cdef double q_before[4]
     cdef double q[4]
-    cdef double held = 1e-9 * (deadline - b.rested) if not b.moving else 1e-9 * (deadline - b.place.taken) - b.place.interval
+    cdef double held = (
+        1e-9 * (deadline - b.place.taken) - b.place.interval if b.moving else 1e-9 * (deadline - b.rested)
+    )
     cdef bint joins = not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.pace > 0.0)
     cdef bint late = (
         1e-9 * (newest.motion.time - p.taken) > 1.5 * p.interval

@@ -8,6 +8,7 @@ from motioncue._version import __version__
 from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketError
 
 if TYPE_CHECKING:
+    from motioncue.analysis.score import score
     from motioncue.kernels.body import body_motion
     from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.platforms.machine import platform
@@ -40,6 +41,7 @@ __all__ = [
     "platform",
     "read",
     "relay",
+    "score",
 ]
 
 
@@ -70,6 +72,7 @@ _LATER = {
     "platform": "motioncue.platforms.machine",
     "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",
+    "score": "motioncue.analysis.score",
 }
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "Counter",
     "PacketField",
     "PacketTable",
+    "StateWord",
     "Value",
     "packet_presets",
     "packet_text",
@@ -124,6 +125,26 @@ class Clock(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Length of a unit [s]."""
 
 
+Word = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
+
+
+class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """What the platform is doing: a number for each state of the supervisor."""
+
+    offline: Word
+    """At rest, where the platform is parked."""
+    engaging: Word
+    """Rising, and fading in."""
+    running: Word
+    """The whole cue."""
+    holding: Word
+    """The last motion, held: input is late."""
+    parking: Word
+    """Fading out, and sinking."""
+    fault: Word
+    """At rest or on the way there, until an operator engages."""
+
+
 class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Covers the packet's bytes from `first` up to but not including `end`; written last."""
 
@@ -165,6 +186,7 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     constants: tuple[Constant, ...] = ()
     counter: Counter | None = None
     clock: Clock | None = None
+    state: StateWord | None = None
     checksum: Checksum | None = None
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=512)] | None = None
     """A text packet, such as "X{surge:.2f}Y{tilt:+06.1f}\\r\\n": in braces a channel or one of `values`, then the

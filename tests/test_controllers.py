@@ -10,6 +10,7 @@ import pytest
 
 import motioncue
 from motioncue.errors import ConfigError, PacketError
+from motioncue.kernels.supervisor import State
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated, PacketTable, packet_presets, packet_text
 from motioncue.protocols import custom
@@ -27,7 +28,7 @@ def table_of(name, **keys):
 def sent(probe):
     """Return a function that encodes a controller's packet, sealed at a time in ns."""
 
-    def encode(name, actuators=LEGS, times=(0,), keys=None, **channels):
+    def encode(name, actuators=LEGS, times=(0,), keys=None, state=State.OFFLINE, **channels):
         how = custom.encoding(table_of(name, **(keys or {})), actuators)
         values = np.zeros(len(PLACES))
         for channel, value in channels.items():
@@ -37,7 +38,7 @@ def sent(probe):
         packet = bytearray(how.packet)
         for time in times:
             probe.encoded(how.table, values, packet)
-            packet = bytearray(how.seal.sealed(packet, time))
+            packet = bytearray(how.seal.sealed(packet, time, state))
         return bytes(packet)
 
     return encode
@@ -105,11 +106,13 @@ def test_mavlink(sent):
     pose = {"surge_displacement": 0.1, "sway_displacement": 0.2, "heave_displacement": 0.3, "roll": 0.4, "pitch": 0.5}
     times = [n * 3_000_000 for n in range(258)]
     rates = {"roll_rate": 1.0, "pitch_rate": 2.0, "yaw_rate": 3.0}
-    data = sent("mavlink-motion-platform", times=times, yaw=0.6, **pose, **rates)
-    payload = struct.pack("<I6f6f6f2B", 257 * 3, 0.1, 0.2, -0.3, 0.4, 0.5, 0.6, 0, 0, 0, 1, 2, 3, *6 * [0], 0, 6)
-    assert len(payload) == 78
-    body = bytes([78, 0, 0, 257 % 256, 1, 30]) + (52502).to_bytes(3, "little") + payload
-    assert data == b"\xfd" + body + mavlink_crc(body + bytes([88])).to_bytes(2, "little")
+    # Settled while parked, frozen while it waits for input, else engaged.
+    for state, mode in zip(State, (3, 6, 6, 5, 6, 3), strict=False):
+        data = sent("mavlink-motion-platform", times=times, yaw=0.6, state=state, **pose, **rates)
+        payload = struct.pack("<I6f6f6f2B", 257 * 3, 0.1, 0.2, -0.3, 0.4, 0.5, 0.6, 0, 0, 0, 1, 2, 3, *6 * [0], 0, mode)
+        assert len(payload) == 78
+        body = bytes([78, 0, 0, 257 % 256, 1, 30]) + (52502).to_bytes(3, "little") + payload
+        assert data == b"\xfd" + body + mavlink_crc(body + bytes([88])).to_bytes(2, "little")
 
 
 @pytest.mark.parametrize("name", packet_presets())

@@ -230,6 +230,10 @@ def test_degrees_without_sign_in_a_text(sent):
 CHECKED = {**field(channel="surge"), "size": 9}
 
 
+STATES = {"offline": 0, "engaging": 1, "running": 2, "holding": 3, "parking": 4, "fault": 256}
+AT_0 = {"offset": 0, "type": "f4", "channel": "surge"}
+
+
 @pytest.mark.parametrize(
     ("table", "words"),
     [
@@ -257,6 +261,12 @@ CHECKED = {**field(channel="surge"), "size": 9}
         ({"text": "{a:.9f}", "values": {"a": {"channel": "surge", "max": 1e9}}}, ["15 digits"]),
         ({"text": "{a:.1f}", "values": {"a": {"channel": "surge", "wrap": 6.28}}}, ["wrap", "6.28", "0.1"]),
         ({"text": "{surge}", "counter": {"offset": 0}}, ["counter", "binary"]),
+        ({"text": "{surge}", "state": {"offset": 0, **STATES}}, ["state", "binary"]),
+        (
+            {"size": 8, "fields": [AT_0], "state": {"offset": 4, "type": "u1", **STATES}},
+            ["state.fault", "256", "0 to 255"],
+        ),
+        ({"size": 8, "fields": [AT_0], "state": {"offset": 3, **STATES}}, ["overlaps"]),
         ({"text": "{surge:24d}" * 30}, ["720 bytes", "512"]),
         (field("u1", channel="surge", max=256.0), ["max", "256", "255"]),
         (field("u1", channel="surge", min=-1.0), ["min", "-1"]),

@@ -52,6 +52,7 @@ FIELDS = st.builds(
         optional={"byte_order": ORDERS},
     ),
 )
+STATES = ("offline", "engaging", "running", "holding", "parking", "fault")
 BINARY = st.fixed_dictionaries(
     {"size": st.integers(1, 48) | st.just(512), "fields": st.lists(FIELDS, min_size=1, max_size=4)},
     optional={
@@ -59,6 +60,9 @@ BINARY = st.fixed_dictionaries(
         "scale": FACTORS,
         "constants": st.lists(st.fixed_dictionaries({"offset": OFFSETS, "bytes": BYTES}), max_size=2),
         "counter": st.fixed_dictionaries({"offset": OFFSETS, "type": UNSIGNED}, optional={"byte_order": ORDERS}),
+        "state": st.fixed_dictionaries(
+            {"offset": OFFSETS, **dict.fromkeys(STATES, st.integers(0, 255))}, optional={"type": UNSIGNED}
+        ),
         "clock": st.fixed_dictionaries({"offset": OFFSETS}, optional={"unit_s": st.sampled_from([1e-6, 0.001, 1.0])}),
         "checksum": st.fixed_dictionaries(
             {"offset": OFFSETS, "kind": st.sampled_from(list(CHECKSUMS))},

@@ -140,3 +140,14 @@ def test_rigs_that_park_one_after_the_other_give_the_same():
     for i in range(1, 8):
         np.testing.assert_array_equal(found[20 * i :, i], found[: 900 - 20 * i, 0])
     assert np.ptp(found[:, 0]) > 0.1
+
+
+def test_a_relays_packet_says_whether_it_is_parked():
+    """The words for offline and running, which are all that a relay knows."""
+    state = "{offset=48, type='u1', offline=3, engaging=9, running=6, holding=9, parking=9, fault=9}"
+    profile = profile_for(PRESET, "output.packet.size=49", f"output.packet.state={state}")
+    relay = motioncue.relay(profile, clock=FakeClock(10**9))
+    for parked, word in ((True, 3), (False, 6), (True, 3)):
+        relay.parked = parked
+        assert relay.step(AT_REST)
+        assert relay.packets["motion"][48] == word

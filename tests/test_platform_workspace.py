@@ -60,7 +60,7 @@ def test_inverse_and_forward_are_those_of_another_program():
 @pytest.mark.parametrize(
     ("of", "message"),
     [
-        ("hexapod", "platform: found 'hexapod', allowed are hexapod-cranks, .*profiles in .toml files"),
+        ("hexapod", "platform: found 'hexapod', allowed are box-large, .*profiles in .toml files"),
         ({"preset": "posts-5"}, "platform.preset: found 'posts-5'"),
         ({"preset": "posts-4", "post": {"max_m": "far"}}, "platform.post.max_m: found 'far', allowed is a number"),
         ({"kind": "posts"}, "platform.*at_m"),

@@ -18,7 +18,7 @@ from motioncue.settings.platform import platform_presets
 from motioncue.virtual.simulators import drive_packages
 
 POSE = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
-PRESETS = sorted(platform_presets())
+PRESETS = sorted(name for name in platform_presets() if not name.startswith("box-"))  # machines with a frame
 WORDS = {"hexapod-cranks": "crank", "hexapod-dim": "leg", "hexapod-simona": "leg"}
 PERIOD = 3_000_030
 DT = PERIOD * 1e-9

@@ -7,6 +7,7 @@ import pytest
 from test_platforms import DT, POSE, PRESETS, cues_of, profile_for
 
 import motioncue
+from motioncue.cli.summary import drive_rows
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.servo import Servos
@@ -14,7 +15,7 @@ from motioncue.motion import TICK_DTYPE
 from motioncue.platforms import channels_of, platform_named
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, felt, sensed
-from motioncue.virtual.platform_listener import Decoder, PlatformListener, holds_every_actuator
+from motioncue.virtual.platform_listener import Decoder, PlatformListener, missing_from
 
 FREE = [(-10.0, 10.0, 1e6, 1e9)]
 GRAVITY = 9.80665
@@ -233,7 +234,7 @@ def test_a_controllers_packets_hold_the_positions_too(preset, packet):
     relay = motioncue.relay(profile, clock=FakeClock(10**9))
     relay.step(b"BNG1" + bytes(84))
     platform = motioncue.platform(preset)
-    assert holds_every_actuator(profile.outputs[0].packet, channels_of(profile.platform))
+    assert missing_from(profile.outputs[0].packet, channels_of(profile.platform)) == []
     found = Decoder(profile.outputs[0].packet, channels_of(profile.platform)).positions(bytes(relay.packets["motion"]))
     size = platform.bounds[0][1] - platform.bounds[0][0]
     np.testing.assert_allclose(found[0], platform.neutral, rtol=0, atol=size / 500)
@@ -274,6 +275,15 @@ def test_a_listener_says_how_far_the_drives_are_behind_the_cue(lag_s, left_s):
     assert listener.behind(ticks) == pytest.approx(left_s + 0.5 * DT, abs=0.001)
     ticks["weight"][: round(8.0 / DT)] = 0.0  # the rest is as long as it takes to rise
     assert listener.behind(ticks) is None
+
+
+def test_actuators_that_no_field_holds_are_named():
+    """A sled beside the posts of a packet: the summary says why no drives move."""
+    sled = "{name='sled', channel='sway_displacement', travel={min_m=-1, max_m=1, speed_m_s=1, acceleration_m_s2=4}}"
+    profile = profile_for("posts-3", f"platform.axes=[{sled}]")
+    missing = missing_from(profile.outputs[0].packet, channels_of(profile.platform))
+    assert missing == ["sled"]
+    assert drive_rows({"unmoved": missing}) == [("drives", "none: no field of the packet holds sled by itself")]
 
 
 @pytest.mark.rt

@@ -1,12 +1,11 @@
 """A platform drawn on one page of HTML; needs matplotlib (the extra ``report``)."""
 
-import base64
-import io
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from motioncue.analysis.page import figure_of, image, page, table
 from motioncue.platforms import CHANNELS, carriers_of
 from motioncue.platforms.machine import MotionPlatform, Workspace
 
@@ -18,21 +17,12 @@ __all__ = ["ranges_figure", "report", "side_figure", "workspace_figure"]
 GRID = 121  # points along each side of a section of the workspace
 WORDS = {channel: channel.removesuffix("_displacement") for channel in CHANNELS}
 
-PAGE = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
-table {{ border-collapse: collapse; margin: 1rem 0 }} td, th {{ padding: .2rem .8rem; border-bottom: 1px solid #ddd }}
-td {{ text-align: right }} td:first-child, th:first-child {{ text-align: left }} img {{ max-width: 100% }}
-</style></head><body>
-<h1>{title}</h1><p>{description}</p><p>Source: {source}</p>
+BODY = """<p>{description}</p><p>Source: {source}</p>
 <h2>Where the actuators are</h2>{side}
 <h2>How far it goes</h2>{table}{ranges}
 <p>{together}</p>
 <h2>Workspace</h2>{sections}<p>{volume}</p>
-<h2>Actuators</h2>{actuators}
-</body></html>
-"""
+<h2>Actuators</h2>{actuators}"""
 
 
 def report(name: str, platform: MotionPlatform, workspace: Workspace) -> str:
@@ -48,23 +38,22 @@ def report(name: str, platform: MotionPlatform, workspace: Workspace) -> str:
         Its workspace.
     """
     volume = "" if workspace.volume_m3 is None else f"The motion reference point reaches {workspace.volume_m3:.3g} m³ "
-    return PAGE.format(
-        title=escape(name),
+    body = BODY.format(
         description=escape(platform.table.description),
         source=escape(platform.table.source or "the profile"),
-        side=_image(side_figure(platform)),
+        side=image(side_figure(platform)),
         table=_ranges_table(platform, workspace),
-        ranges=_image(ranges_figure(platform, workspace)),
+        ranges=image(ranges_figure(platform, workspace)),
         together=(
             f"Together: all channels at once, within {100 * workspace.share:.0f} % of the ranges alone. Of the poses "
             f"within the ranges alone, {100 * workspace.in_reach:.2g} % are in reach."
         ),
-        sections=_image(workspace_figure(platform)),
+        sections=image(workspace_figure(platform)),
         volume=(
             f"{volume + 'with a level frame. ' if volume else ''}The least singular value of the Jacobian is "
             f"{workspace.singular:.2g} of the largest at worst."
         ),
-        actuators=_table(
+        actuators=table(
             ["", "lowest", "highest", "neutral", "speed", "acceleration"],
             [
                 [each, *(f"{value:.4g}" for value in (low, high, at, speed, acceleration))]
@@ -74,6 +63,7 @@ def report(name: str, platform: MotionPlatform, workspace: Workspace) -> str:
             ],
         ),
     )
+    return page(name, body)
 
 
 def side_figure(platform: MotionPlatform) -> "Figure":
@@ -88,7 +78,7 @@ def side_figure(platform: MotionPlatform) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    figure = _figure(4.6)
+    figure = figure_of(4.6)
     above, right = figure.subplots(1, 2)
     rows, _ = carriers_of(platform.table)
     tops = np.array([row["platform"] for row in rows] or [(0.0, 0.0, 0.0)], dtype=float)
@@ -131,7 +121,7 @@ def ranges_figure(platform: MotionPlatform, workspace: Workspace) -> "Figure":
     -------
     matplotlib.figure.Figure
     """
-    figure = _figure(2.6)
+    figure = figure_of(2.6)
     for side, channels, unit, scale in zip(
         figure.subplots(1, 2), (CHANNELS[:3], CHANNELS[3:]), ("m", "deg"), (1.0, np.degrees(1.0)), strict=True
     ):
@@ -177,7 +167,7 @@ def workspace_figure(platform: MotionPlatform) -> "Figure":
     able = [place for place, channel in enumerate(CHANNELS) if None not in platform.ranges[channel]]
     wanted = [(0, 1), (0, 2), (1, 2), (3, 4), (0, 4), (1, 3), (2, 4), (2, 3)]
     pairs = [pair for pair in wanted if {*pair} <= {*able}][:6]
-    figure = _figure(3.1 * max(1, -(-len(pairs) // 3)))
+    figure = figure_of(3.1 * max(1, -(-len(pairs) // 3)))
     axes = np.ravel(figure.subplots(max(1, -(-len(pairs) // 3)), 3))
     for side in axes[len(pairs) :]:
         side.set_axis_off()
@@ -198,28 +188,11 @@ def workspace_figure(platform: MotionPlatform) -> "Figure":
     return figure
 
 
-def _figure(height: float) -> "Figure":
-    """Return an empty figure of a page's width; heights are in inches."""
-    import matplotlib.pyplot as plt
-
-    return plt.figure(figsize=(10.0, height), layout="constrained")
-
-
 def _ends(platform: MotionPlatform, place: int) -> tuple[float, float]:
     low, high = platform.ranges[CHANNELS[place]]
     assert low is not None
     assert high is not None
     return low, high
-
-
-def _image(figure: "Figure") -> str:
-    """Return a figure as an HTML image that holds its own data, and close it."""
-    import matplotlib.pyplot as plt
-
-    file = io.BytesIO()
-    figure.savefig(file, format="png", dpi=110)
-    plt.close(figure)
-    return f'<img alt="" src="data:image/png;base64,{base64.b64encode(file.getvalue()).decode()}">'
 
 
 def _ranges_table(platform: MotionPlatform, workspace: Workspace) -> str:
@@ -233,10 +206,4 @@ def _ranges_table(platform: MotionPlatform, workspace: Workspace) -> str:
         most: list[Any] = [workspace.speeds[channel], workspace.accelerations[channel]]
         shown = ["no actuator" if value is None else f"{scale * value:.3g}" for value in most]
         rows.append([f"{WORDS[channel]} [{unit}]", *ends, *shown])
-    return _table(["", "alone", "together", "speed [1/s]", "acceleration [1/s²]"], rows)
-
-
-def _table(heads: list[str], rows: list[list[str]]) -> str:
-    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in row)}</tr>" for row in rows)
-    return f"<table><tr>{head}</tr>{body}</table>"
+    return table(["", "alone", "together", "speed [1/s]", "acceleration [1/s²]"], rows)

@@ -25,6 +25,7 @@ COMMANDS: Mapping[str, str] = {
     "decode": "Say what is in a packet.",
     "send": "Send a command to a simulator.",
     "replay": "Take a recording through the engine once more.",
+    "score": "Score a cueing on a drive and a platform.",
     "export": "Write a recording as CSV, Parquet or MDF4.",
     "bench": "Measure how punctual this machine is.",
     "profiles": "List the built-in profiles, or show one.",

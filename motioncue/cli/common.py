@@ -3,6 +3,7 @@
 import json
 import logging
 import math
+import os
 import shutil
 import sys
 import textwrap
@@ -36,8 +37,10 @@ __all__ = [
     "logged",
     "naming_systems",
     "packet_option",
+    "pick_options",
     "positive",
     "print_json",
+    "progress",
     "record_options",
     "record_source_options",
     "recording",
@@ -45,6 +48,7 @@ __all__ = [
     "set_option",
     "source_recorder",
     "strict",
+    "write_report",
 ]
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -175,6 +179,48 @@ def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
                 )
 
 
+def pick_options(command: Decorated) -> Decorated:
+    """Add ``--port`` and ``--from``, which say whom to read in a network capture of several simulators."""
+    for option in (
+        click.option("--from", "sender", metavar="HOST", help="Of a network capture: the host that sent."),
+        click.option(
+            "--port",
+            "ports",
+            type=click.IntRange(0, 65535),
+            multiple=True,
+            help="Of a network capture: the port that was sent to; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def write_report(path: str, draw: Callable[[], str]) -> None:
+    """Write a page for ``--report``.
+
+    Parameters
+    ----------
+    path : str
+        The file.
+    draw : callable
+        Returns the page; needs matplotlib.
+
+    Raises
+    ------
+    ConfigError
+        If matplotlib is missing or the file cannot be written.
+    """
+    os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
+    try:
+        page = draw()
+    except ImportError as error:
+        raise ConfigError("--report: matplotlib is missing: pip install 'motioncue[report]'") from error
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--report: {path!r} cannot be written: {error.strerror or error}") from error
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
 
 
@@ -189,7 +235,7 @@ def strict(value: Any) -> Any:
     return value
 
 
-def print_json(value: dict[str, Any]) -> None:
+def print_json(value: dict[str, Any] | list[dict[str, Any]]) -> None:
     """Print one line of strict JSON."""
     click.echo(json.dumps(strict(value), allow_nan=False))
 
@@ -208,6 +254,24 @@ def echo(text: str, indent: int = 0) -> None:
     text = folded(text, indent) if indent else text
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal's stderr, and yield the function that moves it: done, total.
+
+    Parameters
+    ----------
+    text : str
+        What is going on.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Kept(logging.Handler):

@@ -1,17 +1,14 @@
 """``motioncue platforms``: lists platforms and shows what they can do."""
 
 import math
-import os
-from pathlib import Path
 
 import click
 import msgspec
 
 from motioncue.analysis.platform_report import report
 from motioncue.cli import Group
-from motioncue.cli.common import echo, json_option, print_json
+from motioncue.cli.common import echo, json_option, print_json, write_report
 from motioncue.cli.summary import print_summary
-from motioncue.errors import ConfigError
 from motioncue.platforms import CHANNELS, machine
 from motioncue.platforms.singular import SINGULAR
 from motioncue.runtime.assembly import check_pose, load_profile
@@ -51,7 +48,7 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     platform = machine.platform(name)
     workspace = platform.workspace()
     if path is not None:
-        _draw(path, name, platform, workspace)
+        write_report(path, lambda: report(name, platform, workspace))
     found = _fit(name, profile, platform)
     if as_json:
         actuators = {
@@ -77,19 +74,6 @@ def _fit(name: str, profile: str | None, platform: machine.MotionPlatform) -> Fi
     settings = msgspec.structs.replace(load_profile(profile or name), platform=platform.table)
     check_pose(settings)
     return fit(settings)
-
-
-def _draw(path: str, name: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> None:
-    """Write the report; raise ConfigError if matplotlib is missing or the file cannot be written."""
-    os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
-    try:
-        page = report(name, platform, workspace)
-    except ImportError as error:
-        raise ConfigError("--report: matplotlib is missing: pip install 'motioncue[report]'") from error
-    try:
-        Path(path).write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--report: {path!r} cannot be written: {error.strerror or error}") from error
 
 
 def _channel_row(channel: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> str:

@@ -65,10 +65,12 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def recorded(counts: Mapping[str, int]) -> str:
-    """Return a text of what a recording holds."""
+def recorded(counts: Mapping[str, Any]) -> str:
+    """Return a text of what a recording holds, and of its files."""
     lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
-    return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages{lost}"
+    files = counts["files"] or ["no file"]
+    where = ", ".join(files) if len(files) < 4 else f"{files[0]} and {len(files) - 1} more, the last {files[-1]}"
+    return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages in {where}{lost}"
 
 
 def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:
@@ -102,6 +104,8 @@ def platform_rows(name: str, stats: Mapping[str, Any]) -> list[tuple[str, str]]:
 def drive_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return the rows about the drives of a virtual platform; none if it has none."""
     drives = stats.get("actuators", {})
+    if stats.get("unmoved"):
+        return [("drives", f"none: no field of the packet holds {', '.join(stats['unmoved'])} by itself")]
     if not drives:
         return []
     hits = {name: drive["hits"] for name, drive in drives.items() if drive["hits"]}

@@ -147,7 +147,7 @@ cdef void lay_drives(const void* coeffs, double* out) noexcept nogil:
     for i in range(d.geometry.count):
         bounds = &d.bounds[i]
         memcpy(out, &d.geometry.actuators[i], sizeof(Actuator))
-        out += sizeof(Actuator) // sizeof(double)
+        out = <double*>(<Actuator*>out + 1)
         out[0], out[1], out[2], out[3] = bounds.low, bounds.high, bounds.speed, bounds.acceleration
         out[4] = 1.0 / bounds.acceleration
         out += 5

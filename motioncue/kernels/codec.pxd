@@ -235,16 +235,18 @@ ctypedef struct Outgoing:
     int row_count
     const uint8_t* text     # of a text packet, without its numbers; NULL for any other
     int size                # of the packet, or of that text [bytes]
-    SealState* seal         # NULL if the packet has no counter, clock or checksum
+    SealState* seal         # NULL if the packet has no counter, clock, state or checksum
 
 
-cdef inline int outgoing(const Outgoing* o, const double* values, int64_t now, uint8_t* packet) noexcept nogil:
-    """Encode a packet at the time `now` [ns]; return its size."""
+cdef inline int outgoing(
+    const Outgoing* o, const double* values, int64_t now, int state, uint8_t* packet
+) noexcept nogil:
+    """Encode a packet at the time `now` [ns] in a state of the supervisor; return its size."""
     if o.text != NULL:
         return encode_text(o.rows, o.row_count, values, o.text, o.size, packet)
     encode(o.rows, o.row_count, values, packet)
     if o.seal != NULL:
-        seal(o.seal, packet, now)
+        seal(o.seal, packet, now, state)
     return o.size
 
 

@@ -16,9 +16,10 @@ from motioncue.motion import CUE_DTYPE
 
 __all__ = ["Batch"]
 
-cdef enum:
-    CUE = sizeof(Cue) >> 3      # doubles; the build that checks divisions takes none in a constant
-    ACTUATION = sizeof(Actuation) >> 3
+cdef extern from "motioncue/kernels/records.h" nogil:
+    enum:
+        CUE "MC_CUE_SIZE"                   # doubles
+        ACTUATION "MC_ACTUATION_SIZE"
 
 
 cdef void place(const Group* group, double* blocks, int count, int64_t rig, const void* values) noexcept nogil:

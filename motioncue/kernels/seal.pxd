@@ -1,9 +1,10 @@
-"""The seal of a packet, written last: a counter, a clock and a checksum."""
+"""The seal of a packet, written last: a counter, a clock, the supervisor's state and a checksum."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef enum:
     EXTRA = 8               # most bytes that a checksum covers after those of the packet
+    WORDS = 6               # states of the supervisor
 
 
 cdef enum Checksum:
@@ -24,6 +25,10 @@ ctypedef struct SealState:
     int64_t clock_unit      # [ns]
     int64_t began           # time of the first packet [ns]
     bint running            # a packet has been sent
+    int state_at            # [bytes]
+    int state_size          # [bytes]; 0: no state
+    bint state_big
+    uint32_t words[WORDS]   # what is sent for each state
     Checksum kind
     int first               # start and end of the bytes that the checksum covers
     int end
@@ -67,8 +72,8 @@ cdef inline uint32_t checksum(const SealState* s, const uint8_t* packet) noexcep
     return 0 - value if s.negated else value
 
 
-cdef inline void seal(SealState* s, uint8_t* packet, int64_t now) noexcept nogil:
-    """Write the count and the time since the first packet, then the checksum."""
+cdef inline void seal(SealState* s, uint8_t* packet, int64_t now, int state) noexcept nogil:
+    """Write the count, the time since the first packet and the supervisor's state, then the checksum."""
     if not s.running:
         s.running = True
         s.began = now
@@ -79,6 +84,8 @@ cdef inline void seal(SealState* s, uint8_t* packet, int64_t now) noexcept nogil
         put_unsigned(
             packet + s.clock_at, <uint32_t>((now - s.began) // s.clock_unit), s.clock_size, s.clock_big
         )
+    if s.state_size:
+        put_unsigned(packet + s.state_at, s.words[state], s.state_size, s.state_big)
     if s.kind != CHECKSUM_NONE:
         put_unsigned(packet + s.checksum_at, checksum(s, packet), s.checksum_size, s.checksum_big)
 

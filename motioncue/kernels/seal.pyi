@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 from typing_extensions import disjoint_base
 
-__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "Sum"]
+__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
 
 class Sum(NamedTuple):
     bits: int
@@ -25,6 +25,12 @@ class SealedNumber(NamedTuple):
     big: bool = False
     unit_ns: int = 1_000_000
 
+class SealedState(NamedTuple):
+    offset: int
+    size: int
+    big: bool
+    words: tuple[int, ...]
+
 class CheckedBytes(NamedTuple):
     kind: str
     offset: int
@@ -40,5 +46,6 @@ class Seal:
         counter: SealedNumber | None = None,
         checksum: CheckedBytes | None = None,
         clock: SealedNumber | None = None,
+        state: SealedState | None = None,
     ) -> None: ...
-    def sealed(self, packet: bytes | bytearray | memoryview, now_ns: int = 0) -> bytes: ...
+    def sealed(self, packet: bytes | bytearray | memoryview, now_ns: int = 0, state: int = 0) -> bytes: ...

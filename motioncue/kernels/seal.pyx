@@ -1,11 +1,11 @@
-"""The settings of a packet's counter, clock and checksum; the pxd computes them."""
+"""The settings of a packet's counter, clock, state and checksum; the pxd writes them."""
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.string cimport memset
 
 from typing import NamedTuple
 
-__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "Sum"]
+__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
 
 
 class Sum(NamedTuple):
@@ -108,6 +108,27 @@ class SealedNumber(NamedTuple):
     unit_ns: int = 1_000_000
 
 
+class SealedState(NamedTuple):
+    """The supervisor's state in a packet.
+
+    Attributes
+    ----------
+    offset : int
+        Offset in the packet [bytes].
+    size : int
+        1, 2 or 4 [bytes].
+    big : bool
+        Whether the most significant byte comes first.
+    words : tuple of int
+        What is sent for each `State`, in their order.
+    """
+
+    offset: int
+    size: int
+    big: bool
+    words: tuple[int, ...]
+
+
 class CheckedBytes(NamedTuple):
     """A checksum of a packet.
 
@@ -134,7 +155,7 @@ class CheckedBytes(NamedTuple):
 
 
 cdef class Seal:
-    """Writes a packet's counter, clock and checksum.
+    """Writes a packet's counter, clock, state and checksum.
 
     Parameters
     ----------
@@ -144,6 +165,8 @@ cdef class Seal:
         Written last.
     clock : SealedNumber, optional
         Time since the first packet.
+    state : SealedState, optional
+        What the platform is doing.
 
     Raises
     ------
@@ -151,13 +174,17 @@ cdef class Seal:
         If the kind of checksum does not exist, or it has too many extra bytes.
     """
 
-    def __init__(self, counter=None, checksum=None, clock=None):
+    def __init__(self, counter=None, checksum=None, clock=None, state=None):
         cdef SealState* s = &self.state
         memset(s, 0, sizeof(SealState))
         if counter is not None:
             s.counter_at, s.counter_size, s.counter_big = counter.offset, counter.size, counter.big
         if clock is not None:
             s.clock_at, s.clock_size, s.clock_big, s.clock_unit = clock.offset, clock.size, clock.big, clock.unit_ns
+        if state is not None:
+            s.state_at, s.state_size, s.state_big = state.offset, state.size, state.big
+            for i in range(<int>WORDS):
+                s.words[i] = state.words[i]
         if checksum is not None:
             kind = CHECKSUMS.get(checksum.kind)
             if kind is None or len(checksum.extra) > EXTRA:
@@ -175,8 +202,8 @@ cdef class Seal:
             else:
                 s.kind, s.negated = CHECKSUM_XOR if kind.exclusive else CHECKSUM_SUM, kind.negated
 
-    def sealed(self, const unsigned char[::1] packet not None, int64_t now_ns=0):
-        """Return a copy of `packet` with the next count, the time and the checksum.
+    def sealed(self, const unsigned char[::1] packet not None, int64_t now_ns=0, int state=0):
+        """Return a copy of `packet` with the next count, the time, the state and the checksum.
 
         Parameters
         ----------
@@ -184,10 +211,19 @@ cdef class Seal:
             Must be long enough for the offsets.
         now_ns : int
             Time of the packet [ns].
+        state : int
+            A `State` of the supervisor.
+
+        Raises
+        ------
+        ValueError
+            If there is no such state.
         """
+        if not 0 <= state < <int>WORDS:
+            raise ValueError(f"state: found {state}, allowed are 0 to {<int>WORDS - 1}")
         copy = bytearray(packet)
         cdef unsigned char[::1] view = copy
-        seal(&self.state, <uint8_t*>&view[0], now_ns)
+        seal(&self.state, <uint8_t*>&view[0], now_ns, state)
         return bytes(copy)
 
 

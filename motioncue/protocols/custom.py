@@ -12,9 +12,10 @@ import numpy as np
 
 from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.codec import DecimalSpec, Number, Table, longest
-from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber
+from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber, SealedState
+from motioncue.kernels.supervisor import State
 from motioncue.motion import ACTUATION, ACTUATORS
-from motioncue.packets import Actuated, Checksum, Clock, Counter, PacketField, PacketTable, Value
+from motioncue.packets import Actuated, Checksum, Clock, Counter, PacketField, PacketTable, StateWord, Value
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
 __all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checksum_of", "encoding", "layout_of", "pieces_of"]
@@ -96,7 +97,7 @@ def layout_of(table: PacketTable) -> Packet:
     for index, constant in enumerate(table.constants):
         data = _bytes(constant.bytes, f"output.packet.constants[{index}].bytes")
         parts.append(Field(f"constants[{index}]", constant.offset, f"V{len(data)}"))
-    for name, number in (("counter", table.counter), ("clock", table.clock)):
+    for name, number in (("counter", table.counter), ("clock", table.clock), ("state", table.state)):
         if number is not None:
             parts.append(Field(name, number.offset, np.dtype(_order(table, number) + number.type).str))
     if table.checksum is not None:
@@ -161,13 +162,15 @@ def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
         start = packet.fields[f"constants[{index}]"].offset
         data = bytes.fromhex(constant.bytes)
         template[start : start + len(data)] = data
-    seal = Seal(_sealed(table, table.counter), checksum_of(table), _sealed(table, table.clock))
+    seal = Seal(
+        _sealed(table, table.counter), checksum_of(table), _sealed(table, table.clock), _state(table, table.state)
+    )
     return Encoding(Table(packet.size, numbers), bytes(template), seal, _reads(numbers))
 
 
 def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a text packet is encoded."""
-    for key in ("fields", "constants", "counter", "clock", "checksum"):
+    for key in ("fields", "constants", "counter", "clock", "state", "checksum"):
         if getattr(table, key):
             raise ConfigError(f"output.packet.{key}: allowed in a binary packet, this one is a text")
     literal, inserted = pieces_of(text)
@@ -318,6 +321,18 @@ def _sealed(table: PacketTable, number: Counter | None) -> SealedNumber | None:
         return None
     unit_ns = round(1e9 * number.unit_s) if isinstance(number, Clock) else 1
     return SealedNumber(number.offset, int(number.type[1:]), _order(table, number) == ">", unit_ns)
+
+
+def _state(table: PacketTable, state: StateWord | None) -> SealedState | None:
+    """Return the word for the supervisor's state; refuse one that its type cannot hold."""
+    if state is None:
+        return None
+    size = int(state.type[1:])
+    words = {each.name.lower(): getattr(state, each.name.lower()) for each in State if each is not State.STATES}
+    for name, word in words.items():
+        if word >= 256**size:
+            raise ConfigError(f"output.packet.state.{name}: found {word}, allowed is 0 to {256**size - 1}")
+    return SealedState(state.offset, size, _order(table, state) == ">", tuple(words.values()))
 
 
 def checksum_of(table: PacketTable) -> CheckedBytes | None:

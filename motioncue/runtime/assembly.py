@@ -251,6 +251,11 @@ def limits_of(profile: Profile) -> CueLimits:
     return _limits(profile.bounds(), period_ns_of(profile))
 
 
+def limits_of_output(profile: Profile, output: Output) -> CueLimits:
+    """Return the bounds that one output has in addition to the profile's."""
+    return _limits(output.limits.bounds(), period_ns_of(profile))
+
+
 def _limits(bounds: Mapping[str, Sequence[float | None]], period_ns: int) -> CueLimits:
     limits = CueLimits()
     for channel, (value, rate, acceleration, jerk) in bounds.items():
@@ -268,7 +273,7 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
         If a packet uses a channel that no stage of this output fills.
     """
     # An output without bounds has this stage too, because it may be given bounds while it runs.
-    stages: list[Stage] = [OutputLimits(_limits(output.limits.bounds(), period_ns_of(profile)))]
+    stages: list[Stage] = [OutputLimits(limits_of_output(profile, output))]
     reads = {channel for _, encoding in streams_of(output, profile.platform).values() for channel in encoding.reads}
     if reads & set(UpVector.fills):
         stages.append(UpVector())

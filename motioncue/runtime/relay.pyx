@@ -16,6 +16,7 @@ from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
 from motioncue.kernels.records cimport Cue, Publication
 from motioncue.kernels.seal cimport Seal
 from motioncue.kernels.slot cimport mc_count
+from motioncue.kernels.supervisor cimport OFFLINE, RUNNING
 from motioncue.kernels.stepper cimport cueing_reset, cueing_tick
 from motioncue.kernels.tuning cimport Cueing, CueingState, Settings, cueing_actuate
 
@@ -140,7 +141,9 @@ cdef class Relay:
         values = <const double*>cueing_actuate(self._cued, 0, &self._cue, self.parked)
         for i in range(self._packet_count):
             packet = &self._packets[i]
-            written = outgoing(&packet.encoding, values, self._cue.time, packet.bytes)
+            written = outgoing(
+                &packet.encoding, values, self._cue.time, OFFLINE if self.parked else RUNNING, packet.bytes
+            )
             memset(packet.bytes + written, 0, packet.largest - written)
         return True
 

@@ -24,7 +24,7 @@ from motioncue.runtime.engine import Engine
 from motioncue.transports.endpoint import UNIX_PATH_MAX
 from motioncue.virtual.courses import length_s
 from motioncue.virtual.dk import DatagramListener
-from motioncue.virtual.platform_listener import PlatformListener, holds_every_actuator
+from motioncue.virtual.platform_listener import PlatformListener, missing_from
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 __all__ = ["Installation"]
@@ -135,6 +135,7 @@ class Installation:
     def stats(self) -> dict[str, Any]:
         """Return the engine's statistics, and ``platform`` with what arrived there.
 
+        ``platform.unmoved`` are actuators that no field of the packet holds: then there is no virtual platform.
         ``platform.lost`` counts datagrams that were sent and did not arrive; it is exact after the end.  A platform
         that the profile describes has ``platform.behind_cue_s`` too, None while datagrams are missing.
         """
@@ -142,6 +143,7 @@ class Installation:
         if isinstance(self.platform, PlatformListener):
             whole = self._missing() == 0
             platform["behind_cue_s"] = self.platform.behind(self.engine.trace) if whole else None
+        platform["unmoved"] = _unmoved(self._profile)
         return {**self.engine.stats(), "platform": {**platform, "lost": max(0, self._missing())}}
 
 
@@ -191,11 +193,19 @@ def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
                 raise
 
 
+def _unmoved(profile: Profile) -> list[str]:
+    """Return the actuators of a profile's platform that no packet moves, because none of its fields holds them."""
+    packet = profile.outputs[0].packet
+    if packet is None or profile.platform is None:
+        return []
+    return missing_from(packet, channels_of(profile.platform))
+
+
 def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
     """Return a platform that moves by its packets, if they hold every actuator; else one that only receives them."""
     output = profile.outputs[0]
     if output.packet is None:
         return DatagramListener(output.system, urls)
-    if profile.platform is not None and holds_every_actuator(output.packet, channels_of(profile.platform)):
+    if profile.platform is not None and not _unmoved(profile):
         return PlatformListener(profile, urls)
     return DatagramListener(Described(output.packet), urls)

@@ -20,7 +20,7 @@ from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import Heard, keep
 from motioncue.virtual.simulators import drive_packages
 
-__all__ = ["Ride", "ride"]
+__all__ = ["Ride", "drive_motion", "ride"]
 
 START_NS = 1_000_000_000
 
@@ -32,6 +32,34 @@ class Ride(NamedTuple):
     ticks: npt.NDArray[np.void]  # TICK_DTYPE: what the engine read and sent
     motion: npt.NDArray[np.void]  # MOTION_DTYPE: the simulator's newest report, plausible or not
     stats: dict[str, Any]  # as from `motioncue run --json`
+
+
+def drive_motion(drive: str, rate_hz: float = 60.0) -> npt.NDArray[np.void]:
+    """Return the frames of a virtual drive as City Car Driving reports it.
+
+    Parameters
+    ----------
+    drive : str
+        A key of `motioncue.virtual.courses.COURSES`.
+    rate_hz : float, optional
+        Frames per second [Hz].
+
+    Returns
+    -------
+    ndarray of MOTION_DTYPE, shape (n,)
+
+    Raises
+    ------
+    ConfigError
+        If the course does not exist.
+    """
+    source = protocols.source("city-car-driving")
+    intake = source.intake(source.Options())
+    intake.watch(UNWATCHED)
+    packages = drive_packages("city-car-driving", drive, rate_hz)
+    times = itertools.accumulate((round(each.duration * 1e9) for each in packages), initial=START_NS)
+    timed = map(Timed, itertools.islice(times, 1, None), (each.package for each in packages))
+    return np.concatenate([intake.frame() for is_frame in feed(timed, intake) if is_frame])
 
 
 def ride(
@@ -81,12 +109,17 @@ def ride(
         if heard is not None:
             heard.listen()
     pipeline.emitter.run(until_ns=times[-1] + round(tail_s * 1e9))
+    ticks = pipeline.emitter.trace
     if heard is not None and record is not None:
-        ticks, frames, came, events = heard.all()
+        _, frames, came, events = heard.all()
         settings = [Settings(START_NS, 0, msgspec.to_builtins(profile))]
         about = {"drive": drive}
-        keep(Drive(frames, ticks, came, sorted(events), settings, about, ()), record, force=True, about=about)
-    ticks = pipeline.emitter.trace
+        keep(
+            Drive(frames, ticks, came, sorted(events), settings, about, ()),
+            record,
+            force=True,
+            about=about,
+        )
     motion = np.concatenate(said)
     newest = np.searchsorted(motion["time"], ticks["deadline"], side="right") - 1
     return Ride((ticks["deadline"] - motion["time"][1]) * 1e-9, ticks, motion[newest], pipeline.stats())

@@ -15,7 +15,7 @@ from motioncue.protocols.described import Described
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, grid_hz
 
-__all__ = ["Decoder", "PlatformListener", "holds_every_actuator"]
+__all__ = ["Decoder", "PlatformListener", "missing_from"]
 
 Array = npt.NDArray[np.float64]
 
@@ -42,19 +42,17 @@ class Decoder:
     def __init__(self, table: PacketTable, actuators: Mapping[str, Actuated]) -> None:
         self.described = Described(table)
         self._terms = []
-        missing = []
+        missing = missing_from(table, actuators)
+        if missing:
+            raise ConfigError(f"output.packet: found no {', '.join(missing)}: a virtual platform needs every actuator")
         for name, each in actuators.items():
             found = _carrier(self.described, name, each)
-            if found is None:
-                missing.append(name)
-                continue
+            assert found is not None
             field, value = found
             size = each.high - each.low if value.measure == "share" else 1.0
             zero = {"share": each.low, "stroke": each.neutral, "position": 0.0}[value.measure]
             scale = size / (value.scale * table.scale)
             self._terms.append((field, scale, zero - scale * value.bias))
-        if missing:
-            raise ConfigError(f"output.packet: found no {', '.join(missing)}: a virtual platform needs every actuator")
 
     def positions(self, packet: bytes) -> Array:
         """Return the positions in a packet, shape (1, actuators); raise PacketError if it is another."""
@@ -62,8 +60,8 @@ class Decoder:
         return np.array([[fields[field] * scale + zero for field, scale, zero in self._terms]], np.float64)
 
 
-def holds_every_actuator(table: PacketTable, actuators: Mapping[str, Actuated]) -> bool:
-    """Say whether a packet holds every actuator of a platform by itself.
+def missing_from(table: PacketTable, actuators: Mapping[str, Actuated]) -> list[str]:
+    """Return the actuators of a platform that no field of a packet holds by itself.
 
     Parameters
     ----------
@@ -73,7 +71,7 @@ def holds_every_actuator(table: PacketTable, actuators: Mapping[str, Actuated]) 
         Those of the platform, by name.
     """
     described = Described(table)
-    return all(_carrier(described, name, each) for name, each in actuators.items())
+    return [name for name, each in actuators.items() if _carrier(described, name, each) is None]
 
 
 def _carrier(described: Described, name: str, actuator: Actuated) -> tuple[str, Value] | None:

@@ -1,0 +1,148 @@
+"""``motioncue score``: how good a cueing is on a drive and a platform."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+import numpy.typing as npt
+from rich.console import Console
+from rich.progress import Progress, TaskID
+
+from motioncue.analysis.score import Score, Traces, trace
+from motioncue.analysis.score_report import report
+from motioncue.cli.common import json_option, positive, print_json, write_report
+from motioncue.cli.summary import print_summary
+from motioncue.errors import ConfigError, PacketError
+from motioncue.recording.load import read
+from motioncue.recording.read import quoted, sample_recording
+from motioncue.runtime.assembly import load_profile
+from motioncue.virtual.courses import COURSES
+from motioncue.virtual.offline import drive_motion
+from motioncue.virtual.simulators import SAMPLE
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.argument("profiles", metavar="PROFILE...", nargs=-1, required=True)
+@click.option(
+    "--drive",
+    "drives",
+    metavar="FILE|NAME",
+    multiple=True,
+    required=True,
+    help=f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package.  Repeatable.",
+)
+@click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
+@click.option(
+    "--system", metavar="SYSTEM", help="System of a recording, or a profile that describes it; found by content."
+)
+@click.option(
+    "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a recording without times."
+)
+@click.option(
+    "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile; repeatable."
+)
+@click.option("--report", "path", metavar="FILE.html", help="Draw it into this file (needs matplotlib).")
+@json_option
+def command(
+    profiles: tuple[str, ...],
+    drives: tuple[str, ...],
+    platform: str | None,
+    system: str | None,
+    rate: float | None,
+    overrides: tuple[str, ...],
+    path: str | None,
+    as_json: bool,
+) -> None:
+    """Score cueings: 0 as standing still, 100 as the best that the platform could do.
+
+    `fits` scores the cue made smaller until it fits the platform, `stopped` what leaves the platform, whose actuators
+    keep their bounds.  Rankings depend on how turning weighs against forces, so both weightings are shown.
+
+    \b
+    Example:  motioncue score ccd-dk-washout --drive sample --platform hexapod-dim
+              pip install "motioncue[score]" brings what it needs
+    """
+    loaded = [(name, load_profile(name, *overrides)) for name in profiles]
+    motions = [(name, _motion(name, system, rate)) for name in drives]
+    found: list[tuple[str, str, Traces]] = []
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        for profile_name, profile in loaded:
+            for drive_name, motion in motions:
+                task = progress.add_task(f"{profile_name}, {drive_name}")
+
+                def tell(done: int, total: int, task: TaskID = task) -> None:
+                    progress.update(task, completed=done, total=total)
+
+                traces = trace(profile, motion, platform=platform, progress=tell)
+                found.append((profile_name, drive_name, traces))
+    for profile_name, drive_name, traces in found:
+        print_summary(f"{profile_name} on {drive_name}", _rows(traces.score))
+    if path is not None:
+        write_report(path, lambda: report(found))
+    if as_json:
+        about = {} if platform is None else {"platform": platform}
+        print_json(
+            [{"profile": name, "drive": drive, **about, **_plain(traces.score)} for name, drive, traces in found]
+        )
+
+
+def _motion(name: str, system: str | None, rate: float | None) -> npt.NDArray[np.void]:
+    """Return the frames of a drive: a recording's, the sample's or a virtual one's."""
+    if name in COURSES and not Path(name).exists():
+        return drive_motion(name)
+    path = sample_recording() if name == SAMPLE and not Path(name).exists() else Path(name)
+    if not path.exists():
+        raise ConfigError(
+            f"--drive: found no file {quoted(path)}, allowed are recordings and {', '.join((*COURSES, SAMPLE))}"
+        )
+    motion = read(path, system=system, rate_hz=rate).motion
+    if not len(motion):
+        raise PacketError(f"--drive: {quoted(path)} has no frames")
+    return motion
+
+
+def _rows(score: Score) -> list[tuple[str, str]]:
+    def pair(values: Sequence[float]) -> str:
+        return "fits {:.0f}, stopped {:.0f}".format(*values)
+
+    fits, best = score.motions["fits"], score.motions["best"]
+    asked = {name: max(shares) for name, shares in score.asked.items() if not np.isnan(shares).all()}
+    return [
+        ("score", f"{pair((score.score, score.stopped))}; with rates first {pair(score.rates_first)}"),
+        (
+            "asked for",
+            ", ".join(f"{name.removesuffix('_displacement')} {100 * most:.0f} %" for name, most in asked.items()),
+        ),
+        ("turned down to", ", ".join(f"{100 * factor:.0f} %" for factor in score.turned_down.values())),
+        *((sense.replace("_", " "), _sense_row(sense, score)) for sense in score.still),
+        ("fast tilt", f"{100 * fits.fast_tilt:.0f} % of the time, best {100 * best.fast_tilt:.0f} %"),
+        (
+            "above 3 Hz",
+            ", ".join(
+                f"{sense} {value:.2f} of {score.car_jolts[sense]:.2f} m/s²" for sense, value in fits.jolts.items()
+            ),
+        ),
+    ]
+
+
+def _sense_row(sense: str, score: Score) -> str:
+    fits, best = score.motions["fits"], score.motions["best"]
+    return (
+        f"error {fits.error[sense]:.2f} thresholds, still {score.still[sense]:.2f}, best {best.error[sense]:.2f}; "
+        f"correlation {fits.correlation[sense]:.2f}, late by {1e3 * fits.lag_s[sense]:.0f} ms, "
+        f"opposite {100 * fits.opposite[sense]:.0f} %"
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Return named tuples as mappings, for JSON."""
+    if hasattr(value, "_asdict"):
+        return {key: _plain(item) for key, item in value._asdict().items()}
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,81 @@
+"""``motioncue score``: what it prints, its JSON, its report, its refusals."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("clarabel")
+pytest.importorskip("scipy")
+pytest.importorskip("platformdirs")
+
+from motioncue.analysis import score as module
+from motioncue.cli import cli
+from motioncue.virtual.simulators import drive_packages
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "cache_folder", lambda: tmp_path / "kept")
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, ["score", *map(str, arguments)])
+
+
+def test_json_is_a_list_of_every_profile_on_every_drive(tmp_path):
+    report = tmp_path / "score.html"
+    result = run(
+        "ccd-dk-washout", "beamng-dk", "--set", "cueing.algorithm=classical", "--set", "cueing.preset=utias",
+        "--drive", "brake", "--platform", "box-small", "--report", report, "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout.splitlines()[-1])
+    assert [(row["profile"], row["drive"], row["platform"]) for row in found] == [
+        ("ccd-dk-washout", "brake", "box-small"),
+        ("beamng-dk", "brake", "box-small"),
+    ]
+    assert found[0]["score"] == pytest.approx(found[1]["score"], abs=1.0)  # the same settings
+    assert {"stopped", "rates_first", "still", "asked", "turned_down", "motions", "car_jolts"} <= set(found[0])
+    assert "ccd-dk-washout on brake" in result.stdout
+    page = report.read_text(encoding="utf-8")
+    assert page.count("<img") == 4
+    assert "beamng-dk on brake" in page
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["ccd-dk-washout"], "--drive"),
+        (["--drive", "tour"], "PROFILE"),
+        (
+            ["ccd-dk-washout", "--drive", "nowhere.bin"],
+            "--drive: found no file 'nowhere.bin', allowed are recordings and tour",
+        ),
+        (["ccd-dk-washout", "--drive", "brake"], "platform: missing"),
+        (["ccd-dk-washout", "--drive", "brake", "--platform", "hexapod"], "platform: found 'hexapod'"),
+        (["ccd-dk-washout", "--drive", "still", "--platform", "box-small"], "nothing is felt"),
+        (["nope", "--drive", "brake"], "'nope'"),
+    ],
+)
+def test_refusals_are_one_line(arguments, said):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: ")
+    assert said in line
+
+
+def test_recordings_bytes_and_described_sources_are_drives(tmp_path):
+    packets = tmp_path / "rally.bin"
+    packets.write_bytes(b"".join(each.package for each in drive_packages("dirt-rally-dk", "brake", duration_s=12.0)))
+    for arguments in (
+        ["--drive", Path(__file__).parents[1] / "data" / "drives" / "beamng.mcap"],
+        ["--drive", packets, "--system", "dirt-rally-dk"],
+    ):
+        result = run("ccd-dk-washout", *arguments, "--platform", "posts-3", "--json")
+        assert result.exit_code == 0, result.output
+        (row,) = json.loads(result.stdout.splitlines()[-1])
+        assert -100.0 < row["score"] < 100.0
+        assert row["asked"]["yaw"] == [None, None, None]  # three posts do not yaw

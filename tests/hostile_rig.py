@@ -58,17 +58,17 @@ class Whole(tuple):
 
 
 COMMANDS = {
-    "check": lambda path: ["check", path, "--system", "beamng", "--json"],
-    "decode": lambda path: ["decode", "beamng", path, "--json"],
-    "export": lambda path: ["export", path, "--to", f"{path}.csv"],
-    "replay": lambda path: ["replay", path, "--json"],
-    "replay with other settings": lambda path: ["replay", path, "--set", "source.bridge=hold", "--json"],
+    "check": lambda path, system: ["check", path, "--system", system, "--json"],
+    "decode": lambda path, system: ["decode", system, path, "--json"],
+    "export": lambda path, system: ["export", path, "--to", f"{path}.csv"],
+    "replay": lambda path, system: ["replay", path, "--json"],
+    "replay with other settings": lambda path, system: ["replay", path, "--set", "source.bridge=hold", "--json"],
 }
 
 
-def command(name, path):
+def command(name, path, system="beamng"):
     """Run a command on a file; return its exit status and its output; a traceback fails the test."""
-    result = CliRunner().invoke(cli, COMMANDS[name](str(path)))
+    result = CliRunner().invoke(cli, COMMANDS[name](str(path), system))
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception
     assert result.exit_code in (0, 1, 2), result.output
@@ -78,9 +78,9 @@ def command(name, path):
     return result
 
 
-def simulated(path):
+def simulated(path, system="beamng"):
     with contextlib.suppress(MotioncueError):
-        recorded_packages("beamng", str(path))
+        recorded_packages(system, str(path))
 
 
 def everything(path):

@@ -4,6 +4,7 @@ import itertools
 import math
 import struct
 from collections import deque
+from itertools import islice
 from pathlib import Path
 
 import msgspec
@@ -174,8 +175,16 @@ def test_messages_laid_one_after_the_other_are_split():
     controls = [CONTROL.encode({"id": number}) for number in range(1, 140)]
     for packages in (states, controls, states[:1], []):
         assert list(framed(b"".join(packages))) == packages
-    for data in (states[0][:-1], b"x", states[0] + controls[0]):
+    for data in (states[0][:-1], b"x", states[0] + controls[0], b"".join(controls)[:-1], b"".join(controls)[:900]):
         assert list(framed(data)) == [data]
+    for left in (1, 511, 512, 513, 887):
+        split = framed(b"".join(states) + states[0][:left])
+        assert [next(split) for _ in states] == states
+        with pytest.raises(PacketError, match=f"found {left} bytes at offset {70 * 888} that are not whole"):
+            next(split)
+    assert list(islice(framed(b"".join(states[:20]) + bytes(9999)), 19)) == states[:19]
+    with pytest.raises(PacketError, match=f"found {888 + 9999} bytes at offset {19 * 888}"):
+        list(framed(b"".join(states[:20]) + bytes(9999)))
 
 
 # Answers.

@@ -10,13 +10,18 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
+import motioncue
+from motioncue.cli import cli
 from motioncue.cli.check import command as check_command
 from motioncue.errors import PacketError
 from motioncue.protocols import beamng_simulink
-from motioncue.recording import capture, read
+from motioncue.recording import capture
+from motioncue.recording import packages as packages_of
 from motioncue.recording.capture import captured, is_capture
-from motioncue.recording.read import parse_recording, read_recording
+from motioncue.recording.packages import Pick, Raw, parse_recording
+from motioncue.recording.read import read_recording, sample_recording
 from motioncue.virtual.beamng_simulink import driven as simulink_drive
+from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 ETHERNET, RAW, COOKED, NULL = 1, 101, 113, 0
 
@@ -108,20 +113,48 @@ def test_what_is_not_udp_is_left_out():
     assert [datagram.payload for datagram in captured(pcap(frames)).datagrams] == [b"own"]
 
 
-@pytest.mark.parametrize("size", [4, 20, 23])
-def test_a_capture_cut_short_is_refused(size):
+@pytest.mark.parametrize(("make", "size"), [(pcap, 4), (pcap, 20), (pcap, 23), (pcapng, 4), (pcapng, 11)])
+def test_a_capture_cut_within_its_header_is_refused(make, size):
     with pytest.raises(PacketError, match="capture"):
-        captured(pcap([(1, ip(udp(b"x")))])[:size])
+        captured(make([(1, ip(udp(b"x")))])[:size])
 
 
 @pytest.mark.parametrize("make", [pcap, pcapng])
-def test_a_capture_cut_short_anywhere_in_its_last_frame_is_refused(make):
+def test_a_capture_cut_short_anywhere_gives_its_whole_frames_and_says_what_is_left(make):
     frames = [(n, ip(udp(b"four"))) for n in range(3)]
     first, whole = len(make(frames[:2])), make(frames)
-    assert len(captured(whole[:first]).datagrams) == 2
-    for size in range(first + 1, len(whole)):
-        with pytest.raises(PacketError, match="capture"):
-            captured(whole[:size])
+    for size in range(first, len(whole)):
+        found = captured(whole[:size])
+        assert [datagram.payload for datagram in found.datagrams] == [b"four"] * 2
+        left = f"byte {first}: {size - first} bytes were not read: the last whole frame ends there"
+        assert found.unreadable == ((left,) if size > first else ())
+    assert captured(whole).unreadable == ()
+
+
+@pytest.mark.parametrize("make", [pcap, pcapng])
+def test_a_frame_of_a_lying_length_ends_what_is_read(make):
+    frames = [(n, ip(udp(b"four"))) for n in range(9)]
+    content, place = bytearray(make(frames)), len(make(frames[:4])) + (8 if make is pcap else 4)
+    content[place : place + 4] = b"\xff\xff\xff\x7f"
+    found = captured(bytes(content))
+    assert len(found.datagrams) == 4
+    assert f"{len(content) - len(make(frames[:4]))} bytes were not read" in found.unreadable[0]
+
+
+def test_a_capture_with_a_hole_behind_it_is_read_up_to_there(tmp_path, monkeypatch):
+    """Zeros are frames without a byte: a sparse file has millions of them."""
+    frames = [(n, ip(udp(b"four"))) for n in range(3)]
+    udp_of = capture._udp
+    for content, count in ((pcap(frames), 3), (pcap([*frames, (0, b""), *frames]), 6), (pcapng(frames), 3)):
+        parsed = []
+        monkeypatch.setattr(capture, "_udp", lambda *frame, parsed=parsed: parsed.append(frame) or udp_of(*frame))
+        found = captured(content + bytes(1 << 20), 10 << 30)
+        monkeypatch.undo()
+        assert (len(found.datagrams), len(parsed) < 9) == (count, True)
+        left = (1 << 20) + (10 << 30)
+        assert found.unreadable == (
+            f"byte {len(content)}: {left} bytes were not read: the last whole frame ends there",
+        )
 
 
 def test_a_capture_of_another_network_is_refused():
@@ -137,7 +170,7 @@ def test_no_bytes_behind_a_header_do_more_than_be_refused(data, head):
 
 def test_a_recording_contains_the_systems_packets_of_a_capture(tmp_path):
     motion = b"BNG1" + bytes(84)
-    sent = [(b"nothing", 53), (motion, 4444), (bytes(7), 4444), (motion, 4445)]
+    sent = [(b"nothing", 53), (motion, 4444), (bytes(7), 4444), (motion, 4444)]
     frames = [(n * 10**9, ip(udp(payload, port))) for n, (payload, port) in enumerate(sent)]
     path = tmp_path / "drive.pcap"
     path.write_bytes(pcap(frames))
@@ -148,6 +181,80 @@ def test_a_recording_contains_the_systems_packets_of_a_capture(tmp_path):
     path.write_bytes(pcap(frames[:1]))
     with pytest.raises(PacketError, match="1 datagrams of other kinds"):
         read_recording(path, "dk")
+
+
+# Several simulators in one capture.
+
+
+def from_host(packet, host):
+    """Return an IP packet as another host would have sent it."""
+    return packet[:12] + bytes(host) + packet[16:]
+
+
+def two_cars(*places):
+    """Return a capture of two cars of the same kind, each at its place: the number of the host, and the port."""
+    cars = [[paced.package for paced in simulink_drive(drive, 60.0, 2.0)] for drive in ("turns", "brake")]
+    frames = [
+        from_host(ip(udp(package, port)), (10, 0, 0, host))
+        for packages in zip(*cars, strict=True)
+        for (host, port), package in zip(places, packages, strict=True)
+    ]
+    return pcap([(10**9 + 8_000_000 * number, frame) for number, frame in enumerate(frames)]), cars
+
+
+@pytest.mark.parametrize(
+    ("places", "arguments", "pick"),
+    [
+        (((1, 4444), (1, 5555)), ("--port", "5555"), {"port": 5555}),
+        (((1, 4444), (2, 4444)), ("--from", "10.0.0.2"), {"sender": "10.0.0.2"}),
+        (((1, 4444), (2, 5555)), ("--from", "10.0.0.2", "--port", "5555"), {"sender": "10.0.0.2", "port": [5555]}),
+    ],
+)
+def test_two_simulators_in_a_capture_are_never_mixed(tmp_path, places, arguments, pick):
+    path = tmp_path / "two.pcap"
+    content, cars = two_cars(*places)
+    path.write_bytes(content)
+    named = [f"from 10.0.0.{host} to port {port} ({len(cars[0])})" for host, port in places]
+    with pytest.raises(PacketError, match="found packages of beamng-simulink") as refused:
+        motioncue.read(path)
+    assert all(name in str(refused.value) for name in named)
+    assert [package.data for package in motioncue.read(path, **pick).packages] == cars[1]
+    commands = {
+        "check": ["check", str(path), "--json"],
+        "decode": ["decode", "beamng-simulink", str(path), "--json"],
+        "export": ["export", str(path), "--what", "frames", "--to", str(tmp_path / "two.csv")],
+    }
+    for name, command in commands.items():
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 2, name
+        assert all(name in result.stderr for name in named)
+        result = CliRunner().invoke(cli, [*command, *arguments])
+        assert result.exit_code in (0, 1), result.output
+    decoded = CliRunner().invoke(cli, [*commands["decode"], *arguments]).stdout.splitlines()
+    assert len(decoded) == len(cars[1])
+    again = recorded_packages("beamng-simulink", str(path), pick=Pick((places[1][1],), f"10.0.0.{places[1][0]}"))
+    assert [paced.package for paced in again] == cars[1]
+
+
+def test_one_simulator_may_send_each_of_its_messages_to_a_port_of_its_own(tmp_path):
+    path = tmp_path / "beamng.pcap"
+    sent = [paced.package for paced in drive_packages("beamng", "turns", duration_s=1.0)]
+    motion = {len(package): port for port, package in zip((4444, 4445), sorted(set(sent), key=len), strict=False)}
+    frames = [(8_000_000 * number, ip(udp(package, motion[len(package)]))) for number, package in enumerate(sent)]
+    assert len(set(motion.values())) == 2
+    path.write_bytes(pcap(frames))
+    assert [package.data for package in motioncue.read(path).packages] == sent
+
+
+def test_a_pick_that_takes_nothing_or_has_nothing_to_choose_from_is_refused(tmp_path):
+    path = tmp_path / "two.pcap"
+    path.write_bytes(two_cars((1, 4444), (2, 4444))[0])
+    with pytest.raises(PacketError, match=r"no datagram of those asked for among from 10\.0\.0\.1 to port 4444"):
+        motioncue.read(path, system="beamng-simulink", port=4445)
+    with pytest.raises(PacketError, match="found no network capture"):
+        motioncue.read(sample_recording(), port=4444)
+    with pytest.raises(PacketError, match="found no network capture"):
+        motioncue.read(sample_recording(), system="city-car-driving", sender="10.0.0.1")
 
 
 # Incomplete captures, and files that are not captures.
@@ -219,7 +326,7 @@ def test_a_capture_whose_times_cannot_be_is_refused():
     """A pcapng file counts up to 2^64 microseconds."""
     frames = [(1, state()), (2**64 * 1000 - 1000, state())]
     with pytest.raises(PacketError, match=r"it: found packages that came 1\.845e\+13 s apart, allowed are 4e\+09 s"):
-        parse_recording(pcapng(frames), "it", "beamng-simulink")
+        parse_recording(Raw(pcapng(frames)), "it", "beamng-simulink")
 
 
 def state(size=888, port=4444):
@@ -232,7 +339,7 @@ def test_refused_packets_of_a_capture_are_counted_as_by_an_engine():
     elsewhere = ip(udp(b"something", 53))
     lone = fragments(bytes(888), 7, 400)[0]
     packets = [whole] * 185 + [short] * 21 + [cut] * 2 + [elsewhere] * 4 + [lone, fragments(bytes(30), 8, 8)[1]]
-    found = parse_recording(capture_of(*packets), "it", "beamng-simulink")
+    found = parse_recording(Raw(capture_of(*packets)), "it", "beamng-simulink")
     assert len(found.packages) == 185
     live = beamng_simulink.intake(beamng_simulink.Options())
     for _ in range(21):
@@ -271,7 +378,7 @@ def test_a_check_of_a_capture_counts_what_was_refused(tmp_path):
 )
 def test_a_capture_without_a_package_says_what_there_is_instead(packets, found):
     with pytest.raises(PacketError, match=f"it: found {found}.* allowed is at least one package of beamng-simulink"):
-        parse_recording(capture_of(*packets), "it", "beamng-simulink")
+        parse_recording(Raw(capture_of(*packets)), "it", "beamng-simulink")
 
 
 # Very large files.
@@ -281,16 +388,16 @@ SMALLEST = {
     "vehicle-physics-pro": b"MCVP\1\0\x08\0",
     "morai": b"#a$" + bytes(4 + 12 + 2),
     "beamng": b"BNG1" + bytes(84),
-    "beamng-simulink": bytes(512),
+    "beamng-simulink": struct.pack("<d", 7.0) + bytes(504),
 }
 
 
 @pytest.mark.parametrize("system", SMALLEST)
 def test_more_packages_than_any_drive_has_are_refused_before_they_are_all_there(system, monkeypatch):
-    monkeypatch.setattr(read, "MOST", 1000)
-    assert len(parse_recording(SMALLEST[system] * 1000, "it", system).packages) == 1000
+    monkeypatch.setattr(packages_of, "MOST", 1000)
+    assert len(parse_recording(Raw(SMALLEST[system] * 1000), "it", system).packages) == 1000
     with pytest.raises(PacketError, match=f"it: found more than 1000 packages of {system}, allowed is up to that"):
-        parse_recording(SMALLEST[system] * 100_000, "it", system)
+        parse_recording(Raw(SMALLEST[system] * 100_000), "it", system)
 
 
 def test_more_datagrams_than_any_drive_has_are_refused(monkeypatch):

@@ -426,3 +426,39 @@ def test_a_mask_that_does_not_fit_its_bytes_is_refused(mask):
     assert str(caught.value).startswith(
         f"source.packet.constants[0].mask: found '{mask}', allowed are 2 pairs of hexadecimal digits"
     )
+
+
+# ---- answers ---------------------------------------------------------------------------------------------------------
+
+NANS = 'reply = { echo = 8, bytes = "00 00 00 00 00 00 f8 7f", repeat = 3, port = 64891 }'
+
+
+def test_a_packet_of_the_motion_is_answered_with_its_beginning_and_bytes_of_ones_own():
+    intake = described(reply=NANS.partition("= ")[2], forms='[{ name = "other", size = 9 }]').intake()
+    intake.begin(0)
+    data = bytes.fromhex("4d430100") + np.arange(10, dtype="<f4").tobytes()
+    reply, _ = intake.feed(data, START)
+    assert reply[:8] == data[:8]
+    assert len(reply) == 32
+    assert np.isnan(np.frombuffer(reply[8:], "<f8")).all()
+    assert intake.reply_port == 64891
+    assert intake.feed(bytes(9), START) == (b"", True)
+    broken = bytearray(data)
+    broken[4:8] = np.float32(np.nan).tobytes()
+    assert intake.feed(bytes(broken), START)[0][:8] == bytes(broken[:8])  # refused as motion; it waits all the same
+    assert (intake.accepted, intake.others, intake.replies) == (1, 1, 2)
+
+
+@pytest.mark.parametrize(
+    ("reply", "message"),
+    [
+        ("{ echo = 45 }", "reply.echo: found 45, allowed are up to 44, the packet's bytes"),
+        ('{ bytes = "0" }', "reply.bytes: found '0', allowed are pairs of hexadecimal digits"),
+        ("{}", "reply: found 0 bytes, allowed are 1 to 512"),
+        ('{ echo = 8, bytes = "00", repeat = 505 }', "reply: found 513 bytes, allowed are 1 to 512"),
+    ],
+)
+def test_an_answer_that_cannot_be_is_refused(reply, message):
+    with pytest.raises(ConfigError) as caught:
+        described(reply=reply)
+    assert str(caught.value) == f"source.packet.{message}"

@@ -2,6 +2,8 @@
 
 import csv
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -224,3 +226,43 @@ def test_a_folder_that_vanishes_is_one_plain_line(tmp_path, drive):
         with pytest.raises(ConfigError, match="cannot be written: No such file"):
             export(drive._replace(ticks=drive.ticks[:5]), folder / "ticks.csv", progress=vanish)
     assert not Path(folder).exists() or os.name == "nt"
+
+
+KILLED = """
+import os, signal, sys
+from motioncue.recording.export import export
+from motioncue.recording.load import read
+export(read(sys.argv[1]), sys.argv[2], progress=lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals of POSIX")
+def test_what_a_killed_export_leaves_is_no_table_and_goes_with_the_next_one(tmp_path):
+    path = tmp_path / "drive.csv"
+    done = subprocess.run([sys.executable, "-c", KILLED, KEPT, path], timeout=300, check=False)
+    assert done.returncode == -signal.SIGKILL
+    (left,) = tmp_path.iterdir()
+    assert left.name.startswith(".drive-")
+    assert left.name.endswith(".part.csv")
+    mine = tmp_path / left.name.replace(re.findall(r"-(\d+)-", left.name)[-1], str(os.getpid()))
+    others = [tmp_path / f".other{left.name[6:]}", tmp_path / left.name.replace(".part", ""), mine]
+    for other in others:
+        other.write_bytes(b"somebody's")
+    assert exported(path).exit_code == 0
+    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+    assert all(other.read_bytes() == b"somebody's" for other in others)
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_a_table_is_never_written_over_a_file_that_appears_meanwhile(tmp_path, drive, monkeypatch, links):
+    path = tmp_path / "ticks.csv"
+    if not links:
+
+        def refuses(*_):
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "link", refuses)
+    done = export(drive, path, progress=lambda *_: path.write_bytes(b"somebody's table"))
+    assert done.path == tmp_path / "ticks-1.csv"
+    assert path.read_bytes() == b"somebody's table"
+    assert sorted(tmp_path.iterdir()) == [tmp_path / "ticks-1.csv", path]

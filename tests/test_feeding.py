@@ -4,6 +4,7 @@ import ctypes
 import importlib.util
 import itertools
 import math
+import re
 import sys
 import threading
 import types
@@ -190,15 +191,20 @@ def test_an_engine_sends_what_it_is_fed_and_its_recording_gives_the_same_bits(tm
     assert (again.ticks["state"] == State.RUNNING).any()
 
 
+HEADER = (Path(motioncue.get_include()) / "motioncue" / "motioncue.h").read_text(encoding="utf-8")
+CALLS = {
+    "start": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t),
+    "feed": ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
+    "stop": ctypes.CFUNCTYPE(None, ctypes.c_void_p),
+}
+
+
 class Api(ctypes.Structure):
-    """The head of motioncue_api, up to what feeds."""
+    """The table of the header, of which only what feeds is called."""
 
     _fields_ = [
         ("numbers", ctypes.c_uint32 * 2),
-        ("others", ctypes.c_void_p * 7),
-        ("start", ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t)),
-        ("feed", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t)),
-        ("stop", ctypes.CFUNCTYPE(None, ctypes.c_void_p)),
+        *((name, CALLS.get(name, ctypes.c_void_p)) for name in re.findall(r"\(\*(\w+)\)\(", HEADER)),
     ]
 
 
@@ -212,7 +218,9 @@ def test_threads_that_feed_at_once_never_mix_or_lose_count(tmp_path):
             profile_text("program-dk").replace("udp://127.0.0.1:4445", sink.url).replace("gauges =", "# "),
             encoding="utf-8",
         )
-        handle = api.start(str(tmp_path / "fed.toml").encode(), None, 0)
+        error = ctypes.create_string_buffer(1000)
+        handle = api.start(str(tmp_path / "fed.toml").encode(), error, 1000)
+        assert handle, error.value
         # The handle's second member is the engine.
         engine = ctypes.cast(ctypes.c_void_p.from_address(handle + 8).value, ctypes.py_object).value
         taken = [0] * 4

@@ -11,7 +11,7 @@ import zstandard
 from hostile_rig import chunks_of, command, is_part_of, recorded_run
 
 from motioncue.recording import messages, walk
-from motioncue.recording import read as motion_of
+from motioncue.recording import packages as packages_of
 from motioncue.recording.load import read
 from motioncue.recording.walk import MAGIC, PACKED, McapFile
 
@@ -154,7 +154,7 @@ def test_an_index_that_names_a_message_twice_is_not_used(tmp_path):
 def test_a_recording_of_many_hours_is_taken_by_every_command(whole, monkeypatch, name):
     """Other files are held in memory whole and so refused above a size that hours of a run exceed."""
     expected = command(name, whole[0]).stdout
-    monkeypatch.setattr(motion_of, "LARGEST", 1000)
+    monkeypatch.setattr(packages_of, "LARGEST", 1000)
     assert whole[0].stat().st_size > 1000
     assert command(name, whole[0]).stdout == expected
 

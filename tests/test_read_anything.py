@@ -1,18 +1,25 @@
 """`motioncue.read` of what is no MCAP file of a run: bytes of a simulator, captures, packages alone, rolled files."""
 
+import os
+import sys
+import tracemalloc
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from helpers import FRAMES, INIT_PACKAGE, bits
 from test_capture import ip, pcap, pcapng, udp
 
 import motioncue
+from motioncue.cli import cli
 from motioncue.errors import ConfigError, PacketError
 from motioncue.protocols.city_car_driving import FRAME
-from motioncue.recording.read import read_motion, sample_recording
+from motioncue.recording import packages as recorded_packages
+from motioncue.recording.read import read_motion, read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
 from motioncue.recording.topics import Package
 from motioncue.recording.write import RecordingWriter
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.simulators import SIMULATORS, drive_packages
 
 SAMPLE = sample_recording()
 
@@ -101,9 +108,11 @@ def test_options_of_the_source_say_how_to_read_it():
     [
         (b"", PacketError, "not an MCAP file: it is empty"),
         (b"time,surge\n0,1\n", PacketError, "begins with 74696d652c737572; .* no packets of a system that is known"),
-        (SAMPLE.read_bytes()[:-1], PacketError, "no packets of a system that is known; name one with system: "),
+        (bytes(888 * 99), PacketError, "begins with 0000000000000000; .* 87912 bytes that are all zero"),
+        (FRAMES[0] + bytes(200), PacketError, "no packets of a system that is known; name one with system: "),
         (pcap([(0, ip(udp(b"nobody's")))]), ConfigError, "found no packets of a system that is known; name one with"),
-        (pcap([(0, ip(udp(b"nobody's")))])[:-1], PacketError, "not a whole pcap or pcapng file"),
+        (pcap([(0, ip(udp(b"nobody's")))])[:-1], ConfigError, "found no packets of a system that is known; name one"),
+        (pcap([(0, ip(udp(b"nobody's")))])[:20], PacketError, "not a pcap or pcapng file"),
     ],
 )
 def test_what_nobody_sends_is_refused(tmp_path, content, error, message):
@@ -114,11 +123,135 @@ def test_what_nobody_sends_is_refused(tmp_path, content, error, message):
     assert "what.bin" in str(refused.value)
 
 
-def test_a_named_system_says_where_its_bytes_are_cut(tmp_path):
+WHOLE = 40  # packages
+
+
+def packages_of(system):
+    """Return the first packages of a drive, as they lie one after the other in a file."""
+    if system == "city-car-driving":
+        return [INIT_PACKAGE, *FRAMES][:WHOLE]
+    packages = [paced.package for paced in drive_packages(system, "turns", 60.0, 3.0)][:WHOLE]
+    assert len(packages) == WHOLE
+    return packages
+
+
+@pytest.mark.parametrize("named", [False, True])
+@pytest.mark.parametrize("system", SIMULATORS)
+def test_bytes_that_are_cut_give_the_whole_packages_and_say_what_is_left(tmp_path, system, named):
+    packages, path = packages_of(system), tmp_path / "cut.bin"
+    end, whole = sum(map(len, packages[:-1])), b"".join(packages)
+    named = {"system": system} if named else {}
+    for left in {1, 2, 7, 8, 9, len(packages[-1]) // 2, len(packages[-1]) - 1}:
+        path.write_bytes(whole[: end + left])
+        drive = motioncue.read(path, rate_hz=60.0, **named)
+        assert [package.data for package in drive.packages] == packages[:-1]
+        assert len(drive.unreadable) == 1
+        assert drive.unreadable[0].startswith(f"byte {end}: {left} bytes were not read: {system}: found ")
+    path.write_bytes(whole)
+    assert motioncue.read(path, rate_hz=60.0, **named).unreadable == ()
+
+
+def test_every_command_reads_what_is_whole_and_says_what_is_left(tmp_path):
     path = tmp_path / "cut.bin"
     path.write_bytes(SAMPLE.read_bytes()[:-1])
-    with pytest.raises(PacketError, match=r"cut\.bin': .*cut short|cut\.bin': .*byte"):
-        motioncue.read(path, system="city-car-driving")
+    size, last = path.stat().st_size, len(read_packages(SAMPLE)[-1])
+    left = f"byte {size + 1 - last}: {last - 1} bytes were not read: city-car-driving: found {last - 1} bytes"
+    for command in (["check", str(path)], ["decode", "city-car-driving", str(path)]):
+        result = CliRunner().invoke(cli, command)
+        assert result.exit_code == 0
+        assert left in result.stderr
+    assert read_packages(path) == read_packages(SAMPLE)[:-1]
+    assert len(read_motion(path)) == len(read_motion(SAMPLE)) - 1
+
+
+def test_bytes_that_go_wrong_in_the_middle_are_read_up_to_there(tmp_path):
+    path, packages = tmp_path / "wrong.bin", packages_of("city-car-driving")
+    path.write_bytes(b"".join([*packages, bytes(50), *packages]))
+    drive = motioncue.read(path, system="city-car-driving")
+    assert [package.data for package in drive.packages] == packages
+    end = sum(map(len, packages))
+    assert drive.unreadable == (
+        f"byte {end}: {end + 50} bytes were not read: city-car-driving: found size 0 at offset {end}, allowed is 3 or "
+        "more",
+    )
+
+
+@pytest.mark.parametrize("system", SIMULATORS)
+def test_of_bytes_beyond_any_drive_the_first_are_read_and_the_others_counted(tmp_path, monkeypatch, system):
+    packages, path = packages_of(system), tmp_path / "long.bin"
+    path.write_bytes(b"".join(packages))
+    limit, size = sum(map(len, packages[:30])), path.stat().st_size
+    for more in (0, 1, len(packages[30]) - 1):
+        monkeypatch.setattr(recorded_packages, "LARGEST", limit + more)
+        drive = motioncue.read(path, system=system, rate_hz=60.0)
+        assert [package.data for package in drive.packages] == packages[:30]
+        assert drive.unreadable == (f"byte {limit}: {size - limit} bytes were not read: allowed are 0 MiB",)
+
+
+def test_of_a_capture_beyond_any_drive_the_first_frames_are_read(tmp_path, monkeypatch, paced):
+    frames = [(time, ip(udp(frame.package))) for time, frame in paced]
+    path, limit = tmp_path / "long.pcap", len(pcap(frames[:30])) + 5
+    path.write_bytes(pcap(frames))
+    monkeypatch.setattr(recorded_packages, "LARGEST", limit)
+    drive = motioncue.read(path)
+    assert len(drive.packages) == 30
+    left = path.stat().st_size - limit + 5
+    assert drive.unreadable == (f"byte {limit - 5}: {left} bytes were not read: the last whole frame ends there",)
+
+
+def test_a_file_that_grows_is_read_up_to_its_size_at_opening(tmp_path, monkeypatch):
+    packages, path = packages_of("city-car-driving"), tmp_path / "grows.bin"
+    path.write_bytes(b"".join(packages[:20]))
+    opened = os.fstat
+
+    def grows(number):
+        about = opened(number)
+        if about.st_ino == path.stat().st_ino:
+            with path.open("ab") as file:
+                file.write(b"".join(packages[20:]))
+        return about
+
+    monkeypatch.setattr(recorded_packages.os, "fstat", grows)
+    assert recorded_packages.read_bytes(path, "it").data == b"".join(packages[:20])
+
+
+@pytest.mark.parametrize("system", SIMULATORS)
+def test_a_hole_behind_packages_is_left_out_at_once(tmp_path, system):
+    """Not searched byte by byte: ten times as many bytes of it take no more steps."""
+    packages, path, steps = packages_of(system), tmp_path / "hole.bin", []
+    for hole in (1 << 20, 10 << 20):
+        path.write_bytes(b"".join(packages) + bytes(hole))
+        count = 0
+
+        def step(*_):
+            nonlocal count
+            count += 1
+            return step
+
+        sys.settrace(step)
+        try:
+            drive = motioncue.read(path, system=system, rate_hz=60.0)
+        finally:
+            sys.settrace(None)
+        # Where nothing says a package's length, the one before the hole may be cut.
+        whole = packages[:-1] if system.startswith("beamng") else packages
+        assert [package.data for package in drive.packages] == whole
+        end = sum(map(len, whole))
+        assert f"byte {end}: {path.stat().st_size - end} bytes were not read" in drive.unreadable[0]
+        steps.append(count)
+    assert steps[1] < 1.5 * steps[0] + 1000
+
+
+def test_ten_gigabytes_of_zeros_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "sparse.bin"
+    with path.open("wb") as file:
+        file.truncate(10 << 30)
+    monkeypatch.setattr(recorded_packages, "LARGEST", 16 << 20)
+    tracemalloc.start()
+    with pytest.raises(PacketError, match="16777216 bytes that are all zero, as in a file that was never written"):
+        motioncue.read(path)
+    assert tracemalloc.get_traced_memory()[1] < 64 << 20
+    tracemalloc.stop()
 
 
 @pytest.mark.parametrize("system", ["dk", "nobody"])

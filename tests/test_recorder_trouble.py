@@ -12,6 +12,7 @@ import pytest
 from helpers import eventually
 from mcap.reader import NonSeekingReader, SeekingReader
 
+from motioncue.cli.summary import recorded
 from motioncue.errors import ConfigError
 from motioncue.kernels.ring import KINDS, RecordRing
 from motioncue.motion import TICK_DTYPE
@@ -105,7 +106,7 @@ def test_a_full_disk_costs_what_was_not_flushed_and_is_said_once(tmp_path, caplo
     assert found == list(range(len(found)))
     assert len(found) >= counts["ticks"] > 0
     assert counts["lost"] == loop.made - counts["ticks"]
-    assert f"{counts['lost']} records were lost" in recorder.summary()
+    assert recorded(counts).endswith(f"in {path}; {counts['lost']} records were lost")
     assert library_indices(path) == found
 
 

@@ -97,11 +97,9 @@ BROKEN = {
     "empty": (b"", "found no bytes"),
     "one byte": (b"\x27", "found size 39 at offset 0|found 1 bytes at offset 0"),
     "cut inside the first package": (DATA[:20], "found 20 bytes at offset 0, the package has 39"),
-    "cut inside a frame": (DATA[: 39 + 107 + 50], "found 50 bytes at offset 146, the package has 107"),
-    "cut inside a size field": (DATA[: 39 + 107 + 1], "found 1 bytes at offset 146"),
     "zeros": (bytes(1000), "found size 0 at offset 0"),
+    "many zeros": (bytes(5000), "found 5000 bytes that are all zero"),
     "text": (b"This is not a recording at all, it is a letter." * 100, "offset 0|refused"),
-    "size of 2": (DATA[:39] + b"\x02\x00" + DATA[39:], "found size 2 at offset 39"),
     "big-endian, cut": (struct.pack(">HB", 39, 1) + DATA[3:20], "found 20 bytes at offset 0, the package has 39"),
 }
 
@@ -115,6 +113,24 @@ def test_a_broken_file_is_refused_with_its_name_and_place(tmp_path, read, case):
         read(path)
     assert f"'{path}'" in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+PARTLY = {
+    "cut inside a frame": (DATA[: 39 + 107 + 50], "found 50 bytes at offset 146, the package has 107"),
+    "cut inside a size field": (DATA[: 39 + 107 + 1], "found 1 bytes at offset 146"),
+    "size of 2": (DATA[: 39 + 107] + b"\x02\x00" + DATA[39:], "found size 2 at offset 146"),
+}
+
+
+@pytest.mark.parametrize("case", PARTLY)
+def test_a_file_that_goes_wrong_is_read_up_to_there_and_the_rest_is_logged(tmp_path, caplog, case):
+    data, message = PARTLY[case]
+    path = write(tmp_path, data)
+    assert b"".join(read_packages(path)) == DATA[:146]
+    assert f"'{path}': byte 146: {len(data) - 146} bytes were not read: " in caplog.text
+    assert message in caplog.text
+    assert len(read_motion(path)) == 1
+    assert len(replay("ccd-dk", path))
 
 
 REFUSED = {

@@ -141,7 +141,7 @@ def chunk(size, name, packed):
     ("content", "message"),
     [
         (b"", "not an MCAP file"),
-        (b"\x0a\x0d\x0d\x0a" + bytes(40), "not a whole pcap or pcapng file"),
+        (b"\x0a\x0d\x0d\x0a" + bytes(40), "not a pcap or pcapng file"),
         (MAGIC, "no message"),
         (MAGIC + bytes(100), "opcode 0"),
         (MAGIC + struct.pack("<BQ", 6, 2**63), "cut short"),

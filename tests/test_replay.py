@@ -25,6 +25,7 @@ from motioncue.recording.load import read
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
 from motioncue.recording.write import RecordingWriter
+from motioncue.runtime import replay as replaying
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import first_difference, keep, missing_ticks, repeat
 from motioncue.virtual.offline import ride
@@ -113,7 +114,21 @@ def test_other_settings_read_in_each_tick_the_packages_that_it_had(tmp_path):
     assert (answer.ticks["motion"]["time"] <= drive.ticks["motion"]["time"])[reads].all()
 
 
-def test_a_changed_bit_is_found(tmp_path):
+@pytest.mark.parametrize("most", [1, 7, 1000])
+def test_how_many_ticks_are_repeated_at_once_does_not_change_them(tmp_path, monkeypatch, most):
+    drive = scripted(tmp_path / "run.mcap", "ccd-dk-washout", seconds=1.0)
+    monkeypatch.setattr(replaying, "MOST_TICKS", most)
+    done = []
+    replayed = repeat(drive, progress=lambda *numbers: done.append(numbers))
+    assert first_difference(drive.ticks, replayed.ticks) is None
+    assert done[-1] == (len(drive.ticks), len(drive.ticks))
+    assert done == sorted(set(done))
+    assert 3 < len(done) <= 201
+
+
+@pytest.mark.parametrize("rows", [1, 100, 776, 777, 10_000])
+def test_a_changed_bit_is_found(tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(replaying, "ROWS", rows)
     drive = scripted(tmp_path / "run.mcap", "ccd-dk-washout")
     changed = drive.ticks.copy()
     changed["cue"]["pitch"][777] = np.nextafter(changed["cue"]["pitch"][777], 1.0)

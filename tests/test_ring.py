@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_slot import sanitized, sanitizer  # noqa: F401  (a fixture)
 
-from motioncue.kernels.ring import HEAD_DTYPE, RecordRing
+from motioncue.kernels.ring import HEAD_DTYPE, RecordRing, record_places
 
 
 def records(data):
@@ -29,7 +29,22 @@ def test_a_head_has_the_layout_of_the_header():
     assert HEAD_DTYPE.itemsize == 16
     ring = RecordRing(256)
     ring.write(3, -7, b"abcde")
+    assert ring.waiting == 24
     assert records(ring.take()) == [(3, -7, b"abcde")]
+    assert ring.waiting == 0
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**20), st.integers(-(2**62), 2**62), st.binary(max_size=60)), max_size=20))
+def test_every_record_of_an_output_is_placed(written):
+    ring = RecordRing(4096)
+    assert all(ring.write(*record) for record in written)
+    data = ring.take()
+    rows = record_places(data)
+    assert (
+        [(kind, time, data[place : place + size]) for kind, size, time, place in rows.tolist()]
+        == records(data)
+        == written
+    )
 
 
 @given(

@@ -8,6 +8,7 @@ import socket
 import struct
 import sys
 
+import numpy as np
 import pytest
 from helpers import eventually, frame, free_port, init, said_in
 
@@ -435,7 +436,7 @@ def test_a_replay_repeats_a_line_s_loss_and_return(tmp_path, controller):
     for tick in trace:
         moving = frame(position=(0, 0, tick["deadline"] * 25e-9), velocity=(0, 0, 25), acceleration=(0, 0, 1))
         again.intake.feed(moving, int(tick["deadline"]))
-        again.emitter.replay_tick(int(tick["index"]), int(tick["deadline"]), int(tick["operation"]))
+        again.emitter.replay_ticks(np.array([[tick["index"], tick["deadline"], tick["operation"]]]))
     assert again.emitter.trace["cue"].tobytes() == trace["cue"].tobytes()
     assert again.emitter.trace["state"].tolist() == trace["state"].tolist()
 

@@ -168,7 +168,7 @@ def unplugged():
     """Return a rig whose output was lost at its newest tick, as a recording says it."""
     rig = Rig().ticks()
     last = rig.emitter.trace[-1]
-    rig.emitter.replay_tick(int(last["index"]) + 1, int(last["deadline"]) + PERIOD, 16)
+    rig.emitter.replay_ticks(np.array([[last["index"] + 1, last["deadline"] + PERIOD, 16]]))
     rig.log += rig.emitter.transitions()
     return rig
 

@@ -12,13 +12,23 @@ import click
 import msgspec
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, echo, json_option, logged, positive, print_json
+from motioncue.cli.common import duration_option, echo, json_option, logged, pick_options, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Profile, builtin_profiles, parse_profile
-from motioncue.recording.read import SAID, contents, only_system, parse_recording, plausible, quoted, system_of
+from motioncue.recording.packages import (
+    ANY,
+    SAID,
+    Pick,
+    contents,
+    only_system,
+    parse_recording,
+    plausible,
+    quoted,
+    system_of,
+)
 from motioncue.recording.recorder import RING_BYTES, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.transports.endpoint import FORMS, parse_endpoint
@@ -71,6 +81,7 @@ class Heard(NamedTuple):
     help="Change a key of the profile, or an option of the source; repeatable.",
 )
 @click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times.")
+@pick_options
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option
 def command(
@@ -79,6 +90,8 @@ def command(
     endpoints: tuple[str, ...],
     overrides: tuple[str, ...],
     rate: float | None,
+    ports: tuple[int, ...],
+    sender: str | None,
     duration: float | None,
     as_json: bool,
 ) -> None:
@@ -92,7 +105,7 @@ def command(
     """
     from motioncue.analysis.check import check
 
-    heard = _heard(target, system, endpoints, overrides, rate, duration)
+    heard = _heard(target, system, endpoints, overrides, rate, duration, Pick(ports, sender))
     source = heard.profile.source
     try:
         report = check(
@@ -134,6 +147,7 @@ def _heard(
     overrides: tuple[str, ...],
     rate: float | None,
     duration: float | None,
+    pick: Pick,
 ) -> Heard:
     profile = target in builtin_profiles() or target.endswith(".toml")
     live = profile or "://" in target or (target in protocols.SYSTEMS and not Path(target).exists())
@@ -144,6 +158,8 @@ def _heard(
         )
     if live and rate is not None:
         raise click.UsageError("--rate is for files that say no times")
+    if live and pick != ANY:
+        raise click.UsageError("--port and --from are for network captures")
     if not live and (endpoints or duration is not None):
         raise click.UsageError("--at and --duration are for live sources")
     if profile and system is not None:
@@ -166,7 +182,7 @@ def _heard(
         known = (*builtin_profiles(), *_sources())
         allowed = f"files, endpoints, and {', '.join(known)}{meant(target, known)}"
         raise ConfigError(f"{quoted(target)}: no such file; allowed are {allowed}")
-    return _file(target, system, overrides)
+    return _file(target, system, overrides, pick)
 
 
 def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
@@ -187,12 +203,12 @@ def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
     return profile
 
 
-def _file(file: str, system: str | None, overrides: tuple[str, ...]) -> Heard:
+def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick) -> Heard:
     if system is not None:
         protocols.source(system, "--system")
     data = contents(file, quoted(file))
-    name = system or system_of(data, quoted(file), "--system")
-    packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name)
+    name = system or system_of(data, quoted(file), "--system", pick)
+    packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name, pick=pick)
     for line in unreadable[:SAID]:
         click.echo(f"{quoted(file)}: {line}", err=True)
     return Heard(name, packages, times, _settings(name, overrides), file, rejected)

@@ -36,8 +36,10 @@ __all__ = [
     "logged",
     "naming_systems",
     "packet_option",
+    "pick_options",
     "positive",
     "print_json",
+    "progress",
     "record_options",
     "record_source_options",
     "recording",
@@ -175,6 +177,22 @@ def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
                 )
 
 
+def pick_options(command: Decorated) -> Decorated:
+    """Add ``--port`` and ``--from``, which say whom to read in a network capture of several simulators."""
+    for option in (
+        click.option("--from", "sender", metavar="HOST", help="Of a network capture: the host that sent."),
+        click.option(
+            "--port",
+            "ports",
+            type=click.IntRange(0, 65535),
+            multiple=True,
+            help="Of a network capture: the port that was sent to; repeatable.",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
 json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object as the last line of stdout.")
 
 
@@ -208,6 +226,24 @@ def echo(text: str, indent: int = 0) -> None:
     text = folded(text, indent) if indent else text
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     click.echo(text.encode(encoding, "backslashreplace").decode(encoding))
+
+
+@contextmanager
+def progress(text: str) -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal's stderr, and yield the function that moves it: done, total.
+
+    Parameters
+    ----------
+    text : str
+        What is going on.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(text, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 class _Kept(logging.Handler):

@@ -7,9 +7,9 @@ from typing import Any
 
 import click
 
-from motioncue.cli.common import described, echo, naming_systems, packet_option, print_json
+from motioncue.cli.common import described, echo, naming_systems, packet_option, pick_options, print_json
 from motioncue.errors import PacketError
-from motioncue.recording.read import LARGEST, SAID, contents, parse_recording, quoted
+from motioncue.recording.packages import LARGEST, SAID, Pick, Raw, contents, parse_recording, quoted
 
 __all__ = ["command"]
 
@@ -19,8 +19,17 @@ __all__ = ["command"]
 @click.argument("file", metavar="[FILE]", required=False)
 @click.option("--hex", "digits", metavar="HEX", help="The bytes; spaces, colons and 0x are ignored.")
 @packet_option
+@pick_options
 @click.option("--json", "as_json", is_flag=True, help="One JSON object a packet, one a line.")
-def command(system: str, file: str | None, digits: str | None, packet: str | None, as_json: bool) -> None:
+def command(
+    system: str,
+    file: str | None,
+    digits: str | None,
+    packet: str | None,
+    ports: tuple[int, ...],
+    sender: str | None,
+    as_json: bool,
+) -> None:
     """Say what is in a packet: every field with its unit.
 
     SYSTEM is <systems>, or custom with --packet.
@@ -32,9 +41,12 @@ def command(system: str, file: str | None, digits: str | None, packet: str | Non
     module = described(system, packet)
     if (file is None) == (digits is None):
         raise click.UsageError("give either FILE or --hex HEX")
-    data = _read(file) if file is not None else _bytes(digits or "")
-    recording = parse_recording(data, system if file is None else f"{system}: {quoted(file)}", system, module)
+    data = _read(file) if file is not None else Raw(_bytes(digits or ""))
+    name = system if file is None else f"{system}: {quoted(file)}"
+    recording = parse_recording(data, name, system, module, Pick(ports, sender))
     packages = recording.packages
+    if digits is not None and recording.unreadable:
+        raise PacketError(f"{system}: {recording.unreadable[0]}")
     for line in recording.unreadable[:SAID]:
         click.echo(f"{quoted(file or '')}: {line}", err=True)
     for index, package in enumerate(packages):
@@ -54,10 +66,13 @@ def command(system: str, file: str | None, digits: str | None, packet: str | Non
 naming_systems(command, "identify")
 
 
-def _read(file: str) -> bytes | Path:
+def _read(file: str) -> Raw | Path:
     if file != "-":
         return contents(file, file)
-    return sys.stdin.buffer.read(LARGEST)
+    data = sys.stdin.buffer.read(LARGEST + 1)
+    if len(data) > LARGEST:
+        raise PacketError(f"-: found more than {LARGEST >> 20} MiB, allowed is up to that")
+    return Raw(data)
 
 
 def _bytes(digits: str) -> bytes:

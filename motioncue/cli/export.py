@@ -3,10 +3,8 @@
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.progress import Progress
 
-from motioncue.cli.common import refuse_source
+from motioncue.cli.common import pick_options, progress, refuse_source
 from motioncue.recording.export import WHAT, export
 from motioncue.recording.load import read
 
@@ -24,8 +22,9 @@ __all__ = ["command"]
     help="File to write; its ending selects the format: .csv, .parquet or .mf4.",
 )
 @click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
+@pick_options
 @click.option("--force", is_flag=True, help="Replace the file that --to names, if it exists.")
-def command(file: Path, target: Path, what: str, force: bool) -> None:
+def command(file: Path, target: Path, what: str, ports: tuple[int, ...], sender: str | None, force: bool) -> None:
     """Write a recording as CSV, Parquet (pyarrow) or MDF4 (asammdf); one row a tick, a frame or an event.
 
     \b
@@ -33,17 +32,10 @@ def command(file: Path, target: Path, what: str, force: bool) -> None:
               pip install "motioncue[export]" brings what Parquet and MDF4 need
     """
     refuse_source("--to", target, [file])
-    drive = read(file)
+    with progress(f"reading {file.name}"):
+        drive = read(file, port=ports, sender=sender)
     for line in drive.unreadable:
         click.echo(f"{file}: {line}", err=True)
-    console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task(f"writing {target.name}")
-        done = export(
-            drive,
-            target,
-            what,
-            force=force,
-            progress=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+    with progress(f"writing {target.name}") as tell:
+        done = export(drive, target, what, force=force, progress=tell)
     click.echo(f"{done.rows} {what} in {done.path}")

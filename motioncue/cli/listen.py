@@ -25,7 +25,7 @@ from motioncue.cli.history import History, Rate
 from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import platform_rows, print_summary, reasons
+from motioncue.cli.summary import platform_rows, print_summary, reasons, recorded
 from motioncue.cli.watch import values_of
 from motioncue.kernels.ring import RecordRing
 from motioncue.recording.recorder import RING_BYTES
@@ -189,7 +189,7 @@ def _simulator(
     ]
     if recorder is not None:
         stats["recorded"] = recorder.counts()
-        rows.append(("recorded", recorder.summary()))
+        rows.append(("recorded", recorded(stats["recorded"])))
     return stats, rows
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from motioncue.analysis.changes import changes
-from motioncue.cli.common import echo, json_option, print_json, refuse_source
+from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
@@ -51,7 +51,8 @@ def command(
     file = files[0]
     if answer is not None:
         refuse_source("--record", answer, files)
-    drive = read(*files)
+    with progress(f"reading {file.name}"):
+        drive = read(*files)
     settings = _settings(drive, profile, overrides)
     if verify and settings is not None:
         raise ConfigError("--verify: allowed is the recording's own profile, without --profile and --set")
@@ -60,7 +61,8 @@ def command(
         raise PacketError(f"--verify: {missing}; allowed is a whole run, of a rolled one all files together")
     if missing:
         click.echo(f"{file}: {missing}: replayed from rest, the platform's state at that time is not known", err=True)
-    replayed = repeat(drive, settings)
+    with progress(f"replaying {file.name}") as tell:
+        replayed = repeat(drive, settings, progress=tell)
     ticks = replayed.ticks
     result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}
     rows = [("ticks", str(len(ticks))), ("states", _states(ticks))]
@@ -82,7 +84,8 @@ def command(
             )
         )
     if answer is not None:
-        written = keep(replayed, answer, force=force, about={"replay of": file.name})
+        with progress(f"writing {answer.name}") as tell:
+            written = keep(replayed, answer, force=force, about={"replay of": file.name}, progress=tell)
         rows.append(("recorded", str(written)))
         result["recorded"] = str(written)
     print_summary(f"motioncue replay · {file.name}", rows)

@@ -14,16 +14,18 @@ from motioncue.cli.common import (
     json_option,
     logged,
     naming_systems,
+    pick_options,
     positive,
     print_json,
     record_source_options,
     source_recorder,
 )
 from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import print_summary
+from motioncue.cli.summary import print_summary, recorded
 from motioncue.errors import EndpointError, MotioncueError
 from motioncue.kernels.clock import now_ns
 from motioncue.kernels.ring import RecordRing
+from motioncue.recording.packages import Pick
 from motioncue.recording.recorder import RING_BYTES, package_kind
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
@@ -41,6 +43,7 @@ WAIT_S = 60.0  # longest wait for an engine if a duration is requested
     "--to", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where the engine listens; repeatable."
 )
 @click.option("--recording", metavar="FILE", help="Recording to play; `sample` is the drive in the package.")
+@pick_options
 @click.option("--drive", metavar="NAME", help="Drive the virtual car: tour (default), turns, brake, still, trouble.")
 @click.option(
     "--rate",
@@ -56,6 +59,8 @@ def command(
     system: str,
     endpoints: tuple[str, ...],
     recording: str | None,
+    ports: tuple[int, ...],
+    sender: str | None,
     drive: str | None,
     rate: float | None,
     duration: float | None,
@@ -73,9 +78,11 @@ def command(
     if recording is not None and drive is not None:
         raise click.UsageError("--recording and --drive exclude each other")
     if recording is not None:
-        packages = recorded_packages(system, recording, rate, duration)
+        packages = recorded_packages(system, recording, rate, duration, Pick(ports, sender))
         what = f"recording {recording}"
     else:
+        if ports or sender is not None:
+            raise click.UsageError("--port and --from are for network captures, with --recording")
         packages = drive_packages(system, drive or "tour", rate, duration)
         what = f"drive {drive or 'tour'}"
     check_endpoints(protocols.source(system), endpoints, name="--to")
@@ -113,7 +120,7 @@ def command(
                 ("connections", str(simulator.connections)),
                 ("lost", str(simulator.lost)),
                 *([("stalls", str(simulator.stalls))] if hasattr(simulator, "stalls") else []),
-                *([] if recorder is None else [("recorded", recorder.summary())]),
+                *([] if recorder is None else [("recorded", recorded(stats["recorded"]))]),
             ],
         )
         if as_json:

@@ -65,10 +65,12 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def recorded(counts: Mapping[str, int]) -> str:
-    """Return a text of what a recording holds."""
+def recorded(counts: Mapping[str, Any]) -> str:
+    """Return a text of what a recording holds, and of its files."""
     lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
-    return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages{lost}"
+    files = counts["files"] or ["no file"]
+    where = ", ".join(files) if len(files) < 4 else f"{files[0]} and {len(files) - 1} more, the last {files[-1]}"
+    return f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages in {where}{lost}"
 
 
 def lost_rows(outputs: Sequence[Mapping[str, Any]]) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ cdef extern from "motioncue/kernels/ring.h" nogil:
         int64_t size        # size of `room` [bytes]
         int64_t lost        # records that did not fit
     bint ring_write(Ring* r, int32_t kind, int64_t time, const void* data, int64_t size)
+    int64_t ring_padded(int64_t size)
     int64_t ring_waiting(Ring* r)
     void ring_take(Ring* r, void* out, int64_t size)
 

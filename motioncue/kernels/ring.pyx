@@ -3,13 +3,13 @@
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, malloc
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 import numpy as np
 
 from motioncue.kernels.slot cimport mc_load
 
-__all__ = ["HEAD_DTYPE", "KINDS", "RecordRing"]
+__all__ = ["HEAD_DTYPE", "KINDS", "PLACE_DTYPE", "RecordRing", "record_places"]
 
 KINDS = {
     "tick": RECORD_TICK, "transition": RECORD_TRANSITION, "package": RECORD_PACKAGE, "frame": RECORD_FRAME,
@@ -20,6 +20,41 @@ KINDS = {
 
 HEAD_DTYPE = np.dtype([("kind", "i4"), ("size", "i4"), ("time", "i8")])
 """The head of every record: kind, size of the payload [bytes], time [ns]; payloads are padded to 8 bytes."""
+
+PLACE_DTYPE = np.dtype([("kind", "i8"), ("size", "i8"), ("time", "i8"), ("place", "i8")])
+"""A record in a ring's output: its head, and the offset of its payload [bytes]."""
+
+
+def record_places(const unsigned char[::1] data not None):
+    """Return the heads of the records in a ring's output, and where their payloads begin.
+
+    Parameters
+    ----------
+    data : bytes-like
+        Whole records.
+
+    Returns
+    -------
+    ndarray of PLACE_DTYPE, shape (n,)
+        In the order of the output.
+    """
+    cdef int64_t end = data.shape[0], at = 0, n = 0
+    cdef int64_t[:, ::1] rows
+    cdef RingHead head
+    while at + <int64_t>sizeof(RingHead) <= end:
+        memcpy(&head, &data[at], sizeof(RingHead))
+        at += sizeof(RingHead) + ring_padded(head.size)
+        n += 1
+    out = np.empty(n, PLACE_DTYPE)
+    if n == 0:
+        return out
+    rows = out.view(np.int64).reshape(n, 4)
+    at = 0
+    for i in range(n):
+        memcpy(&head, &data[at], sizeof(RingHead))
+        rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3] = head.kind, head.size, head.time, at + sizeof(RingHead)
+        at += sizeof(RingHead) + ring_padded(head.size)
+    return out
 
 
 cdef class RecordRing:
@@ -72,6 +107,11 @@ cdef class RecordRing:
         cdef bytes out = PyBytes_FromStringAndSize(NULL, size)
         ring_take(&self.ring, PyBytes_AS_STRING(out), size)
         return out
+
+    @property
+    def waiting(self):
+        """Bytes of the records that wait to be taken."""
+        return ring_waiting(&self.ring)
 
     @property
     def lost(self):

@@ -255,21 +255,53 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
     return Intake([message.compiled() for message in messages], stage, stages)
 
 
+MARKED = 8  # bytes from a datagram's beginning to the end of its mark
+
+
 def framed(data: bytes) -> Iterator[bytes]:
     """Split concatenated datagrams.
 
-    Each ends where the next mark stands, or at the end of the data.  Data that has no mark, or cannot be split so, is
-    one datagram.
+    Each ends where the next mark stands, at the end of the data, or before a rest that is too short for a mark.  Data
+    that has no mark, or cannot be split even once, is one datagram.
+
+    Raises
+    ------
+    PacketError
+        If the last datagram is shorter than the others with its mark, or has no mark; names the offset.
     """
-    start = 0
+    start, seen = 0, dict[bytes, set[int]]()
     while start < len(data):
-        ends = (start + size for mark in _marks(data, start) for size in _SIZES[mark])
+        marks = _marks(data, start)
+        ends = (start + size for mark in marks for size in _SIZES[mark])
         end = next((end for end in ends if end == len(data) or _marks(data, end)), None)
         if end is None:
-            least = min((_LEAST[mark] for mark in _marks(data, start)), default=len(data))
-            end = next((end for end in range(start + least, len(data)) if _marks(data, end)), len(data))
+            least = min((_LEAST[mark] for mark in marks), default=len(data))
+            furthest = min(len(data), start + DATAGRAM + 1)
+            end = next((end for end in range(start + least, furthest) if _marks(data, end)), None)
+        if start and (end is None or end == len(data)):
+            end = _last(data, start, {size for mark in marks for size in seen.get(mark, ())})
+        end = len(data) if end is None else end
+        for mark in marks:
+            seen.setdefault(mark, set()).add(end - start)
         yield data[start:end]
         start = end
+
+
+def _last(data: bytes, start: int, seen: set[int]) -> int:
+    """Return where the last datagram ends, from the sizes of others with its mark; raise PacketError if it is cut."""
+    left = len(data) - start
+    marks = _marks(data, start)
+    if left in seen or any(left in _SIZES[mark] for mark in marks):
+        return len(data)
+    size = max((size for size in seen if size < left < size + MARKED), default=0)
+    if size:
+        return start + size
+    if not marks or left > DATAGRAM or left < min(seen, default=0):
+        raise PacketError(
+            f"beamng: found {left} bytes beginning {data[start : start + 8].hex(' ')} at offset {start}, allowed is a "
+            "whole datagram"
+        )
+    return len(data)
 
 
 def _marks(data: bytes, start: int = 0) -> list[bytes]:

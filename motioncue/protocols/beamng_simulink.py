@@ -30,6 +30,7 @@ from typing import Annotated, Any, Literal
 
 import msgspec
 import numpy as np
+import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.intake.intake import Intake
@@ -222,18 +223,48 @@ def intake(options: Options, head_m: Sequence[float] = (0.0, 0.0, 0.0), derivati
     return Intake([message.compiled()], stage, stages, reply_port=options.reply_port)
 
 
+SURE = 8
+"""States with growing ids that are no coincidence."""
+
+
 def framed(data: bytes) -> Iterator[bytes]:
-    """Split concatenated messages of one kind; data that cannot be split is one datagram."""
-    fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(data, size))
-    size = next(fitting, len(data))
-    for start in range(0, len(data), size):
+    """Split concatenated messages of one kind; data that cannot be split is one datagram.
+
+    Raises
+    ------
+    PacketError
+        If something else, such as a state that is cut short, follows several states; names the offset.
+    """
+    fitting = (size for size in (STATE.size, CONTROL.size) if len(data) % size == 0 and _are_ids(_ids(data, size)))
+    size, end = next(fitting, len(data)), len(data)
+    if size == len(data) and (states := _states(data)):
+        size, end = STATE.size, states * STATE.size
+    for start in range(0, end, size or 1):
         yield data[start : start + size]
+    if end < len(data):
+        raise PacketError(f"beamng-simulink: found {len(data) - end} bytes at offset {end} that are not whole states")
 
 
-def _are_ids(data: bytes, size: int) -> bool:
-    """Say whether every piece of a size begins with an id."""
-    ids = np.frombuffer(data, "<f8")[:: size // 8]
-    return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
+def _ids(data: bytes, size: int) -> npt.NDArray[np.float64]:
+    """Return what would be the id of every whole piece of a size."""
+    return np.frombuffer(data, "<f8", len(data) // size * size // 8)[:: size // 8]
+
+
+def _are_ids(ids: npt.NDArray[np.float64]) -> bool:
+    """Say whether numbers can be ids."""
+    with np.errstate(invalid="ignore"):  # NaN is no id
+        return bool(np.all((ids >= 0.0) & (ids <= LARGEST_ID) & (ids == np.trunc(ids))))
+
+
+def _states(data: bytes) -> int:
+    """Return how many states of one session the data begins with, by their ids; 0 if they are too few to be sure.
+
+    In messages of another size, what lies there does not grow.
+    """
+    ids = _ids(data, STATE.size)
+    ends = np.flatnonzero(~((ids[1:] > ids[:-1]) & (ids[1:] <= LARGEST_ID)))
+    states = int(ends[0]) if len(ends) else len(ids)  # before an end, the last one may be cut
+    return states if states >= SURE and _are_ids(ids[:states]) else 0
 
 
 def identify(data: bytes) -> Packet:
@@ -246,7 +277,7 @@ def identify(data: bytes) -> Packet:
     """
     for packet in (STATE, CONTROL):
         if len(data) == packet.size:
-            if _are_ids(data, packet.size):
+            if _are_ids(_ids(data, packet.size)):
                 return packet
             number = float(np.frombuffer(data, "<f8", count=1)[0])
             raise PacketError(

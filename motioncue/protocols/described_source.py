@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.intake.intake import Intake
-from motioncue.intake.messages import CompiledMessage
+from motioncue.intake.messages import CompiledMessage, Echo
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.protocols.described_channels import (
@@ -43,6 +43,9 @@ AS_DESCRIBED = "as_described"
 
 MESSAGES = 128
 """Most packets that an intake distinguishes."""
+
+LONGEST_REPLY = 512
+"""Largest size of an answer [bytes]."""
 
 Matrix = npt.NDArray[np.float64]
 
@@ -97,10 +100,13 @@ class _Form(NamedTuple):
         for at, own, mask in self.masked:
             yield from ((a ^ b) & bits for a, b, bits in zip(data[at:], own, mask, strict=False))
 
-    def compiled(self) -> CompiledMessage:
-        """Return the form as an intake takes it."""
-        message = Message(self.packet, self.role, self.takes, largest=self.largest).compiled()
-        return message._replace(constants=[*message.constants, *self.masked])
+    def compiled(self, reply: bytes, echo: Echo) -> CompiledMessage:
+        """Return the form as an intake takes it; only a motion is answered."""
+        message = Message(self.packet, self.role, self.takes, largest=self.largest)
+        if self.role == "motion":
+            message = message._replace(reply=reply, echo=echo)
+        compiled = message.compiled()
+        return compiled._replace(constants=[*compiled.constants, *self.masked])
 
 
 class DescribedSource:
@@ -127,6 +133,7 @@ class DescribedSource:
         self.channels = checked(table)
         self.axes = _axes(table, self.channels)
         self.forms = tuple(_forms(table, self.axes))
+        self._reply = _reply(table)
         if len(self.forms) > MESSAGES:
             raise ConfigError(f"{KEY}: found {len(self.forms)} forms, blocks and sizes, allowed are {MESSAGES}")
 
@@ -236,7 +243,8 @@ class DescribedSource:
             delay_s=derivation.delay_s,
             same=("orientation", "up" if "forward" in self._vectors else "angular_acceleration"),
         )
-        return Intake([form.compiled() for form in self.forms], stage, stages)
+        port = 0 if table.reply is None else table.reply.port
+        return Intake([form.compiled(*self._reply) for form in self.forms], stage, stages, reply_port=port)
 
     def framed(self, data: bytes) -> Iterator[bytes]:
         """Split concatenated datagrams by the sizes of the packets that fit.
@@ -301,6 +309,26 @@ class DescribedSource:
             f"{self.name}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are "
             f"{self._allowed()}"
         )
+
+
+def _reply(table: SourcePacket) -> tuple[bytes, Echo]:
+    """Return the answer to a packet, and what it repeats of it."""
+    answer = table.reply
+    if answer is None:
+        return b"", Echo()
+    try:
+        own = bytes.fromhex(answer.bytes)
+    except ValueError:
+        raise ConfigError(
+            f"{KEY}.reply.bytes: found {answer.bytes!r}, allowed are pairs of hexadecimal digits"
+        ) from None
+    smallest = min((table.size,) if isinstance(table.size, int) else table.size)
+    if answer.echo > smallest:
+        raise ConfigError(f"{KEY}.reply.echo: found {answer.echo}, allowed are up to {smallest}, the packet's bytes")
+    reply = bytes(answer.echo) + own * answer.repeat
+    if not 0 < len(reply) <= LONGEST_REPLY:
+        raise ConfigError(f"{KEY}.reply: found {len(reply)} bytes, allowed are 1 to {LONGEST_REPLY}")
+    return reply, Echo(0, 0, answer.echo)
 
 
 def _attitude(channels: Mapping[str, SourceField]) -> str:

@@ -257,8 +257,8 @@ def framed(data: bytes) -> Iterator[bytes]:
 
 
 def _is_headerless(data: bytes) -> bool:
-    """Say whether a datagram can be the status without a header: a time, and a name in plain text."""
-    if len(data) != HEADERLESS_STATUS.size or data.startswith(b"#"):
+    """Say whether a datagram can be the status without a header: a time, and a name in plain text; not only zeros."""
+    if len(data) != HEADERLESS_STATUS.size or data.startswith(b"#") or not any(data):
         return False
     sec, nsec = (int.from_bytes(data[at:end], "little", signed=True) for at, end in ((0, 8), (8, 12)))
     name = data[12:36].rstrip(b"\0")

@@ -2,6 +2,7 @@
 
 import io
 import struct
+from ipaddress import ip_address
 from typing import Any, Literal, NamedTuple
 
 from motioncue.errors import PacketError
@@ -14,6 +15,7 @@ MAGIC = (
     PCAPNG,
 )
 LITTLE = (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1", b"\x4d\x3c\x2b\x1a")
+HOLE = 4096  # [bytes] that are all zero: they were never written
 FRAGMENTS = 64  # most incomplete datagrams to keep; the oldest is dropped first
 IP_BYTES = 65535  # largest IP packet [bytes]
 MOST = 8_000_000  # most datagrams of a capture, or packages of a recording: seven hours of 300 a second
@@ -26,6 +28,7 @@ class Datagram(NamedTuple):
     time: float  # time of its last fragment, since the epoch [s]
     port: int  # destination port
     payload: bytes
+    sender: str = ""  # address of the host that sent it
 
 
 class Incomplete(NamedTuple):
@@ -40,6 +43,8 @@ class Captured(NamedTuple):
 
     datagrams: list[Datagram]
     incomplete: list[Incomplete]
+    unreadable: tuple[str, ...] = ()
+    """What could not be read, and where."""
 
 
 def is_capture(data: bytes) -> bool:
@@ -53,58 +58,64 @@ def is_capture(data: bytes) -> bool:
     return data[:4] in MAGIC
 
 
-def captured(data: bytes) -> Captured:
+def captured(data: bytes, missing: int = 0) -> Captured:
     """Return the UDP datagrams in a capture file, with fragments joined; ignore everything else.
 
     Parameters
     ----------
     data : bytes
-        A pcap or pcapng file of Ethernet, Linux cooked, loopback or raw IP.
+        A pcap or pcapng file of Ethernet, Linux cooked, loopback or raw IP; it is read up to its last whole frame.
+    missing : int
+        Bytes of the file behind these.
 
     Raises
     ------
     PacketError
-        If it is not a capture, is cut short, has another link type, or holds more than `MOST` datagrams.
+        If it is not a capture, has another link type, or holds more than `MOST` datagrams.
     """
     dpkt = _dpkt()
+    end = _whole(data)
+    left = len(data) - end + missing
     try:
-        reader = dpkt.pcap.UniversalReader(io.BytesIO(data))
-        _refuse_cut(data)
+        reader = dpkt.pcap.UniversalReader(io.BytesIO(data[:end] if end else data))
         kind = reader.datalink()
         network = _network(dpkt, kind)
         parts = _Parts()
         out: list[Datagram] = []
         incomplete: list[Incomplete] = []
         for time, frame in reader:
-            whole = _udp(dpkt, network, frame, parts)
-            if whole is None:
+            found = _udp(dpkt, network, frame, parts)
+            if found is None:
                 continue
+            whole, sender = found
             port, length = _port(whole), int.from_bytes(whole[4:6], "big")
             if port is None or len(whole) < length:
                 incomplete.append(Incomplete(CUT, port))
             elif length >= 8:
-                out.append(Datagram(float(time), port, whole[8:length]))
+                out.append(Datagram(float(time), port, whole[8:length], sender))
             _refuse_more(len(out) + len(incomplete))
         parts.end()
     except (ValueError, struct.error, dpkt.dpkt.Error, EOFError) as error:
-        raise PacketError(
-            f"capture: found {len(data)} bytes that are not a whole pcap or pcapng file ({error})"
-        ) from error
-    return Captured(out, incomplete + parts.missing)
+        raise PacketError(f"capture: found {len(data)} bytes that are not a pcap or pcapng file ({error})") from error
+    unreadable = (f"byte {end}: {left} bytes were not read: the last whole frame ends there",) if left else ()
+    return Captured(out, incomplete + parts.missing, unreadable)
 
 
-def _refuse_cut(data: bytes) -> None:
-    """Refuse a file that ends within a frame or a block, which the reader would return incomplete."""
+def _whole(data: bytes) -> int:
+    """Return where the last whole frame or block ends: the reader would return the next one incomplete; or 0."""
     blocks = data[:4] == PCAPNG
     mark = data[8:12] if blocks else data[:4]
     order: Literal["little", "big"] = "little" if mark in LITTLE else "big"
     # A pcapng block begins with its type and total size; a pcap frame follows 16 bytes, with its size at byte 8.
     start, at, size, more = (0, 4, 8, 0) if blocks else (24, 8, 16, 16)
-    while start < len(data):
+    while start + size <= len(data):
         length = int.from_bytes(data[start + at : start + at + 4], order) + more
-        if len(data) - start < size or not size <= length <= len(data) - start:
-            raise ValueError(f"the last whole frame ends at {start}")
+        if not size <= length <= len(data) - start:
+            break
+        if length == size and not data[start : start + HOLE].strip(b"\0"):  # frames of no bytes, of a sparse file
+            break
         start += length
+    return start
 
 
 def _refuse_more(count: int) -> None:
@@ -140,8 +151,8 @@ def _port(datagram: bytes) -> int | None:
     return int.from_bytes(datagram[2:4], "big") if len(datagram) >= 8 else None
 
 
-def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> bytes | None:
-    """Return the UDP datagram that this frame completes, header first; None if none."""
+def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> tuple[bytes, str] | None:
+    """Return the UDP datagram that this frame completes, header first, and who sent it; None if none."""
     try:
         if network is not None:
             packet = network(frame).data
@@ -150,7 +161,8 @@ def _udp(dpkt: Any, network: Any, frame: bytes, parts: "_Parts") -> bytes | None
         if not isinstance(packet, dpkt.ip.IP | dpkt.ip6.IP6) or packet.p != dpkt.ip.IP_PROTO_UDP:
             return None
         fragment = _fragment(dpkt, packet)
-        return bytes(packet.data) if fragment is None else parts.join(fragment)
+        whole = bytes(packet.data) if fragment is None else parts.join(fragment)
+        return None if whole is None else (whole, str(ip_address(packet.src)))
     except (dpkt.dpkt.Error, IndexError):  # a frame cut by the capture, or something else
         pass
     return None

@@ -1,7 +1,7 @@
 """A recording as arrays: `read`."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,10 +14,12 @@ from motioncue.motion import TICK_DTYPE
 from motioncue.protocols import System
 from motioncue.recording.capture import is_capture
 from motioncue.recording.messages import LATEST_NS, Settings, events_in, packages_in, settings_in
-from motioncue.recording.read import (
-    Frames,
+from motioncue.recording.packages import (
+    ANY,
+    UNREADABLE,
+    Pick,
+    Raw,
     Recording,
-    frames_of,
     from_first,
     parse_recording,
     quoted,
@@ -25,6 +27,7 @@ from motioncue.recording.read import (
     recorded_source,
     system_of,
 )
+from motioncue.recording.read import Frames, frames_of
 from motioncue.recording.topics import FRAME, PACKAGE, TICK, TOPICS, Event, Package, Topic
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
 
@@ -56,7 +59,13 @@ class Drive(NamedTuple):
 
 
 def read(
-    path: str | Path, *rolled: str | Path, system: str | None = None, rate_hz: float | None = None, **options: Any
+    path: str | Path,
+    *rolled: str | Path,
+    system: str | None = None,
+    rate_hz: float | None = None,
+    port: int | Sequence[int] = (),
+    sender: str | None = None,
+    **options: Any,
 ) -> Drive:
     """Return the contents of a recording as arrays.
 
@@ -72,6 +81,10 @@ def read(
         packages alone.  Found by content if not given.
     rate_hz : float, optional
         Frames per second [Hz], for a file where neither the packages nor the file have times.
+    port : int or sequence of int, optional
+        Ports that a simulator sent to, for a capture of several simulators.
+    sender : str, optional
+        Address of the host that sent, likewise.
     **options
         As ``source.options`` of a profile, for the same files as `system`.
 
@@ -85,7 +98,8 @@ def read(
     ------
     PacketError
         If a file cannot be opened, is not a recording, contains no readable motion, or is not one of the same run; if
-        nothing tells the times of the frames.
+        nothing tells the times of the frames; if a capture has several simulators, or a file with `port` or `sender` is
+        no capture.
     ConfigError
         If no system or more than one has such packages, or an option is not allowed.
 
@@ -100,11 +114,12 @@ def read(
     >>> drive = motioncue.read("drive.mcap")                                 # doctest: +SKIP
     >>> pandas.DataFrame(drive.motion)                                       # doctest: +SKIP
     """
-    drives = [_read(each, system, rate_hz, options) for each in (path, *rolled)]
+    pick = Pick((port,) if isinstance(port, int) else tuple(port), sender)
+    drives = [_read(each, system, rate_hz, pick, options) for each in (path, *rolled)]
     return _joined(drives, [quoted(each) for each in (path, *rolled)]) if rolled else drives[0]
 
 
-def _read(path: str | Path, system: str | None, rate_hz: float | None, options: Mapping[str, Any]) -> Drive:
+def _read(path: str | Path, system: str | None, rate_hz: float | None, pick: Pick, options: Mapping[str, Any]) -> Drive:
     """Return the contents of one file."""
     name = f"recording {quoted(path)}"
     try:
@@ -114,10 +129,12 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, options: 
             head = file.read(len(MAGIC))
     except OSError as error:
         raise PacketError(f"{name}: {error.strerror}") from error
+    if pick != ANY and not is_capture(head):
+        raise PacketError(f"{name}: found no network capture, only there ports and senders can be told apart")
     if not is_mcap(head):
         data = read_bytes(path, name)
-        of = system or _system(data, name)
-        drive = _decoded(parse_recording(data, name, of), of, name, rate_hz, options)
+        of = system or _system(data, name, pick)
+        drive = _decoded(parse_recording(data, name, of, pick=pick), of, name, rate_hz, options)
         return drive._replace(about={"format": "capture" if is_capture(head) else "bytes", "system": str(of)})
     drive = _from_mcap(path)
     alone = drive.packages and not (len(drive.motion) or len(drive.ticks))
@@ -131,16 +148,18 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, options: 
     return drive._replace(motion=decoded.motion, unreadable=drive.unreadable + decoded.unreadable)
 
 
-def _system(data: bytes, name: str) -> System:
+def _system(raw: Raw, name: str, pick: Pick) -> System:
     """Return the system whose packages these are; raise an error if the bytes do not tell."""
-    if not data:
+    if not raw.data:
         raise PacketError(f"{name}: not an MCAP file: it is empty")
-    if is_capture(data):
-        return system_of(data, name, "system")
+    if is_capture(raw.data):
+        return system_of(raw, name, "system", pick)
     try:
-        return system_of(data, "as bytes of a simulator", "system")
-    except ConfigError as error:
-        raise PacketError(f"{name}: not an MCAP file: it begins with {data[: len(MAGIC)].hex()}; {error}") from error
+        return system_of(raw, "as bytes of a simulator", "system", pick)
+    except (ConfigError, PacketError) as error:
+        raise PacketError(
+            f"{name}: not an MCAP file: it begins with {raw.data[: len(MAGIC)].hex()}; {error}"
+        ) from error
 
 
 def _decoded(
@@ -150,7 +169,11 @@ def _decoded(
     frames: Frames = frames_of(recording, system, name, rate_hz, options, as_received=True)
     packages = [Package(timed.time_ns, 0, timed.package) for timed in frames.packages]
     refused = [*frames.rejected.items(), *recording.rejected.items()]
-    unreadable = [f"{count} packages refused: {reason.replace('_', ' ')}" for reason, count in refused if count]
+    unreadable = [
+        f"{count} packages refused: {reason.replace('_', ' ')}"
+        for reason, count in refused
+        if count and reason != UNREADABLE  # said in words
+    ]
     return Drive(frames.motion, np.zeros(0, TICK_DTYPE), packages, [], [], {}, (*recording.unreadable, *unreadable))
 
 

@@ -13,11 +13,11 @@ import numpy as np
 
 from motioncue.errors import ConfigError
 from motioncue.kernels.reasons import NAMES
-from motioncue.kernels.ring import HEAD_DTYPE, KINDS, RecordRing
+from motioncue.kernels.ring import HEAD_DTYPE, KINDS, RecordRing, record_places
 from motioncue.kernels.supervisor import State
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 from motioncue.profile import Record
-from motioncue.recording.topics import Event, Package
+from motioncue.recording.topics import Event, Package, records_at
 from motioncue.recording.write import RecordingWriter
 
 __all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]
@@ -104,18 +104,13 @@ def sorted_out(data: bytes) -> Batch:
     data : bytes
         Whole records, each with its head (`HEAD_DTYPE`), padded to 8 bytes.
     """
-    ticks, frames, packages, events = bytearray(), bytearray(), [], []
-    place = 0
-    while place < len(data):
-        kind, size, when = np.frombuffer(data, HEAD_DTYPE, 1, place)[0].tolist()
-        payload = data[place + HEAD_DTYPE.itemsize : place + HEAD_DTYPE.itemsize + size]
-        place += HEAD_DTYPE.itemsize + -(-size // 8) * 8
+    packages, events = [], []
+    records = record_places(data)
+    ticks, frames = ((records["kind"] & 0xFF) == KINDS[name] for name in ("tick", "frame"))
+    for kind, size, when, place in records[~(ticks | frames)].tolist():
+        payload = data[place : place + size]
         what, endpoint = _WHAT[kind & 0xFF], kind >> _ENDPOINT_BITS
-        if what == "tick":
-            ticks += payload
-        elif what == "frame":
-            frames += payload
-        elif what == "package":
+        if what == "package":
             packages.append(Package(when, endpoint, payload))
         elif what == "retuned":
             events.append(Event(when, what, "", detail=int.from_bytes(payload, "little")))
@@ -123,7 +118,12 @@ def sorted_out(data: bytes) -> Batch:
             events.append(Event(when, what, ""))
         else:
             events.append(_event(payload, what == "transition"))
-    return Batch(np.frombuffer(bytes(ticks), TICK_DTYPE), np.frombuffer(bytes(frames), MOTION_DTYPE), packages, events)
+    return Batch(
+        records_at(data, records["place"][ticks], TICK_DTYPE),
+        records_at(data, records["place"][frames], MOTION_DTYPE),
+        packages,
+        events,
+    )
 
 
 def _event(payload: bytes, transition: bool) -> Event:
@@ -218,20 +218,14 @@ class Recorder:
         """The files written so far, the newest last."""
         return list(self._written)
 
-    def counts(self) -> dict[str, int]:
-        """Return how many records of each kind have been flushed to files, and how many were lost."""
-        return {**self._totals, "lost": self._lost + self._unrecorded()}
+    def counts(self) -> dict[str, Any]:
+        """Return how many records of each kind are flushed and how many were lost, and the files."""
+        lost = self._lost + self._unrecorded()
+        return {**self._totals, "lost": lost, "files": [str(path) for path in self._written]}
 
     def _unrecorded(self) -> int:
         """Return the number of records that did not fit into the rings."""
         return sum(ring.lost for ring in self._rings)
-
-    def summary(self) -> str:
-        """Return a text of what has been recorded, and where."""
-        counts = self.counts()
-        what = f"{counts['ticks']} ticks, {counts['frames']} frames, {counts['packages']} packages"
-        lost = f"; {counts['lost']} records were lost" if counts["lost"] else ""
-        return f"{what} in {', '.join(str(path) for path in self._written) or 'no file'}{lost}"
 
     def retuned(self, when: int, number: int, profile: Mapping[str, Any]) -> None:
         """Record that another profile is in force.

@@ -10,11 +10,12 @@ import struct
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 
-__all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic"]
+__all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic", "records_at"]
 
 HEADER = b"\x00\x01\x00\x00"
 """Header of every payload: plain CDR, little-endian (OMG RTPS 2.3, 10.5; DDS-XTypes 7.6.3.1.2)."""
@@ -97,6 +98,25 @@ class Event(NamedTuple):
     limit: float = 0.0
 
 
+def records_at(data: bytes, places: npt.NDArray[np.int64], dtype: np.dtype[np.void]) -> npt.NDArray[np.void]:
+    """Return the records that begin at given places of some bytes.
+
+    Parameters
+    ----------
+    data : bytes
+        Holds them, at any alignment.
+    places : ndarray of int64, shape (n,)
+        Where they begin; each must end within the bytes.
+    dtype : dtype
+        Of the records.
+    """
+    if not len(places):
+        return np.zeros(0, dtype)
+    # Every place is the beginning of an item of this array, which overlap; an item is copied at once.
+    windows = np.ndarray((len(data) - dtype.itemsize + 1,), f"V{dtype.itemsize}", data, strides=(1,))
+    return windows[places].view(dtype)
+
+
 def _string(text: str) -> bytes:
     data = text.encode() + b"\0"
     return struct.pack("<I", len(data)) + data
@@ -107,6 +127,9 @@ def _padded(data: bytes) -> bytes:
     return data + b"\0" * (-len(data) % 4)
 
 
+_PACKAGE_HEAD = struct.Struct("<4sqII")
+
+
 def encode_package(package: Package) -> bytes:
     """Return the payload of a package."""
     return HEADER + struct.pack("<qII", package.time, package.endpoint, len(package.data)) + package.data
@@ -115,9 +138,11 @@ def encode_package(package: Package) -> bytes:
 def decode_package(payload: bytes) -> Package:
     """Return the package in a payload; raise PacketError if it is not one."""
     try:
-        time, endpoint, size = struct.unpack_from("<qII", _body(payload))
+        header, time, endpoint, size = _PACKAGE_HEAD.unpack_from(payload)
     except struct.error as error:
         raise PacketError(f"{PACKAGE.name}: found {len(payload)} bytes, allowed are 20 and more") from error
+    if header != HEADER:
+        _body(payload)
     data = payload[20 : 20 + size]
     if len(data) != size:
         raise PacketError(f"{PACKAGE.name}: found {len(data)} bytes of data, allowed are {size}, as its length says")

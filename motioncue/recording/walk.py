@@ -18,7 +18,7 @@ import numpy.typing as npt
 import zstandard
 
 from motioncue.errors import PacketError
-from motioncue.recording.topics import Topic
+from motioncue.recording.topics import Topic, records_at
 
 __all__ = ["Damage", "McapFile", "is_mcap"]
 
@@ -29,7 +29,6 @@ LARGEST_FILE = 4 << 30  # [bytes] unpacked: nine hours at 333.33 Hz, three at 10
 PACKED = 64  # largest ratio of unpacked content to file size; a platform at rest is packed nine times
 SEARCHED = 4 << 20  # [bytes] after damage that are searched for the next chunk
 SAID = 100  # damages that are described one by one
-ROWS = 4096  # rows copied at a time
 
 FOOTER, SCHEMA, CHANNEL, MESSAGE = 0x02, 0x03, 0x04, 0x05
 CHUNK, MESSAGE_INDEX, METADATA, DATA_END = 0x06, 0x07, 0x0C, 0x0F
@@ -344,22 +343,20 @@ class McapFile:
             A topic whose messages all have the same size.
         """
         assert topic.dtype is not None
-        size, start = MESSAGE_HEAD + 4 + topic.dtype.itemsize, MESSAGE_HEAD + 4
+        size = MESSAGE_HEAD + 4 + topic.dtype.itemsize
         channels, parts, others = self._own(topic), [], 0
         for data, index in self._chunks:
-            memory = np.frombuffer(data, np.uint8)
             for channel in channels:
                 places = index.get(channel, _NONE)
-                right = places[_lengths(memory, places) == size]
+                right = places[_lengths(data, places) == size]
                 others += len(places) - len(right)
-                parts += [(memory, right[first : first + ROWS]) for first in range(0, len(right), ROWS)]
+                parts.append((data, right + (MESSAGE_HEAD + 4)))
         if others:
             self.damage.add(f"{topic.name}: {others} messages of another size than {size - MESSAGE_HEAD} bytes")
         out = np.empty(sum(len(places) for _, places in parts), topic.dtype)
-        row = 0
-        for memory, places in parts:
-            values = memory[places[:, None] + np.arange(start, size)]
-            out[row : row + len(places)] = values.reshape(-1).view(topic.dtype)
+        memory, row = out.view(f"V{topic.dtype.itemsize}"), 0  # copied whole, not field by field
+        for data, places in parts:
+            memory[row : row + len(places)] = records_at(data, places, memory.dtype)
             row += len(places)
         return out
 
@@ -391,22 +388,26 @@ def _differing(definition: bytes, allowed: str) -> str:
     return f"found {', '.join(more[:5]) or 'no other field'}, missing is {', '.join(less[:5]) or 'none'}"
 
 
-def _lengths(memory: npt.NDArray[np.uint8], places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the number of bytes of the records at these places, with 9 bytes of head each."""
-    lengths: npt.NDArray[np.int64] = 9 + memory[places[:, None] + np.arange(1, 9)].reshape(-1).view("<i8")
+_HEAD_DTYPE = np.dtype([("opcode", "u1"), ("length", "<i8"), ("channel", "<u2")])  # the beginning of a message
+
+
+def _lengths(data: bytes, places: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the number of bytes of the messages at these places, with 9 bytes of head each."""
+    lengths: npt.NDArray[np.int64] = 9 + records_at(data, places, _HEAD_DTYPE)["length"]
     return lengths
 
 
 def _complete(data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> bool:
     """Say whether an index names messages that fill the whole chunk, each once."""
-    memory = np.frombuffer(data, np.uint8)
     found = [np.zeros((0, 2), np.int64)]  # start and end of each message
     for channel, places in index.items():
         if not len(places) or places.min() < 0 or places.max() + MESSAGE_HEAD > len(data):
             return False
-        heads = memory[places[:, None] + np.array([0, 9, 10])]
-        lengths = _lengths(memory, places)
-        if (heads != (MESSAGE, channel & 255, channel >> 8)).any() or (lengths < MESSAGE_HEAD).any():
+        heads = records_at(data, places, _HEAD_DTYPE)
+        lengths = 9 + heads["length"]
+        if (heads["opcode"] != MESSAGE).any() or (heads["channel"] != channel).any():
+            return False
+        if (lengths < MESSAGE_HEAD).any():
             return False
         if (lengths > len(data) - places).any():
             return False

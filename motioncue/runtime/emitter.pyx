@@ -467,33 +467,39 @@ cdef class Emitter:
         self._owned.append(ring)
         self._ring = &ring.ring
 
-    def replay_tick(self, int64_t index, int64_t deadline_ns, int64_t operation):
-        """Repeat a recorded tick, with the operator's request of that tick.
+    def replay_ticks(self, const int64_t[:, ::1] ticks not None):
+        """Repeat recorded ticks, each with the operator's request of that tick.
 
         Parameters
         ----------
-        index : int
-            Index of the tick.
-        deadline_ns : int
-            Deadline of the tick [ns].
-        operation : int
-            The recorded tick's `operation`.
+        ticks : ndarray of int64, shape (n, 3)
+            Index, deadline [ns] and `operation` of each recorded tick.
+
+        Raises
+        ------
+        ValueError
+            If rows have another length.
         """
+        cdef Py_ssize_t i
+        cdef uint64_t fpu
+        if ticks.shape[1] != 3:
+            raise ValueError(f"ticks: found rows of {ticks.shape[1]} numbers, allowed are index, deadline and operation")
+        self._replaying = True
+        with nogil:
+            fpu = mc_flush_denormals()
+            for i in range(ticks.shape[0]):
+                self.replayed(ticks[i, 0], ticks[i, 1], ticks[i, 2])
+            mc_restore_fpu(fpu)
+
+    cdef void replayed(self, int64_t index, int64_t deadline, int64_t operation) noexcept nogil:
         mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
         if not self._stopping:
             mc_store(&self._wanted, operation % ENGAGED_NOW)
         if operation & ENGAGED_NOW:
             mc_count(&self._engages, 1)
-        self._replaying = True
         self._supervisor.unsent = operation & OUTPUT_LOST_NOW
-        self._index, self._deadline = index, deadline_ns
-        with nogil:
-            self.replayed()
-
-    cdef void replayed(self) noexcept nogil:
-        cdef uint64_t fpu = mc_flush_denormals()
+        self._index, self._deadline = index, deadline
         self.tick()
-        mc_restore_fpu(fpu)
 
     def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
         """Tick along the grid up to a limit, or until `stop` has faded to neutral.

@@ -19,8 +19,9 @@ from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.messages import Settings
-from motioncue.recording.read import opening, quoted, read_frames
-from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out, tick_ring_bytes
+from motioncue.recording.packages import opening, quoted
+from motioncue.recording.read import read_frames
+from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out
 from motioncue.recording.topics import Package
 from motioncue.recording.whole import write_whole
 from motioncue.recording.write import RecordingWriter
@@ -30,6 +31,11 @@ from motioncue.runtime.pipeline import Pipeline
 __all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "profile_of", "repeat", "replay"]
 
 START_NS = 1_000_000_000
+
+ROWS = 10_000  # ticks compared or written at a time, which bounds the memory
+
+Progress = Callable[[int, int], object]
+"""Is told what is done and what there is."""
 
 
 def replay(
@@ -120,7 +126,7 @@ def missing_ticks(drive: Drive) -> str:
     return ""
 
 
-def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
+def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None) -> Drive:
     """Return what the engine makes of a recording: another recording with the same ticks.
 
     Parameters
@@ -129,6 +135,8 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
         A recording with packages and ticks.
     profile : Profile, optional
         Settings to use throughout instead of the recorded ones.
+    progress : callable, optional
+        Called with ticks done and ticks in all, a few hundred times.
 
     Returns
     -------
@@ -164,59 +172,55 @@ def repeat(drive: Drive, profile: Profile | None = None) -> Drive:
         raise ConfigError(
             f"output.rate_hz: found {chosen.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
         )
-    pipeline = Pipeline(chosen, FakeClock(START_NS))
+    pipeline = Pipeline(chosen, FakeClock(START_NS), trace=len(drive.ticks))
     heard = Heard(pipeline)
     # Other settings may accept other packages, so the recorded frames say which packages each tick had.
     counting = pipeline.intake if profile is None else intake_of(own)
     late = drive.ticks["index"][0] > 0
-    source = _events(drive, changes, late)
+    source = _happenings(drive, changes, late)
     settings = pipeline.emitter.settings
-    upcoming = next(source, None)
-    waiting: Callable[[int, int, int], bool] = (
-        (lambda time, deadline, frames: time <= deadline)
-        if late
-        else (lambda time, deadline, frames: counting.published < frames)
-    )
+    ticks = np.stack([drive.ticks[name] for name in ("index", "deadline", "operation")], axis=1)
+    upcoming, told = next(source, None), 0
     number = int(drive.ticks["settings"][0])
-    columns = ("index", "deadline", "frames", "operation", "settings")
 
     def feed_next() -> None:
+        nonlocal upcoming
         assert upcoming is not None
         upcoming.act(counting, True)
         if counting is not pipeline.intake:
             upcoming.act(pipeline.intake, False)
         heard.listen()
+        upcoming = next(source, None)
 
-    for index, deadline, frames, operation, newest in zip(
-        *(drive.ticks[name].tolist() for name in columns), strict=True
-    ):
-        while upcoming is not None and waiting(upcoming.time, deadline, frames):
+    for first, end, deadline, frames, newest in _spans(drive.ticks, late):
+        while upcoming is not None and (upcoming.time <= deadline if late else counting.published < frames):
             feed_next()
-            upcoming = next(source, None)
         if profile is None and newest != number and newest in changes:
             settings = settings_of(changes[newest], settings)
             pipeline.emitter.retune(settings)
         number = newest
-        pipeline.emitter.replay_tick(index, deadline, operation)
+        pipeline.emitter.replay_ticks(ticks[first:end])
         heard.listen()
+        if end >= told + len(ticks) / 200 or end == len(ticks):
+            told = end
+            progress(end, len(ticks))
     while upcoming is not None:
         feed_next()
-        upcoming = next(source, None)
     if late and len(drive.packages) and not pipeline.intake.published:
         why = ", ".join(pipeline.intake.rejected) or "no package makes one"
         raise PacketError(
             f"{missing_ticks(drive)}, and without what the simulator said before there is no frame ({why})"
         )
-    answer = heard.all()
+    answer, repeated = heard.all(), pipeline.emitter.trace
     # settings are numbered when posted, even if no tick took them
-    answer.ticks["settings"] = drive.ticks["settings"] if profile is None else 0
+    repeated["settings"] = drive.ticks["settings"] if profile is None else 0
     in_force = drive.settings
     if profile is not None:
         in_force = [Settings(drive.settings[0].time, 0, msgspec.to_builtins(profile))]
     outside = [event for event in drive.events if event.what == "disconnected" or event.reason in FROM_OUTSIDE]
     return drive._replace(
         motion=answer.frames,
-        ticks=answer.ticks,
+        ticks=repeated,
         events=sorted(answer.events + outside),
         settings=in_force,
         unreadable=(),
@@ -231,11 +235,26 @@ FROM_OUTSIDE = frozenset(
 )
 """Events of sockets and pipes, which a replay does not have: it keeps the recorded ones."""
 
-ACTIONS = 64  # ticks and packages between two times at which the rings are emptied; even the largest packages fit
+MOST_TICKS = 1000  # most ticks to repeat at once: far less than what fits into a ring
+
+
+def _spans(ticks: npt.NDArray[np.void], late: bool) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield first and end of consecutive ticks that read the same, and deadline, frames and settings of the first.
+
+    A recording that begins in the middle of a run (`late`) has spans of one tick, because only the deadline of each
+    says which packages it reads.
+    """
+    frames, settings = ticks["frames"], ticks["settings"]
+    begins = np.arange(len(ticks)) % (1 if late else MOST_TICKS) == 0
+    begins[1:] |= (frames[1:] != frames[:-1]) | (settings[1:] != settings[:-1])
+    firsts = np.flatnonzero(begins)
+    ends = np.append(firsts[1:], len(ticks))
+    columns = (firsts, ends, ticks["deadline"][firsts], frames[firsts], settings[firsts])
+    return zip(*(column.tolist() for column in columns), strict=True)
 
 
 class Heard:
-    """The records of a pipeline, collected as by a recorder, but without a thread.
+    """The records of a pipeline but its ticks, collected as by a recorder, but without a thread.
 
     Parameters
     ----------
@@ -244,27 +263,25 @@ class Heard:
     """
 
     def __init__(self, pipeline: Pipeline) -> None:
-        self._rings = RecordRing(tick_ring_bytes(pipeline.profile.rate_hz)), RecordRing(RING_BYTES)
+        self._rings = RecordRing(RING_BYTES), RecordRing(RING_BYTES)
         pipeline.emitter.record(self._rings[0])
         pipeline.intake.record(self._rings[1])
-        self._waiting = 0
         self._batches: list[Batch] = []
 
     def listen(self) -> None:
-        """Count an action of the pipeline, at most a few seconds of ticks, and empty its rings now and then."""
-        self._waiting += 1
-        if self._waiting == ACTIONS:
+        """Empty the rings if they are half full; call it at least once a megabyte of packages and 1000 ticks."""
+        if any(2 * ring.waiting > RING_BYTES for ring in self._rings):
             self._take()
 
     def _take(self) -> None:
-        self._waiting = 0
-        self._batches.append(sorted_out(b"".join(ring.take() for ring in self._rings)))
+        batch = sorted_out(b"".join(ring.take() for ring in self._rings))
+        self._batches.append(batch._replace(ticks=batch.ticks[:0]))
 
     def all(self) -> Batch:
-        """Return all records: ticks, frames, packages and events."""
+        """Return all records: frames, packages and events; the ticks are in the emitter's trace."""
         self._take()
         return Batch(
-            np.concatenate([batch.ticks for batch in self._batches]),
+            self._batches[0].ticks,
             np.concatenate([batch.frames for batch in self._batches]),
             [package for batch in self._batches for package in batch.packages],
             [event for batch in self._batches for event in batch.events],
@@ -284,7 +301,7 @@ class Happening(NamedTuple):
     act: Action
 
 
-def _events(drive: Drive, changes: Mapping[int, Profile], late: bool) -> Iterator[Happening]:
+def _happenings(drive: Drive, changes: Mapping[int, Profile], late: bool) -> Iterator[Happening]:
     """Yield the events of the source, in order; a session of which the beginning is missing begins with a package."""
     rows: list[Happening] = []
     if late and drive.packages:
@@ -298,8 +315,16 @@ def _events(drive: Drive, changes: Mapping[int, Profile], late: bool) -> Iterato
             rows.append(Happening(event.time, 0, _begin(event.time)))
         elif event.what == "retuned" and event.detail in changes:
             rows.append(Happening(event.time, 1, _retune(changes[event.detail], event.detail)))
-    rows += [Happening(package.time, 2, _feed(package)) for package in drive.packages]
-    return iter(sorted(rows, key=lambda row: row[:2]))
+    packages = iter(sorted(drive.packages, key=lambda package: package.time))
+    package = next(packages, None)
+    for row in sorted(rows, key=lambda row: row[:2]):
+        while package is not None and package.time < row.time:
+            yield Happening(package.time, 2, _feed(package))
+            package = next(packages, None)
+        yield row
+    while package is not None:
+        yield Happening(package.time, 2, _feed(package))
+        package = next(packages, None)
 
 
 def _begin(time: int) -> Action:
@@ -318,7 +343,14 @@ def _feed(package: Package) -> Action:
     return lambda intake, _: intake.feed(package.data, package.time)
 
 
-def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping[str, str] | None = None) -> Path:
+def keep(
+    answer: Drive,
+    path: str | Path,
+    *,
+    force: bool = False,
+    about: Mapping[str, str] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Path:
     """Write a recording in memory, such as the result of `repeat`, to a file; return its path.
 
     Parameters
@@ -331,6 +363,8 @@ def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping
         Replace an existing file.
     about : mapping of str to str
         Stored in the file.
+    progress : callable, optional
+        Called with ticks written and ticks in all, now and then.
 
     Raises
     ------
@@ -347,7 +381,9 @@ def keep(answer: Drive, path: str | Path, *, force: bool = False, about: Mapping
             writer.packages(answer.packages)
             writer.events(answer.events)
             writer.frames(answer.motion)
-            writer.ticks(answer.ticks)
+            for first in range(0, len(answer.ticks), ROWS):
+                writer.ticks(answer.ticks[first : first + ROWS])
+                progress(first, len(answer.ticks))
 
     path = Path(path).absolute()
     if path.is_dir():
@@ -368,14 +404,15 @@ def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.vo
     recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
         The same number of ticks of both runs.
     """
-    numbers = [rows.copy().view("i8").reshape(len(rows), -1) for rows in (recorded, replayed)]
     names = [name for name, _, _ in columns_of(recorded)]
-    different = numbers[0] != numbers[1]
-    different[:, names.index("lateness")] = False
-    rows = np.flatnonzero(different.any(axis=1))
-    if not len(rows):
-        return None
-    row = rows[0]
-    place = int(np.flatnonzero(different[row])[0])
-    values = [float(values[row]) for side in (recorded, replayed) for name, _, values in [columns_of(side)[place]]]
-    return Difference(int(recorded["index"][row]), names[place], *values)
+    for start in range(0, len(recorded), ROWS):
+        sides = [rows[start : start + ROWS] for rows in (recorded, replayed)]
+        numbers = [np.ascontiguousarray(rows).view("i8").reshape(len(rows), -1) for rows in sides]
+        different = numbers[0] != numbers[1]
+        different[:, names.index("lateness")] = False
+        wrong = np.flatnonzero(different.any(axis=1))
+        if len(wrong):
+            row, place = wrong[0], int(np.flatnonzero(different[wrong[0]])[0])
+            values = [float(columns_of(rows)[place][2][row]) for rows in sides]
+            return Difference(int(sides[0]["index"][row]), names[place], *values)
+    return None

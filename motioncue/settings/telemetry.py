@@ -7,7 +7,7 @@ import msgspec
 from motioncue.packets import Number
 from motioncue.settings.table import Table
 
-__all__ = ["Blocks", "Form", "Mark", "SourceField", "SourcePacket"]
+__all__ = ["Answer", "Blocks", "Form", "Mark", "SourceField", "SourcePacket"]
 
 LARGEST = 65_507
 """Largest size of a datagram [bytes]."""
@@ -90,6 +90,19 @@ class Form(Table, frozen=True, kw_only=True):
     """Name shown by `motioncue decode`."""
 
 
+class Answer(Table, frozen=True, kw_only=True):
+    """The answer to a packet: its beginning repeated, then other bytes."""
+
+    echo: Annotated[int, msgspec.Meta(ge=0, le=512)] = 0
+    """Number of bytes of the packet's beginning that the answer repeats."""
+    bytes: str = ""
+    """Hexadecimal digits that follow them."""
+    repeat: Annotated[int, msgspec.Meta(ge=1, le=512)] = 1
+    """How often they follow."""
+    port: Annotated[int, msgspec.Meta(ge=0, le=65535)] = 0
+    """Port of the simulator's machine to which the answer goes; 0: the port that the packet came from."""
+
+
 class SourcePacket(Table, frozen=True, kw_only=True):
     """A packet that carries the vehicle's state, and how it is read."""
 
@@ -121,5 +134,7 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     paused: tuple[Mark, ...] = ()
     """Bytes of packets that come while the simulation does not run: they are counted and not followed."""
     blocks: Blocks | None = None
+    reply: Answer | None = None
+    """Answer to each packet of the motion, for a simulator that waits for one."""
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()
     """Other packets that the simulator sends."""

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.protocols.beamng import GAUGES, MOTION, identify
+from motioncue.recording.packages import ANY, Pick
 from motioncue.recording.read import read_recording
 from motioncue.virtual.courses import course
 from motioncue.virtual.packages import DatagramSimulator, Paced
@@ -95,12 +96,14 @@ def _pair(wait: float, motion: bytes, gauges: bytes) -> tuple[Paced, Paced]:
     return Paced(wait, gauges, to=1, motion=False), Paced(0.0, motion)
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
+def recorded(
+    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+) -> Iterator[Paced]:
     """Yield the datagrams of a recording, as captured or at `rate_hz`; raise PacketError for other files.
 
     Datagrams carry no time: those of a file without capture times are played at BeamNG's default rate.
     """
-    recording = read_recording(path, "beamng")
+    recording = read_recording(path, "beamng", pick)
     period = 1.0 / (rate_hz or RATE_HZ)
     sent, before = 0.0, None
     for index, package in enumerate(recording.packages):

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.protocols.beamng_simulink import CONTROL, REPLY_PORT, STATE, WHEELS, Options
-from motioncue.recording.read import quoted, read_packages
+from motioncue.recording.packages import ANY, Pick, quoted
+from motioncue.recording.read import read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
 from motioncue.virtual.beamng import angles_and_rates
@@ -284,13 +285,15 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None)
             numbers, wait = numbers + 1, 0.0
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
+def recorded(
+    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+) -> Iterator[Paced]:
     """Yield the messages of a recording, with their own ids; raise PacketError for other files.
 
     They are paced by simulated time, not by when they were captured.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
-    for number, package in enumerate(read_packages(path, "beamng-simulink"), start=1):
+    for number, package in enumerate(read_packages(path, "beamng-simulink", pick), start=1):
         if len(package) != STATE.size:
             raise PacketError(f"recording {quoted(path)}: found a message of {len(package)} bytes, allowed is state")
         if duration_s is not None and number * period > duration_s * (1.0 + 1e-9):

@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.recording.read import quoted, read_packages
+from motioncue.recording.packages import ANY, Pick, quoted
+from motioncue.recording.read import read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
@@ -63,9 +64,11 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
         yield Paced(wait, frame.tobytes())
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
+def recorded(
+    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+) -> Iterator[Paced]:
     """Yield the packages of a recording, at its own pace or `rate_hz`; raise PacketError for other files."""
-    packages = read_packages(path)
+    packages = read_packages(path, "city-car-driving", pick)
     if packages[0][2] != INIT.constants["type"]:
         raise PacketError(f"recording {quoted(path)}: found a package of type {packages[0][2]} first, allowed is init")
     sent = 0.0

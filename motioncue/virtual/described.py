@@ -12,6 +12,7 @@ from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
 from motioncue.protocols.described_channels import CAR, CHANNELS, UNITS, WORLD, directions
 from motioncue.protocols.described_source import DescribedSource
+from motioncue.recording.packages import ANY, Pick
 from motioncue.recording.read import read_recording
 from motioncue.settings.telemetry import Form, SourceField, SourcePacket
 from motioncue.virtual.beamng import angles_and_rates
@@ -234,7 +235,7 @@ class Car:
             wait = 0.0
 
     def recorded(
-        self, path: str | Path, rate_hz: float | None = None, duration_s: float | None = None
+        self, path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
     ) -> Iterator[Paced]:
         """Yield the packets of a recording, at `rate_hz`, as captured, or at the pace of their own time.
 
@@ -245,7 +246,7 @@ class Car:
         ConfigError
             If neither the file nor the packets have times and no rate is given.
         """
-        packages, times, *_ = read_recording(path, self._source)
+        packages, times, *_ = read_recording(path, self._source, pick)
         if rate_hz is None and times is None:
             times = self._own_times(packages)
         sent, before = 0.0, None

@@ -19,6 +19,7 @@ from motioncue.protocols.morai_messages import (
     OBJECT_INFO,
     TRAFFIC_LIGHT,
 )
+from motioncue.recording.packages import ANY, Pick
 from motioncue.recording.read import read_recording
 from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
@@ -157,13 +158,15 @@ def _surroundings(status: np.void) -> Iterator[bytes]:
     yield COLLISION.encode(stamp)
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
+def recorded(
+    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+) -> Iterator[Paced]:
     """Yield the datagrams of a recording, timed as captured or stamped, or at `rate_hz`.
 
     Raises PacketError if the file holds anything else.
     """
     sent, before = 0.0, None
-    recording = read_recording(path, "morai")
+    recording = read_recording(path, "morai", pick)
     for index, package in enumerate(recording.packages):
         packet = identify(package)
         if packet not in EGO_VEHICLE_STATUS:

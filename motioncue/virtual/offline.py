@@ -81,12 +81,17 @@ def ride(
         if heard is not None:
             heard.listen()
     pipeline.emitter.run(until_ns=times[-1] + round(tail_s * 1e9))
+    ticks = pipeline.emitter.trace
     if heard is not None and record is not None:
-        ticks, frames, came, events = heard.all()
+        _, frames, came, events = heard.all()
         settings = [Settings(START_NS, 0, msgspec.to_builtins(profile))]
         about = {"drive": drive}
-        keep(Drive(frames, ticks, came, sorted(events), settings, about, ()), record, force=True, about=about)
-    ticks = pipeline.emitter.trace
+        keep(
+            Drive(frames, ticks, came, sorted(events), settings, about, ()),
+            record,
+            force=True,
+            about=about,
+        )
     motion = np.concatenate(said)
     newest = np.searchsorted(motion["time"], ticks["deadline"], side="right") - 1
     return Ride((ticks["deadline"] - motion["time"][1]) * 1e-9, ticks, motion[newest], pipeline.stats())

@@ -8,7 +8,8 @@ from typing import Any
 from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.protocols import DescribedSource, System
-from motioncue.recording.read import quoted, sample_recording
+from motioncue.recording.packages import ANY, Pick, quoted
+from motioncue.recording.read import sample_recording
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
 
@@ -62,7 +63,7 @@ def drive_packages(
 
 
 def recorded_packages(
-    system: System, file: str, rate_hz: float | None = None, duration_s: float | None = None
+    system: System, file: str, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
 ) -> list[Any]:
     """Return the packages of a recording.
 
@@ -76,6 +77,8 @@ def recorded_packages(
         Frames per second [Hz]; the recording's own pace if not given.
     duration_s : float, optional
         Time to play [s]; all of it if not given.
+    pick : Pick, optional
+        Which datagrams of a capture to play.
 
     Raises
     ------
@@ -86,7 +89,7 @@ def recorded_packages(
     """
     path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
     try:
-        return list(_module(system).recorded(path, rate_hz, duration_s))
+        return list(_module(system).recorded(path, rate_hz, duration_s, pick))
     except PacketError as error:
         if quoted(path) in str(error):
             raise

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from motioncue.errors import PacketError
 from motioncue.protocols.vehicle_physics_pro import SIZE, STATES, blank, identify
 from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, Sdk, to_raw
-from motioncue.recording.read import quoted, read_packages
+from motioncue.recording.packages import ANY, Pick, quoted
+from motioncue.recording.read import read_packages
 from motioncue.virtual.car import GEARS
 from motioncue.virtual.courses import course
 from motioncue.virtual.packages import DatagramSimulator, Paced
@@ -100,9 +101,11 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
         yield Paced(wait, packet.tobytes())
 
 
-def recorded(path: str | Path, rate_hz: float | None = None, duration_s: float | None = None) -> Iterator[Paced]:
+def recorded(
+    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+) -> Iterator[Paced]:
     """Yield the packets of a recording, at its own pace or `rate_hz`; raise PacketError for other files."""
-    packages = read_packages(path, "vehicle-physics-pro")
+    packages = read_packages(path, "vehicle-physics-pro", pick)
     try:
         identify(packages[0])
     except PacketError as error:

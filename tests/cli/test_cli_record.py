@@ -119,6 +119,7 @@ def test_a_signal_and_the_end_write_the_last_seconds(tmp_path):
     first, last = read(path), read(tmp_path / "last-1.mcap")
     assert stats["recorded"]["ticks"] == len(first.ticks) + len(last.ticks)
     assert stats["recorded"]["lost"] == 0
+    assert stats["recorded"]["files"] == [str(path), str(tmp_path / "last-1.mcap")]
     assert len(last.ticks) == stats["packets_sent"]
     assert first.ticks.tobytes() == last.ticks[: len(first.ticks)].tobytes()
     assert len(last.packages) == stats["frames_received"] + 1  # and init

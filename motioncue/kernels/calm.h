@@ -1,7 +1,7 @@
 /* One tick of LANES rigs side by side while no bound acts; included by lanes_of.h for each kind of machine.
  *
- * Each function tests for every rig whether its input passes unchanged, by a condition that is sufficient for the scalar
- * code to pass it (limiter.pxd; reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
+ * Each function tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
+ * to pass it (limiter.pxd; reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
  * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
  * first rig's cue or actuation, and the others follow every `stride` doubles.
  */
@@ -42,7 +42,8 @@ static int64_t NAME(limit)(
         const real way = in - s[i].x;
         next[i].x = in;
         if (channel[1]) {
-            calm &= (NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI)) & (NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI));
+            calm &= NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI);
+            calm &= NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI);
             next[i].x = s[i].x + way;
         }
         if (channel[2]) calm &= NAME(magnitude)(in) <= ALL(2.0 * MC_QUARTER_PI);
@@ -54,8 +55,8 @@ static int64_t NAME(limit)(
     return NAME(bits)(calm);
 }
 
-/* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  The ticks that a
-   stop takes as a multiple of the speed (keep.h) are at most max(1, 0.5 m + 0.59). */
+/* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  A stop takes the
+   distance T(m) v (keep.h); T(m) is at most max(1, 0.5 m + 0.59), which needs no division (own derivation). */
 static int64_t NAME(drive)(
     const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
 ) {

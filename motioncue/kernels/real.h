@@ -100,7 +100,7 @@ INLINE int64_t NAME(bits)(flag f) {
 INLINE int NAME(any)(flag f) { return NAME(bits)(f) != 0; }
 INLINE real NAME(pick)(flag f, real yes, real no) { return REAL((f & WORD(yes)) | (~f & WORD(no))); }
 INLINE real NAME(root)(real x) {
-    real y;
+    real y = x;
     for (int i = 0; i < LANES; i++) y[i] = sqrt(x[i]);
     return y;
 }

@@ -137,6 +137,16 @@ def test_every_actuator_keeps_its_bounds(name):
     assert np.sum(error(felt, motion, built) ** 2) < 0.98 * np.sum(np.mean(perceived(felt) ** 2, axis=0))
 
 
+def test_a_motion_out_of_reach_of_the_cranks_is_made_smaller():
+    # The program knows the bounds of the cranks' angles, but not that a rod does not reach every angle of its crank.
+    felt, built = np.zeros((81, 6)), build(platform_table("hexapod-cranks"))
+    felt[:, 0] = 3.0 * np.sin(2.0 * rows(81))
+    motion = optimum.best_motion(felt, built, EVEN)
+    poses = optimum.poses_at(motion, built, rows(81))
+    assert np.isfinite(built.kinematics.inverse(poses)).all()
+    assert np.sum(error(felt, motion, built) ** 2) < 0.9 * np.sum(np.mean(perceived(felt) ** 2, axis=0))
+
+
 def test_more_room_is_never_worse():
     felt = rough(161, seed=2)
     errors = []

@@ -291,10 +291,14 @@ def _felt(built: Built, groups: list[_Group], spline: _Spline, motion: Array, po
 
 
 def _derived(built: Built, groups: list[_Group], spline: _Spline, motion: Array, poses: Array) -> _Derived:
-    """Return the derivatives along a motion of the actuators, whose poses at the knots are known."""
+    """Return the derivatives along a motion of the actuators, whose poses at the knots are known.
+
+    They are not numbers where a pose has a neighbor that the actuators cannot reach.
+    """
     _, speed, acceleration = (matrix @ motion[REST:] for matrix in spline)
     slopes = slopes_of(built, poses)
-    ways = _ways(groups, slopes)
+    ways = _ways(groups, np.nan_to_num(slopes))
+    ways[~np.isfinite(slopes).all(axis=(1, 2))] = np.nan  # at the very end of what can be reached
     speeds = np.einsum("kca,ka->kc", ways, speed)
     at, before, after = (built.kinematics.inverse(poses + time * speeds) for time in (0.0, -NUDGE, NUDGE))
     bends = (before - 2.0 * at + after) / NUDGE**2

@@ -42,10 +42,13 @@ FORCES_FIRST = np.ones(6)
 RATES_FIRST = np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0])
 """Weights of the senses' errors in thresholds; with rates first, the thresholds of turning are halved."""
 
+WEIGHTINGS = {"best": FORCES_FIRST, "rates": RATES_FIRST}  # by the name of the best motion with them
 GROUPS = ((0, 4), (1, 3), (2,), (5,))  # channels whose gains belong together: a tilt stands for acceleration
 SHORTEST_S, LONGEST_S = 3.0, 3600.0
 FAST_TILT = np.radians(3.0)  # [rad/s]; tilt coordination goes unnoticed below (Groen and Bles 2004)
 LARGEST_LAG_S = 1.0
+ALIKE = 0.3  # correlation from which a delay is told
+FEWEST = 30  # frames of a drive
 LEAST = 1e-3  # share of the error at rest that a best motion has to spare
 EDGE_S = 0.2
 NOTICED = 1.0  # [thresholds]
@@ -73,7 +76,8 @@ class Quality(NamedTuple):
     correlation: dict[str, float]
     """Of what the organs report in the car and on the platform; NaN if one of them does not move."""
     lag_s: dict[str, float]
-    """Delay of the platform at which that correlation is largest [s]; NaN as above, within 1 s."""
+    """Delay of the platform at which that correlation is largest [s]; NaN as above, if there is none within 1 s, or if
+    it is below 0.3 there."""
     opposite: dict[str, float]
     """Share of time in which the platform is felt, by more than a threshold, against the sign of the car."""
     fast_tilt: float
@@ -101,7 +105,7 @@ class Score(NamedTuple):
     """Displacement, speed and acceleration that the cue asks for, by channel, as shares of what the platform has
     along it alone; NaN where no actuator moves it."""
     turned_down: dict[str, float]
-    """Factor by which each channel of the cue was made smaller for `score`; 1: not at all."""
+    """Factor by which each channel of the cue was made smaller for `score`; 1: not at all, 0: no actuator moves it."""
     motions: dict[str, Quality]
     """By motion: ``fits``, ``stopped``, ``best``."""
     car_jolts: dict[str, float]
@@ -148,7 +152,8 @@ def score(
     ------
     ConfigError
         If there is no platform or one that cannot show the drive, the algorithm gives no poses, the drive is not
-        finite, shorter than 3 s or longer than an hour, nothing is felt on it, or a library is missing.
+        finite, shorter than 3 s or longer than an hour or of fewer than 30 frames, nothing is felt on it, or a library
+        is missing.
 
     Notes
     -----
@@ -156,7 +161,7 @@ def score(
     (error / threshold)^2.  An error is what the vestibular organs report in the car less what they report on the
     platform: from the motion of the car and from the pose of the platform, never from what a cue claims.  E0 is that
     of a platform at rest, E* that of `motioncue.analysis.optimum.best_motion`, which is kept in the user's cache
-    folder.
+    folder, or of the cue where that is better.
 
     Examples
     --------
@@ -205,20 +210,23 @@ def trace(
     if not np.sqrt(np.mean(told**2)) > 1e-3:
         raise ConfigError("motion: found a drive on which nothing is felt, allowed is one with accelerations")
     asked_for, turned_down = _turned_down(asked, built, rate)
-    poses = {"asked": asked, "fits": asked * turned_down, "stopped": _stopped(profile, cues, built)}
+    poses = {"asked": asked, "fits": _made(asked * turned_down, built), "stopped": _stopped(profile, cues, built)}
     progress(1, total)
     time = np.arange(len(ticks)) / rate
     best = {}
-    for step, (name, weights) in enumerate((("best", FORCES_FIRST), ("rates", RATES_FIRST))):
+    for step, (name, weights) in enumerate(WEIGHTINGS.items()):
         best[name] = optimum.poses_at(_kept(car, profile.platform, built, weights), built, time)
         progress(2 + step, total)
     reports = {name: perceived(banded(felt_by_pose(each, rate), rate)) for name, each in {**poses, **best}.items()}
     errors = {name: _rms(told - each) for name, each in reports.items()}
     errors["still"] = _rms(told)
-    weighed = [
-        Weighed(*(_score(weights, errors["still"], errors[name], errors[at]) for name in ("fits", "stopped")))
-        for weights, at in ((FORCES_FIRST, "best"), (RATES_FIRST, "rates"))
-    ]
+    weighed = []
+    for name, weights in WEIGHTINGS.items():
+        least = min((name, "fits", "stopped"), key=lambda each: _error(weights, errors[each]))
+        best[name], reports[name] = {**poses, **best}[least], reports[least]
+        weighed.append(
+            Weighed(*(_score(weights, errors["still"], errors[each], errors[least]) for each in ("fits", "stopped")))
+        )
     poses["best"] = best["best"]
     result = Score(
         *weighed[0],
@@ -254,6 +262,8 @@ def _ticks(motion: npt.NDArray[np.void], profile: Profile) -> npt.NDArray[np.voi
             f"motion: found {len(motion)} frames of {seconds:.3g} s, "
             f"allowed are {SHORTEST_S:g} to {LONGEST_S:g} s by their `time`"
         )
+    if len(motion) < FEWEST:
+        raise ConfigError(f"motion: found {len(motion)} frames in {seconds:.3g} s, allowed are {FEWEST} or more")
     for name in ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate"):
         if not np.isfinite(motion[name]).all():
             row = int(np.argmin(np.isfinite(motion[name])))
@@ -309,6 +319,7 @@ def _turned_down(asked: Array, built: Built, rate_hz: float) -> tuple[dict[str, 
     for group in GROUPS:
         most = np.nanmax([1.0, *shares[:, group].ravel()])
         factors[list(group)] = 1.0 / most
+    factors[np.isnan(shares).all(axis=0)] = 0.0  # no actuator moves these
 
     def fits(share: float) -> bool:
         return bool(np.max(_use(share * factors * asked, built, rate_hz)) <= 1.0 + 1e-9)
@@ -338,6 +349,11 @@ def _stopped(profile: Profile, cues: npt.NDArray[np.void], built: Built) -> Arra
     return built.kinematics.forward(chain.process(cues)["actuators"][:, : len(built.names)])
 
 
+def _made(poses: Array, built: Built) -> Array:
+    """Return the poses that the platform makes of these, which its actuators reach: fewer than six cannot hold any."""
+    return built.kinematics.forward(built.kinematics.inverse(poses))
+
+
 def _quality(felt: Array, told: Array, poses: Array, report: Array, built: Built, rate_hz: float) -> Quality:
     """Return what is right and wrong with a motion; `told` and `report` are in thresholds."""
     moved = felt_by_pose(poses, rate_hz)
@@ -360,7 +376,7 @@ def _quality(felt: Array, told: Array, poses: Array, report: Array, built: Built
 
 
 def _alike(car: Array, platform: Array) -> tuple[float, float]:
-    """Return the correlation of two signals, and the delay of the second at which it is largest [s]."""
+    """Return the correlation of two signals, and the delay of the second at which it is largest [s]; NaN: not alike."""
     car, platform = car - car.mean(), platform - platform.mean()
     size = np.sqrt(np.sum(car**2) * np.sum(platform**2))
     if not size > 1e-9:
@@ -368,7 +384,9 @@ def _alike(car: Array, platform: Array) -> tuple[float, float]:
     steps = range(-int(LARGEST_LAG_S * RATE_HZ), int(LARGEST_LAG_S * RATE_HZ) + 1)
     n = len(car)
     found = [np.sum(car[max(0, -k) : n - max(0, k)] * platform[max(0, k) : n - max(0, -k)]) for k in steps]
-    return float(np.sum(car * platform) / size), steps[int(np.argmax(found))] / RATE_HZ
+    at = int(np.argmax(found))
+    alike = found[at] >= ALIKE * size and 0 < at < len(steps) - 1  # at an end it may be larger still beyond
+    return float(np.sum(car * platform) / size), steps[at] / RATE_HZ if alike else float("nan")
 
 
 def _jolts(felt: Array, rate_hz: float) -> dict[str, float]:
@@ -384,8 +402,14 @@ def _by_sense(values: Array) -> dict[str, float]:
     return dict(zip(SENSES, values.tolist(), strict=True))
 
 
+def _error(weights: Array, by_sense: Array) -> float:
+    """Return the error over all senses; infinite where a pose is out of reach."""
+    error = float(np.sqrt(np.sum((weights * by_sense) ** 2)))
+    return error if np.isfinite(error) else np.inf
+
+
 def _score(weights: Array, still: Array, found: Array, best: Array) -> float:
-    at_rest, error, least = (float(np.sqrt(np.sum((weights * each) ** 2))) for each in (still, found, best))
+    at_rest, error, least = (_error(weights, each) for each in (still, found, best))
     if not at_rest - least > LEAST * at_rest:
         raise ConfigError("platform: found none whose best motion on this drive is better than standing still")
     return 100.0 * (at_rest - error) / (at_rest - least)

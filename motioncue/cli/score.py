@@ -135,11 +135,12 @@ def _percent(shares: Mapping[str, float]) -> str:
 
 def _sense_row(sense: str, score: Score) -> str:
     fits, best = score.motions["fits"], score.motions["best"]
-    return (
-        f"error {fits.error[sense]:.2f} thresholds, still {score.still[sense]:.2f}, best {best.error[sense]:.2f}; "
-        f"correlation {fits.correlation[sense]:.2f}, late by {1e3 * fits.lag_s[sense]:.0f} ms, "
-        f"opposite {100 * fits.opposite[sense]:.0f} %"
-    )
+    told = [f"error {fits.error[sense]:.2f} thresholds, still {score.still[sense]:.2f}, best {best.error[sense]:.2f}"]
+    if not np.isnan(fits.correlation[sense]):
+        told.append(f"correlation {fits.correlation[sense]:.2f}, opposite {100 * fits.opposite[sense]:.0f} %")
+    if not np.isnan(fits.lag_s[sense]):
+        told.append(f"late by {1e3 * fits.lag_s[sense]:.0f} ms")
+    return "; ".join(told)
 
 
 def _plain(value: Any) -> Any:

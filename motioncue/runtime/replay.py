@@ -161,7 +161,7 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     """
     if not len(drive.ticks) or not drive.settings:
         raise PacketError(
-            "the recording has no ticks to repeat, allowed is one of a run; `motioncue simulate --recording` plays this one"
+            "the recording has no ticks to repeat, allowed is one of a run; `motioncue simulate` plays others"
         )
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]

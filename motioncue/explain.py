@@ -26,7 +26,7 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
         The target, a `msgspec.Struct`.
     """
     message, _, where = str(error).partition(" - at `$.")
-    path = where.rstrip("`") if where else ""
+    path = _with_names(where.rstrip("`") if where else "", tables, root)
     prefix = f"{path}: " if path else ""
     if "unknown field" in message:
         key = message.split("`")[1]
@@ -41,6 +41,32 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
         return f"{inside}{key}: missing, allowed {_allowed(_type_at(root, inside + key, tables))}"
     found = _lookup(tables, path)
     return f"{prefix}found {_shown(found)}, allowed {_allowed(_type_at(root, path, tables))}"
+
+
+def _with_names(path: str, tables: Mapping[str, Any], root: type) -> str:
+    """Return a path in which each [...] is replaced by the name of the first item there that is not valid."""
+    while "[...]" in path:
+        before, _, after = path.partition("[...]")
+        kind = _mapped(_type_at(root, before, tables))
+        wrong = (name for name, item in _lookup(tables, before).items() if not _fits(item, kind))
+        path = f"{before}.{next(wrong, '?')}{after}"
+    return path
+
+
+def _fits(item: Any, kind: Any) -> bool:
+    """Return whether a value can be converted to a type."""
+    try:
+        msgspec.convert(item, kind)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _mapped(kind: Any) -> Any:
+    """Return the type of the values of a mapping; None if `kind` is not one."""
+    if get_origin(kind) is dict:
+        return get_args(kind)[1]
+    return next((item for part in get_args(kind) if (item := _mapped(part)) is not None), None)
 
 
 def _only_with(key: str, kind: Any, inside: str) -> str:
@@ -75,6 +101,9 @@ def _type_at(root: Any, path: str, tables: Any) -> Any:
     kind, value = root, tables
     for step in path.split(".") if path else ():
         name, bracket, index = step.partition("[")
+        if (item := _mapped(kind)) is not None:
+            kind, value = item, _lookup(value, step)
+            continue
         table = _table(kind, value)
         if table is None:
             return None

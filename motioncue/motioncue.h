@@ -73,7 +73,8 @@ typedef struct motioncue_api {
     int64_t (*period_ns)(const motioncue_stepper *stepper);
 
     /* Do one tick and return 1.  Return 0 if the motion is refused because an acceleration, an angle or a rate is not
-     * finite or beyond a million of its unit; then nothing changes, `cue` included.  Speeds are not checked. */
+     * finite or beyond a million of its unit; then nothing changes, `cue` included: call `actuate` with it.  Speeds are
+     * not checked. */
     int (*step)(motioncue_stepper *stepper, const motioncue_motion *motion, motioncue_cue *cue);
 
     /* Start from rest at the next step; call it only while the platform is at neutral, or parked (see `park`). */

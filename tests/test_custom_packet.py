@@ -95,30 +95,53 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
     assert all(struct.unpack_from(f"{mark}I", packet, 36)[0] == zlib.crc32(packet[:36]) for packet in packets)
 
 
-@pytest.mark.rt
-def test_a_packet_says_what_the_platform_is_doing(tmp_path):
-    """A car comes, is lost, and the run ends: the word of each packet is that of the state of its tick."""
-    words = {"offline": 10, "engaging": 11, "running": 12, "holding": 13, "parking": 14, "fault": 15}
-    keys = ", ".join(f"{name}={word}" for name, word in words.items())
-    profile = loaded(tmp_path, f"output.packet.state={{offset=7, type='u1', {keys}}}")
+WORDS = "output.packet.state={offset=7,type='u1',offline=10,engaging=11,running=12,holding=13,parking=14,fault=15}"
+
+
+def words_of_a_drive(profile, ticks):
+    """Return the word of each packet, and the trace, of a run in which a car comes at tick 100 and is lost at 700."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as platform, socket.socket(type=socket.SOCK_DGRAM) as sender:
         platform.bind(("127.0.0.1", 0))
         platform.settimeout(5.0)
-        pipeline, now, found = Pipeline(profile, FakeClock(0), trace=2000), 0, []
-        how = streams_of(profile.output)["motion"][1]
+        pipeline, now, found = Pipeline(profile, FakeClock(0), trace=ticks), 0, []
+        how = streams_of(profile.output, profile.platform)["motion"][1]
         pipeline.emitter.add_output(sender, (*platform.getsockname(), 0), how.table, how.packet, how.seal)
         pipeline.intake.begin(0)
         pipeline.intake.feed(init(), 0)
-        for tick in range(1500):
+        for tick in range(ticks):
             now += round(1e9 / profile.rate_hz)
             if 100 <= tick < 700:
                 moving = frame(position=(0, 0, now * 25e-9), velocity=(0, 0, 25), acceleration=(-2, 3, 1))
                 pipeline.intake.feed(moving, now)
             pipeline.emitter.run(until_ns=now + 1)
             found.append(platform.recv(100)[7])
-    states = pipeline.emitter.trace["state"][: len(found)]
-    assert found == [10 + state for state in states]
+    return found, pipeline.emitter.trace
+
+
+@pytest.mark.rt
+def test_a_packet_says_what_the_platform_is_doing(tmp_path):
+    """A car comes, is lost, and the run ends: the word of each packet is that of the state of its tick."""
+    found, trace = words_of_a_drive(loaded(tmp_path, WORDS), 1500)
+    assert found == [10 + state for state in trace["state"][: len(found)]]
     assert {10, 11, 12, 13, 14} <= set(found)
+
+
+@pytest.mark.rt
+def test_a_platform_that_still_sinks_is_not_said_to_be_offline(tmp_path):
+    """A controller may take its power away when it is told so."""
+    post = "output.packet.fields=[{offset=8,type='f4',channel='post_1'}]"
+    washout = ["cueing.algorithm=classical", "cueing.preset=utias"]
+    profile = loaded(tmp_path, WORDS, post, "platform.preset=posts-3", *washout)
+    found, trace = words_of_a_drive(profile, 3500)
+    posts = trace["actuators"][:, :3]
+    up = np.abs(posts - posts[0]).max(axis=1) > 1e-9
+    said = np.array(found)
+    sinking = up & (trace["state"] == 0)
+    assert sinking.sum() > 500
+    assert (said[sinking] == 14).all()
+    assert (said[:100] == 10).all()
+    assert said[-1] == 10
+    assert not up[-1]
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """Platforms: for any cue, the actuators follow within the bounds of every one of them."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ import motioncue
 from motioncue import platforms
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
-from motioncue.motion import CUE_DTYPE
+from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import overridden, parse_profile
 from motioncue.runtime.assembly import check
 from motioncue.runtime.pipeline import Pipeline
@@ -183,6 +185,19 @@ def test_ten_million_ticks_keep_every_bound_and_a_pose_that_exists(preset, kind)
     assert np.isfinite(positions).all()
     assert_within(positions, built)
     assert_a_frame_fits(profile, positions[::10])
+
+
+def test_a_motion_that_is_refused_does_not_stop_the_actuators_at_once():
+    """They follow the cue of the tick before, with their own bounds."""
+    profile = profile_for("hexapod-dim")
+    motion, actuation = np.zeros(1, MOTION_DTYPE), np.zeros(1, ACTUATION_DTYPE)
+    stepper = motioncue.bind(profile, motion, actuation=actuation)
+    positions = []
+    for tick in range(2000):
+        motion["surge"] = math.nan if tick == 1500 else 3.0 * math.sin(6.0 * tick * DT)
+        assert stepper.step() == (tick != 1500)
+        positions.append(actuation["actuators"][0, :6].copy())
+    assert_within(np.array(positions), platforms.build(profile.platform))
 
 
 def test_four_posts_never_rack_the_frame():

@@ -112,12 +112,12 @@ cdef class Stepper:
         -------
         bool
             False if the motion was refused because an acceleration, an angle or a rate is not finite or beyond a
-            million of its unit: then nothing changes, and `cue` is still that of the tick before.  Speeds are not
+            million of its unit: then `cue` is still that of the tick before, and actuators follow it.  Speeds are not
             checked.
         """
         cdef uint64_t fpu = mc_flush_denormals()
         cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
-        if taken and self._filled != NULL:
+        if self._filled != NULL:        # also after a refusal: actuators that move cannot stop within a tick
             self._filled[0] = cueing_actuate(self.cueing, 0, self._out, self.parked)[0]
         mc_restore_fpu(fpu)
         return taken

@@ -117,7 +117,9 @@ def export(
         raise ConfigError(f"--what: {not_among(what, WHAT)}")
     table, times = _table(drive, what)
     if not len(times):
-        raise ConfigError(f"--what: the recording has no {what}")
+        raise ConfigError(
+            f"--what: the recording has no {what}{'; frames are what was heard' if what == 'ticks' else ''}"
+        )
     table = [("t", "s", (times - times[0]) * 1e-9), *table]
     if path.is_dir():
         raise ConfigError(f"--to: {str(path)!r} cannot be written: found a folder, allowed is a file")

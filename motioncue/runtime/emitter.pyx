@@ -305,7 +305,8 @@ cdef class Emitter:
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             sink.size = outgoing(
-                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, s.state, sink.packet
+                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, self.told(sink.output),
+                sink.packet,
             )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
@@ -408,6 +409,11 @@ cdef class Emitter:
         if s.state == PARKING and s.wanted != OPERATOR_WANTS_PARK and s.wanted != OPERATOR_WANTS_END:
             return False        # what comes next may lift it again
         return s.state == OFFLINE or ((s.state == FAULT or s.state == PARKING) and s.fade.position == 0.0)
+
+    cdef int told(self, int output) noexcept nogil:
+        """Return the state that an output's packet says: a platform that still sinks is parking, not offline."""
+        cdef int state = self._supervisor.state
+        return PARKING if state == OFFLINE and not chain_at_rest(self._cued.now.chains[output]) else state
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(

@@ -148,11 +148,14 @@ class Engine:
     def _tell_beginning(self) -> None:
         """Log where motion is expected from, and what is unusual about this run."""
         source = self.profile.source
+        fed = isinstance(self._receiver, Feeder)
+        who = (
+            f"this program to feed {self.profile.name}" if fed else f"{source.system} at {', '.join(source.endpoints)}"
+        )
+        log.info("waiting for %s", who)
         self._warn_of_what_is_free()
         if isinstance(self._receiver, Feeder):
-            log.info("waiting for this program to feed %s", self.profile.name)
             return
-        log.info("waiting for %s at %s", source.system, ", ".join(source.endpoints))
         if self._receiver.held:
             log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
         if self._receiver.deaf:

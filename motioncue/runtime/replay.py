@@ -160,7 +160,9 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     each tick reads the packages that had arrived by its deadline.
     """
     if not len(drive.ticks) or not drive.settings:
-        raise PacketError("the recording has no ticks to repeat, allowed is one of a run")
+        raise PacketError(
+            "the recording has no ticks to repeat, allowed is one of a run; `motioncue simulate` plays others"
+        )
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile

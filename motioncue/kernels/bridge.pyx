@@ -33,6 +33,7 @@ cdef double LEAD = 3.0                  # the same where predictions have been e
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
+cdef double HASTEN_S = 0.25             # [s] time in which the pace of a join grows by the factor e
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -379,6 +380,9 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
     cdef bint apart = False
     cdef int i
     tick.dt = 1e-9 * (deadline - b.tick)
+    b.pace *= 1.0 + tick.dt / HASTEN_S
+    if b.pace * b.place.interval > PROMPT:
+        b.pace = PROMPT / b.place.interval
     tick.pace = b.pace
     tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
     tick.gentle = b.gentle

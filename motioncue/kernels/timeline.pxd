@@ -3,7 +3,8 @@
 A frame can only arrive late, so the earliest arrivals show the offset of the local clock from the simulator's time, and
 later frames are placed by the simulator's time plus that offset.  A source whose times are only those of arrival has no
 time of its own: its frames count as taken when they arrived, except that frames closer together than the nominal
-interval are placed one interval apart, because they had been waiting for each other.
+interval are placed one interval apart, because they had been waiting for each other.  Those that come together, an
+eighth of the interval apart or less, count as one frame, the last: the interval is then that between bunches.
 
 `spent` is the interval between frames for computing slopes: the longer of the simulator's own interval and the interval
 between arrivals, so that a slope is never larger than the drive's.
@@ -28,7 +29,7 @@ ctypedef struct Timeline:
     int odd                 # successive frames much further apart than the interval; negative: much closer
     double nearest          # the interval among those that is nearest to the nominal one [s]
     double usual  # mean of about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
-    int settled             # frames since the last one that did not continue the motion, up to SETTLED
+    int settled             # frames since the last one that did not continue the motion, up to LONG
     Placement place         # placement of the newest frame
 
 

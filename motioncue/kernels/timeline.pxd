@@ -3,8 +3,7 @@
 A frame can only arrive late, so the earliest arrivals show the offset of the local clock from the simulator's time, and
 later frames are placed by the simulator's time plus that offset.  A source whose times are only those of arrival has no
 time of its own: its frames count as taken when they arrived, except that frames closer together than the nominal
-interval are placed one interval apart, because they had been waiting for each other.  Those that come together, an
-eighth of the interval apart or less, count as one frame, the last: the interval is then that between bunches.
+interval are placed one interval apart, because they had been waiting for each other.
 
 `spent` is the interval between frames for computing slopes: the longer of the simulator's own interval and the interval
 between arrivals, so that a slope is never larger than the drive's.

@@ -12,8 +12,6 @@ cdef enum:
     SAME_NS = 1000          # the simulator's time is not its own if it agrees with the arrivals to within this
     AHEAD_NS = 100_000_000  # by how much a frame's own time may be ahead of its arrival
     SETTLED = 4             # successive frames at their expected times, after which a gap is forgotten
-    TOGETHER_NS = 1_000_000 # the second frame came together with the first if it is not further apart
-    BUNCHES = 16            # the same for the last of frames that came together
     LONG = 64               # the same for frames with a time of their own that does not run like the clock
     SHORTEST_NS = 100_000   # frames closer together count as this far apart
 
@@ -116,14 +114,6 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     t.came = KEEP * t.came + 1e-9 * arrival
     stamped = told > 0 and not -SAME_NS <= told - arrival <= SAME_NS and 0.75 * t.came < t.told < 1.33 * t.came
     timeless = -SAME_NS <= told - arrival <= SAME_NS
-    if timeless and (8e-9 * arrival < p.interval or (t.frames == 1 and arrival < TOGETHER_NS)):
-        # Frames that come together count as one, the last.  The first ones do not tell the interval.
-        p.interval = 1e-9 * TOGETHER_NS if t.frames == 1 else p.interval
-        p.joins += 1
-        p.taken = now
-        p.spent += arrival if arrival > SHORTEST_NS else SHORTEST_NS
-        p.sure = t.settled >= BUNCHES
-        return
     if t.frames == 1:
         t.frames = 2
         p.interval = 1e-9 * (told if stamped else arrival)

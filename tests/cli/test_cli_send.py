@@ -112,10 +112,10 @@ def test_without_a_message_it_lists_them_and_without_an_endpoint_their_fields():
 @pytest.mark.rt
 def test_steering_is_turned_for_a_simulator_that_has_left_positive():
     with Sink() as sink:
-        for sense, sent in (("right", 0.5), ("left", -0.5)):
+        for count, (sense, sent) in enumerate([("right", 0.5), ("left", -0.5)], 1):
             values = ["gear=D", "cmd_type=pedals", "steering=0.5", "--set", f"steering={sense}", "--to", sink.url]
             assert invoke("morai", "ego_ctrl_cmd", *values).exit_code == 0
-            assert COMMANDS["ego_ctrl_cmd"].decode(sink.all(1)[-1])["steering"] == sent
+            assert COMMANDS["ego_ctrl_cmd"].decode(sink.all(count)[-1])["steering"] == sent
 
 
 @pytest.mark.parametrize(

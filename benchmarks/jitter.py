@@ -36,6 +36,7 @@ from motioncue.bench.floor import receive
 from motioncue.bench.latency import bare_receiver, engine, port_of, running
 from motioncue.bench.load import burning
 from motioncue.bench.pacing import Loop, emitter, figures, run_block
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import MonotonicClock, prepare_thread, processors_awake
 from motioncue.kernels.ring import RecordRing
 from motioncue.kernels.tuning import Settings
@@ -229,7 +230,8 @@ def retuning(loop: Emitter, done: list[float] | None = None) -> Iterator[None]:
     tuner, ended, period_ns = Tuner(PROFILE), threading.Event(), round(1e9 / PROFILE.rate_hz)
 
     def post(settings: Settings) -> None:
-        loop.retune(Settings(settings.algorithm, settings.limits, period_ns=period_ns, hold_s=1e6))
+        chains = [OutputChain([UpVector()])]  # those of the emitter
+        loop.retune(Settings(settings.algorithm, settings.limits, chains=chains, period_ns=period_ns, hold_s=1e6))
 
     def change() -> None:
         began, count = time.monotonic(), 0
@@ -279,12 +281,17 @@ def recording(loop: Emitter, rate_hz: float, lost: list[int]) -> Iterator[None]:
     ring = RecordRing(tick_ring_bytes(rate_hz))
     loop.record(ring)
     with tempfile.TemporaryDirectory() as folder:
-        disk = Disk(str(Path(folder) / "disk.mcap"), "wb")
-        recorder = Recorder(Record(file=disk.name, force=True), [ring], {})
+        disks: list[Disk] = []
+
+        def stalling(path: Path, mode: str) -> io.BufferedWriter:
+            disks.append(Disk(str(path), mode))
+            return io.BufferedWriter(disks[-1])
+
+        recorder = Recorder(Record(file=str(Path(folder) / "disk.mcap")), [ring], {})
         with ExitStack() as running:
-            with patch.object(Path, "open", lambda *_: io.BufferedWriter(disk)):
+            with patch.object(Path, "open", stalling):
                 running.enter_context(recorder)
-            disk.stalls_until = time.monotonic() + STALL_S
+            disks[-1].stalls_until = time.monotonic() + STALL_S
             yield
         counts = recorder.counts()
         assert counts["ticks"]

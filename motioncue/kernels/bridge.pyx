@@ -33,7 +33,6 @@ cdef double LEAD = 3.0                  # the same where predictions have been e
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
 cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
-cdef double HASTEN_S = 0.25             # [s] time in which the pace of a join grows by the factor e
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -220,8 +219,6 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef double x, trusted, follow
     cdef bint careful = joins or b.pace > 0.0
     cdef int i
-    if 2.0 * dt < newest.place.interval:    # frames that came together must not make a steep slope
-        dt = newest.place.interval
     b.place = newest.place
     b.frames = 1 if late else b.frames
     from_angles(frame.roll, frame.pitch, frame.yaw, q)
@@ -382,10 +379,8 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
     cdef bint apart = False
     cdef int i
     tick.dt = 1e-9 * (deadline - b.tick)
-    tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
-    if b.pace < PROMPT * tick.quickest:  # frames in regular bunches join again and again
-        b.pace *= 1.0 + tick.dt / HASTEN_S
     tick.pace = b.pace
+    tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
     tick.gentle = b.gentle
     tick.stairs = b.kind == BRIDGE_HOLD and b.place.sure
     for i in range(LINES):

@@ -28,7 +28,7 @@ ctypedef struct Timeline:
     int odd                 # successive frames much further apart than the interval; negative: much closer
     double nearest          # the interval among those that is nearest to the nominal one [s]
     double usual  # mean of about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
-    int settled             # frames since the last one that did not continue the motion, up to LONG
+    int settled             # frames since the last one that did not continue the motion, up to SETTLED
     Placement place         # placement of the newest frame
 
 

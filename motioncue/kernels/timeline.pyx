@@ -12,7 +12,6 @@ cdef enum:
     SAME_NS = 1000          # the simulator's time is not its own if it agrees with the arrivals to within this
     AHEAD_NS = 100_000_000  # by how much a frame's own time may be ahead of its arrival
     SETTLED = 4             # successive frames at their expected times, after which a gap is forgotten
-    LONG = 64               # the same for frames with a time of their own that does not run like the clock
     SHORTEST_NS = 100_000   # frames closer together count as this far apart
 
 cdef double KEEP = 1.0 - 1.0 / 64.0
@@ -96,7 +95,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     cdef int64_t arrival = now - t.arrived
     cdef int64_t told = own - t.own
     cdef int64_t interval, taken, jump
-    cdef bint stamped, timeless, waited
+    cdef bint stamped, waited
     t.arrived = now
     t.own = own
     if t.frames == 0:
@@ -113,7 +112,6 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     t.told = KEEP * t.told + 1e-9 * told
     t.came = KEEP * t.came + 1e-9 * arrival
     stamped = told > 0 and not -SAME_NS <= told - arrival <= SAME_NS and 0.75 * t.came < t.told < 1.33 * t.came
-    timeless = -SAME_NS <= told - arrival <= SAME_NS
     if t.frames == 1:
         t.frames = 2
         p.interval = 1e-9 * (told if stamped else arrival)
@@ -137,10 +135,10 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
         p.joins += 1
         t.settled = 0
-    elif t.settled < LONG:
+    elif t.settled < SETTLED:
         t.settled += 1
     p.taken = taken
-    p.sure = stamped or t.settled >= (SETTLED if timeless else LONG)
+    p.sure = stamped or t.settled == SETTLED
     if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.

@@ -289,8 +289,8 @@ def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
     return bench.run(2.5 * fade_s)
 
 
-# Known not to hold: after a respawn and a silence, a frame that is 20 ms late and a respawn right behind it, `hold` steps by
-# 0.21 rad where 0.11 are allowed (docs/safety.md).
+# Known not to hold: a respawn right behind a frame that is 20 ms late, after another respawn and a silence,
+# steps by 0.21 rad with `hold`, where 0.11 are allowed (docs/safety.md).
 KNOWN = pytest.mark.xfail(reason="a respawn behind a late frame steps by 0.21 rad", strict=False)
 HELD = pytest.param("hold", marks=KNOWN)
 

@@ -289,13 +289,7 @@ def troubled(plan, profile, hold_s, fade_s, bridge="predict"):
     return bench.run(2.5 * fade_s)
 
 
-# Known not to hold: a respawn right behind a frame that is 20 ms late, after another respawn and a silence,
-# steps by 0.21 rad with `hold`, where 0.11 are allowed (docs/safety.md).
-KNOWN = pytest.mark.xfail(reason="a respawn behind a late frame steps by 0.21 rad", strict=False)
-HELD = pytest.param("hold", marks=KNOWN)
-
-
-@pytest.mark.parametrize("bridge", [HELD, "linear", "predict"])
+@pytest.mark.parametrize("bridge", ["hold", "linear", "predict"])
 @settings(deadline=None, max_examples=100)
 @given(plan=st.lists(events, max_size=14), hold_s=st.sampled_from([0.05, 0.1]), fade_s=st.sampled_from([0.3, 1.0]))
 def test_roll_and_pitch_of_the_body_never_step(bridge, plan, hold_s, fade_s):

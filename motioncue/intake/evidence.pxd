@@ -46,22 +46,26 @@ cdef inline void sums_restart(Sums* s) noexcept nogil:
 
 
 cdef inline void sums_add(
-    Sums* s, const double* change, const double* before, const double* now, double dt, double doubt, bint whole
+    Sums* s, const double* change, const double* before, const double* now, double dt, double doubt, double hidden
 ) noexcept nogil:
     """Add a change of what is shown, and the claims' integral over `dt` [s], give or take `doubt` [s].
 
-    Unless it is `whole`, frames were lost in between, and nobody knows what these claimed: neither is added.
+    If frames were lost in between, nobody knows what these claimed: neither is added if claims of up to `hidden` more
+    explain the change.  It is 0 if none was lost.
     """
     cdef double kept = 1.0 / (1.0 + dt)         # time constant 1 s
     cdef double size = length(now)
-    cdef double mean
+    cdef double[3] integral
+    cdef bint tells
     cdef int i
     for i in range(3):
-        mean = 0.5 * (before[i] + now[i])       # trapezoidal rule
-        s.shown[i] = kept * s.shown[i] + whole * change[i]
-        s.claimed[i] = kept * s.claimed[i] + whole * mean * dt
-        s.doubt[i] = kept * s.doubt[i] + mean * doubt
-    s.coarse = kept * s.coarse + whole * 0.5 * distance(now, before) * dt
+        integral[i] = 0.5 * (before[i] + now[i]) * dt       # trapezoidal rule
+    tells = distance(change, integral) >= hidden * dt
+    for i in range(3):
+        s.shown[i] = kept * s.shown[i] + tells * change[i]
+        s.claimed[i] = kept * s.claimed[i] + tells * integral[i]
+        s.doubt[i] = kept * s.doubt[i] + 0.5 * (before[i] + now[i]) * doubt
+    s.coarse = kept * s.coarse + tells * 0.5 * distance(now, before) * dt
     s.peak *= kept
     if s.peak < size:
         s.peak = size

@@ -426,8 +426,8 @@ cdef inline void watch_claims(Watch* w) noexcept nogil:
     if unclear > 0.75 * w.dt:
         unclear = 0.75 * w.dt
     if known:
-        sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt, w.whole)
-    sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt, w.whole)
+        sums_add(&w.motion, w.change, w.step.newest, w.seen.acceleration, w.dt, doubt, 0.0 if w.whole else w.acceleration)
+    sums_add(&w.turning, w.turn, w.rate_step.newest, w.seen.rate, w.dt, doubt, 0.0 if w.whole else w.rate)
     if step_take(&w.step, w.seen.acceleration, w.change, w.dt, unclear, clear, known and w.own_acceleration):
         spiked(w, ACCELERATION_CONTRADICTED, w.step.value, w.step.limit)
     if step_take(&w.rate_step, w.seen.rate, w.turn, w.dt, unclear, clear, w.rates_lag == 0.0):

@@ -254,9 +254,9 @@ class Found(NamedTuple):
 def bound(run, name, source, bridge):
     """Return 1.2 times the drive's own largest step plus the largest of a fade of 1 s; and that own step.
 
-    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves once per frame, so its measure is
-    the drive's motion between two frames.  A rate derived over an unknown interval may be wrong by its own size, of
-    which the filter passes the share of an interval.
+    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves once per
+    frame, so its measure is the drive's motion between two frames.  A rate derived over an unknown interval may be
+    wrong by its own size, of which the filter passes the share of an interval.
     """
     names = ANGLES if name in ANGLES else (name,)
     interval_s = 1.0 / SOURCES[source].rate_hz

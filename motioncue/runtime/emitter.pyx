@@ -310,7 +310,7 @@ cdef class Emitter:
             )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
-        now = clock.now(clock.memory)
+        now = self._deadline if self._replaying else clock.now(clock.memory)
         for i in range(self._sink_count):
             left = send(&self._sinks[i]) or left
         if left:

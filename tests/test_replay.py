@@ -288,6 +288,43 @@ def test_files_that_are_not_of_one_run_or_not_consecutive_are_refused(rolled, tm
         read(files[0], other)
 
 
+def test_of_a_run_that_was_killed_the_last_file_may_be_empty(rolled, tmp_path):
+    """As long as it is: cut before, within and behind what the recorder writes at once."""
+    files, _ = rolled
+    content, before = files[2].read_bytes(), read(*files[:2])
+    for size in (0, 1, 8, 30, 200, 500, 900, 1500, 2500):
+        files[2].write_bytes(content[:size])
+        drive = read(files[0], files[2], files[1])
+        assert bits(drive.ticks) == bits(before.ticks)
+        assert bits(drive.motion) == bits(before.motion)
+        assert drive.packages == before.packages
+        said = [line for line in drive.unreadable if "is empty" in line]
+        assert said == [f"'{files[2]}' is empty: the run ended before a tick was written to it"]
+        done = CliRunner().invoke(cli, ["replay", *map(str, files), "--verify"])
+        assert done.exit_code == 0, done.output
+        assert "is empty" in done.stdout
+    files[2].write_bytes(content)
+    files[1].write_bytes(b"")
+    with pytest.raises(PacketError, match=r"found part 2 of a run behind part 0"):
+        read(*files)
+
+
+def test_a_recorder_that_was_killed_as_it_began_a_file_leaves_one_that_is_read_with_the_others(tmp_path):
+    """Not closed: its index is missing, and it has settings but no tick."""
+    ring = RecordRing(1 << 20)
+    with Recorder(Record(file=str(tmp_path / "run.mcap"), roll_s=1.0), [ring], {"name": "it"}) as recorder:
+        row = np.zeros(1, TICK_DTYPE)
+        ring.write(KINDS["tick"], 0, row.tobytes())
+        recorder._take()
+        recorder._roll()
+        left = recorder.paths[1].read_bytes()
+    killed = tmp_path / "killed.mcap"
+    killed.write_bytes(left)
+    drive = read(killed, recorder.paths[0])
+    assert drive.ticks["index"].tolist() == [0]
+    assert drive.unreadable == (f"'{killed}' is empty: the run ended before a tick was written to it",)
+
+
 def test_a_replay_is_not_written_over_the_recording_that_it_reads(tmp_path):
     path = tmp_path / "run.mcap"
     scripted(path, "beamng-dk", seconds=1.0)

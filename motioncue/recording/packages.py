@@ -4,7 +4,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ PLACES = 6  # most ports that an error names
 LONGEST_S = 4e9
 """Longest time between packages of a recording: less than the 2^62 ns by which times may differ."""
 
+SURE = 20  # packages of a system that are no coincidence
 LOOKED_AT = 600  # packages of a file whose system is searched for
 TYPICAL_NS = 16_000_000  # between two frames of a simulator
 
@@ -309,7 +310,7 @@ def _why_not(module: Any, data: bytes) -> str | None:
 
 
 def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protocols.System:
-    """Return the only system whose packets fill a file, or most of it; or the source that it describes.
+    """Return the only system whose packets fill a file or begin it; or the source that it describes.
 
     Parameters
     ----------
@@ -350,7 +351,7 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
 
 
 def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list[bytes]:
-    """Return the system's packages if they fill most of a file of bytes, or are in a capture; none otherwise."""
+    """Return the system's packages in a capture, or those that a file of bytes begins with; none if they are few."""
     module = protocols.system(system)
     try:
         packages = _of_system(opened, module, system, pick).packages
@@ -358,9 +359,9 @@ def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list
         return error.packages
     except PacketError:
         return []
-    if isinstance(opened, Raw) and 2 * sum(map(len, packages)) < len(opened.data):
-        return []
-    return packages if all(_why_not(module, package) is None for package in packages) else []
+    own = list(takewhile(lambda package: _why_not(module, package) is None, packages))
+    few = isinstance(opened, Raw) and len(own) < SURE and 2 * sum(map(len, own)) < len(opened.data)
+    return [] if few else own
 
 
 def plausible(packages: Sequence[bytes], system: str) -> bool:
@@ -384,7 +385,7 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
         intake.feed(package, START_NS + taken * TYPICAL_NS)
         taken += intake.published > before
         followed += intake.published > before and not intake.frozen
-    return taken >= 20 and 2 * followed > min(len(packages), LOOKED_AT)
+    return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT)
 
 
 def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:

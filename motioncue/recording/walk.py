@@ -231,6 +231,11 @@ class McapFile:
         except OSError as error:
             raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no message that can be read."""
+        return not any(len(places) for _, index in self._chunks for places in index.values())
+
     def _read(self, file: IO[bytes], size: int) -> None:
         loose = bytearray()  # messages outside chunks
         chunk = b""  # the newest chunk

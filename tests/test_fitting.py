@@ -138,8 +138,10 @@ def test_a_platform_without_gains_gets_gains_that_fit(tmp_path, preset, cueing):
     assert max(shares) > 0.3
 
 
-def test_gains_of_ones_own_stay_beside_auto(tmp_path):
-    profile = load_profile(rig(tmp_path, 'preset = "auto"\nsurge.gain = 0.05\npitch.cutoff_hz = 0.3'))
+@pytest.mark.parametrize("preset", ["", 'preset = "auto"\n'])
+def test_gains_of_ones_own_stay_beside_auto(tmp_path, preset):
+    profile = load_profile(rig(tmp_path, f"{preset}surge.gain = 0.05\npitch.cutoff_hz = 0.3"))
+    assert profile.cueing.preset == "auto"
     assert (profile.cueing.surge.gain, profile.cueing.pitch.cutoff_hz) == (0.05, 0.3)
     assert profile.cueing.sway.gain == gains_for(profile)["sway"]["gain"]
 

@@ -18,6 +18,7 @@ from motioncue.recording.capture import is_capture
 from motioncue.recording.messages import LATEST_NS, Settings, events_in, packages_in, settings_in
 from motioncue.recording.packages import (
     ANY,
+    NO_CAPTURE,
     UNREADABLE,
     Pick,
     Raw,
@@ -159,7 +160,7 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, pick: Pic
     except OSError as error:
         raise PacketError(f"{name}: {error.strerror}") from error
     if pick != ANY and not is_capture(head):
-        raise PacketError(f"{name}: found no network capture, only there ports and senders can be told apart")
+        raise PacketError(f"{name}: {NO_CAPTURE}")
     if not is_mcap(head):
         data = read_bytes(path, name)
         of = system or _system(data, name, pick)

@@ -103,6 +103,8 @@ class Pick(NamedTuple):
         return here and (self.sender is None or datagram.sender == self.sender)
 
 
+NO_CAPTURE = "found no network capture, only there ports and senders can be told apart"
+
 ANY = Pick()
 """Every datagram."""
 
@@ -137,30 +139,43 @@ def parse_recording(
     """
     module = protocols.system(system) if module is None else module
     try:
-        return _of_system(_opened(data, name), module, system, pick)
+        return _of_system(_opened(data, name, pick), module, system, pick)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
 
 
-def _opened(data: Raw | Path, name: str) -> McapFile | Captured | Raw:
-    """Return the contents of a file before any system is asked for its packages."""
+def _opened(data: Raw | Path, name: str, pick: Pick) -> McapFile | Captured | Raw:
+    """Return the contents of a file before any system is asked for its packages; refuse a pick that takes nothing."""
+    if isinstance(data, Raw) and is_capture(data.data):
+        found = captured(data.data, data.missing)
+        _refuse_pick(found, pick)
+        return found
+    if pick != ANY:
+        raise PacketError(NO_CAPTURE)
     if isinstance(data, Path):
         return McapFile(data)
     if is_mcap(data.data):
         return McapFile(name, data.data)
-    if is_capture(data.data):
-        return captured(data.data, data.missing)
     if len(data.data) >= HOLE and not np.frombuffer(data.data, np.uint8).any():
         raise PacketError(f"found {len(data.data)} bytes that are all zero, as in a file that was never written")
     return data
+
+
+def _refuse_pick(found: Captured, pick: Pick) -> None:
+    """Refuse a pick that takes no datagram of a capture."""
+    parts = any(lacks.port in pick.ports for lacks in found.incomplete)
+    if pick == ANY or parts or any(map(pick.takes, found.datagrams)):
+        return
+    asked = [f"to port {' or '.join(map(str, pick.ports))}"] if pick.ports else []
+    asked += [] if pick.sender is None else [f"from {pick.sender}"]
+    there = _places(found.datagrams)
+    raise PacketError(f"found no datagram {' '.join(asked)}, allowed are those that it has: {there or 'nobody'}")
 
 
 def _of_system(opened: McapFile | Captured | Raw, module: Any, system: protocols.System, pick: Pick) -> Recording:
     """Return a system's packages; raise PacketError if there is none."""
     if isinstance(opened, Captured):
         return _from_capture(opened, module, system, pick)
-    if pick != ANY:
-        raise PacketError("found no network capture, only there ports and senders can be told apart")
     if isinstance(opened, McapFile):
         return _from_mcap(opened, module, system)
     return _from_bytes(opened, module, system)
@@ -244,8 +259,6 @@ def _from_capture(found: Captured, module: Any, system: protocols.System, pick: 
         why = f" (of the first, {_why_not(module, others[0].payload)})" if others else ""
         counts = [f"{len(others)} datagrams of other kinds{why}" if others else "", *_counted(incomplete)]
         what = ", ".join(filter(None, [*counts, *found.unreadable])) or "no datagram"
-        asked = pick != ANY and (places := _places(found.datagrams))
-        what += f" of those asked for among {places}" if asked else ""
         raise PacketError(f"found {what}, allowed is at least one package of {system}")
     _refuse_several(own, module, system)
     refused = [datagram.payload for datagram in others if datagram.port in ports]
@@ -332,7 +345,7 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
     """
     sizes: dict[str, int] = {}
     try:
-        opened = _opened(data, name)
+        opened = _opened(data, name, pick)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
     settings = settings_in(opened)[:1] if isinstance(opened, McapFile) else []

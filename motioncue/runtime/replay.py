@@ -32,6 +32,11 @@ __all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "
 
 START_NS = 1_000_000_000
 
+NO_TICKS = (
+    "the recording has no ticks to repeat: it holds what a simulator said, not a run; allowed is what `run --record` and "
+    "`demo --record` write.  `motioncue simulate SYSTEM --recording FILE --to ENDPOINT` plays it to a run"
+)
+
 ROWS = 10_000  # ticks compared or written at a time, which bounds the memory
 
 Progress = Callable[[int, int], object]
@@ -160,9 +165,7 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     each tick reads the packages that had arrived by its deadline.
     """
     if not len(drive.ticks) or not drive.settings:
-        raise PacketError(
-            "the recording has no ticks to repeat, allowed is one of a run; `motioncue simulate` plays others"
-        )
+        raise PacketError(NO_TICKS)
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile

@@ -33,8 +33,8 @@ __all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "
 START_NS = 1_000_000_000
 
 NO_TICKS = (
-    "the recording has no ticks to repeat: it holds what a simulator said, not a run; allowed is what `run --record` and "
-    "`demo --record` write.  `motioncue simulate SYSTEM --recording FILE --to ENDPOINT` plays it to a run"
+    "the recording has no ticks to repeat: it holds what a simulator said, not a run; allowed is what `run --record` "
+    "and `demo --record` write.  `motioncue simulate SYSTEM --recording FILE --to ENDPOINT` plays it to a run"
 )
 
 ROWS = 10_000  # ticks compared or written at a time, which bounds the memory

@@ -18,8 +18,10 @@ __all__ = ["choose_preset", "fill_from_presets", "preset_hint", "presets_of"]
 def choose_preset(tables: dict[str, Any]) -> None:
     """Give a preset to cueing that names none and leaves out a required value."""
     cueing = tables.get("cueing")
-    kind = ALGORITHMS.get(str(cueing.get("algorithm"))) if isinstance(cueing, dict) else None
-    if kind is None or cueing.get("preset") is not None or not _lacks(kind, cueing):
+    if not isinstance(cueing, dict) or cueing.get("preset") is not None:
+        return
+    kind = ALGORITHMS.get(str(cueing.get("algorithm")))
+    if kind is None or not _lacks(kind, cueing):
         return
     preset = kind.default_preset if kind.auto is None or tables.get("platform") is None else "auto"
     if preset is not None:

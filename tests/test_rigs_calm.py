@@ -77,6 +77,7 @@ def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, p
         assert not calm[:, 1::3].all(axis=0).any()
 
 
+@pytest.mark.search
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_rigs_with_any_bounds_give_the_bits_of_each_alone(data):

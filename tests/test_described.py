@@ -273,6 +273,7 @@ def test_a_shipped_description_says_where_its_layout_is_from_and_drives_the_plat
         assert np.ptp(taken.ticks["cue"][channel][running]) > 0.01
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", SHIPPED)
 def test_nothing_is_wrong_with_a_shipped_description_on_a_virtual_drive(name):
     source = system_of(load_profile(name).source)

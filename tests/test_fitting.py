@@ -68,6 +68,7 @@ def test_every_advice_has_been_tried(preset, cueing):
             assert "every pose is within the platform's reach" in after.lines()[0]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("key", ["gains", "cutoffs"])
 def test_with_the_advice_whole_drives_stay_within_reach(key):
     profile = profile_for("hexapod-dim")

@@ -27,7 +27,7 @@ from motioncue.recording.recorder import Recorder
 from motioncue.recording.write import RecordingWriter
 from motioncue.runtime import replay as replaying
 from motioncue.runtime.pipeline import Pipeline
-from motioncue.runtime.replay import first_difference, keep, missing_ticks, repeat
+from motioncue.runtime.replay import first_difference, keep, missing_ticks, pieces, repeat
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages
 
@@ -137,6 +137,29 @@ def test_a_changed_bit_is_found(tmp_path, monkeypatch, rows):
     changed = drive.ticks.copy()
     changed["lateness"] += 5
     assert first_difference(drive.ticks, changed) is None
+
+
+def test_pieces_of_a_replay_are_the_whole_and_a_changed_bit_in_a_late_one_is_named(tmp_path, monkeypatch):
+    """Rings as small as what they hold between two looks: half a second of ticks."""
+    path = tmp_path / "run.mcap"
+    drive = scripted(path, "ccd-dk-washout")
+    monkeypatch.setattr(replaying, "MOST_TICKS", 100)
+    monkeypatch.setattr(replaying, "RING_BYTES", 1 << 17)
+    found = list(pieces(drive))
+    assert len(found) > 5
+    assert bits(np.concatenate([piece.ticks for piece in found])) == bits(repeat(drive).ticks)
+    assert bits(np.concatenate([piece.frames for piece in found])) == bits(drive.motion)
+    assert [package for piece in found for package in piece.packages] == drive.packages
+    changed = drive._replace(ticks=drive.ticks.copy())
+    changed.ticks["cue"]["sway"][1100] += 1e-9
+    kept = keep(changed, tmp_path / "changed.mcap")
+    for name, status in ((path, 0), (kept, 1)):
+        done = CliRunner().invoke(cli, ["replay", str(name), "--verify", "--json"])
+        assert done.exit_code == status, done.output
+        told = json.loads(done.stdout.splitlines()[-1])
+        assert told["ticks"] == len(drive.ticks)
+        assert told["identical"] is (status == 0)
+    assert (told["first_difference"]["tick"], told["first_difference"]["channel"]) == (1100, "cue_sway")
 
 
 def test_a_recording_without_ticks_is_refused(tmp_path):

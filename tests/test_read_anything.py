@@ -224,6 +224,22 @@ def test_an_export_takes_what_a_check_takes(tmp_path, paced, named):
         assert f"--system: found '{wrong[1]}', allowed are" in refused.stderr
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_numbers_that_are_no_drive_are_nobodys(tmp_path, seed):
+    """Some described packets have neither mark nor checksum, so any numbers have their size."""
+    rng, path = np.random.default_rng(seed), tmp_path / "numbers.bin"
+    size = int(rng.integers(5000, 60_000))
+    for content in (
+        rng.bytes(size),
+        bytes(size) + rng.bytes(size),
+        rng.standard_normal(size // 4).astype("<f4").tobytes(),
+        np.cumsum(rng.standard_normal(size // 4)).astype("<f4").tobytes(),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(PacketError, match="no packets of a system that is known"):
+            motioncue.read(path, rate_hz=60.0)
+
+
 @pytest.mark.parametrize("system", SIMULATORS)
 def test_of_bytes_beyond_any_drive_the_first_are_read_and_the_others_counted(tmp_path, monkeypatch, system):
     packages, path = packages_of(system), tmp_path / "long.bin"

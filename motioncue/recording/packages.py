@@ -378,7 +378,7 @@ def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list
 
 
 def plausible(packages: Sequence[bytes], system: str) -> bool:
-    """Say whether packages can be a described system's: read so, most of at least twenty frames continue a drive.
+    """Say whether packages can be a described system's: read so, most of twenty frames or more continue a drive.
 
     The size alone tells little, because most such packets have no mark.
 
@@ -393,12 +393,15 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
     intake = source.intake(source.Options())
     intake.begin(START_NS)
     followed = taken = 0
+    last = b""
     for package in packages[:LOOKED_AT]:
         before = intake.published
         intake.feed(package, START_NS + taken * TYPICAL_NS)
         taken += intake.published > before
-        followed += intake.published > before and not intake.frozen
-    return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT)
+        followed += intake.published > before and not intake.frozen and package != last
+        last = package
+    breaks = sum(intake.discontinuities.values())
+    return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT) and 2 * breaks < taken
 
 
 def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:

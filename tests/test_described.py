@@ -111,6 +111,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.search
 @given(st.lists(st.lists(NUMBERS, min_size=21, max_size=21), max_size=5))
 def test_any_numbers_give_the_built_in_sources_bits_and_counts(packets):
     intakes = both()

@@ -53,6 +53,7 @@ def test_what_the_standard_drives_need_is_what_whole_drives_take():
         assert found.needs[channel] == pytest.approx((low, high), abs=0.05 * size)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("cueing", ["simona", "utias"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_advice_has_been_tried(preset, cueing):

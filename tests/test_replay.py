@@ -60,8 +60,8 @@ def scripted(path, profile, drive="turns", seconds=4.0, seed=0):
             ):
                 if at >= share and share not in done:
                     done[share] = action()
-            if int(10 * at) not in done:
-                done[int(10 * at)] = time.sleep(0.06)  # the recorder empties the rings
+            if int(4 * at) not in done:
+                done[int(4 * at)] = time.sleep(0.06)  # the recorder empties the rings
             pipeline.intake.feed(frame.package, now)
         pipeline.emitter.stop()
         pipeline.emitter.run(until_ns=now + 2_000_000_000)

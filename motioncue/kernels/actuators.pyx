@@ -79,7 +79,8 @@ cdef void keep_easing(const Drives* d, Driven* s, double* positions) noexcept no
         stop(e.bounds, s.held, n, positions)
         s.acted[over] += 1
         return
-    keep(e.bounds, s.held, n, positions, s.acted)
+    if not keep(e.bounds, s.held, n, positions, s.acted) and s.given.slowed >= 0:
+        s.acted[s.given.slowed] += 1
     e.on = e.position < 1.0 or not narrowed(d.bounds, e.bounds, n)
 
 

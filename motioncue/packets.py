@@ -134,9 +134,9 @@ class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
     offline: Word
     """At rest, where the platform is parked."""
     engaging: Word
-    """Fading in; a platform that was parked begins to rise."""
+    """Fading in, and rising from where the platform was parked."""
     running: Word
-    """The whole cue; a platform whose `rise_s` is longer than the fade is still rising at first."""
+    """The whole cue, as soon as the platform has risen."""
     holding: Word
     """The last motion, held: input is late."""
     parking: Word

@@ -138,6 +138,11 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
     return True
 
 
+cdef bint actuators_rise(const void* state) noexcept nogil:
+    cdef const Driven* s = <const Driven*>state
+    return s.begun and not s.parked and s.raised.position < 1.0
+
+
 # ---- rigs side by side -----------------------------------------------------------------------------------------------
 
 
@@ -257,6 +262,7 @@ cdef class Actuators(Stage):
         self.calls.coeffs = d
         self.calls.state = &self.driven
         self.calls.take = actuators_continue
+        self.calls.rises = actuators_rise
 
     @property
     def fills(self):

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.actuation cimport chain_at_rest
+from motioncue.kernels.actuation cimport chain_at_rest, chain_says
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
@@ -305,8 +305,8 @@ cdef class Emitter:
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             sink.size = outgoing(
-                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, self.told(sink.output),
-                sink.packet,
+                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline,
+                chain_says(self._cued.now.chains[sink.output], s.state), sink.packet,
             )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
@@ -409,11 +409,6 @@ cdef class Emitter:
         if s.state == PARKING and s.wanted != OPERATOR_WANTS_PARK and s.wanted != OPERATOR_WANTS_END:
             return False        # what comes next may lift it again
         return s.state == OFFLINE or ((s.state == FAULT or s.state == PARKING) and s.fade.position == 0.0)
-
-    cdef int told(self, int output) noexcept nogil:
-        """Return the state that an output's packet says: a platform that still sinks is parking, not offline."""
-        cdef int state = self._supervisor.state
-        return PARKING if state == OFFLINE and not chain_at_rest(self._cued.now.chains[output]) else state
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(

@@ -148,15 +148,16 @@ class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
 class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Covers the packet's bytes from `first` up to but not including `end`; written last."""
 
-    offset: Offset
-    """Offset from the packet's first byte [bytes]."""
+    offset: Offset | None = None
+    """Offset from the packet's first byte [bytes]; in a text, {checksum:02X} is its place."""
     kind: Kind
     """Sum of the bytes modulo 2^8 or 2^16, as it is or its one's or two's complement; exclusive or; or a cyclic
     redundancy check by its name in the CRC catalogue."""
     first: Offset = 0
     """Offset of the first byte that it covers [bytes]."""
-    end: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
-    """Offset of the first byte after those that it covers [bytes]; the checksum's own by default."""
+    end: Annotated[int, msgspec.Meta(ge=-64, le=512)] | None = None
+    """Offset of the first byte after those that it covers [bytes]; the checksum's own by default, and if it is negative
+    counted back from there: -1 leaves out the one before."""
     extra: str = ""
     """Up to eight more bytes that it covers after those and that are not sent, in hexadecimal digits."""
     byte_order: ByteOrder | None = None
@@ -190,7 +191,7 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     checksum: Checksum | None = None
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=512)] | None = None
     """A text packet, such as "X{surge:.2f}Y{tilt:+06.1f}\\r\\n": in braces a channel or one of `values`, then the
-    format: an optional + and 0, least width, digits after the point."""
+    format: an optional + and 0, least width, digits after the point; behind all numbers {checksum:02X}."""
     values: dict[str, Value] = {}
     """Numbers of a text packet by the name in its braces."""
 

@@ -5,20 +5,20 @@ The packet is sent to ``output.motion`` at every tick, like a built-in one.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.codec import DecimalSpec, Number, Table, longest
-from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber, SealedState
+from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, CheckedText, Seal, SealedNumber, SealedState
 from motioncue.kernels.supervisor import State
 from motioncue.motion import ACTUATION, ACTUATORS
 from motioncue.packets import Actuated, Checksum, Clock, Counter, PacketField, PacketTable, StateWord, Value
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
-__all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checksum_of", "encoding", "layout_of", "pieces_of"]
+__all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checked_text", "checksum_of", "encoding", "layout_of", "pieces_of"]
 
 MAX_RATE_HZ = 2000.0
 """The highest rate that a profile may set [Hz]."""
@@ -50,6 +50,8 @@ class Inserted(NamedTuple):
     at: int
     """Its offset in the text without numbers."""
     spec: DecimalSpec
+    hexadecimal: str = ""
+    """Of a checksum: its digits and their case, such as "2X"."""
 
 
 def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None) -> Encoding:
@@ -101,6 +103,8 @@ def layout_of(table: PacketTable) -> Packet:
         if number is not None:
             parts.append(Field(name, number.offset, np.dtype(_order(table, number) + number.type).str))
     if table.checksum is not None:
+        if table.checksum.offset is None:
+            raise ConfigError("output.packet.checksum.offset: missing, allowed is 0 to 511 in a binary packet")
         size = CHECKSUMS[table.checksum.kind].bits // 8
         parts.append(Field("checksum", table.checksum.offset, f"{_order(table, table.checksum)}u{size}"))
     try:
@@ -126,6 +130,10 @@ def pieces_of(text: str) -> tuple[bytes, list[Inserted]]:
     for plain, braces in re.findall(r"((?:[^{}]|{{|}})*)([{}][^{}]*}?)?", text):
         literal += plain.replace("{{", "{").replace("}}", "}")
         if not braces:
+            continue
+        checked = re.fullmatch(r"{checksum:0(\d[xX])}", braces, re.ASCII)
+        if checked is not None:
+            numbers.append(Inserted("checksum", len(literal), DecimalSpec(), checked[1]))
             continue
         match = re.fullmatch(r"{(\w+)(?::(\+?)(0?)(\d{0,2})(?:\.(\d)f|d?))?}", braces, re.ASCII)
         if match is None:
@@ -170,10 +178,12 @@ def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
 
 def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a text packet is encoded."""
-    for key in ("fields", "constants", "counter", "clock", "state", "checksum"):
+    for key in ("fields", "constants", "counter", "clock", "state"):
         if getattr(table, key):
             raise ConfigError(f"output.packet.{key}: allowed in a binary packet, this one is a text")
     literal, inserted = pieces_of(text)
+    literal, checksum = checked_text(table, literal, inserted)
+    inserted = [each for each in inserted if not each.hexadecimal]
     unused = [name for name in table.values if name not in {each.name for each in inserted}]
     if unused or not inserted:
         raise ConfigError(f"output.packet.text: found {text!r}, in which {{{(unused or ['a number'])[0]}}} is missing")
@@ -205,7 +215,54 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
         numbers += _terms(value, number, table, actuators, key)
     if size > LARGEST:
         raise ConfigError(f"output.packet.text: found up to {size} bytes, allowed are {LARGEST}")
-    return Encoding(Table(len(literal), numbers, True), literal, None, _reads(numbers))
+    seal = None if checksum is None else Seal(None, checksum)
+    return Encoding(Table(len(literal), numbers, True), literal, seal, _reads(numbers))
+
+
+def checked_text(table: PacketTable, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
+    """Return a text's bytes without numbers, with room for its checksum, and the checksum for the seal.
+
+    Parameters
+    ----------
+    table : PacketTable
+        The packet's table in the profile.
+    literal, inserted
+        As `pieces_of` returns them.
+
+    Raises
+    ------
+    ConfigError
+        If the text and the table do not fit each other, or numbers follow.
+    """
+    c, places = table.checksum, [each for each in inserted if each.hexadecimal]
+    if c is None or not places:
+        if c is not None or places:
+            missing = "output.packet.checksum" if places else "{checksum:02X} in output.packet.text"
+            raise ConfigError(f"{missing}: missing, allowed are both or none")
+        return literal, None
+    digits = CHECKSUMS[c.kind].bits // 4
+    at, case = places[0].at, places[0].hexadecimal
+    if len(places) > 1 or inserted[-1] is not places[0]:
+        raise ConfigError("output.packet.text: found something in braces behind {checksum}, allowed is plain text")
+    if case[0] != str(digits):
+        raise ConfigError(
+            f"output.packet.text: found {{checksum:0{case}}}, allowed is {{checksum:0{digits}{case[1]}}} for {c.kind}"
+        )
+    for key, found in (("offset", c.offset), ("byte_order", c.byte_order)):
+        if found is not None:
+            raise ConfigError(
+                f"output.packet.checksum.{key}: found {found!r}, allowed in a binary packet, this is a text"
+            )
+    back = c.end or 0
+    shortest = at + len(inserted) - 1  # a digit for each number
+    if not -shortest <= back <= 0 or not c.first < shortest + back:
+        raise ConfigError(
+            f"output.packet.checksum: found bytes from {c.first} to {back} counted back from it, allowed are one or "
+            f"more of the {shortest} bytes or more in front of it, with an end of 0 or below"
+        )
+    room = literal[:at] + b"0" * digits + literal[at:]
+    extra = _extra(c)
+    return room, CheckedText(c.kind, len(room) - at, c.first, back, case[1] == "x", extra)
 
 
 def _terms(
@@ -352,17 +409,23 @@ def checksum_of(table: PacketTable) -> CheckedBytes | None:
     if c is None:
         return None
     assert table.size is not None
-    end = c.offset if c.end is None else c.end
+    assert c.offset is not None
+    end = c.offset if c.end is None else c.end + c.offset * (c.end < 0)
     over_itself = c.first < c.offset + CHECKSUMS[c.kind].bits // 8 and c.offset < end
     if not c.first < end <= table.size or over_itself:
         raise ConfigError(
             f"output.packet.checksum: found bytes {c.first} to {end}, allowed are one or more of the packet's "
             f"{table.size}, the checksum's own at {c.offset} not among them"
         )
-    extra = _bytes(c.extra, "output.packet.checksum.extra") if c.extra else b""
+    return CheckedBytes(c.kind, c.offset, c.first, end, _order(table, c) == ">", _extra(c))
+
+
+def _extra(checksum: Checksum) -> bytes:
+    """Return the bytes that a checksum covers and that are not sent."""
+    extra = _bytes(checksum.extra, "output.packet.checksum.extra") if checksum.extra else b""
     if len(extra) > 8:
         raise ConfigError(f"output.packet.checksum.extra: found {len(extra)} bytes, allowed are up to 8")
-    return CheckedBytes(c.kind, c.offset, c.first, end, _order(table, c) == ">", extra)
+    return extra
 
 
 def _bytes(digits: str, key: str) -> bytes:

@@ -8,7 +8,7 @@ from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.seal import Seal
 from motioncue.motion import CUE
 from motioncue.packets import PacketTable, Value
-from motioncue.protocols.custom import LARGEST, checksum_of, layout_of, pieces_of
+from motioncue.protocols.custom import LARGEST, checked_text, checksum_of, layout_of, pieces_of
 from motioncue.protocols.layout import Field, Packet
 
 __all__ = ["Described"]
@@ -142,10 +142,16 @@ class _Text:
 
     def __init__(self, table: PacketTable, text: str) -> None:
         literal, inserted = pieces_of(text)
+        checksum = checked_text(table, literal, inserted)[1]
+        self._seal = None if checksum is None else Seal(None, checksum)
         self.values: dict[str, Value] = {}
         pattern, at = b"", 0
         for index, each in enumerate(inserted):
             following = inserted[index + 1] if index + 1 < len(inserted) else None
+            if each.hexadecimal:
+                pattern += re.escape(literal[at : each.at]) + b"[0-9A-Fa-f]{%d}" % int(each.hexadecimal[0])
+                at = each.at
+                continue
             name = _unused(each.name, self.values)
             self.values[name] = table.values.get(each.name) or Value(channel=each.name)
             adjacent = following is not None and following.at == each.at
@@ -162,6 +168,8 @@ class _Text:
         """Raise PacketError if `data` is not this packet."""
         if not self._pattern.fullmatch(data):
             raise PacketError(f"custom: found {data[:80]!r}, which is not the described text")
+        if self._seal is not None and self._seal.sealed(data).upper() != data.upper():
+            raise PacketError(f"custom: found {data[:80]!r}, whose checksum is wrong: {self._seal.sealed(data)[:80]!r}")
         self.size = len(data)
 
     def decode(self, data: bytes) -> dict[str, Any]:

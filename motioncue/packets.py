@@ -20,7 +20,9 @@ __all__ = [
     "Clock",
     "Constant",
     "Counter",
+    "OtherPacket",
     "PacketField",
+    "PacketLayout",
     "PacketTable",
     "StateWord",
     "Value",
@@ -133,8 +135,10 @@ class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
     offline: Word
     """At rest, where the platform is parked."""
+    rising: Word | None = None
+    """Rising from where the platform was parked, or at neutral for `supervisor.engage_s`; as engaging if not given."""
     engaging: Word
-    """Fading in, and rising from where the platform was parked."""
+    """Fading in."""
     running: Word
     """The whole cue, as soon as the platform has risen."""
     holding: Word
@@ -164,19 +168,9 @@ class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=
     """If it differs from the packet's."""
 
 
-class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class PacketLayout(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A binary packet, in which bytes that no table describes are zero, or a text."""
 
-    preset: str | None = None
-    """A ready description, which supplies the keys that are left out."""
-    description: str = ""
-    """A line that names the controller."""
-    source: str = ""
-    """The document that the layout is from."""
-    max_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] | None = None
-    """The highest rate that the controller takes [Hz]."""
-    baud: Annotated[int, msgspec.Meta(ge=50, le=1_000_000)] | None = None
-    """Speed of a serial line whose endpoint does not have one."""
     scale: Factor = 1.0
     """Factor on every number before its bias: for a controller whose unit is set up, such as pulses per meter."""
     size: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
@@ -194,6 +188,30 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     format: an optional + and 0, least width, digits after the point; behind all numbers {checksum:02X}."""
     values: dict[str, Value] = {}
     """Numbers of a text packet by the name in its braces."""
+
+
+class OtherPacket(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A packet that goes to the same place beside those of the motion: a greeting, a sign of life."""
+
+    every_s: Annotated[float, msgspec.Meta(ge=0.01, le=60)] | None = None
+    """Interval [s]; if not given it is sent once, before the first packet of the motion and whenever a serial line is
+    taken into use again."""
+
+
+class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A binary packet, in which bytes that no table describes are zero, or a text."""
+
+    preset: str | None = None
+    """A ready description, which supplies the keys that are left out."""
+    description: str = ""
+    """A line that names the controller."""
+    source: str = ""
+    """The document that the layout is from."""
+    max_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] | None = None
+    """The highest rate that the controller takes [Hz]."""
+    baud: Annotated[int, msgspec.Meta(ge=50, le=1_000_000)] | None = None
+    """Speed of a serial line whose endpoint does not have one."""
+    others: Annotated[tuple[OtherPacket, ...], msgspec.Meta(max_length=4)] = ()
 
     @property
     def uses_ranges(self) -> bool:

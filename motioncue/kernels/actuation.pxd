@@ -7,7 +7,7 @@ of the actuation or fill its actuator channels, and the output's packets are enc
 from motioncue.kernels.beside cimport Beside, stage_step
 from motioncue.kernels.records cimport Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
-from motioncue.kernels.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING
+from motioncue.kernels.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
 
 
 ctypedef void (*stage_reset)(void* state) noexcept nogil
@@ -67,13 +67,13 @@ cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
 
 
 cdef inline int chain_says(const Chain* c, int state) noexcept nogil:
-    """Return the state that packets say: while its actuators rise a platform engages, while they sink it parks."""
+    """Return the state that packets say: STATES while actuators rise to follow the cue, PARKING while they sink."""
     cdef int i
     if state == OFFLINE and not chain_at_rest(c):
         return PARKING
     for i in range(c.count):
-        if state == RUNNING and c.stages[i].rises != NULL and c.stages[i].rises(c.stages[i].state):
-            return ENGAGING
+        if (state == RUNNING or state == ENGAGING) and c.stages[i].rises != NULL and c.stages[i].rises(c.stages[i].state):
+            return STATES
     return state
 
 

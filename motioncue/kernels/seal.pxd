@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef enum:
     EXTRA = 8               # most bytes that a checksum covers after those of the packet
-    WORDS = 6               # states of the supervisor
+    WORDS = 7               # states of the supervisor, and rising
 
 
 cdef enum Checksum:

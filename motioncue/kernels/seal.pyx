@@ -120,7 +120,7 @@ class SealedState(NamedTuple):
     big : bool
         Whether the most significant byte comes first.
     words : tuple of int
-        What is sent for each `State`, in their order.
+        What is sent for each `State`, in their order, and while the platform rises.
     """
 
     offset: int
@@ -243,7 +243,7 @@ cdef class Seal:
         now_ns : int
             Time of the packet [ns].
         state : int
-            A `State` of the supervisor.
+            A `State` of the supervisor, or `State.STATES` while the platform rises.
 
         Raises
         ------

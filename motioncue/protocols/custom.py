@@ -15,7 +15,18 @@ from motioncue.kernels.codec import DecimalSpec, Number, Table, longest
 from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, CheckedText, Seal, SealedNumber, SealedState
 from motioncue.kernels.supervisor import State
 from motioncue.motion import ACTUATION, ACTUATORS
-from motioncue.packets import Actuated, Checksum, Clock, Counter, PacketField, PacketTable, StateWord, Value
+from motioncue.packets import (
+    Actuated,
+    Checksum,
+    Clock,
+    Counter,
+    OtherPacket,
+    PacketField,
+    PacketLayout,
+    PacketTable,
+    StateWord,
+    Value,
+)
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
 __all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checked_text", "checksum_of", "encoding", "layout_of", "pieces_of"]
@@ -69,21 +80,34 @@ def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None
     ConfigError
         If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal; names the part.
     """
+    motion = _encoding(table, actuators or {})
+    others = []
+    for index, other in enumerate(table.others):
+        try:
+            others.append((_encoding(other, actuators or {}), other.every_s or 0.0))
+        except ConfigError as error:
+            raise ConfigError(str(error).replace("output.packet", f"output.packet.others[{index}]")) from error
+    reads = motion.reads.union(*(each.reads for each, _ in others))
+    return motion._replace(reads=reads, others=tuple(others))
+
+
+def _encoding(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encoding:
+    """Return how a packet is encoded by itself."""
     if (table.size is None) == (table.text is None):
         raise ConfigError("output.packet: allowed is one of size (of a binary packet) and text")
     if not table.scale:
-        hint = f"; `motioncue profiles packets {table.preset}` says what it is" if table.preset else ""
+        preset = getattr(table, "preset", None)
+        hint = f"; `motioncue profiles packets {preset}` says what it is" if preset else ""
         raise ConfigError(f"output.packet.scale: found 0, allowed is any other number{hint}")
-    actuators = actuators or {}
     return _binary(table, actuators) if table.text is None else _text(table, table.text, actuators)
 
 
-def layout_of(table: PacketTable) -> Packet:
+def layout_of(table: PacketLayout) -> Packet:
     """Return the layout of a binary packet, with a field for each of its parts.
 
     Parameters
     ----------
-    table : PacketTable
+    table : PacketLayout
         The packet's table in the profile; must have a `size`.
 
     Raises
@@ -152,11 +176,11 @@ def pieces_of(text: str) -> tuple[bytes, list[Inserted]]:
         ) from error
 
 
-def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
+def _binary(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a binary packet is encoded."""
     if table.values:
         raise ConfigError("output.packet.values: allowed in a text packet, this one has fields")
-    if not table.fields:
+    if not table.fields and not isinstance(table, OtherPacket):
         raise ConfigError("output.packet.fields: missing, allowed is a list of tables, one or more")
     numbers: list[Number] = []
     for index, field in enumerate(table.fields):
@@ -176,7 +200,7 @@ def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
     return Encoding(Table(packet.size, numbers), bytes(template), seal, _reads(numbers))
 
 
-def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
+def _text(table: PacketLayout, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a text packet is encoded."""
     for key in ("fields", "constants", "counter", "clock", "state"):
         if getattr(table, key):
@@ -185,7 +209,7 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
     literal, checksum = checked_text(table, literal, inserted)
     inserted = [each for each in inserted if not each.hexadecimal]
     unused = [name for name in table.values if name not in {each.name for each in inserted}]
-    if unused or not inserted:
+    if unused or not (inserted or isinstance(table, OtherPacket)):
         raise ConfigError(f"output.packet.text: found {text!r}, in which {{{(unused or ['a number'])[0]}}} is missing")
     numbers: list[Number] = []
     size, before, before_varies = len(literal), -1, False
@@ -219,12 +243,12 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
     return Encoding(Table(len(literal), numbers, True), literal, seal, _reads(numbers))
 
 
-def checked_text(table: PacketTable, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
+def checked_text(table: PacketLayout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
     """Return a text's bytes without numbers, with room for its checksum, and the checksum for the seal.
 
     Parameters
     ----------
-    table : PacketTable
+    table : PacketLayout
         The packet's table in the profile.
     literal, inserted
         As `pieces_of` returns them.
@@ -266,7 +290,7 @@ def checked_text(table: PacketTable, literal: bytes, inserted: Sequence[Inserted
 
 
 def _terms(
-    value: Value, number: Number, table: PacketTable, actuators: Mapping[str, Actuated], key: str
+    value: Value, number: Number, table: PacketLayout, actuators: Mapping[str, Actuated], key: str
 ) -> list[Number]:
     """Return the rows that compute a value: one for each channel that exists, in the place of `number`."""
     if (value.channel is None) == (value.sum is None):
@@ -346,7 +370,7 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
 
 
-def _text_range(value: Value, table: PacketTable, actuators: Mapping[str, Actuated], key: str) -> tuple[float, float]:
+def _text_range(value: Value, table: PacketLayout, actuators: Mapping[str, Actuated], key: str) -> tuple[float, float]:
     """Return the range in which a text's number is kept: that of its actuator if it has one."""
     named = {**actuators, **dict(zip(NUMBERED, actuators.values(), strict=False))}
     if value.wrap is not None:
@@ -367,12 +391,12 @@ def _reads(numbers: list[Number]) -> frozenset[str]:
     return frozenset(names[number.place] for number in numbers)
 
 
-def _order(table: PacketTable, part: PacketField | Counter | Checksum) -> str:
+def _order(table: PacketLayout, part: PacketField | Counter | Checksum) -> str:
     """Return NumPy's sign of the byte order of a part."""
     return "<" if (part.byte_order or table.byte_order) == "little" else ">"
 
 
-def _sealed(table: PacketTable, number: Counter | None) -> SealedNumber | None:
+def _sealed(table: PacketLayout, number: Counter | None) -> SealedNumber | None:
     """Return a counter or a clock for the seal."""
     if number is None:
         return None
@@ -380,24 +404,25 @@ def _sealed(table: PacketTable, number: Counter | None) -> SealedNumber | None:
     return SealedNumber(number.offset, int(number.type[1:]), _order(table, number) == ">", unit_ns)
 
 
-def _state(table: PacketTable, state: StateWord | None) -> SealedState | None:
+def _state(table: PacketLayout, state: StateWord | None) -> SealedState | None:
     """Return the word for the supervisor's state; refuse one that its type cannot hold."""
     if state is None:
         return None
     size = int(state.type[1:])
     words = {each.name.lower(): getattr(state, each.name.lower()) for each in State if each is not State.STATES}
+    words["rising"] = state.engaging if state.rising is None else state.rising
     for name, word in words.items():
         if word >= 256**size:
             raise ConfigError(f"output.packet.state.{name}: found {word}, allowed is 0 to {256**size - 1}")
     return SealedState(state.offset, size, _order(table, state) == ">", tuple(words.values()))
 
 
-def checksum_of(table: PacketTable) -> CheckedBytes | None:
+def checksum_of(table: PacketLayout) -> CheckedBytes | None:
     """Return a packet's checksum for the seal; None if it has none.
 
     Parameters
     ----------
-    table : PacketTable
+    table : PacketLayout
         The packet's table in the profile; must have a `size`.
 
     Raises

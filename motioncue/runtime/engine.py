@@ -14,6 +14,7 @@ import numpy.typing as npt
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
+from motioncue.protocols.layout import Encoding
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
 from motioncue.runtime.feeder import Feeder
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
@@ -111,9 +112,11 @@ class Engine:
             else:
                 self._receiver = Feeder(self._pipeline.intake, MonotonicClock())
             senders: list[tuple[str, tuple[Any, ...]]] = []
+            others: list[tuple[tuple[Encoding, float], ...]] = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     packet = encoding.table, encoding.packet, encoding.seal, index
+                    others.append(encoding.others)
                     endpoint = parse_endpoint(url)
                     if endpoint.scheme == "serial":
                         line = open_line(url, baud_of(output, endpoint))
@@ -127,8 +130,10 @@ class Engine:
                     if isinstance(self._receiver, Reception):
                         self._receiver.refuse_output(f"output.{name}", url, address)
                     senders.append((url, (sender, address, *packet)))
-            for url, each in senders:
+            for (url, each), beside in zip(senders, others, strict=True):
                 self._pipeline.emitter.add_output(*each)
+                for encoding, every_s in beside:
+                    self._pipeline.emitter.add_other(encoding.table, encoding.packet, encoding.seal, every_s)
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:

@@ -1,4 +1,4 @@
-"""Packets beside those of the motion: a greeting, a sign of life; and the words of a platform that takes time to engage."""
+"""Packets beside those of the motion: a greeting, a sign of life; and a platform that takes time to engage."""
 
 import socket
 import struct
@@ -196,7 +196,7 @@ def test_mcis_side_of_moogs_protocol_engages_moves_and_parks():
     [
         ({}, r"output.packet.others\[0\]: allowed is one of size"),
         ({"size": 2, "text": "a"}, r"output.packet.others\[0\]: allowed is one of size"),
-        ({"text": "{surg}"}, r"output.packet.others\[0\].text: found 'surg'"),
+        ({"text": "{surg}"}, r"output.packet.others\[0\].text.channel: found 'surg'"),
         ({"size": 2, "constants": [{"offset": 1, "bytes": "00 00"}]}, r"output.packet.others\[0\]"),
         ({"text": "a", "every_s": 0.0}, r"output.packet.others\[0\].every_s: found 0.0"),
         ({"text": "a", "every_s": float("nan")}, r"output.packet.others\[0\].every_s: found nan"),
@@ -216,13 +216,10 @@ def test_a_line_must_carry_the_others_too():
 
 
 def test_other_packets_are_told_from_those_of_the_motion():
-    table = msgspec.convert({**MOTION, "others": [{"text": "[ena]"}, {"size": 2}]}, PacketTable)
-    described = Described(table)
-    assert [described.identify(data).name for data in (bytes(5), b"[ena]", bytes(2))] == [
-        "motion",
-        "other_1",
-        "other_2",
-    ]
+    end = {"size": 6, "constants": [{"offset": 5, "bytes": "fe"}]}
+    table = msgspec.convert({**MOTION, **end, "others": [{"text": "[ena]"}, {"size": 2}]}, PacketTable)
+    described, motion = Described(table), bytes(5) + b"\xfe"
+    names = [described.identify(data).name for data in (motion, b"[ena]", bytes(2))]
+    assert names == ["motion", "other_1", "other_2"]
     assert len(custom.encoding(table).others) == 2
-    pieces, _ = described.split(b"[ena]" + bytes(5))
-    assert b"[ena]" in pieces
+    assert list(described.framed(b"[ena]" + motion + bytes(2) + motion)) == [b"[ena]", motion, bytes(2), motion]

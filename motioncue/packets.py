@@ -16,10 +16,12 @@ else:
 
 __all__ = [
     "Actuated",
+    "CheckIn",
     "Checksum",
     "Clock",
     "Constant",
     "Counter",
+    "Exchange",
     "OtherPacket",
     "PacketField",
     "PacketLayout",
@@ -198,6 +200,26 @@ class OtherPacket(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only
     taken into use again."""
 
 
+class Exchange(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A message over the connection by which a controller is checked in."""
+
+    send: str
+    """Its bytes as hexadecimal digits."""
+    answer: str = ""
+    """The bytes with which the answer must begin; none is waited for if not given."""
+
+
+class CheckIn(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Messages over a TCP connection that is open as long as packets are sent."""
+
+    endpoint: str | None = None
+    """``tcp://HOST:PORT``; nothing is checked in if not given."""
+    begin: tuple[Exchange, ...] = ()
+    """Messages before the first packet; if one is not answered as it should be, the run does not begin."""
+    end: tuple[Exchange, ...] = ()
+    """Messages behind the last packet."""
+
+
 class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A binary packet, in which bytes that no table describes are zero, or a text."""
 
@@ -212,6 +234,7 @@ class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only
     baud: Annotated[int, msgspec.Meta(ge=50, le=1_000_000)] | None = None
     """Speed of a serial line whose endpoint does not have one."""
     others: Annotated[tuple[OtherPacket, ...], msgspec.Meta(max_length=4)] = ()
+    check_in: CheckIn | None = None
 
     @property
     def uses_ranges(self) -> bool:

@@ -21,6 +21,7 @@ from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, Source, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
+from motioncue.runtime.check_in import check_exchanges
 from motioncue.runtime.fitting import gains_for
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
@@ -83,6 +84,10 @@ def check(profile: Profile) -> None:
             found, first = getattr(output, key), getattr(profile.outputs[0], key)
             if found != first:
                 raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
+        if output.packet is not None and output.packet.check_in is not None:
+            check_exchanges(output.packet.check_in)
+            if output.packet.check_in.endpoint is not None:
+                parse_endpoint(output.packet.check_in.endpoint, ("tcp",), "output.packet.check_in.endpoint")
         for name, (url, encoding) in streams.items():
             endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
             if endpoint.scheme == "serial":

@@ -184,6 +184,7 @@ def legs_of(**keys):
         ({"base": {}}, "platform.base.radius_m: missing"),
         ({"base": odd()["base"] | {"radius_m": 1.0}}, "platform.base: found at_m beside radius_m or pair_m"),
         ({"height_m": 0.0}, "at neutral, beyond its range"),
+        ({"base": {"radius_m": 1e308, "pair_m": 0.2}}, "platform.base.radius_m: found 1e.308, .* above 0, up to 100"),
         ({"height_m": np.inf}, "platform.height_m: found inf, allowed are finite numbers"),
         ({"reference_m": [0, 0, 1e308]}, r"platform.reference_m\[2\]: found 1e\+308"),
         (legs_of(max_m=np.nan), "platform.leg.max_m: found nan, allowed are finite numbers"),

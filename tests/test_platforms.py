@@ -337,6 +337,7 @@ def test_a_platform_keeps_an_algorithm_that_gives_poses():
         ("hexapod-dim", "platform.leg.speed_m_s=0", "platform.leg.speed_m_s: found 0, allowed is a number above 0"),
         ("hexapod-dim", "platform.base.pair_m=3", "found joints 3.* m apart on a circle of radius 1.15 m"),
         ("posts-4", "platform.post.acceleration_m_s2=1e-6", "post_1 needs 633 s from neutral to an end"),
+        ("hexapod-cranks", "platform.crank.acceleration_deg_s2=5e-324", "crank_1 needs inf s from neutral"),
         ("posts-4", "platform.post.speed_m_s=1e-300", "post_1 needs 1e.299 s from neutral to an end"),
         ("hexapod-cranks", "platform.rod_m=0.2", "crank_1 cannot reach neutral"),
         # The rod's sine from square is 0.983 there, 11 degrees from one line; at 0.51 m it is 0.943, 19 degrees.

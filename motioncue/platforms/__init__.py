@@ -39,6 +39,7 @@ OTHERS = tuple(channel.name for channel in ACTUATION)
 
 FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
+LEAST = 5e-324  # the smallest number above 0
 SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
 
 
@@ -110,7 +111,8 @@ def build(platform: Platform) -> Built:
             )
     for name, at, (low, high, speed, acceleration) in zip(names, neutral.tolist(), bounds, strict=True):
         way = max(at - low, high - at)
-        needs_s = way / speed + 2.0 * math.sqrt(way / acceleration)
+        # A tiny number of degrees is no radians at all.
+        needs_s = way / max(speed, LEAST) + 2.0 * math.sqrt(way / max(acceleration, LEAST))
         if not needs_s <= SLOWEST_S:
             raise ConfigError(
                 f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed and acceleration; "

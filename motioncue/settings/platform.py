@@ -35,6 +35,7 @@ __all__ = [
 ]
 
 Length = Annotated[float, msgspec.Meta(ge=-100, le=100)]
+Size = Annotated[float, msgspec.Meta(gt=0, le=100)]
 Place: TypeAlias = tuple[Length, Length, Length]
 Angle = Annotated[float, msgspec.Meta(ge=-360, le=360)]
 Part = Literal["yaw", "heave", "travel", "tilt"]
@@ -73,9 +74,9 @@ Cranks = Annotated[tuple[Turning, ...], msgspec.Meta(min_length=6, max_length=6)
 class Joints(Table, frozen=True, kw_only=True):
     """Six joints: three pairs on a circle, or each at its own place."""
 
-    radius_m: Positive | None = None
+    radius_m: Size | None = None
     """Distance of the joints from the center [m]."""
-    pair_m: Positive | None = None
+    pair_m: Size | None = None
     """Distance between the joints of a pair [m]."""
     at_m: Annotated[tuple[Place, ...], msgspec.Meta(min_length=6, max_length=6)] | None = None
     """Place of each joint, in the order of the actuators, instead of radius_m and pair_m: forward, right, up [m]."""
@@ -142,9 +143,9 @@ class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"
     base: Joints
     height_m: Length
     """Height of the platform's joints above the cranks' shafts, at neutral [m]; negative for a platform that hangs."""
-    crank_m: Positive
+    crank_m: Size
     """Length of a crank, from its axis to the rod's joint [m]."""
-    rod_m: Positive
+    rod_m: Size
     """Length of a rod, between its joints [m]."""
     azimuths_deg: tuple[Angle, Angle, Angle, Angle, Angle, Angle]
     """Direction of each crank when horizontal, in its vertical plane: from forward towards right [deg]."""

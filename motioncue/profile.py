@@ -86,6 +86,8 @@ class Supervisor(Table, frozen=True, kw_only=True):
     """How long the last motion is held if no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
     """Duration of the fade to neutral after that, and of the fade back [s]."""
+    engage_s: Annotated[float, msgspec.Meta(ge=0, le=120)] = 0.0
+    """How long a platform that begins to engage stays at neutral before the fade [s], for controllers that need it."""
 
 
 class Record(Table, frozen=True, kw_only=True):

@@ -428,6 +428,19 @@ def test_a_mask_that_does_not_fit_its_bytes_is_refused(mask):
     )
 
 
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [
+        ("00 00", ", in which no bit counts; allowed is"),
+        ("06 00", " beside the bytes '01 00', which have bits set that do not count; allowed is"),
+    ],
+)
+def test_a_mask_by_which_nothing_or_no_packet_is_known_is_refused(mask, reason):
+    with pytest.raises(ConfigError) as caught:
+        bits_of(FLAGS.replace('"07 00"', f'"{mask}"'))
+    assert str(caught.value).startswith(f"source.packet.constants[0].mask: found '{mask}'{reason}")
+
+
 # ---- answers ---------------------------------------------------------------------------------------------------------
 
 NANS = 'reply = { echo = 8, bytes = "00 00 00 00 00 00 f8 7f", repeat = 3, port = 64891 }'

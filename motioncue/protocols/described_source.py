@@ -467,7 +467,7 @@ def _marks(
                 f"{len(data)} bytes in a packet of {size} bytes"
             )
         if constant.mask is not None:
-            masked.append((constant.offset, data, _mask_of(constant.mask, len(data), f"{key}.constants[{index}].mask")))
+            masked.append((constant.offset, data, _mask_of(constant.mask, data, f"{key}.constants[{index}].mask")))
             continue
         parts.append(Field(f"constant_{index}", constant.offset, f"S{len(data)}"))
         values[f"constant_{index}"] = data.rstrip(b"\0")  # as NumPy compares text
@@ -476,14 +476,23 @@ def _marks(
     return parts, values, tuple(masked)
 
 
-def _mask_of(text: str, size: int, key: str) -> bytes:
-    """Return a mask; raise ConfigError unless it has `size` bytes."""
+def _mask_of(text: str, data: bytes, key: str) -> bytes:
+    """Return a mask; raise ConfigError unless it has as many bytes as `data` and every bit that is set there."""
     try:
         mask = bytes.fromhex(text)
     except ValueError:
         mask = b""
-    if len(mask) != size:
-        raise ConfigError(f"{key}: found {text!r}, allowed are {size} pairs of hexadecimal digits, one for each byte")
+    if len(mask) != len(data):
+        raise ConfigError(
+            f"{key}: found {text!r}, allowed are {len(data)} pairs of hexadecimal digits, one for each byte"
+        )
+    if not any(mask):
+        raise ConfigError(f"{key}: found {text!r}, in which no bit counts; allowed is a mask with at least one bit set")
+    if any(byte & ~bits for byte, bits in zip(data, mask, strict=True)):
+        raise ConfigError(
+            f"{key}: found {text!r} beside the bytes {data.hex(' ')!r}, which have bits set that do not count; allowed "
+            f"is a mask with these bits"
+        )
     return mask
 
 

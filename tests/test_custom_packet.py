@@ -96,12 +96,6 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
 
 
 WORDS = "output.packet.state={offset=7,type='u1',offline=10,engaging=11,running=12,holding=13,parking=14,fault=15}"
-POSTS = (
-    "output.packet.fields=[{offset=8,type='f4',channel='post_1'}]",
-    "platform.preset=posts-3",
-    "cueing.algorithm=classical",
-    "cueing.preset=utias",
-)
 
 
 def words_of_a_drive(profile, ticks):
@@ -135,7 +129,9 @@ def test_a_packet_says_what_the_platform_is_doing(tmp_path):
 @pytest.mark.rt
 def test_a_platform_that_still_sinks_is_not_said_to_be_offline(tmp_path):
     """A controller may take its power away when it is told so."""
-    profile = loaded(tmp_path, WORDS, *POSTS)
+    post = "output.packet.fields=[{offset=8,type='f4',channel='post_1'}]"
+    washout = ["cueing.algorithm=classical", "cueing.preset=utias"]
+    profile = loaded(tmp_path, WORDS, post, "platform.preset=posts-3", *washout)
     found, trace = words_of_a_drive(profile, 3500)
     posts = trace["actuators"][:, :3]
     up = np.abs(posts - posts[0]).max(axis=1) > 1e-9

@@ -27,7 +27,7 @@ cdef class Cipher:
 
     Notes
     -----
-    The nonce itself is not enciphered.  Real time: `mc_cipher_apply` allocates nothing and cannot fail; about 3 ns a byte.
+    The nonce itself is not enciphered.  Real time: `mc_cipher_apply` allocates nothing and cannot fail; about 5 ns a byte.
 
     References
     ----------

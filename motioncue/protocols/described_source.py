@@ -42,6 +42,9 @@ __all__ = ["DescribedSource"]
 
 AS_DESCRIBED = "as_described"
 
+SIGNED = ("angles", "velocity", "acceleration", "angular_velocity")
+"""Vectors whose elements may be tried with the opposite sign."""
+
 MESSAGES = 128
 """Most packets that an intake distinguishes."""
 
@@ -165,7 +168,7 @@ class DescribedSource:
         signed = (
             name
             for name, channel in ((name, CHANNELS[name]) for name in self.channels)
-            if channel.along or channel.vector == "angles" or name == "quaternion_w"  # the opposite is the inverse turn
+            if channel.along or channel.vector in SIGNED or name == "quaternion_w"  # the opposite is the inverse turn
         )
         return out | dict.fromkeys(signed, (AS_DESCRIBED, "opposite"))
 
@@ -194,6 +197,11 @@ class DescribedSource:
 
         forms = tuple(msgspec.structs.replace(form, fields=read(form.fields)) for form in table.forms)
         return msgspec.structs.replace(table, fields=read(table.fields), forms=forms, **axes)
+
+    @cached_property
+    def VECTORS(self) -> list[set[str]]:
+        """The options that turn the elements of one vector."""
+        return [{name for name in self.channels if CHANNELS[name].vector == vector} for vector in SIGNED]
 
     @property
     def RATES_DERIVED(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from campaign import described
 from campaign.drives import states_of
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 
@@ -138,6 +139,30 @@ WIRES = {
         quaternion="attitude",
         clock="time",
         in_car=frozenset(("velocity", "acceleration", "angular_velocity", "angular_acceleration")),
+    ),
+    "alpine": Wire(
+        described.ALPINE,
+        described.encode_alpine,
+        {name: name for name in ("velocity", "acceleration", "angular_velocity")},
+        degrees=True,
+        quaternion="orientation",
+        clock="time",
+        in_car=frozenset(("velocity", "acceleration", "angular_velocity")),
+    ),
+    "coastal": Wire(
+        described.COASTAL,
+        described.encode_coastal,
+        {name: name for name in ("position", "velocity", "acceleration")},
+        angles=("roll", "pitch", "yaw"),
+        degrees=True,
+        in_car=frozenset(("acceleration",)),
+    ),
+    "boreal": Wire(
+        described.BOREAL,
+        described.encode_boreal,
+        {name: name for name in ("position", "velocity", "acceleration", "angular_velocity")},
+        angles=("forward", "right"),
+        clock="time",
     ),
 }
 """The sources by name, some with options of their own."""

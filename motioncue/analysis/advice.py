@@ -167,8 +167,11 @@ def advise(
 def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:
     """Say whether only the change explains the drive.
 
-    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.
+    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.  Where no
+    position confirms the velocity, that may be what is wrong, and an acceleration derived from it would be too.
     """
+    if change.get(SOURCE) == "from_velocity" and not _is(after, "velocity and position", "ok"):
+        return False
     settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
     mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
     blames = {was.blames for was in mended if was.name not in GROUND}
@@ -187,9 +190,9 @@ def _derives(change: Change) -> bool:
 def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], before: Found) -> list[Change]:
     """Return the smallest changes that correct everything, or else most; more than one if indistinguishable.
 
-    One other reading is tried first, then several that each correct something or turn elements of one vector, then a
-    derived quantity, then any two of these.  A derived quantity always agrees with its source, so any other readings
-    that explain as much are preferred.
+    One other reading is tried first, then elements of one vector turned together, then several that each correct
+    something, then a derived quantity, then any two of these.  A derived quantity always agrees with its source, so any
+    other readings that explain as much are preferred.
     """
     wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
     if not wrong:
@@ -199,7 +202,7 @@ def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], b
         most, equal = _most(trials, group, before, wrong)
         if equal and most == len(wrong):
             return equal
-        equal = [change for change in equal if not _baseless(trials.of(change))]
+        equal = [change for change in equal if not _baseless(before, trials.of(change))]
         if equal:
             partly.append((most, equal))
     return max(partly, key=lambda row: row[0], default=(0, []))[1]
@@ -215,8 +218,10 @@ def _groups(
     yield readings
     mending = [change for change in readings if _helps(before, trials.of(change))][:USEFUL]
     of_one = [[change for change in readings if change.keys() <= names] for names in vectors]
+    for count in range(2, TOGETHER):
+        yield _several(of_one, count)
     for count in range(2, TOGETHER + 1):
-        yield _several([mending, *of_one], count)
+        yield _several([mending], count)
     yield ways_out
     legible = [change for change in readings if not _garbles(before, trials.of(change))]
     yield _pairs(legible, legible)
@@ -264,9 +269,10 @@ def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) 
     return most, [change for change in equal if _right(trials.of(change)) == shown]
 
 
-def _baseless(found: Found) -> bool:
-    """Say whether a finding that others rest on is still wrong: then what seems corrected may not be."""
-    return any(_is(found, name, "wrong") and found[name].blames != "position" for name in BASES)
+def _baseless(before: Found, after: Found) -> bool:
+    """Say whether a change is unfounded: what the others rest on is still wrong, or it corrects nothing else."""
+    shown = any(_is(before, name, "wrong") and _is(after, name, "ok") for name in before if name not in GROUND)
+    return not shown or any(_is(after, name, "wrong") and after[name].blames != "position" for name in BASES)
 
 
 def _right(found: Found) -> int:

@@ -79,6 +79,18 @@ REFUSED = {
         {"fields": fields(surge='{ offset = 4, type = "f4", channel = "surge", scale = 1e300 }')},
         "source.packet.fields[0].scale: found 1e+300, allowed is a number from -1e+12 to 1e+12",
     ),
+    "scale that makes everything zero": (
+        {"fields": fields(surge='{ offset = 4, type = "f4", channel = "surge", scale = 1e-320 }')},
+        "source.packet.fields[0].scale: found 9.99989e-321, allowed are magnitudes of 1e-12 and more",
+    ),
+    "always paused": (
+        {"paused": '[{ offset = 1, bytes = "43" }, { offset = 2, bytes = "01", mask = "0f" }]'},
+        "source.packet.paused: found only what source.packet.constants says of every packet",
+    ),
+    "paused beyond the size": (
+        {"paused": '[{ offset = 99, bytes = "01" }]'},
+        "source.packet.paused[0].offset: found 99, allowed is up to 43",
+    ),
     "unknown type": (
         {"fields": fields(surge='{ offset = 4, type = "f2", channel = "surge" }')},
         "source.packet.fields[0].type: found 'f2', allowed are 'f4', 'f8'",

@@ -10,7 +10,7 @@ from motioncue.protocols.described_channels import KEY
 from motioncue.protocols.layout import Field
 from motioncue.settings.telemetry import Mark, SourcePacket
 
-__all__ = ["cipher_of", "heartbeat_of", "marks_of", "reply_of"]
+__all__ = ["cipher_of", "heartbeat_of", "marks_of", "refuse_always_paused", "reply_of"]
 
 LONGEST_REPLY = 512
 """Largest size of an answer [bytes]."""
@@ -23,7 +23,7 @@ LONGEST_BEAT = 64
 
 
 def marks_of(
-    constants: Sequence[Mark], size: int, key: str
+    constants: Sequence[Mark], size: int, key: str, name: str = "constants"
 ) -> tuple[list[Field], dict[str, Any], tuple[tuple[int, bytes, bytes], ...]]:
     """Return the fields and values of a packet's marks, and those of which some bits count.
 
@@ -35,6 +35,8 @@ def marks_of(
         Size of the packet [bytes].
     key : str
         Key of the packet's table, for errors.
+    name : str
+        Key of the marks in that table.
 
     Raises
     ------
@@ -43,20 +45,51 @@ def marks_of(
     """
     parts, values, masked = [], {}, []
     for index, constant in enumerate(constants):
-        data = _hexadecimal(constant.bytes, range(1, LONGEST_MARK + 1), f"{key}.constants[{index}].bytes")
+        data = _hexadecimal(constant.bytes, range(1, LONGEST_MARK + 1), f"{key}.{name}[{index}].bytes")
         if constant.offset + len(data) > size:
             raise ConfigError(
-                f"{key}.constants[{index}].offset: found {constant.offset}, allowed is up to {size - len(data)} for "
+                f"{key}.{name}[{index}].offset: found {constant.offset}, allowed is up to {size - len(data)} for "
                 f"{len(data)} bytes in a packet of {size} bytes"
             )
         if constant.mask is not None:
-            masked.append((constant.offset, data, _mask_of(constant.mask, data, f"{key}.constants[{index}].mask")))
+            masked.append((constant.offset, data, _mask_of(constant.mask, data, f"{key}.{name}[{index}].mask")))
             continue
         parts.append(Field(f"constant_{index}", constant.offset, f"S{len(data)}"))
         values[f"constant_{index}"] = data.rstrip(b"\0")  # as NumPy compares text
     if len(parts) + len(masked) > 7:
-        raise ConfigError(f"{key}.constants: found {len(parts) + len(masked)}, allowed are up to 7")
+        raise ConfigError(f"{key}.{name}: found {len(parts) + len(masked)}, allowed are up to 7")
     return parts, values, tuple(masked)
+
+
+def refuse_always_paused(table: SourcePacket) -> None:
+    """Refuse marks of paused packets that every packet of the motion has.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The description.
+
+    Raises
+    ------
+    ConfigError
+        If they are such marks.
+    """
+    running, paused = (_bits(marks) for marks in (table.constants, table.paused))
+    if paused and paused.items() <= running.items():
+        raise ConfigError(
+            f"{KEY}.paused: found only what {KEY}.constants says of every packet; allowed is what differs"
+        )
+
+
+def _bits(marks: Sequence[Mark]) -> dict[tuple[int, int], bool]:
+    """Return the bits that marks say, by byte and place."""
+    out: dict[tuple[int, int], bool] = {}
+    for mark in marks:
+        data = bytes.fromhex(mark.bytes)
+        counts = bytes([0xFF] * len(data)) if mark.mask is None else bytes.fromhex(mark.mask)
+        for at, (byte, bits) in enumerate(zip(data, counts, strict=True)):
+            out |= {(mark.offset + at, bit): bool(byte >> bit & 1) for bit in range(8) if bits >> bit & 1}
+    return out
 
 
 def _mask_of(text: str, data: bytes, key: str) -> bytes:

@@ -22,7 +22,13 @@ from motioncue.intake.intake import Intake
 from motioncue.intake.messages import CompiledMessage, Echo
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
-from motioncue.protocols.described_bytes import cipher_of, heartbeat_of, marks_of, reply_of
+from motioncue.protocols.described_bytes import (
+    cipher_of,
+    heartbeat_of,
+    marks_of,
+    refuse_always_paused,
+    reply_of,
+)
 from motioncue.protocols.described_channels import (
     CAR,
     CHANNELS,
@@ -134,6 +140,7 @@ class DescribedSource:
         self.channels = checked(table)
         self.axes = _axes(table, self.channels)
         self.forms = tuple(_forms(table, self.axes))
+        refuse_always_paused(table)
         self._reply = reply_of(table)
         self._heartbeat = heartbeat_of(table)
         self._cipher = cipher_of(table, [form.packet.size for form in self.forms])
@@ -406,6 +413,7 @@ def _forms(table: SourcePacket, axes: Axes) -> Iterator[_Form]:
     for key, size, longer, _, constants, _ in shapes if table.paused else ():
         marks = (*table.paused, *(each for each in constants if not any(_share(each, mark) for mark in table.paused)))
         for smallest, largest in _sizes(size, longer, key):
+            marks_of(table.paused, smallest, KEY, "paused")
             parts, values, masked = marks_of(marks, smallest, KEY)
             yield _Form(_packet("paused", smallest, parts, values), largest, "other", (), masked)
     for key, size, longer, fields, constants, name in shapes:

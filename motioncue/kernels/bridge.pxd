@@ -66,11 +66,10 @@ ctypedef struct BridgeState:
     double q[4]             # its attitude; with `hold`, only while joining
     int64_t tick            # deadline of the last tick [ns]
     bint moving             # whether the last tick moved
-    int64_t rested          # deadline of the last tick that moved [ns]
     int frames              # frames since the restart or a gap, up to 2
     Placement place         # placement of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
-    double pace             # pace of a join [1/s]; 0 while the output is on its line
+    double joining          # time that a join has left [s]; 0 while the output is on its line
     int wary                # frames until a join may end
     Line lines[LINES]
     Turning turning
@@ -157,7 +156,7 @@ cdef inline void bridge_step(
         # The age of what is shown: a line that leads shows the present; a level one shows its frame once the offset has
         # faded.
         mc_count(&b.age, <int64_t>(1e9 * t))
-        if b.kind != BRIDGE_HOLD or b.pace > 0.0:
+        if b.kind != BRIDGE_HOLD or b.joining > 0.0:
             gone = (deadline - b.since) * 1e-9
             t = reach(b.place.interval, t)
             if b.kind == BRIDGE_PREDICT:
@@ -167,13 +166,12 @@ cdef inline void bridge_step(
             for i in range(LINES):
                 (<double*>&line)[channel_of(i)] = line_at(&b.lines[i], t, gone)
             turning_at(&b.turning, t, gone, q)
-            if b.pace > 0.0:
+            if b.joining > 0.0:
                 bridge_join(b, &line, q, deadline)
             to_angles(q, &line.roll)
             for i in range(4):
                 b.q[i] = q[i]
         b.motion = line
-        b.rested = deadline
         mc_count(&b.ticks, 1)
     b.tick = deadline
     b.moving = moving

@@ -31,8 +31,8 @@ cdef double DOUBTED = 1.1               # largest slope, relative to the drive's
 cdef double CORRECT = 1.3               # the same while a trusted prediction is corrected, and of a turn
 cdef double LEAD = 3.0                  # the same where predictions have been exact
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
-cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
-cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
+cdef double SMOOTHEST = 1.875           # largest slope of a fade, x^3 (10 - 15 x + 6 x^2)
+cdef double PACE = 4.0                  # pace of a join, times the time it has left
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -60,7 +60,7 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
     b.frames = 1
     b.place = newest.place
     b.since = newest.place.taken
-    b.pace = 0.0
+    b.joining = 0.0
 
 
 cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
@@ -217,7 +217,7 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef double q[4]
     cdef double vector[3]
     cdef double x, trusted, follow
-    cdef bint careful = joins or b.pace > 0.0
+    cdef bint careful = joins or b.joining > 0.0
     cdef int i
     b.place = newest.place
     b.frames = 1 if late else b.frames
@@ -281,18 +281,18 @@ cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept n
 cdef void leave(BridgeState* b, const double* before, double held) noexcept nogil:
     """Begin a join: the output stays where it was at the last tick, with the velocities `before`.
 
-    One missing frame is made up for in about a frame.  The longer the output was `held` [s], the slower the join, by
-    the square of that time, until it takes about as long as a fade.
+    One missing frame is made up for within an interval.  The longer the output was `held` [s], the longer the join, by
+    the square of that time, up to a fade.  A join that goes on keeps the time that it has left, or takes the longer one.
     """
     cdef Turning* a = &b.turning
     cdef Line* l
     cdef double now[LINES + 3]
     cdef double last[3]
     cdef double missing = held if held > b.place.interval else b.place.interval
-    cdef double pace = PROMPT * b.place.interval / (missing * missing)
+    cdef double time = missing * missing / b.place.interval if b.place.interval > 0.0 else SMOOTHEST / b.gentle
     cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
     cdef int i
-    if b.kind == BRIDGE_HOLD and b.pace == 0.0:
+    if b.kind == BRIDGE_HOLD and b.joining == 0.0:
         from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
     b.since = b.tick
     velocities(b, b.tick, now)
@@ -311,8 +311,8 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
         a.join.speed[i] = before[LINES + i]
         a.join.velocity[i] = before[LINES + i] - now[LINES + i]
     join_grow(&a.join, 3)
-    pace = pace if b.pace == 0.0 or pace < b.pace else b.pace
-    b.pace = pace if pace > SLOWEST * b.gentle else SLOWEST * b.gentle
+    time = time if time * b.gentle < SMOOTHEST else SMOOTHEST / b.gentle
+    b.joining = time if time > b.joining else b.joining
     b.wary = WARY
 
 
@@ -324,10 +324,8 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
     cdef double before[LINES + 3]
     cdef double q_before[4]
     cdef double q[4]
-    cdef double held = (
-        1e-9 * (deadline - b.place.taken) - b.place.interval if b.moving else 1e-9 * (deadline - b.rested)
-    )
-    cdef bint joins = not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.pace > 0.0)
+    cdef double held = 1e-9 * (deadline - b.place.taken) - b.place.interval
+    cdef bint joins = not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.joining > 0.0)
     cdef bint late = (
         1e-9 * (newest.motion.time - p.taken) > 1.5 * p.interval
         or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
@@ -379,8 +377,10 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
     cdef bint apart = False
     cdef int i
     tick.dt = 1e-9 * (deadline - b.tick)
-    tick.pace = b.pace
     tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
+    b.joining -= tick.dt
+    b.joining = b.joining if b.joining * tick.quickest > 1.0 else 1.0 / tick.quickest
+    tick.pace = PACE / b.joining
     tick.gentle = b.gentle
     tick.stairs = b.kind == BRIDGE_HOLD and b.place.sure
     for i in range(LINES):
@@ -401,13 +401,13 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
         turn_about(on, a.join.offset, q)
         apart = True
     if not apart and b.wary == 0:
-        b.pace = 0.0
+        b.joining = 0.0
 
 
 cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil:
     """Set the kind of a bridge, and the rate of a fade, as a share [1/s]."""
     b.kind = kind
-    b.gentle = 1.875 * fade_rate    # 1.875 is the largest slope of x^3 (10 - 15 x + 6 x^2)
+    b.gentle = SMOOTHEST * fade_rate
 
 
 cdef bint says_more(const Motion* last, const Motion* frame) noexcept nogil:
@@ -426,7 +426,7 @@ cdef void bridge_change(BridgeState* b, int kind) noexcept nogil:
     if kind == b.kind or b.frames == 0:
         b.kind = kind
         return
-    if b.kind == BRIDGE_HOLD and b.pace == 0.0:
+    if b.kind == BRIDGE_HOLD and b.joining == 0.0:
         from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
     velocities(b, b.tick, before)
     b.kind = kind

@@ -43,6 +43,7 @@ ctypedef struct Line:           # one channel, in its own unit
     double offset           # offset of the output from the line when the frame came
     double fade             # rate at which the offset fades, as a share [1/s]
     double last             # the line's value at the last tick, while joining
+    double begin            # value at the beginning of the stretch
     Join join               # join of the output with the line
 
 
@@ -54,6 +55,7 @@ ctypedef struct Turning:        # the attitude, in body axes
     double offset[3]        # turn from the line to the output when the frame came [rad]
     double fade             # rate at which the offset fades, as a share [1/s]
     double last[4]          # the line's attitude at the last tick, while joining
+    double begin[4]         # attitude at the beginning of the stretch
     Join join               # join of the output with the line, as turns in body axes [rad]
     Forecast turns[3]       # prediction of the turns from frame to frame [rad], independent of the body rates
     double missed           # decaying sum of the squared errors of the body rates' prediction [rad^2]
@@ -71,6 +73,8 @@ ctypedef struct BridgeState:
     int64_t since           # when the output turned to the newest frame [ns]
     double joining          # time that a join has left [s]; 0 while the output is on its line
     int wary                # frames until a join may end
+    Placement begin         # placement of the frame at which the stretch began, see `follow_stretch`
+    bint even               # whether another stretch came before it
     Line lines[LINES]
     Turning turning
     Forecast forecasts[LINES]

@@ -33,6 +33,7 @@ cdef double CORRECT = 1.3               # the same while a trusted prediction is
 cdef double LEAD = 3.0                  # the same where predictions have been exact
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double SMOOTHEST = 1.875           # largest slope of a fade, x^3 (10 - 15 x + 6 x^2)
+cdef double GENTLE = 3.0                # longest time of a join, relative to that for which the output was held
 cdef double PACE = 4.0                  # pace of a join, times the time it has left
 
 
@@ -199,9 +200,10 @@ cdef double fade_within(double fade, double most, double speed, double offset) n
 
     The output moves with the line's `speed`, less the fade's: |speed - fade offset| <= most.
     """
+    cdef double moved = fabs(fade * offset - speed)
     cdef double allowed = most if most > fabs(speed) else fabs(speed)
     cdef double least
-    if not fabs(fade * offset - speed) > most:
+    if not moved > most or not isfinite(moved):
         return fade
     if offset == 0.0:
         return 0.0          # nothing is to fade
@@ -319,7 +321,7 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
     cdef double now[LINES + 3]
     cdef double last[3]
     cdef double missing = held if held > b.place.interval else b.place.interval
-    cdef double time = missing * missing / b.place.interval if b.place.interval > 0.0 else SMOOTHEST / b.gentle
+    cdef double time = missing * missing / b.place.interval if missing < GENTLE * b.place.interval else GENTLE * missing
     cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
     cdef int i
     if b.kind == BRIDGE_HOLD and b.joining == 0.0:

@@ -33,8 +33,8 @@ cdef double CORRECT = 1.3               # the same while a trusted prediction is
 cdef double LEAD = 3.0                  # the same where predictions have been exact
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double SMOOTHEST = 1.875           # largest slope of a fade, x^3 (10 - 15 x + 6 x^2)
-cdef double GENTLE = 3.0                # longest time of a join, relative to that for which the output was held
-cdef double PACE = 4.0                  # pace of a join, times the time it has left
+cdef double GENTLE = 2.0                # longest time of a join, relative to that for which the output was held
+cdef double PACE = 3.0                  # pace of a join, times the time it has left
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:

@@ -8,6 +8,7 @@ from motioncue._version import __version__
 from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketError
 
 if TYPE_CHECKING:
+    from motioncue.analysis.omct import omct
     from motioncue.analysis.score import score
     from motioncue.kernels.body import body_motion
     from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
@@ -38,6 +39,7 @@ __all__ = [
     "cue",
     "get_include",
     "load_profile",
+    "omct",
     "platform",
     "read",
     "relay",
@@ -69,6 +71,7 @@ _LATER = {
     "body_motion": "motioncue.kernels.body",
     "cue": "motioncue.runtime.assembly",
     "load_profile": "motioncue.runtime.assembly",
+    "omct": "motioncue.analysis.omct",
     "platform": "motioncue.platforms.machine",
     "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",

@@ -13,7 +13,7 @@ from motioncue.motion import CUE, MOTION, MOTION_DTYPE
 from motioncue.profile import Profile
 from motioncue.runtime.assembly import cue, load_profile
 
-__all__ = ["frequency_response", "step_response", "transfer_function"]
+__all__ = ["frequency_response", "fundamental", "step_response", "transfer_function"]
 
 Source: TypeAlias = Profile | str | Path | Algorithm
 
@@ -90,7 +90,7 @@ def frequency_response(
         phase = frequency / rate_hz * np.arange(start + 2 * window)
         output = _run(source, channel_in, amplitude * np.sin(phase))[channel_out]
         first, second = (
-            _correlate(phase[begin : begin + window], output[begin : begin + window]) / amplitude
+            complex(fundamental(phase[begin : begin + window], output[begin : begin + window])[0]) / amplitude
             for begin in (start, start + window)
         )
         difference, size = abs(second - first), max(abs(first), abs(second))
@@ -182,6 +182,35 @@ def transfer_function(
     return np.asarray(responses.get(channel_out, np.zeros(s.shape)), dtype=np.complex128)
 
 
+def fundamental(
+    phase: npt.NDArray[np.float64], outputs: npt.NDArray[np.float64]
+) -> tuple[npt.NDArray[np.complex128], npt.NDArray[np.float64]]:
+    """Return the parts of signals at the frequency of a sine, and what remains of them.
+
+    Parameters
+    ----------
+    phase : ndarray of float64, shape (n,)
+        Phase of the sine at the ticks [rad], over whole periods.
+    outputs : ndarray of float64, shape (n,) or (n, k)
+        The signals.
+
+    Returns
+    -------
+    amplitudes : ndarray of complex128, shape () or (k,)
+        Relative to a sine of amplitude 1: a positive phase is a lead.
+    remainder : ndarray of float64, shape () or (k,)
+        Amplitude of the sine with as much power as the remainder, without its constant part.
+
+    Notes
+    -----
+    Least squares with sine, cosine and a constant.
+    """
+    basis = np.column_stack([np.sin(phase), np.cos(phase), np.ones(len(phase))])
+    parts = np.linalg.lstsq(basis, outputs, rcond=None)[0]
+    rest = outputs - basis @ parts
+    return np.asarray(parts[0] + 1j * parts[1]), np.asarray(np.sqrt(2.0 * np.mean(rest**2, axis=0)))
+
+
 def _known(channel_in: str, channel_out: str) -> None:
     for name, found, allowed in (("channel_in", channel_in, INPUTS), ("channel_out", channel_out, OUTPUTS)):
         if found not in allowed:
@@ -212,10 +241,3 @@ def _run(source: Source, channel_in: str, signal: npt.NDArray[np.float64]) -> An
     cues = source.process(motion)
     source.reset()
     return cues
-
-
-def _correlate(phase: npt.NDArray[np.float64], output: npt.NDArray[np.float64]) -> complex:
-    """Return the complex amplitude of `output` relative to the sine of `phase`."""
-    basis = np.column_stack([np.sin(phase), np.cos(phase), np.ones(len(phase))])
-    in_phase, quadrature, _ = np.linalg.lstsq(basis, output, rcond=None)[0]
-    return complex(in_phase, quadrature)

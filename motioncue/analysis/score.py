@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.analysis import optimum, senses
+from motioncue.analysis.commands import sent
 from motioncue.analysis.senses import (
     RATE_HZ,
     SENSES,
@@ -25,13 +26,12 @@ from motioncue.analysis.senses import (
     perceived,
 )
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuation import OutputChain, OutputLimits
 from motioncue.motion import MOTION_DTYPE
-from motioncue.platforms import CHANNELS, Built, build, ranges, stage_of
+from motioncue.platforms import CHANNELS, Built, build, ranges
 from motioncue.platforms.machine import platform_table
 from motioncue.profile import Profile
 from motioncue.recording.read import at_ticks
-from motioncue.runtime.assembly import check_pose, cue, limits_of_output, load_profile, period_ns_of
+from motioncue.runtime.assembly import check_pose, cue, load_profile, period_ns_of
 from motioncue.settings.platform import Platform
 
 __all__ = ["FORCES_FIRST", "RATES_FIRST", "Quality", "Score", "Traces", "Weighed", "score", "trace"]
@@ -344,9 +344,8 @@ def _use(poses: Array, built: Built, rate_hz: float) -> Array:
 def _stopped(profile: Profile, cues: npt.NDArray[np.void], built: Built) -> Array:
     """Return the poses that leave the platform: the actuators keep their bounds, without their lag."""
     assert profile.platform is not None
-    stage = stage_of(msgspec.structs.replace(profile.platform, lag_s=None, lag_damping=None), period_ns_of(profile))
-    chain = OutputChain([OutputLimits(limits_of_output(profile, profile.outputs[0])), stage])
-    return built.kinematics.forward(chain.process(cues)["actuators"][:, : len(built.names)])
+    table = msgspec.structs.replace(profile.platform, lag_s=None, lag_damping=None)
+    return built.kinematics.forward(sent(msgspec.structs.replace(profile, platform=table), cues))
 
 
 def _made(poses: Array, built: Built) -> Array:

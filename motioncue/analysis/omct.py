@@ -83,6 +83,7 @@ RATES_DEG_S = (0.05, 2.0, 5.0, 10.0, 20.0)
 """Amplitudes of the rates of roll, pitch and yaw [deg/s]: a small one, then those of driving."""
 MOST_ANGLE = np.radians(10.0)  # [rad]; slow turns have a smaller rate instead of a larger angle
 
+MOST_LEAD = 16.0  # MC_MOST_LEAD in kernels/lead.h
 WINDOW_S = 20.0  # shortest measurement; it has whole periods
 
 
@@ -259,7 +260,7 @@ def _observed(
 
 def _theory(profile: Profile, rig: Built | None, test: Test, omega: Array, rate_hz: float) -> Gains:
     """Return the gains of a test by equations, for small signals without limits; NaN if the algorithm has none."""
-    s = 1j * omega
+    s: Gains = np.asarray(1j * omega, dtype=np.complex128)
     try:
         responses = dict(cueing.theory(profile.cueing, test.channel_in, s))
         if test.channel_in in TURNS:
@@ -276,7 +277,7 @@ def _moved(profile: Profile, rig: Built, responses: Mapping[str, Any], s: Gains,
     """Return the responses of a platform about its neutral pose."""
     assert profile.platform is not None
     asked = np.array([np.broadcast_to(responses.get(channel, 0.0), s.shape) for channel in CHANNELS])
-    made = (_held_part(rig) @ asked) * _late(profile.platform, s, rate_hz)
+    made = (_coupling(rig) @ asked) * _late(profile.platform, s, rate_hz)
     poses = dict(zip(CHANNELS, made, strict=True))
     force = {name: s**2 * poses[f"{name}_displacement"] for name in ("surge", "sway", "heave")}
     force["surge"] = force["surge"] + GRAVITY * poses["pitch"]
@@ -284,7 +285,7 @@ def _moved(profile: Profile, rig: Built, responses: Mapping[str, Any], s: Gains,
     return {**poses, **force}
 
 
-def _held_part(rig: Built) -> Array:
+def _coupling(rig: Built) -> Array:
     """Return the derivative of the pose that the actuators make by the pose asked for, shape (6, 6), about neutral."""
     step = 1e-4
     made = rig.kinematics.forward(rig.kinematics.inverse(step * np.vstack([np.eye(6), -np.eye(6)])))
@@ -300,9 +301,6 @@ def _late(platform: Platform, s: Gains, rate_hz: float) -> Gains:
         return np.asarray(held / (platform.lag_s * s / MOST_LEAD + 1.0))
     frequency = 2.0 * platform.lag_damping / platform.lag_s * np.sqrt(MOST_LEAD)
     return np.asarray(held / (s / frequency + 1.0) ** 2)
-
-
-MOST_LEAD = 16.0  # MC_MOST_LEAD in kernels/lead.h
 
 
 def _row(

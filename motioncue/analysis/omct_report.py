@@ -76,14 +76,31 @@ def figure(test: Test, rows: Sequence[Response], boundaries: Boundaries | None =
         for label, of in curves.items()
     }
     first = next(iter(curves))
-    theory = np.array([row.theory_gain * np.exp(1j * np.radians(row.theory_phase_deg)) for row in curves[first]])
+    phases = np.nan_to_num([row.theory_phase_deg for row in curves[first]])  # a gain of 0 has none
+    theory = np.array([row.theory_gain for row in curves[first]]) * np.exp(1j * np.radians(phases))
     drawn = plot_response(omega, measured, theory=None if np.isnan(theory).any() else {first: theory})
     gain = drawn.axes[0]
     gain.set_ylabel("gain" if test.unit == "1" else f"gain [{test.unit}]")
     limits = None if boundaries is None else boundaries.of(test.number)
+    _turn(drawn, limits)
     if limits is not None:
         _shade(drawn, limits)
     return drawn
+
+
+def _turn(drawn: "Figure", limits: Boundary | None) -> None:
+    """Draw phases by whole turns nearest to the middle of their boundaries, or to the first curve."""
+    phase = drawn.axes[1]
+    middle = np.asarray(phase.lines[0].get_ydata())
+    at = np.asarray(phase.lines[0].get_xdata())
+    if limits is not None and limits.phase_low_deg is not None and limits.phase_high_deg is not None:
+        corners = 0.5 * (np.array(limits.phase_low_deg) + np.array(limits.phase_high_deg))
+        middle = np.interp(np.log(at), np.log(limits.frequency_rad_s), corners)
+    for line in phase.lines:
+        drawn_deg = np.asarray(line.get_ydata())
+        line.set_ydata(drawn_deg + 360.0 * np.round((middle - drawn_deg) / 360.0))
+    phase.relim()
+    phase.autoscale_view()
 
 
 def _shade(drawn: "Figure", limits: Boundary) -> None:

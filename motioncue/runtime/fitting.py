@@ -31,6 +31,7 @@ KEPT_TYPE = "<f2"  # half precision: a three-hundredth of a percent of the range
 
 RATE_HZ = 100.0  # at which the algorithm is run over them
 HALVINGS = 10
+TRAVEL = 0.7  # share of a range that a displacement uses by itself: together less is in reach than alone
 STRONGEST_HZ = 5.0  # cutoff frequency up to which an advice is looked for
 
 Array = npt.NDArray[np.float64]
@@ -232,7 +233,7 @@ def _reached(found: Fit, channels: list[str]) -> str:
 
 
 def gains_for(profile: Profile) -> dict[str, Any]:
-    """Return gains of up to 1 that keep the standard drives within reach, as tables of ``cueing``.
+    """Return gains and cutoff frequencies that suit a platform, as tables of ``cueing``.
 
     Parameters
     ----------
@@ -243,15 +244,47 @@ def gains_for(profile: Profile) -> dict[str, Any]:
     ------
     ConfigError
         If there is no platform, or it is refused.
+
+    Notes
+    -----
+    First the cutoff frequencies of surge, sway and heave rise until each displacement of the standard drives uses at most
+    `TRAVEL` of its range.  Then gains fall until no pose is out of reach, but only on a platform that travels along
+    surge or sway: a tilt out of reach takes that travel with it, and the change is felt as a jolt.  On other platforms,
+    tilt that is stopped shows more of a drive than tilt that is scaled to the hardest braking.
     """
     if profile.platform is None:
         raise ConfigError("cueing.preset: found 'auto', which scales its gains to a [platform], and there is none")
-    axes = _axes(profile.cueing)
-    whole = _with(profile.cueing, "gain", dict.fromkeys(axes, 1.0))
     reach = _Reach(profile)
-    poses = poses_of(whole)
-    found = _gains(whole, reach, poses) if reach.beyond(poses) else {}
-    return {axis: {"gain": found.get(axis, 1.0)} for axis in axes}
+    own = profile.cueing
+    suited = _with(own, "cutoff_hz", _cutoffs_of_travel(own, reach))
+    if not {"surge_displacement", "sway_displacement"} <= set(reach.idle):
+        poses = poses_of(suited)
+        suited = _with(suited, "gain", _gains(suited, reach, poses) if reach.beyond(poses) else {})
+    axes = {axis: getattr(suited, axis) for axis in _axes(own)}
+    return {name: {"gain": axis.gain, "cutoff_hz": axis.cutoff_hz} for name, axis in axes.items()}
+
+
+def _cutoffs_of_travel(settings: Cueing, reach: _Reach) -> dict[str, float]:
+    """Return the cutoff frequencies with which each displacement, by itself, uses at most `TRAVEL` of its range."""
+    found: dict[str, float] = {}
+    for place, (channel, ends) in enumerate(reach.ranges.items()):
+        if not channel.endswith("_displacement") or channel in reach.idle or None in ends:
+            continue
+        axis = settings.moves[channel][0]
+        own, low, high = getattr(settings, axis).cutoff_hz, *(TRAVEL * float(end or 0.0) for end in ends)
+
+        def fits(cutoff_hz: float, axis: str = axis, place: int = place, low: float = low, high: float = high) -> bool:
+            values = poses_of(_with(settings, "cutoff_hz", {axis: cutoff_hz}))[:, place]
+            return bool(low <= values.min() and values.max() <= high)
+
+        if fits(own) or not fits(STRONGEST_HZ):
+            continue
+        least, most = own, STRONGEST_HZ
+        for _ in range(HALVINGS):
+            middle = math.sqrt(least * most)
+            least, most = (least, middle) if fits(middle) else (middle, most)
+        found[axis] = _up(most)
+    return found
 
 
 def _axes(settings: Cueing, idle: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -109,7 +109,7 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     default_preset: ClassVar[str | None] = "simona"
     auto: ClassVar[str | None] = "utias"
     preset: str | None = None
-    """A published parameter set (simona, utias), or auto: utias scaled to the platform.  It supplies what is left out;
+    """A published parameter set (simona, utias), or auto: utias suited to the platform.  It supplies what is left out;
     without it, if a required value is left out, auto does so with a platform, and simona without one."""
     surge: TranslationAxis
     sway: TranslationAxis

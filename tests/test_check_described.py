@@ -58,6 +58,7 @@ RALLY = system_of(load_profile("dirt-rally-dk").source).table
 OPPOSITE = "opposite"
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("drive", ["tour", "turns", "eight", "town", "rally"])
 @pytest.mark.parametrize(
     ("table", "channels"),

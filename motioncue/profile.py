@@ -17,7 +17,7 @@ from motioncue.settings import Cueing
 from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
 from motioncue.settings.nested import as_tuples, flat, merged, parsed, put, refuse_long_keys, refuse_not_finite
 from motioncue.settings.platform import Platform
-from motioncue.settings.presets import choose_auto, fill_from_presets, preset_hint, presets_of
+from motioncue.settings.presets import choose_preset, fill_from_presets, preset_hint, presets_of
 from motioncue.settings.table import Positive, Table
 from motioncue.settings.telemetry import SourcePacket
 
@@ -284,7 +284,6 @@ def parse_profile(
         for key, value in flat(override, lists=False) if isinstance(override, Mapping) else [parsed(override)]:
             put(tables, key, value)
     tables.setdefault("name", Path(name).stem)
-    choose_auto(tables)
     return _profile(tables, name, scaled)
 
 
@@ -408,6 +407,7 @@ def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
     """Return the profile in tables; raise ConfigError if they are not valid."""
+    choose_preset(tables)
     given = tables.get("cueing")
     try:
         fill_from_presets(tables)

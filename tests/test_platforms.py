@@ -160,6 +160,7 @@ def hostile(rng, kind, size, n):
     return poses * rng.integers(0, 2, 6)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())

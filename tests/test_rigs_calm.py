@@ -77,6 +77,7 @@ def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, p
         assert not calm[:, 1::3].all(axis=0).any()
 
 
+@pytest.mark.search
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_rigs_with_any_bounds_give_the_bits_of_each_alone(data):
@@ -127,6 +128,7 @@ def test_an_angle_beyond_a_right_angle_gives_the_bits_of_a_rig_alone(machine, an
         assert bits(np.ascontiguousarray(cue[:, i])) == bits(motioncue.cue(profile, np.ascontiguousarray(motion[:, i])))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("acceleration", [0.2, 0.5, 2.0])
 def test_legs_that_brake_before_their_ends_give_the_bits_of_each_alone(machine, acceleration):  # noqa: F811
     """Legs of little acceleration need most of their travel to stop: they brake although nothing else acts."""

@@ -114,7 +114,8 @@ def test_a_greeting_comes_once_and_first_a_sign_of_life_every_second():
     for tick, packets in enumerate(found[1:], 1):
         beat = [bytes([0xAA, tick // 60])] if tick % 60 == 0 else []
         assert packets == [motion, *beat]
-    assert peer.pipeline.emitter.outputs()[0]["sent"] == 200
+    assert peer.pipeline.emitter.outputs()[0]["sent"] == 200 + 1 + 4
+    assert peer.pipeline.emitter.counts()["packets"] == 200
 
 
 @pytest.mark.rt
@@ -252,4 +253,4 @@ def test_a_greeting_comes_first_again_when_a_line_is_taken_into_use_again(tmp_pa
     assert rig.emitter.state == "RUNNING"
     assert controller.data.startswith(b"[ena]\xff\xff")
     assert controller.data.count(b"[ena]") == 1
-    assert rig.emitter.outputs()[0]["sent"] == 1100
+    assert rig.emitter.outputs()[0]["sent"] == 1100 + 2 + 3 + controller.data.count(b"alive")

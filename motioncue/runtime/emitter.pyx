@@ -95,20 +95,16 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
             channels[i] *= weight
 
 
-cdef inline int pass_on(Sink* s, const uint8_t* packet, int size) noexcept nogil:
-    """Give a packet to the line or the system; return a negative error if it is refused."""
-    if s.line != NULL:
-        return mc_line_send(s.line, packet, size)
-    return mc_send_to(s.fd, packet, size, s.address, s.address_size)
-
-
-cdef inline bint send(Sink* s) noexcept nogil:
-    """Send the output's packet; return whether it was sent."""
+cdef inline bint send(Sink* s, const uint8_t* packet, int size) noexcept nogil:
+    """Send a packet to the output; return whether it was sent."""
     cdef int done
     if s.lost:
         mc_count(&s.refused, 1)
         return False
-    done = pass_on(s, s.packet, s.size)
+    if s.line != NULL:
+        done = mc_line_send(s.line, packet, size)
+    else:
+        done = mc_send_to(s.fd, packet, size, s.address, s.address_size)
     if done < 0:
         mc_store(&s.error, -done)
         mc_count(&s.refused, 1)
@@ -365,7 +361,7 @@ cdef class Emitter:
         now = self._deadline if self._replaying else clock.now(clock.memory)
         self.send_others(True)
         for i in range(self._sink_count):
-            left = send(&self._sinks[i]) or left
+            left = send(&self._sinks[i], self._sinks[i].packet, self._sinks[i].size) or left
         self.send_others(False)
         if left:
             mc_count(&self._counts.packets, 1)
@@ -437,16 +433,18 @@ cdef class Emitter:
     cdef void send_others(self, bint first) noexcept nogil:
         """Send the other packets that are due: those that come first, or those with an interval."""
         cdef Other* other
-        cdef bint refused
+        cdef Sink* sink
+        cdef bint sent
         cdef int i
         for i in range(self._other_count):
             other = &self._others[i]
+            sink = &self._sinks[other.sink]
             if self._index < other.due or (other.every == 0) != first:
                 continue
-            refused = self._sinks[other.sink].lost or pass_on(&self._sinks[other.sink], other.packet, other.size) < 0
+            sent = not sink.lost and send(sink, other.packet, other.size)
             if other.every:
                 other.due = self._index + other.every
-            elif not refused:
+            elif sent:
                 other.due = NEVER
 
     cdef void watch_lines(self) noexcept nogil:

@@ -127,13 +127,15 @@ class Run(NamedTuple):
     transitions: list
 
 
-def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, operate=()):
+def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, operate=(), pauses=()):
     """Run a pipeline on a fake clock, with frames taken at `taken` and arriving at `arrivals` [s], in that order.
 
     Parameters
     ----------
     operate : sequence of (time [s], name)
         The operator's actions.
+    pauses : sequence of (time, duration)
+        When and for how long the emitter gets no processor, while frames are received [s].
 
     Returns
     -------
@@ -143,7 +145,8 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     profile = motioncue.load_profile(source.profile, f"source.bridge={bridge}", *overrides)
     length = max(float(np.max(arrivals)), *(time for time, _ in operate), 0.0) if operate else float(np.max(arrivals))
     end = START + round(1e9 * (length + after_s))
-    pipeline = Pipeline(profile, FakeClock(START), (end - START) // PERIOD + 2)
+    clock = FakeClock(START)
+    pipeline = Pipeline(profile, clock, (end - START) // PERIOD + 2)
     pipeline.intake.begin(START)
     if source.stream:
         pipeline.intake.feed(city_car_driving.INIT_PACKAGE, START)
@@ -151,12 +154,16 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     packets = source.packets(drive.states(np.asarray(taken)), numbers)
     queue = [(START + round(1e9 * float(at)), 0, packet) for at, packet in zip(arrivals, packets, strict=True)]
     queue += [(START + round(1e9 * at), 1, name) for at, name in operate]
+    queue += [(START + round(1e9 * at), 2, round(1e9 * duration)) for at, duration in pauses]
     for at, kind, what in sorted(queue, key=lambda row: row[:2]):
-        pipeline.emitter.run(until_ns=at)
-        if kind:
+        if at >= clock.now_ns():
+            pipeline.emitter.run(until_ns=at)
+        if kind == 0:
+            pipeline.intake.feed(what, at)
+        elif kind == 1:
             getattr(pipeline.emitter, what)()
         else:
-            pipeline.intake.feed(what, at)
+            clock.advance(max(at + what - clock.now_ns(), 0))
     pipeline.emitter.run(until_ns=end)
     trace = pipeline.emitter.trace
     real = truth(drive.states((trace["deadline"] - START) * 1e-9))
@@ -225,6 +232,7 @@ class Link(NamedTuple):
         if SOURCES[source].numbered:
             for i in np.flatnonzero(swapped[:-1]):
                 taken[i], taken[i + 1] = taken[i + 1], taken[i]
+                arrivals[i] = arrivals[i + 1]  # overtaken, so late: no frame comes before it is taken
         return np.repeat(taken, often), np.repeat(arrivals, often)
 
 
@@ -246,13 +254,16 @@ class Found(NamedTuple):
 def bound(run, name, source, bridge):
     """Return 1.2 times the drive's own largest step plus the largest of a fade of 1 s; and that own step.
 
-    Attitude is one quantity: its angles are held to the fastest turn.  `hold` moves once per frame, so its measure is
-    the drive's motion between two frames.  A rate derived over an unknown interval may be wrong by its own size, of
-    which the filter passes the share of an interval.
+    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves once per
+    frame, so its measure is the drive's motion between two frames.  A rate derived over an unknown interval may be
+    wrong by its own size, of which the filter passes the share of an interval.
     """
     names = ANGLES if name in ANGLES else (name,)
     interval_s = 1.0 / SOURCES[source].rate_hz
-    own = max(steps(run.truth[other], other).max() for other in names)
+    paced = np.diff(run.trace["deadline"]) < 1.5 * PERIOD  # while the emitter pauses, the drive moves on
+    own = max(steps(run.truth[other], other)[paced].max() for other in names)
+    if name in ANGLES:
+        own = max(own, 1e-9 * PERIOD * np.sqrt(sum(run.truth[rate] ** 2 for rate in RATES)).max())
     largest = max(max(np.ptp(run.truth[other]), np.abs(run.truth[other]).max()) for other in names)
     own = max(own, 1e-5 * largest + 1e-9)  # packets carry numbers of 4 bytes
     stretch = max(interval_s / (PERIOD * 1e-9), 1.0) if bridge == "hold" else 1.0
@@ -266,12 +277,13 @@ def worst(run, source, bridge):
     """Return the worst of all channels that move."""
     found = []
     interval_s = 1.0 / SOURCES[source].rate_hz
+    late = run.trace["lateness"] > 0.4 * PERIOD  # after a pause in which nothing moved
     for name in (*LINEAR, *ANGLES):
         truth, cue = run.truth[name], run.trace["cue"][name]
         limit, own = bound(run, name, source, bridge)
         turn = beyond = 0.0
         if name not in ANGLES:
-            turn = np.abs(np.diff(cue, 2)).max() / limit
+            turn = np.abs(np.diff(cue, 2))[~late[2:]].max() / limit
         # Fades take the present value to zero and back; derived rates may be wrong.
         if name not in (*ANGLES, "speed", *(RATES if SOURCES[source].delay_s > 0.0 else ())):
             outside = max(cue.max() - max(truth.max(), 0.0), min(truth.min(), 0.0) - cue.min())

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from delivery_rig import SOURCES, Drive, Link, deliver, stalls, worst
+from delivery_rig import PERIOD, SOURCES, Drive, Link, deliver, stalls, worst
 from rally import Stage
 
 from motioncue.kernels.bridge import KINDS
@@ -37,6 +37,29 @@ def test_a_sender_that_stalls_and_then_sends_what_it_missed_makes_no_jolt(bridge
     assert whole.any()
     off = np.abs(run.trace["cue"]["surge"] - run.truth["surge"])[whole].max()
     assert off < 9.0 * 7.4 * (2.1 * interval + 0.002)
+
+
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("pause_s", [0.008, 0.012, 0.02, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("asleep", [False, True], ids=["emitter", "machine"])
+@pytest.mark.parametrize("phase", [0.3, 1.9, 4.1])
+def test_an_emitter_that_gets_no_processor_makes_no_jolt(bridge, source, pause_s, asleep, phase):
+    """Frames are received meanwhile, or, if the machine sleeps, all at once when it wakes.
+
+    The Simulink coupling's rates are derived, and begin at zero: faster than the drive, so they are joined faster.
+    """
+    interval = 1.0 / SOURCES[source].rate_hz
+    taken = np.arange(0.0, 12.0, interval)
+    pauses = [(at, pause_s) for at in np.arange(3.0, 9.0, 0.731)]
+    arrivals = stalls(taken, 0.002, pauses if asleep else [])
+    run = deliver(swinging(phase), source, bridge, taken, arrivals, pauses=pauses)
+    assert run.events == {}
+    missed = np.diff(run.trace["deadline"]) / PERIOD > 1.5
+    assert missed.sum() == len(pauses)
+    found = worst(run, source, bridge)
+    assert found.step <= (2.0 if source == "beamng-simulink" else 1.0), found
+    assert found.beyond <= 1.0, found
 
 
 STEADY = Link(0.002, 0.02)

@@ -1,4 +1,4 @@
-"""The property: for any honest drive and any delivery, through real packets, the output stays near the drive.
+"""The property: for any honest drive, any delivery and any pause of the ticks, the output stays near the drive.
 
 Steps stay within 1.2 times the drive's own largest plus the slope of a fade, and so does the change of the step from
 one tick to the next: the output never reverses at once.  Values stay within the drive's range, except as far as a
@@ -48,6 +48,7 @@ links = st.builds(
     twice=st.sampled_from([0.0, 0.05]),
     swapped=st.sampled_from([0.0, 0.05]),
 )
+pauses = st.lists(st.tuples(moments, st.floats(0.001, 0.8)), max_size=6).map(sorted)
 
 
 def check(found, events, source, bridge):
@@ -63,9 +64,9 @@ def check(found, events, source, bridge):
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
 @settings(max_examples=30)
-@given(drive=drives, link=links, seed=st.integers(0, 999))
-def test_an_honest_drive_never_jolts_however_it_is_delivered(source, bridge, drive, link, seed):
-    run = deliver(drive, source, bridge, *link.frames(source, LENGTH_S, seed))
+@given(drive=drives, link=links, seed=st.integers(0, 999), pauses=pauses)
+def test_an_honest_drive_never_jolts_however_it_is_delivered(source, bridge, drive, link, seed, pauses):
+    run = deliver(drive, source, bridge, *link.frames(source, LENGTH_S, seed), pauses=pauses)
     check(worst(run, source, bridge), run.events, source, bridge)
 
 
@@ -111,7 +112,9 @@ def test_an_hour_of_honest_drives_never_jolts(source, bridge):
     rows, events = [], {}
     for seed in range(200):
         rng = np.random.default_rng(seed)
-        run = deliver(any_drive(rng), source, bridge, *any_link(rng, 18.0).frames(source, 18.0, seed))
+        drive, frames = any_drive(rng), any_link(rng, 18.0).frames(source, 18.0, seed)
+        pauses = [(rng.uniform(1.0, 16.0), rng.uniform(0.0, 0.5)) for _ in range(rng.integers(0, 6))]
+        run = deliver(drive, source, bridge, *frames, pauses=pauses)
         rows.append(worst(run, source, bridge))
         events |= run.events
     largest = rows[0]._replace(**{name: max(getattr(row, name) for row in rows) for name in ("step", "turn", "beyond")})

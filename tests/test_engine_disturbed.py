@@ -69,10 +69,12 @@ def test_a_busy_interpreter_loses_no_package(rig):
         for thread in threads:
             thread.start()
         process = player(rig.url, 2000.0)
-        sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
-        done.set()
-        for thread in threads:
-            thread.join(30)
+        try:
+            sent, replies, lost = map(int, process.communicate(timeout=100)[0].split())
+        finally:
+            done.set()
+            for thread in threads:
+                thread.join(30)
         eventually(lambda: whole(engine))
     assert (sent, replies, lost) == (len(FRAMES), len(PACKAGES), 0)
     assert engine.stats()["frames_received"] == len(FRAMES)

@@ -62,6 +62,7 @@ ctypedef struct Turning:        # the attitude, in body axes
 ctypedef struct BridgeState:
     int kind
     double gentle           # largest rate at which a fade reduces an offset, as a share [1/s]
+    int64_t period          # between ticks [ns]; 0 if ticks may be any time apart
     Motion motion           # output at the last tick
     double q[4]             # its attitude; with `hold`, only while joining
     int64_t tick            # deadline of the last tick [ns]
@@ -80,9 +81,9 @@ ctypedef struct BridgeState:
 
 
 cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nogil
-cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil
-cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil
-cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil
+cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, int64_t now) noexcept nogil
+cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noexcept nogil
+cdef void bridge_design(BridgeState* b, int kind, double fade_rate, int64_t period) noexcept nogil
 cdef void bridge_change(BridgeState* b, int kind) noexcept nogil
 cdef double latency_s(BridgeState* b)
 
@@ -135,6 +136,17 @@ cdef inline void turning_at(const Turning* a, double t, double gone, double* q) 
     turn_about(predicted, vector, q)
 
 
+cdef inline bint ticks_missed(const BridgeState* b, double interval, int64_t now) noexcept nogil:
+    """Say whether ticks are missing since the last one, with frames an `interval` [s] apart.
+
+    `hold` steps from frame to frame, so for it only ticks count that are missing for longer than that interval.
+    """
+    cdef double most = 1.5e-9 * b.period
+    if b.kind == BRIDGE_HOLD and interval > most:
+        most = interval
+    return b.period > 0 and 1e-9 * (now - b.tick) > most
+
+
 cdef inline void bridge_step(
     BridgeState* b, const Publication* newest, bint moving, bint restart, int64_t deadline
 ) noexcept nogil:
@@ -144,21 +156,26 @@ cdef inline void bridge_step(
     """
     cdef Motion line
     cdef double q[4]
+    # A tick that is late has frames from after its deadline.
+    cdef int64_t now = newest.motion.time if newest.motion.time > deadline else deadline
     cdef double t, gone
+    cdef bint missed
     cdef int i
     if moving:
         if restart or b.frames == 0:
             bridge_restart(b, newest)
-            b.tick = deadline
-        elif not b.moving or newest.place.spent != b.place.spent:
-            bridge_frame(b, newest, deadline)
+            b.tick = now
+        else:
+            missed = ticks_missed(b, newest.place.interval, now)
+            if missed or not b.moving or newest.place.spent != b.place.spent:
+                bridge_frame(b, newest, missed, now)
         line = newest.motion
-        t = 1e-9 * (deadline - b.place.taken)
+        t = 1e-9 * (now - b.place.taken)
         # The age of what is shown: a line that leads shows the present; a level one shows its frame once the offset has
         # faded.
         mc_count(&b.age, <int64_t>(1e9 * t))
         if b.kind != BRIDGE_HOLD or b.pace > 0.0:
-            gone = (deadline - b.since) * 1e-9
+            gone = (now - b.since) * 1e-9
             t = reach(b.place.interval, t)
             if b.kind == BRIDGE_PREDICT:
                 mc_count(&b.age, -<int64_t>(1e9 * t))
@@ -168,14 +185,14 @@ cdef inline void bridge_step(
                 (<double*>&line)[channel_of(i)] = line_at(&b.lines[i], t, gone)
             turning_at(&b.turning, t, gone, q)
             if b.pace > 0.0:
-                bridge_join(b, &line, q, deadline)
+                bridge_join(b, &line, q, now)
             to_angles(q, &line.roll)
             for i in range(4):
                 b.q[i] = q[i]
         b.motion = line
-        b.rested = deadline
+        b.rested = now
         mc_count(&b.ticks, 1)
-    b.tick = deadline
+    b.tick = now
     b.moving = moving
 
 

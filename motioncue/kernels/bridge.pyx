@@ -316,31 +316,32 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
     b.wary = WARY
 
 
-cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadline) noexcept nogil:
-    """Turn to a new frame from the present output."""
+cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, int64_t now) noexcept nogil:
+    """Turn to a new frame from the present output; join it if ticks were `missed`, though it may be no new frame."""
     cdef const Placement* p = &newest.place
     cdef Turning* a = &b.turning
     cdef Line* l
     cdef double before[LINES + 3]
     cdef double q_before[4]
     cdef double q[4]
-    cdef double held = (
-        1e-9 * (deadline - b.place.taken) - b.place.interval if b.moving else 1e-9 * (deadline - b.rested)
-    )
-    cdef bint joins = not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.pace > 0.0)
+    cdef double held = 1e-9 * (now - b.place.taken) - b.place.interval if b.moving else 1e-9 * (now - b.rested)
+    cdef bint joins = missed or not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.pace > 0.0)
     cdef bint late = (
         1e-9 * (newest.motion.time - p.taken) > 1.5 * p.interval
         or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
     )
     cdef int64_t since = b.tick if newest.motion.time < b.tick else newest.motion.time
+    cdef bint moved = b.moving and not (missed and 1e-9 * (now - b.tick) > p.interval)
     cdef double t, gone
     cdef int i
     if joins:
         velocities(b, b.tick, before)
         for i in range(LINES):
-            before[i] = before[i] + b.lines[i].join.velocity[0] if b.moving else 0.0
+            before[i] = before[i] + b.lines[i].join.velocity[0] if moved else 0.0
         for i in range(3):
-            before[LINES + i] = before[LINES + i] + a.join.velocity[i] if b.moving else 0.0
+            before[LINES + i] = before[LINES + i] + a.join.velocity[i] if moved else 0.0
+        if missed:              # nothing was sent, so nothing has moved
+            b.tick = now - b.period
         if p.spent != b.place.spent:
             take_frame(b, newest, 0.0, True, late)
         leave(b, before, held)
@@ -367,7 +368,7 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, int64_t deadli
         fade_gently(b)
 
 
-cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline) noexcept nogil:
+cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noexcept nogil:
     """Move the output from the last tick's towards `line` and its attitude `q`, and store it there."""
     cdef Turning* a = &b.turning
     cdef JoinTick tick
@@ -378,7 +379,7 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
     cdef double turned
     cdef bint apart = False
     cdef int i
-    tick.dt = 1e-9 * (deadline - b.tick)
+    tick.dt = 1e-9 * (now - b.tick)
     tick.pace = b.pace
     tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
     tick.gentle = b.gentle
@@ -404,9 +405,10 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t deadline)
         b.pace = 0.0
 
 
-cdef void bridge_design(BridgeState* b, int kind, double fade_rate) noexcept nogil:
-    """Set the kind of a bridge, and the rate of a fade, as a share [1/s]."""
+cdef void bridge_design(BridgeState* b, int kind, double fade_rate, int64_t period) noexcept nogil:
+    """Set the kind of a bridge, the rate of a fade, as a share [1/s], and the time between ticks [ns], 0 if any."""
     b.kind = kind
+    b.period = period
     b.gentle = 1.875 * fade_rate    # 1.875 is the largest slope of x^3 (10 - 15 x + 6 x^2)
 
 
@@ -481,7 +483,7 @@ cdef class Bridge:
     def reset(self):
         """Forget every frame."""
         memset(&self._state, 0, sizeof(BridgeState))
-        bridge_design(&self._state, self._kind, 1.0 / self._fade_s)
+        bridge_design(&self._state, self._kind, 1.0 / self._fade_s, 0)
 
     def process(self, const Motion[::1] frames not None, const int64_t[::1] ticks not None, Motion[::1] out=None):
         """Return the motion at every tick of a drive, starting afresh.

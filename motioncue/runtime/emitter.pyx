@@ -252,7 +252,7 @@ cdef class Emitter:
         self._number = self._cued.now.number
         self._supervisor.hold = self._cued.now.hold
         self._supervisor.fade.pace = self._cued.now.pace
-        bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period)
+        bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period, self._period)
 
     cdef void adopt_new(self) noexcept nogil:
         """Use settings that have come into force since the last tick, and report that."""
@@ -310,7 +310,7 @@ cdef class Emitter:
             )
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
-        now = clock.now(clock.memory)
+        now = self._deadline if self._replaying else clock.now(clock.memory)
         for i in range(self._sink_count):
             left = send(&self._sinks[i]) or left
         if left:

@@ -23,6 +23,7 @@ TOLERANCE = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.parametrize("name", ["alpine", "coastal", "boreal"])
 def test_a_packet_that_is_described_from_the_documentation_alone_gives_the_true_motion(name, drive):
@@ -59,6 +60,7 @@ RALLY = system_of(load_profile("dirt-rally-dk").source).table
 OPPOSITE = "opposite"
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("drive", ["tour", "turns", "eight", "town", "rally"])
 @pytest.mark.parametrize(
     ("table", "channels"),

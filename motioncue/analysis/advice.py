@@ -299,6 +299,8 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
+        if was.verdict == "wrong" and then.verdict == "ok" and 0.0 < was.misfit < then.misfit - worse:
+            return 0  # what was late, say, deviates more now
         if name in wrong and then.verdict != "wrong":
             right += then.verdict == "ok"
             mended += then.verdict == "ok" or not then.shown

@@ -102,6 +102,7 @@ def turn_rates_into_the_car(row):
         row[name] = Rotation.from_quat(row["orientation"]).inv().apply(row[name])
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "key", "better"),
@@ -122,6 +123,7 @@ def test_another_reading_of_the_document_is_found(change, key, better):
     assert mended.verdict != "wrong"
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize(
     ("field", "factors", "question"),

@@ -16,6 +16,7 @@ def swinging(phase):
     )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize(
@@ -68,6 +69,7 @@ TROUBLED = Link(
 )
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("since", [10.0, 14.8, 19.0, 36.0, 45.0])

@@ -111,6 +111,7 @@ NUMBERS = st.one_of(
 )
 
 
+@pytest.mark.search
 @given(st.lists(st.lists(NUMBERS, min_size=21, max_size=21), max_size=5))
 def test_any_numbers_give_the_built_in_sources_bits_and_counts(packets):
     intakes = both()
@@ -273,6 +274,7 @@ def test_a_shipped_description_says_where_its_layout_is_from_and_drives_the_plat
         assert np.ptp(taken.ticks["cue"][channel][running]) > 0.01
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", SHIPPED)
 def test_nothing_is_wrong_with_a_shipped_description_on_a_virtual_drive(name):
     source = system_of(load_profile(name).source)

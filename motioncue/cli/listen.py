@@ -51,7 +51,8 @@ QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 @packet_option
 @duration_option("How long to listen; until a signal if not given.")
 @record_source_options(
-    "Record what a simulator says, with arrival times, as MCAP: for simulate, check, decode, export."
+    "Record what a simulator says, with arrival times, as MCAP: for simulate, check, decode, export.  Only what "
+    "`motioncue run --record` writes can be replayed."
 )
 @json_option
 def command(

@@ -43,6 +43,7 @@ ctypedef struct Line:           # one channel, in its own unit
     double offset           # offset of the output from the line when the frame came
     double fade             # rate at which the offset fades, as a share [1/s]
     double last             # the line's value at the last tick, while joining
+    double begin            # value at the beginning of the stretch
     Join join               # join of the output with the line
 
 
@@ -54,6 +55,7 @@ ctypedef struct Turning:        # the attitude, in body axes
     double offset[3]        # turn from the line to the output when the frame came [rad]
     double fade             # rate at which the offset fades, as a share [1/s]
     double last[4]          # the line's attitude at the last tick, while joining
+    double begin[4]         # attitude at the beginning of the stretch
     Join join               # join of the output with the line, as turns in body axes [rad]
     Forecast turns[3]       # prediction of the turns from frame to frame [rad], independent of the body rates
     double missed           # decaying sum of the squared errors of the body rates' prediction [rad^2]
@@ -67,12 +69,13 @@ ctypedef struct BridgeState:
     double q[4]             # its attitude; with `hold`, only while joining
     int64_t tick            # deadline of the last tick [ns]
     bint moving             # whether the last tick moved
-    int64_t rested          # deadline of the last tick that moved [ns]
     int frames              # frames since the restart or a gap, up to 2
     Placement place         # placement of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
-    double pace             # pace of a join [1/s]; 0 while the output is on its line
+    double joining          # time that a join has left [s]; 0 while the output is on its line
     int wary                # frames until a join may end
+    Placement begin         # placement of the frame at which the stretch began, see `follow_stretch`
+    bint even               # whether another stretch came before it
     Line lines[LINES]
     Turning turning
     Forecast forecasts[LINES]
@@ -174,7 +177,7 @@ cdef inline void bridge_step(
         # The age of what is shown: a line that leads shows the present; a level one shows its frame once the offset has
         # faded.
         mc_count(&b.age, <int64_t>(1e9 * t))
-        if b.kind != BRIDGE_HOLD or b.pace > 0.0:
+        if b.kind != BRIDGE_HOLD or b.joining > 0.0:
             gone = (now - b.since) * 1e-9
             t = reach(b.place.interval, t)
             if b.kind == BRIDGE_PREDICT:
@@ -184,13 +187,12 @@ cdef inline void bridge_step(
             for i in range(LINES):
                 (<double*>&line)[channel_of(i)] = line_at(&b.lines[i], t, gone)
             turning_at(&b.turning, t, gone, q)
-            if b.pace > 0.0:
+            if b.joining > 0.0:
                 bridge_join(b, &line, q, now)
             to_angles(q, &line.roll)
             for i in range(4):
                 b.q[i] = q[i]
         b.motion = line
-        b.rested = now
         mc_count(&b.ticks, 1)
     b.tick = now
     b.moving = moving

@@ -1,6 +1,6 @@
 """The bridge's work when a frame comes, and the bridge over arrays."""
 
-from libc.math cimport M_PI, fabs, isfinite, sqrt
+from libc.math cimport M_PI, fabs, isfinite
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcmp, memset
 
@@ -26,13 +26,15 @@ cdef enum:
     WARY = 4        # successive frames at their expected times, after which a join may end
     SAID = 10       # doubles of a motion (surge to speed) that a moving car never repeats exactly
 
+cdef double STRETCH_S = 0.1             # [s] shortest stretch over which frames tell the drive's slope, however they came
 cdef double REMEMBER_S = 60.0           # [s] time for which the drive's largest slope counts
 cdef double DOUBTED = 1.1               # largest slope, relative to the drive's, where a prediction is in doubt
 cdef double CORRECT = 1.3               # the same while a trusted prediction is corrected, and of a turn
 cdef double LEAD = 3.0                  # the same where predictions have been exact
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
-cdef double PROMPT = 4.0                # pace of a join after one missing frame, in frame rates
-cdef double SLOWEST = 2.72              # pace of the slowest join, relative to `gentle`: e
+cdef double SMOOTHEST = 1.875           # largest slope of a fade, x^3 (10 - 15 x + 6 x^2)
+cdef double GENTLE = 2.0                # longest time of a join, relative to that for which the output was held
+cdef double PACE = 3.0                  # pace of a join, times the time it has left
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -52,15 +54,16 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
     memset(b.forecasts, 0, sizeof(b.forecasts))
     memset(&b.turning, 0, sizeof(Turning))
     for i in range(LINES):
-        b.lines[i].x = b.forecasts[i].x = (<const double*>frame)[channel_of(i)]
+        b.lines[i].x = b.lines[i].begin = b.forecasts[i].x = (<const double*>frame)[channel_of(i)]
     from_angles(frame.roll, frame.pitch, frame.yaw, b.turning.q)
     for i in range(4):
-        b.q[i] = b.turning.q[i]
+        b.q[i] = b.turning.begin[i] = b.turning.q[i]
     b.motion = frame[0]
     b.frames = 1
-    b.place = newest.place
+    b.place = b.begin = newest.place
+    b.even = False
     b.since = newest.place.taken
-    b.pace = 0.0
+    b.joining = 0.0
 
 
 cdef double turn_to(BridgeState* b, const Motion* frame, double dt) noexcept nogil:
@@ -131,6 +134,36 @@ cdef void remember(double* fastest, double slope, double dt) noexcept nogil:
         fastest[0] = slope
 
 
+cdef void follow_stretch(BridgeState* b, const double* q) noexcept nogil:
+    """Remember how far the drive went since the stretch began, and begin another one.
+
+    Over several frames, it counts little when each of them came.  It took the longer of the time between them and the
+    time that they tell.  A first stretch may begin with frames that had been waiting, so it does not count.
+    """
+    cdef Turning* a = &b.turning
+    cdef Line* l
+    cdef double gone = 1e-9 * (b.place.taken - b.begin.taken)
+    cdef double told = 1e-9 * (b.place.told - b.begin.told)
+    cdef double span = gone if gone > told else told
+    cdef double vector[3]
+    cdef int i
+    if span < STRETCH_S:
+        return
+    between(a.begin, q, vector)
+    for i in range(LINES):
+        l = &b.lines[i]
+        if b.even:
+            remember(l.join.fastest, fabs(l.x - l.begin) / span, 0.0)
+        l.begin = l.x
+    for i in range(3):
+        if b.even:
+            remember(&a.join.fastest[i], fabs(vector[i]) / span, 0.0)
+    for i in range(4):
+        a.begin[i] = q[i]
+    b.begin = b.place
+    b.even = True
+
+
 cdef double lead(const Forecast* f) noexcept nogil:
     """Return how fast a line may lead, relative to the largest slope of the drive.
 
@@ -149,11 +182,12 @@ cdef void slow_line(Line* l, double most, double interval) noexcept nogil:
     l.curve = (end - l.slope) / interval if interval > 0.0 else 0.0
 
 
-cdef void slow_turn(Turning* a, double most, double interval) noexcept nogil:
-    """Limit the rates of a turn, at its frame and when the next one is due."""
-    cdef double end
+cdef void slow_turn(Turning* a, double share, double interval) noexcept nogil:
+    """Limit the rates of a turn to a `share` of the drive's largest, at its frame and when the next one is due."""
+    cdef double most, end
     cdef int i
     for i in range(3):
+        most = share * a.join.fastest[i]
         end = a.rate[i] + (a.slope[i] + 0.5 * a.curve[i] * interval) * interval
         if fabs(a.rate[i]) > most or fabs(end) > most:
             a.rate[i] = within(a.rate[i], most)
@@ -161,25 +195,19 @@ cdef void slow_turn(Turning* a, double most, double interval) noexcept nogil:
             a.curve[i] = 0.0
 
 
-cdef double fade_within(double fade, double most, const double* speed, const double* offset, int n) noexcept nogil:
+cdef double fade_within(double fade, double most, double speed, double offset) noexcept nogil:
     """Return the rate, up to `fade`, at which an offset may fade so that the output moves no faster than `most`.
 
-    The output moves with the line's `speed`, less the fade's: |speed - fade offset| <= most, which is quadratic in it.
+    The output moves with the line's `speed`, less the fade's: |speed - fade offset| <= most.
     """
-    cdef double along = 0.0
-    cdef double size = 0.0
-    cdef double rest = most * most
+    cdef double moved = fabs(fade * offset - speed)
+    cdef double allowed = most if most > fabs(speed) else fabs(speed)
     cdef double least
-    cdef int i
-    for i in range(n):
-        along += speed[i] * offset[i]
-        size += offset[i] * offset[i]
-        rest -= speed[i] * speed[i]
-    if fade * (fade * size - 2.0 * along) <= rest or not isfinite(along * along + size * rest):
-        return fade         # as it is, if the numbers are too large to be squared
-    if size == 0.0:
+    if not moved > most or not isfinite(moved):
+        return fade
+    if offset == 0.0:
         return 0.0          # nothing is to fade
-    least = (along + sqrt(along * along + size * (rest if rest > 0.0 else 0.0))) / size
+    least = ((speed if offset > 0.0 else -speed) + allowed) / fabs(offset)
     return least if 0.0 < least < fade else (fade if least >= fade else 0.0)
 
 
@@ -195,11 +223,12 @@ cdef void fade_gently(BridgeState* b) noexcept nogil:
     for i in range(LINES):
         l = &b.lines[i]
         most = lead(&b.forecasts[i])
-        most = (most if most < CORRECT else CORRECT) * l.join.fastest
+        most = (most if most < CORRECT else CORRECT) * l.join.fastest[0]
         speed = l.slope + l.curve * b.place.interval
-        l.fade = fade_within(l.fade, most, &l.slope, &l.offset, 1)
-        l.fade = fade_within(l.fade, most, &speed, &l.offset, 1)
-    a.fade = fade_within(a.fade, CORRECT * a.join.fastest, a.rate, a.offset, 3)
+        l.fade = fade_within(l.fade, most, l.slope, l.offset)
+        l.fade = fade_within(l.fade, most, speed, l.offset)
+    for i in range(3):
+        a.fade = fade_within(a.fade, CORRECT * a.join.fastest[i], a.rate[i], a.offset[i])
 
 
 cdef void take_frame(BridgeState* b, const Publication* newest, double span, bint joins, bint late) noexcept nogil:
@@ -217,18 +246,20 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
     cdef double q[4]
     cdef double vector[3]
     cdef double x, trusted, follow
-    cdef bint careful = joins or b.pace > 0.0
+    cdef bint careful = joins or b.joining > 0.0
     cdef int i
     b.place = newest.place
     b.frames = 1 if late else b.frames
     from_angles(frame.roll, frame.pitch, frame.yaw, q)
-    remember(&a.join.fastest, sure * between(a.q, q, vector), dt)
+    between(a.q, q, vector)
+    for i in range(3):
+        remember(&a.join.fastest[i], sure * fabs(vector[i]), dt)
     if b.kind == BRIDGE_PREDICT and b.frames > 1:
         watch_rates(b, frame, dt)
     for i in range(LINES):
         l = &b.lines[i]
         x = (<const double*>frame)[channel_of(i)]
-        remember(&l.join.fastest, sure * fabs(x - l.x), dt)
+        remember(l.join.fastest, sure * fabs(x - l.x), dt)
         l.x = x
         trusted = 1.0
         if b.kind == BRIDGE_PREDICT:
@@ -239,9 +270,9 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
             l.slope = follow * (f.next - 0.5 * f.curve * b.place.interval)
             l.curve = follow * f.curve
             if careful and b.place.interval > 0.0:      # few frames say how it bends
-                l.curve = within(l.curve, l.join.fastest / b.place.interval)
+                l.curve = within(l.curve, l.join.fastest[0] / b.place.interval)
             if careful or newest.place.sure:
-                slow_line(l, (1.0 if careful else lead(f)) * l.join.fastest, b.place.interval)
+                slow_line(l, (1.0 if careful else lead(f)) * l.join.fastest[0], b.place.interval)
         l.fade = fade_over(b, span, trusted)
         l.offset = 0.0
     trusted = 1.0
@@ -254,9 +285,10 @@ cdef void take_frame(BridgeState* b, const Publication* newest, double span, bin
         if late:
             a.rate[i] = a.slope[i] = a.curve[i] = 0.0
     if b.kind == BRIDGE_PREDICT and (careful or newest.place.sure):
-        slow_turn(a, (1.0 if careful else CORRECT) * a.join.fastest, b.place.interval)
+        slow_turn(a, 1.0 if careful else CORRECT, b.place.interval)
     a.fade = fade_over(b, span, trusted)
     b.frames = 1 if late else 2
+    follow_stretch(b, q)
 
 
 cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept nogil:
@@ -281,18 +313,18 @@ cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept n
 cdef void leave(BridgeState* b, const double* before, double held) noexcept nogil:
     """Begin a join: the output stays where it was at the last tick, with the velocities `before`.
 
-    One missing frame is made up for in about a frame.  The longer the output was `held` [s], the slower the join, by
-    the square of that time, until it takes about as long as a fade.
+    One missing frame is made up for within an interval.  The longer the output was `held` [s], the longer the join, by
+    the square of that time, up to a fade.  A join that goes on keeps the time that it has left, or takes the longer one.
     """
     cdef Turning* a = &b.turning
     cdef Line* l
     cdef double now[LINES + 3]
     cdef double last[3]
     cdef double missing = held if held > b.place.interval else b.place.interval
-    cdef double pace = PROMPT * b.place.interval / (missing * missing)
+    cdef double time = missing * missing / b.place.interval if missing < GENTLE * b.place.interval else GENTLE * missing
     cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
     cdef int i
-    if b.kind == BRIDGE_HOLD and b.pace == 0.0:
+    if b.kind == BRIDGE_HOLD and b.joining == 0.0:
         from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
     b.since = b.tick
     velocities(b, b.tick, now)
@@ -311,8 +343,8 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
         a.join.speed[i] = before[LINES + i]
         a.join.velocity[i] = before[LINES + i] - now[LINES + i]
     join_grow(&a.join, 3)
-    pace = pace if b.pace == 0.0 or pace < b.pace else b.pace
-    b.pace = pace if pace > SLOWEST * b.gentle else SLOWEST * b.gentle
+    time = time if time * b.gentle < SMOOTHEST else SMOOTHEST / b.gentle
+    b.joining = time if time > b.joining else b.joining
     b.wary = WARY
 
 
@@ -324,8 +356,8 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, i
     cdef double before[LINES + 3]
     cdef double q_before[4]
     cdef double q[4]
-    cdef double held = 1e-9 * (now - b.place.taken) - b.place.interval if b.moving else 1e-9 * (now - b.rested)
-    cdef bint joins = missed or not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.pace > 0.0)
+    cdef double held = 1e-9 * (now - b.place.taken) - b.place.interval
+    cdef bint joins = missed or not b.moving or p.joins != b.place.joins or (b.frames == 1 and b.joining > 0.0)
     cdef bint late = (
         1e-9 * (newest.motion.time - p.taken) > 1.5 * p.interval
         or 1e-9 * (p.spent - b.place.spent) > 2.5 * p.interval
@@ -380,8 +412,10 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noex
     cdef bint apart = False
     cdef int i
     tick.dt = 1e-9 * (now - b.tick)
-    tick.pace = b.pace
     tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
+    b.joining -= tick.dt
+    b.joining = b.joining if b.joining * tick.quickest > 1.0 else 1.0 / tick.quickest
+    tick.pace = PACE / b.joining
     tick.gentle = b.gentle
     tick.stairs = b.kind == BRIDGE_HOLD and b.place.sure
     for i in range(LINES):
@@ -402,14 +436,14 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noex
         turn_about(on, a.join.offset, q)
         apart = True
     if not apart and b.wary == 0:
-        b.pace = 0.0
+        b.joining = 0.0
 
 
 cdef void bridge_design(BridgeState* b, int kind, double fade_rate, int64_t period) noexcept nogil:
     """Set the kind of a bridge, the rate of a fade, as a share [1/s], and the time between ticks [ns], 0 if any."""
     b.kind = kind
     b.period = period
-    b.gentle = 1.875 * fade_rate    # 1.875 is the largest slope of x^3 (10 - 15 x + 6 x^2)
+    b.gentle = SMOOTHEST * fade_rate
 
 
 cdef bint says_more(const Motion* last, const Motion* frame) noexcept nogil:
@@ -428,7 +462,7 @@ cdef void bridge_change(BridgeState* b, int kind) noexcept nogil:
     if kind == b.kind or b.frames == 0:
         b.kind = kind
         return
-    if b.kind == BRIDGE_HOLD and b.pace == 0.0:
+    if b.kind == BRIDGE_HOLD and b.joining == 0.0:
         from_angles(b.motion.roll, b.motion.pitch, b.motion.yaw, b.q)
     velocities(b, b.tick, before)
     b.kind = kind

@@ -6,7 +6,7 @@ line, except that it comes to rest smoothly if it was moving away.  It never mov
 slope of the drive in the last minute, plus the largest slope of a fade of the offset.
 """
 
-from libc.math cimport exp, isfinite, sqrt
+from libc.math cimport exp, fabs, isfinite, sqrt
 
 
 cdef enum:
@@ -18,7 +18,7 @@ ctypedef struct Join:           # one output, on up to three axes
     double velocity[AXES]   # derivative of the offset [unit/s]
     double speed[AXES]      # velocity of the output itself [unit/s]
     double largest          # largest offset since the join began [unit]
-    double fastest          # largest slope of the drive in the last minute [unit/s]
+    double fastest[AXES]    # largest slope of the drive in the last minute [unit/s]
 
 
 ctypedef struct JoinTick:       # values shared by all joins in a tick
@@ -91,20 +91,20 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
     """
     cdef double pace = join_pace(j, n, tick)
     cdef double damped = exp(-pace * tick.dt)
-    cdef double most = tick.dt * (CATCH_UP * j.fastest + tick.gentle * j.largest)
+    cdef double most[AXES]
     cdef double free[AXES]
     cdef double move[AXES]
-    cdef double moved, drop, near
+    cdef double drop, near
     cdef double share = 1.0
     cdef double coast = tick.dt * exp(-tick.quickest * tick.dt)
     cdef int i
-    most = step if step > most else most
     for i in range(n):
+        most[i] = tick.dt * (CATCH_UP * j.fastest[i] + tick.gentle * j.largest)
+        most[i] = step if step > most[i] else most[i]
         free[i] = (j.offset[i] + (j.velocity[i] + pace * j.offset[i]) * tick.dt) * damped
         move[i] = towards(free[i] - gap[i], -gap[i], coast * j.speed[i])
-    moved = size_of(move, n)
-    if moved > most:
-        share = most / moved
+        if share * fabs(move[i]) > most[i]:
+            share = most[i] / fabs(move[i])
     for i in range(n):
         near = gap[i] + share * move[i]
         if share == 1.0 and move[i] == free[i] - gap[i]:
@@ -114,8 +114,8 @@ cdef inline bint join_step(Join* j, int n, const double* gap, double step, const
             j.velocity[i] = 0.0 if tick.stairs else (near - j.offset[i]) / tick.dt
         j.offset[i] = near
         j.speed[i] = share * move[i] / tick.dt
-    moved = size_of(j.offset, n)
-    if moved > 1e-3 * most + NEGLIGIBLE and isfinite(moved):
+    near = size_of(j.offset, n)
+    if near > 1e-3 * size_of(most, n) + NEGLIGIBLE and isfinite(near):
         return True
     join_clear(j)
     return False

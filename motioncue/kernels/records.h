@@ -48,6 +48,7 @@ typedef struct { /* when a frame's motion was, on the local clock */
     int64_t spent;   /* sum of the intervals between frames that say anything new; grows with each such frame [ns] */
     double interval; /* nominal interval between frames [s] */
     int64_t joins;   /* number of frames so far that did not continue the motion of the frame before */
+    int64_t told;    /* sum of the intervals between frames by the simulator, or of as many usual ones [ns] */
     int64_t sure;    /* whether the last interval between frames is known, not guessed */
 } Placement;
 

@@ -49,6 +49,7 @@ cdef extern from "motioncue/kernels/records.h" nogil:
         int64_t spent
         double interval
         int64_t joins
+        int64_t told
         int64_t sure
 
     ctypedef struct Publication:

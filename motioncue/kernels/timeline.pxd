@@ -15,7 +15,7 @@ from motioncue.kernels.records cimport Placement
 
 
 ctypedef struct Timeline:
-    int frames              # frames since the restart, up to 2
+    int frames              # frames since the restart, up to SEVERAL
     int64_t arrived         # arrival of the newest frame [ns]
     int64_t own             # simulator's time of the newest frame [ns]
     int64_t late            # its delay relative to the earliest arrivals [ns]
@@ -23,11 +23,12 @@ ctypedef struct Timeline:
     int block               # number of those frames
     double told             # decaying sum of the simulator's intervals between frames [s]
     double came             # decaying sum of the intervals between arrivals [s]
+    double paced_s          # the same, each longer than the simulator's by four nominal ones at most [s]
     int64_t debt            # time that frames have been missing and may still come in a burst [ns]
     int paced               # successive frames that were one interval apart
     int odd                 # successive frames much further apart than the interval; negative: much closer
     double nearest          # the interval among those that is nearest to the nominal one [s]
-    double usual  # mean of about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
+    double usual  # mean of up to about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
     int settled             # frames since the last one that did not continue the motion, up to SETTLED
     Placement place         # placement of the newest frame
 

@@ -9,12 +9,13 @@ cdef enum:
     BLOCK = 4               # successive late frames after which their delay counts as that of the link
     FAR = 8  # successive frames much further apart than the interval, after which the nearest distance is the interval
     NEAR = 32               # the same for frames much closer together: more than a burst contains after a gap
-    SAME_NS = 1000          # the simulator's time is not its own if it agrees with the arrivals to within this
     AHEAD_NS = 100_000_000  # by how much a frame's own time may be ahead of its arrival
     SETTLED = 4             # successive frames at their expected times, after which a gap is forgotten
     SHORTEST_NS = 100_000   # frames closer together count as this far apart
+    SEVERAL = 64            # number of frames of a mean
 
-cdef double KEEP = 1.0 - 1.0 / 64.0
+cdef double SAME_S = 1e-6   # the simulator's time is not its own if it agrees with the arrivals to within this
+cdef double KEEP = 1.0 - 1.0 / SEVERAL
 
 
 cdef void timeline_restart(Timeline* t) noexcept nogil:
@@ -51,9 +52,21 @@ cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
 cdef void follow_arrivals(Timeline* t, double dt) noexcept nogil:
     """Keep the interval from following the short intervals within bunches: its mean is that between arrivals."""
     cdef double most = 4.0 * t.place.interval
-    t.usual += ((dt if dt < most else most) - t.usual) * (1.0 - KEEP)
+    t.usual += ((dt if dt < most else most) - t.usual) / t.frames
     if t.place.interval < 0.75 * t.usual:
         t.place.interval = 0.75 * t.usual
+
+
+cdef bint has_own_time(Timeline* t, double arrival, double told) noexcept nogil:
+    """Say whether the simulator's time is its own and runs like the clock; both intervals are in seconds.
+
+    A stall delays frames without slowing the simulator down, so it counts as four intervals at most.
+    """
+    cdef double most = told + 4.0 * t.place.interval
+    t.told = KEEP * t.told + told
+    t.came = KEEP * t.came + arrival
+    t.paced_s = KEEP * t.paced_s + (arrival if arrival < most else most)
+    return told > 0.0 and 0.75 * t.paced_s < t.told < 1.33 * t.came and not -SAME_S <= told - arrival <= SAME_S
 
 
 cdef bint in_debt(Timeline* t, int64_t arrival) noexcept nogil:
@@ -109,16 +122,15 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         arrival = 0
     if not 0 <= told <= arrival + t.late + AHEAD_NS:
         told = arrival + t.late + AHEAD_NS if told > 0 else 0
-    t.told = KEEP * t.told + 1e-9 * told
-    t.came = KEEP * t.came + 1e-9 * arrival
-    stamped = told > 0 and not -SAME_NS <= told - arrival <= SAME_NS and 0.75 * t.came < t.told < 1.33 * t.came
+    stamped = has_own_time(t, 1e-9 * arrival, 1e-9 * told)
     if t.frames == 1:
-        t.frames = 2
         p.interval = 1e-9 * (told if stamped else arrival)
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
         t.usual = p.interval
+    t.frames += t.frames < SEVERAL
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
+        p.told += told
         t.late = lateness(t, arrival, told)
         follow_interval(t, 1e-9 * told)
     else:                   # no time of its own, or one that runs at another speed
@@ -126,6 +138,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         if not waited or 2 * arrival > interval:    # early frames of a jitter compensate late ones
             follow_interval(t, 1e-9 * arrival)
         follow_arrivals(t, 1e-9 * arrival)
+        p.told += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
     taken = now - t.late

@@ -69,8 +69,8 @@ def joined(
     cdef int i, k, n = len(offset)
     memset(&j, 0, sizeof(Join))
     tick.dt, tick.pace, tick.quickest, tick.gentle, tick.stairs = dt, pace, quickest, gentle, False
-    j.fastest = fastest
     for i in range(n):
+        j.fastest[i] = fastest
         j.offset[i] = offset[i]
         j.speed[i] = speed[i]
         j.velocity[i] = speed[i] - (line if i == 0 else 0.0)

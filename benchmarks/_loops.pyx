@@ -1,8 +1,9 @@
 """The package's kernels in loops without Python, connected as in the emitter and the receiver."""
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 
+from motioncue.intake.intake cimport Intake, intake_take
 from motioncue.kernels.actuation cimport OutputChain, actuate
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.body cimport BodyStage, to_body
@@ -19,6 +20,14 @@ def unpack(Table table not None, const uint8_t[:, ::1] frames, Telemetry[::1] ou
         for i in range(frames.shape[0]):
             refused += decode(table.rows, table.n, &frames[i, 0], <double*>&out[i]) != 0
     return refused
+
+
+def take(Intake intake not None, const uint8_t[:, ::1] packages, int64_t start, int64_t period):
+    """Take packages, one each period from a time on [ns]: match, decode, body frame, watch, publish."""
+    cdef Py_ssize_t i
+    with nogil:
+        for i in range(packages.shape[0]):
+            intake_take(intake.intake, &packages[i, 0], <int>packages.shape[1], start + i * period)
 
 
 def pack(OutputChain chain not None, Table table not None, const Cue[::1] cues, uint8_t[:, ::1] packets):

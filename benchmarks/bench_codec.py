@@ -3,6 +3,7 @@
 import math
 import struct
 
+import msgspec
 import numpy as np
 import pytest
 from conftest import HEAD_M, VECTORS, assert_same, raw
@@ -10,8 +11,20 @@ from references import empty_packets
 
 from motioncue import protocols
 from motioncue.motion import TELEMETRY_DTYPE
+from motioncue.protocols import DescribedSource, beamng
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.settings.telemetry import SourcePacket
+from motioncue.virtual.simulators import drive_packages
+
+START_NS, PERIOD_NS = 1_000_000_000, 16_666_667
+MOVING = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed")
+BEAMNG_CHANNELS = (
+    *(f"{vector}_{axis}" for vector in ("position", "velocity") for axis in "xyz"),
+    *("sway", "surge", "heave"),
+    *(f"up_{axis}" for axis in "xyz"),
+    *(f"{angle}{of}" for of in ("", "_rate", "_acceleration") for angle in ("roll", "pitch", "yaw")),
+)
 
 FRAME_FLOATS = struct.Struct("<d3f12x4f3f3f3f3f")
 PACKET_FLOATS = struct.Struct("<12f")
@@ -128,6 +141,39 @@ def test_encode_against_numpy(versus, rig, loops):
         lambda: rig.scipy.pack(rig.cue, rig.packets),
         items=rig.n,
         faster=True,
+    )
+
+
+@pytest.mark.benchmark(group="decode")
+def test_a_described_source_against_a_built_in_one(versus, loops, smoke):
+    """BeamNG's motion packet, described and built in: the same takes, so the same cost."""
+    fields = [
+        {"offset": offset, "type": "f4", "channel": channel}
+        for offset, channel in zip(range(4, 88, 4), BEAMNG_CHANNELS, strict=True)
+        if not channel.startswith("up_")  # the attitude is read from the angles
+    ]
+    table = {"size": 88, "world": ["east", "north", "up"], "rates": "angles", "fields": fields}
+    table["constants"] = [{"offset": 0, "bytes": "42 4e 47 31"}]
+    described = DescribedSource(msgspec.convert(table, SourcePacket))
+    datagrams = (each.package for each in drive_packages("beamng", "tour", duration_s=2.0 if smoke else 60.0))
+    packages = np.array([np.frombuffer(each, np.uint8) for each in datagrams if len(each) == 88])
+    ours, theirs = described.intake(), beamng.intake(beamng.Options())
+    times = iter(range(START_NS, 1 << 62, len(packages) * PERIOD_NS))
+
+    def run(intake):
+        intake.begin(0)
+        loops.take(intake, packages, next(times), PERIOD_NS)
+        return intake.frame()
+
+    assert_same(run(ours)[list(MOVING)], run(theirs)[list(MOVING)], 0.0)
+    assert ours.accepted == theirs.accepted == len(packages)
+    versus(
+        "an 88-byte packet of a described source: match, decode, body frame, watch, publish",
+        "the same packet of a built-in one",
+        lambda: run(ours),
+        lambda: run(theirs),
+        items=len(packages),
+        target=1.05,
     )
 
 

@@ -16,11 +16,15 @@ else:
 
 __all__ = [
     "Actuated",
+    "CheckIn",
     "Checksum",
     "Clock",
     "Constant",
     "Counter",
+    "Exchange",
+    "OtherPacket",
     "PacketField",
+    "PacketLayout",
     "PacketTable",
     "StateWord",
     "Value",
@@ -133,10 +137,12 @@ class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
 
     offline: Word
     """At rest, where the platform is parked."""
+    rising: Word | None = None
+    """Rising from where the platform was parked, or at neutral for `supervisor.engage_s`; as engaging if not given."""
     engaging: Word
-    """Fading in; a platform that was parked begins to rise."""
+    """Fading in."""
     running: Word
-    """The whole cue; a platform whose `rise_s` is longer than the fade is still rising at first."""
+    """The whole cue, as soon as the platform has risen."""
     holding: Word
     """The last motion, held: input is late."""
     parking: Word
@@ -148,34 +154,25 @@ class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
 class Checksum(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """Covers the packet's bytes from `first` up to but not including `end`; written last."""
 
-    offset: Offset
-    """Offset from the packet's first byte [bytes]."""
+    offset: Offset | None = None
+    """Offset from the packet's first byte [bytes]; in a text, {checksum:02X} is its place."""
     kind: Kind
     """Sum of the bytes modulo 2^8 or 2^16, as it is or its one's or two's complement; exclusive or; or a cyclic
     redundancy check by its name in the CRC catalogue."""
     first: Offset = 0
     """Offset of the first byte that it covers [bytes]."""
-    end: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
-    """Offset of the first byte after those that it covers [bytes]; the checksum's own by default."""
+    end: Annotated[int, msgspec.Meta(ge=-64, le=512)] | None = None
+    """Offset of the first byte after those that it covers [bytes]; the checksum's own by default, and if it is negative
+    counted back from there: -1 leaves out the one before."""
     extra: str = ""
     """Up to eight more bytes that it covers after those and that are not sent, in hexadecimal digits."""
     byte_order: ByteOrder | None = None
     """If it differs from the packet's."""
 
 
-class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+class PacketLayout(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A binary packet, in which bytes that no table describes are zero, or a text."""
 
-    preset: str | None = None
-    """A ready description, which supplies the keys that are left out."""
-    description: str = ""
-    """A line that names the controller."""
-    source: str = ""
-    """The document that the layout is from."""
-    max_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] | None = None
-    """The highest rate that the controller takes [Hz]."""
-    baud: Annotated[int, msgspec.Meta(ge=50, le=1_000_000)] | None = None
-    """Speed of a serial line whose endpoint does not have one."""
     scale: Factor = 1.0
     """Factor on every number before its bias: for a controller whose unit is set up, such as pulses per meter."""
     size: Annotated[int, msgspec.Meta(ge=1, le=512)] | None = None
@@ -190,9 +187,54 @@ class PacketTable(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_on
     checksum: Checksum | None = None
     text: Annotated[str, msgspec.Meta(min_length=1, max_length=512)] | None = None
     """A text packet, such as "X{surge:.2f}Y{tilt:+06.1f}\\r\\n": in braces a channel or one of `values`, then the
-    format: an optional + and 0, least width, digits after the point."""
+    format: an optional + and 0, least width, digits after the point; behind all numbers {checksum:02X}."""
     values: dict[str, Value] = {}
     """Numbers of a text packet by the name in its braces."""
+
+
+class OtherPacket(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A packet that goes to the same place beside those of the motion: a greeting, a sign of life."""
+
+    every_s: Annotated[float, msgspec.Meta(ge=0.01, le=60)] | None = None
+    """Interval [s]; if not given it is sent once, before the first packet of the motion and whenever a serial line is
+    taken into use again."""
+
+
+class Exchange(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A message over the connection by which a controller is checked in."""
+
+    send: str
+    """Its bytes as hexadecimal digits."""
+    answer: str = ""
+    """The bytes with which the answer must begin; none is waited for if not given."""
+
+
+class CheckIn(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """Messages over a TCP connection that is open as long as packets are sent."""
+
+    endpoint: str | None = None
+    """``tcp://HOST:PORT``; nothing is checked in if not given."""
+    begin: tuple[Exchange, ...] = ()
+    """Messages before the first packet; if one is not answered as it should be, the run does not begin."""
+    end: tuple[Exchange, ...] = ()
+    """Messages behind the last packet."""
+
+
+class PacketTable(PacketLayout, forbid_unknown_fields=True, frozen=True, kw_only=True):
+    """A binary packet, in which bytes that no table describes are zero, or a text."""
+
+    preset: str | None = None
+    """A ready description, which supplies the keys that are left out."""
+    description: str = ""
+    """A line that names the controller."""
+    source: str = ""
+    """The document that the layout is from."""
+    max_rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] | None = None
+    """The highest rate that the controller takes [Hz]."""
+    baud: Annotated[int, msgspec.Meta(ge=50, le=1_000_000)] | None = None
+    """Speed of a serial line whose endpoint does not have one."""
+    others: Annotated[tuple[OtherPacket, ...], msgspec.Meta(max_length=4)] = ()
+    check_in: CheckIn | None = None
 
     @property
     def uses_ranges(self) -> bool:

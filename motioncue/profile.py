@@ -17,7 +17,7 @@ from motioncue.settings import Cueing
 from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
 from motioncue.settings.nested import as_tuples, flat, merged, parsed, put, refuse_long_keys, refuse_not_finite
 from motioncue.settings.platform import Platform
-from motioncue.settings.presets import choose_auto, fill_from_presets, preset_hint, presets_of
+from motioncue.settings.presets import choose_preset, fill_from_presets, preset_hint, presets_of
 from motioncue.settings.table import Positive, Table
 from motioncue.settings.telemetry import SourcePacket
 
@@ -86,6 +86,8 @@ class Supervisor(Table, frozen=True, kw_only=True):
     """How long the last motion is held if no frame comes [s]."""
     fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
     """Duration of the fade to neutral after that, and of the fade back [s]."""
+    engage_s: Annotated[float, msgspec.Meta(ge=0, le=120)] = 0.0
+    """How long a platform that begins to engage stays at neutral before the fade [s], for controllers that need it."""
 
 
 class Record(Table, frozen=True, kw_only=True):
@@ -282,7 +284,6 @@ def parse_profile(
         for key, value in flat(override, lists=False) if isinstance(override, Mapping) else [parsed(override)]:
             put(tables, key, value)
     tables.setdefault("name", Path(name).stem)
-    choose_auto(tables)
     return _profile(tables, name, scaled)
 
 
@@ -406,6 +407,7 @@ def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
 
 def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
     """Return the profile in tables; raise ConfigError if they are not valid."""
+    choose_preset(tables)
     given = tables.get("cueing")
     try:
         fill_from_presets(tables)

@@ -68,6 +68,7 @@ def test_closed_form_is_that_of_the_equations(preset, channel):
     np.testing.assert_allclose(transfer_function(washout(preset), channel, channel, OMCT), expected, rtol=1e-12)
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize("preset", ["simona", "utias"])
 @pytest.mark.parametrize("channel_in", INPUTS)

@@ -156,6 +156,7 @@ def test_every_prefix_that_is_not_a_short_form_is_refused(name):
     assert set(range(len(data))) - set(refused) <= set(forms)
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize("name", ["slope52", "braking", "short", "bng2", "outgauge", "outgauge_short"])
 def test_every_corruption_of_the_mark_to_none_is_refused(name):

@@ -59,6 +59,7 @@ def driven(controllers, name, goal, car, seconds=40.0):
     return np.array(rows)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", ["pedals", "torque"])
 @pytest.mark.parametrize("start", [0.0, 25.0])
 def test_a_speed_is_reached_and_held(controllers, name, start):
@@ -67,6 +68,7 @@ def test_a_speed_is_reached_and_held(controllers, name, start):
     assert np.ptp(speeds[-2000:]) < 0.05  # without swinging
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("start", [0.0, 3.0, -3.0])
 def test_an_angle_is_reached_by_the_shorter_way_and_held(controllers, start):
     yaws = driven(controllers, "heading", math.radians(170.0), Car(8.0, start))[:, 1]

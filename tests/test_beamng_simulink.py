@@ -273,6 +273,7 @@ def test_an_acceleration_from_velocity_needs_no_sensor():
     assert (row["surge"], row["heave"]) == pytest.approx((2.0, 0.0), abs=1e-5)
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize("name", sorted(DRIVES))
 def test_a_driven_car_arrives_as_the_motion_it_makes(name):

@@ -64,6 +64,7 @@ def test_predict_halves_the_error_of_a_drive_whose_frames_show_all_of_it(truth, 
         assert np.mean([w.delay_s for w in found]) < PERIOD_S
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize("seed", [1, 2, 4])
 @pytest.mark.parametrize("truth", [car("tour"), recorded(6.9)], ids=["car", "real in band"])
@@ -76,6 +77,7 @@ def test_at_30_frames_a_second_predict_is_little_more_than_a_tick_late_however_f
         assert np.mean([w.delay_s for w in found]) < 1.4 * PERIOD_S
 
 
+@pytest.mark.search
 def test_what_cannot_be_predicted_costs_little_more_than_hold():
     """Road and sensor noise up to half the frame rate: little leads from one frame to the next."""
     worth = evaluate(recorded(), 60.0)["predict"]

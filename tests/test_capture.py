@@ -249,8 +249,21 @@ def test_one_simulator_may_send_each_of_its_messages_to_a_port_of_its_own(tmp_pa
 def test_a_pick_that_takes_nothing_or_has_nothing_to_choose_from_is_refused(tmp_path):
     path = tmp_path / "two.pcap"
     path.write_bytes(two_cars((1, 4444), (2, 4444))[0])
-    with pytest.raises(PacketError, match=r"no datagram of those asked for among from 10\.0\.0\.1 to port 4444"):
-        motioncue.read(path, system="beamng-simulink", port=4445)
+    for system in (None, "beamng-simulink"):  # found by content, and named
+        with pytest.raises(
+            PacketError, match=r"no datagram to port 4445, allowed are those that it has: from 10\.0\.0\.1 to"
+        ):
+            motioncue.read(path, system=system, port=4445)
+    for arguments in (["--from", "nobody"], ["--from", "nobody", "--system", "beamng-simulink"]):
+        result = CliRunner().invoke(cli, ["check", str(path), *arguments])
+        assert result.exit_code == 2
+        assert (
+            "found no datagram from nobody, allowed are those that it has: from 10.0.0.1 to port 4444 ("
+            in result.stderr
+        )
+        assert "from 10.0.0.2 to port 4444 (" in result.stderr
+    with pytest.raises(PacketError, match=r"found no datagram to port 1 or 2 from 10\.0\.0\.9, allowed"):
+        motioncue.read(path, port=(1, 2), sender="10.0.0.9")
     with pytest.raises(PacketError, match="found no network capture"):
         motioncue.read(sample_recording(), port=4444)
     with pytest.raises(PacketError, match="found no network capture"):

@@ -102,6 +102,7 @@ def turn_rates_into_the_car(row):
         row[name] = Rotation.from_quat(row["orientation"]).inv().apply(row[name])
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize(
     ("change", "key", "better"),
@@ -122,6 +123,7 @@ def test_another_reading_of_the_document_is_found(change, key, better):
     assert mended.verdict != "wrong"
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize(
     ("field", "factors", "question"),
@@ -268,9 +270,60 @@ def test_a_teleport_is_no_motion():
 def test_a_car_without_position_or_velocity_of_its_own_leaves_the_course_open():
     made = drive()
     found = answers(made._replace(position=np.full((len(made.time), 3), np.nan), velocity_is_independent=False))
-    asked = ("attitude and course", "sway and turning", "heave and climb", "pitch and climb")
+    asked = ("attitude and course", "heave and climb", "pitch and climb", "yaw and course")
     assert {found[name] for name in asked} == {"unknown"}
-    assert found["surge and speed"] == "ok"
+    assert found["surge and speed"] == found["sway and turning"] == "ok"
+
+
+def placeless(made, *, alone=False, fast=1.0, **changed):
+    """Return a drive without position, of a source that gives its velocity in the car's axes, or its speed alone."""
+    motion = made.motion.copy()
+    for channel in ("surge", "sway", "heave", "speed"):
+        motion[channel] *= fast
+    velocity = np.full_like(made.velocity, np.nan) if alone else fast * made.velocity
+    position = np.full_like(made.position, np.nan)
+    return made._replace(
+        motion=motion, position=position, velocity=velocity, **{"velocity_is_independent": False, **changed}
+    )
+
+
+def sway_of(made):
+    return next(finding for finding in examine(made) if finding.name == "sway and turning")
+
+
+@pytest.mark.parametrize(("turned", "wrong"), [({}, "ok"), ({"sway": -1.0}, "wrong"), ({"sway": 9.81}, "wrong")])
+def test_sway_is_judged_without_a_position_by_velocity_and_yaw_rate(turned, wrong):
+    found = sway_of(placeless(drive(**turned)))
+    assert (found.verdict, found.blames) == (wrong, "" if turned.get("sway") != 9.81 else "acceleration or velocity")
+
+
+def test_sway_is_judged_by_yaw_if_the_rates_are_derived_from_it_and_then_either_may_be_wrong():
+    found = sway_of(placeless(drive(sway=-1.0), rates_are_independent=False))
+    assert (found.verdict, found.blames) == ("wrong", "acceleration or attitude")
+
+
+def test_sway_is_not_accused_if_yaw_rate_and_yaw_contradict_each_other():
+    assert sway_of(placeless(drive(yaw_rate=-1.0))).verdict == "unknown"
+    assert sway_of(placeless(drive(yaw_rate=np.degrees(1.0)))).verdict == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("fast", "turned", "verdict"), [(1.0, -1.0, "unknown"), (2.0, -1.0, "wrong"), (2.0, 1.0, "ok")]
+)
+def test_by_speed_alone_sway_is_judged_where_the_car_is_too_fast_to_reverse(fast, turned, verdict):
+    assert sway_of(placeless(drive(sway=turned), alone=True, fast=fast)).verdict == verdict
+
+
+def test_a_sliding_car_is_not_accused_by_its_speed_alone():
+    made = placeless(drive(seconds=60.0), alone=True, fast=2.0)
+    slip = 0.5 * np.sin(0.7 * made.time)
+    motion = made.motion.copy()
+    surge, sway = motion["surge"].copy(), motion["sway"].copy()
+    motion["surge"] = surge * np.cos(slip) + sway * np.sin(slip)
+    motion["sway"] = sway * np.cos(slip) - surge * np.sin(slip)
+    motion["yaw"] += slip
+    motion["yaw_rate"] += np.gradient(slip, made.time)
+    assert sway_of(made._replace(motion=motion)).verdict != "wrong"
 
 
 def test_a_slow_car_answers_nothing_about_its_course():

@@ -20,6 +20,8 @@ SOURCE = Path(__file__).parents[1] / "motioncue"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "cimport"
 RATE_HZ = 333.33
 
+pytestmark = pytest.mark.search
+
 
 def build(folder, name):
     """Return the extension `name` after running the setup.py in `folder`."""

@@ -99,6 +99,7 @@ def test_numbers_of_numpy_are_numbers():
     assert composed(ORDER, {"count": 3.0}) == order(count=3)
 
 
+@pytest.mark.search
 @given(st.dictionaries(st.sampled_from(list(ORDER.fields)), st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9) | st.binary(max_size=9),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(["torque", "mode", 0, 1]), inner),

@@ -80,8 +80,15 @@ def test_mbox_wants_its_scale():
 
 def test_moog(sent):
     pose = {"roll": 0.1, "pitch": -0.2, "heave_displacement": 0.05, "surge_displacement": 0.06, "yaw": 0.3}
-    data = sent("moog-6dof2000e", **pose, sway_displacement=-0.07)
-    assert data == struct.pack(">I6fI", 130, 0.1, -0.2, -0.2286 - 0.05, 0.06, 0.3, -0.07, 0)
+    # Park, start, new position: the words of MCIS's header, in the states in which its program sends them.
+    words = {State.OFFLINE: 210, State.STATES: 175, State.FAULT: 210}
+    for state in State:
+        data = sent("moog-6dof2000e", **pose, sway_displacement=-0.07, state=state)
+        word = words.get(state, 130)
+        assert data == struct.pack(">I6fI", word, 0.1, -0.2, -0.2286 - 0.05, 0.06, 0.3, -0.07, 0)
+    ((first, every_s),) = custom.encoding(table_of("moog-6dof2000e")).others
+    assert first.packet == struct.pack(">I6fI", 170, 0, 0, -0.2286, 0, 0, 0, 0)
+    assert every_s == 0.0
     far = sent("moog-6dof2000e", roll=9.0, pitch=-9.0, heave_displacement=-9.0, surge_displacement=-9.0, yaw=9.0)
     roll, pitch, heave, surge, yaw = struct.unpack(">5f", far[4:24])
     assert (math.degrees(roll), math.degrees(pitch), math.degrees(yaw)) == pytest.approx((21, -22, 22), abs=0.01)
@@ -91,6 +98,17 @@ def test_moog(sent):
 def test_yaw_vr(sent):
     data = sent("yaw-vr", yaw=math.radians(12.345), pitch=math.radians(-0.01), roll=math.pi)
     assert data == b"Y[012.345]P[359.990]R[180.000]V[0,0,0,0]"  # as in a comment of the vendor's kit
+
+
+def test_mavlink_sends_a_heartbeat_every_second():
+    """The fields in the order of their size, as MAVLink's guide says; its extra byte is 50."""
+    ((beat, every_s),) = custom.encoding(table_of("mavlink-motion-platform")).others
+    assert every_s == 1.0
+    packet = beat.packet
+    for count, (state, status) in enumerate(zip(State, (3, 4, 4, 4, 4, 5), strict=False)):
+        body = bytes([9, 0, 0, count, 1, 30]) + bytes(3) + struct.pack("<IBBBBB", 0, 0, 8, 0, status, 3)
+        packet = beat.seal.sealed(packet, 0, state)
+        assert packet == b"\xfd" + body + mavlink_crc(body + bytes([50])).to_bytes(2, "little")
 
 
 def mavlink_crc(data, crc=0xFFFF):
@@ -208,7 +226,9 @@ def test_a_profile_uses_a_description_by_its_name(tmp_path, name, platform, url,
     path.write_text(PROFILE.format(name=name, platform=platform, url=url, more=more, rate=rate), encoding="utf-8")
     profile = motioncue.load_profile(path)
     assert profile.outputs[0].packet.source == packet_presets()[name]["source"]
-    assert motioncue.relay(profile).packets["motion"].any()
+    relay = motioncue.relay(profile)
+    assert relay.step(b"BNG1" + bytes(84))  # a car at rest
+    assert relay.packets["motion"].any()
 
 
 def test_a_controller_has_its_highest_rate_and_its_name_is_checked(tmp_path):

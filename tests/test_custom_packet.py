@@ -96,6 +96,12 @@ def test_the_packet_is_the_one_described(tmp_path, order, mark):
 
 
 WORDS = "output.packet.state={offset=7,type='u1',offline=10,engaging=11,running=12,holding=13,parking=14,fault=15}"
+POSTS = (
+    "output.packet.fields=[{offset=8,type='f4',channel='post_1'}]",
+    "platform.preset=posts-3",
+    "cueing.algorithm=classical",
+    "cueing.preset=utias",
+)
 
 
 def words_of_a_drive(profile, ticks):
@@ -129,9 +135,7 @@ def test_a_packet_says_what_the_platform_is_doing(tmp_path):
 @pytest.mark.rt
 def test_a_platform_that_still_sinks_is_not_said_to_be_offline(tmp_path):
     """A controller may take its power away when it is told so."""
-    post = "output.packet.fields=[{offset=8,type='f4',channel='post_1'}]"
-    washout = ["cueing.algorithm=classical", "cueing.preset=utias"]
-    profile = loaded(tmp_path, WORDS, post, "platform.preset=posts-3", *washout)
+    profile = loaded(tmp_path, WORDS, *POSTS)
     found, trace = words_of_a_drive(profile, 3500)
     posts = trace["actuators"][:, :3]
     up = np.abs(posts - posts[0]).max(axis=1) > 1e-9
@@ -142,6 +146,21 @@ def test_a_platform_that_still_sinks_is_not_said_to_be_offline(tmp_path):
     assert (said[:100] == 10).all()
     assert said[-1] == 10
     assert not up[-1]
+
+
+@pytest.mark.rt
+def test_a_platform_that_still_rises_is_said_to_be_engaging(tmp_path):
+    """The fade takes one second, the platform one and a half: a controller is told that it runs when it is up."""
+    profile = loaded(tmp_path, WORDS, *POSTS, "platform.rise_s=1.5")
+    found, trace = words_of_a_drive(profile, 1500)
+    states, said = trace["state"][: len(found)], np.array(found)
+    begin = int(np.argmax(states == 1))
+    rising = round(profile.platform.rise_s * profile.rate_hz) - 1  # the first tick of engaging rises too
+    up = np.arange(len(found)) >= begin + rising
+    assert ((states == 2) & ~up).sum() > 100
+    assert (said[(states == 2) & ~up] == 11).all()
+    assert (said[(states == 2) & up] == 12)[1:].all()
+    assert (said == 12).any()
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,7 @@ def assert_near(run, drive, since, most_s):
         assert off <= most_s * amplitude * omega, (name, off / (amplitude * omega))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("delivery", DELIVERIES)

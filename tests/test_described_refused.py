@@ -79,6 +79,18 @@ REFUSED = {
         {"fields": fields(surge='{ offset = 4, type = "f4", channel = "surge", scale = 1e300 }')},
         "source.packet.fields[0].scale: found 1e+300, allowed is a number from -1e+12 to 1e+12",
     ),
+    "scale that makes everything zero": (
+        {"fields": fields(surge='{ offset = 4, type = "f4", channel = "surge", scale = 1e-320 }')},
+        "source.packet.fields[0].scale: found 9.99989e-321, allowed are magnitudes of 1e-12 and more",
+    ),
+    "always paused": (
+        {"paused": '[{ offset = 1, bytes = "43" }, { offset = 2, bytes = "01", mask = "0f" }]'},
+        "source.packet.paused: found only what source.packet.constants says of every packet",
+    ),
+    "paused beyond the size": (
+        {"paused": '[{ offset = 99, bytes = "01" }]'},
+        "source.packet.paused[0].offset: found 99, allowed is up to 43",
+    ),
     "unknown type": (
         {"fields": fields(surge='{ offset = 4, type = "f2", channel = "surge" }')},
         "source.packet.fields[0].type: found 'f2', allowed are 'f4', 'f8'",
@@ -426,6 +438,19 @@ def test_a_mask_that_does_not_fit_its_bytes_is_refused(mask):
     assert str(caught.value).startswith(
         f"source.packet.constants[0].mask: found '{mask}', allowed are 2 pairs of hexadecimal digits"
     )
+
+
+@pytest.mark.parametrize(
+    ("mask", "reason"),
+    [
+        ("00 00", ", in which no bit counts; allowed is"),
+        ("06 00", " beside the bytes '01 00', which have bits set that do not count; allowed is"),
+    ],
+)
+def test_a_mask_by_which_nothing_or_no_packet_is_known_is_refused(mask, reason):
+    with pytest.raises(ConfigError) as caught:
+        bits_of(FLAGS.replace('"07 00"', f'"{mask}"'))
+    assert str(caught.value).startswith(f"source.packet.constants[0].mask: found '{mask}'{reason}")
 
 
 # ---- answers ---------------------------------------------------------------------------------------------------------

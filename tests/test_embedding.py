@@ -95,6 +95,7 @@ def controller(tmp_path_factory):
     return loaded(folder / f"controller{sysconfig.get_config_var('EXT_SUFFIX')}")
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("profile", ["ccd-dk", "ccd-dk-washout"])
 def test_cython_controller_gives_the_cueing(controller, profile):
     log = np.zeros(5000, ROW)

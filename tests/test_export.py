@@ -190,6 +190,7 @@ except ValueError as error:
 """
 
 
+@pytest.mark.search
 @pytest.mark.skipif(os.name == "nt", reason="limits of POSIX")
 @pytest.mark.parametrize("ending", FORMATS)
 def test_a_disk_that_is_full_leaves_the_folder_as_it_was(tmp_path, ending):

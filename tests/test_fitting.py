@@ -53,6 +53,7 @@ def test_what_the_standard_drives_need_is_what_whole_drives_take():
         assert found.needs[channel] == pytest.approx((low, high), abs=0.05 * size)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("cueing", ["simona", "utias"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_every_advice_has_been_tried(preset, cueing):
@@ -68,6 +69,7 @@ def test_every_advice_has_been_tried(preset, cueing):
             assert "every pose is within the platform's reach" in after.lines()[0]
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("key", ["gains", "cutoffs"])
 def test_with_the_advice_whole_drives_stay_within_reach(key):
     profile = profile_for("hexapod-dim")
@@ -138,8 +140,10 @@ def test_a_platform_without_gains_gets_gains_that_fit(tmp_path, preset, cueing):
     assert max(shares) > 0.3
 
 
-def test_gains_of_ones_own_stay_beside_auto(tmp_path):
-    profile = load_profile(rig(tmp_path, 'preset = "auto"\nsurge.gain = 0.05\npitch.cutoff_hz = 0.3'))
+@pytest.mark.parametrize("preset", ["", 'preset = "auto"\n'])
+def test_gains_of_ones_own_stay_beside_auto(tmp_path, preset):
+    profile = load_profile(rig(tmp_path, f"{preset}surge.gain = 0.05\npitch.cutoff_hz = 0.3"))
+    assert profile.cueing.preset == "auto"
     assert (profile.cueing.surge.gain, profile.cueing.pitch.cutoff_hz) == (0.05, 0.3)
     assert profile.cueing.sway.gain == gains_for(profile)["sway"]["gain"]
 

@@ -101,6 +101,7 @@ def test_a_lead_never_takes_one_actuator_off_the_way_of_the_others():
     np.testing.assert_allclose(h[:, 0] - h[:, 1] + h[:, 2] - h[:, 3], 0.0, rtol=0, atol=1e-12)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("preset", ["hexapod-dim", "hexapod-cranks", "posts-3"])
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())

@@ -202,6 +202,7 @@ def test_versions_without_angular_velocity_are_refused_where_that_is_wanted(vers
 # Rates from the attitude.
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("delay_s", [0.04, 0.08])
 def test_rates_from_unevenly_arriving_attitudes_stay_within_the_bound_of_the_filter(delay_s):
     """The bound of the module: 2 / d times how far the arrived attitudes are beside those of a steady clock."""

@@ -117,6 +117,7 @@ def rough(n, seed=1):
     return lfilter([0.15], [1.0, -0.85], noise, axis=0)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", ["hexapod-dim", "hexapod-cranks", "posts-4", "seat-2", "box-small"])
 def test_every_actuator_keeps_its_bounds(name):
     n = 81

@@ -143,11 +143,16 @@ def test_rigs_that_park_one_after_the_other_give_the_same():
 
 
 def test_a_relays_packet_says_whether_it_is_parked():
-    """The words for offline and running, which are all that a relay knows."""
-    state = "{offset=48, type='u1', offline=3, engaging=9, running=6, holding=9, parking=9, fault=9}"
-    profile = profile_for(PRESET, "output.packet.size=49", f"output.packet.state={state}")
+    """The words of where it is parked, of the way up, of the whole cue and of the way down."""
+    state = "{offset=48, type='u1', offline=3, engaging=4, running=6, holding=9, parking=5, fault=9}"
+    profile = profile_for(PRESET, "output.packet.size=49", f"output.packet.state={state}", "platform.rise_s=1")
     relay = motioncue.relay(profile, clock=FakeClock(10**9))
-    for parked, word in ((True, 3), (False, 6), (True, 3)):
-        relay.parked = parked
+    said = []
+    for parked in RUN:
+        relay.parked = bool(parked)
         assert relay.step(AT_REST)
-        assert relay.packets["motion"][48] == word
+        said.append(int(relay.packets["motion"][48]))
+    changes = np.flatnonzero(np.diff(said)) + 1
+    assert [said[0], *(said[change] for change in changes)] == [3, 4, 6, 5, 3]
+    ways = np.diff(changes)[[0, 2]] * DT
+    assert ways == pytest.approx([1.0, 1.0], abs=0.1)

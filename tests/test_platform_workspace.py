@@ -162,6 +162,7 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.search
 def test_the_command_says_how_an_algorithm_fits_and_its_advice_holds(tmp_path):
     done = shown("hexapod-dim", "--profile", "ccd-dk-washout", "--json")
     assert done.returncode == 0, done.stderr

@@ -24,6 +24,7 @@ PRESETS = sorted(name for name in platform_presets() if not name.startswith("box
 WORDS = {"hexapod-cranks": "crank", "hexapod-dim": "leg", "hexapod-simona": "leg"}
 PERIOD = 3_000_030
 DT = PERIOD * 1e-9
+CLEAR_DEG = 11.0  # between a crank and one line with its rod, on the way between any two poses
 TURN = "turn={min_deg=-9, max_deg=9, speed_deg_s=9, acceleration_deg_s2=9}"
 
 
@@ -77,7 +78,7 @@ def assert_within(positions, built):
 def assert_a_frame_fits(profile, positions):
     """Assert that there is a pose with these positions; of cranks, by the lengths of their rods.
 
-    A crank may be closer to one line with its rod here than at a pose that is asked for, on the way between two poses.
+    A crank and its rod may be a little closer to one line than the 15 degrees of a wanted pose, while a jump is caught.
     """
     kinematics = platforms.build(profile.platform).kinematics
     poses = kinematics.forward(positions)
@@ -90,6 +91,8 @@ def assert_a_frame_fits(profile, positions):
         plane = np.array([np.cos(crank["azimuth"]), np.sin(crank["azimuth"]), 0.0])
         tip = crank["base"] + crank["crank"] * (np.cos(angle)[:, None] * plane - np.sin(angle)[:, None] * (0, 0, 1))
         np.testing.assert_allclose(np.linalg.norm(joint - tip, axis=1), crank["rod"], rtol=0, atol=1e-9)
+        along = np.abs(((joint - tip) * (tip - crank["base"])).sum(axis=1)) / crank["rod"] / crank["crank"]
+        assert np.degrees(np.arccos(along.max())) > CLEAR_DEG
 
 
 # Along one channel, the others at neutral: numbers of an independent program.
@@ -157,6 +160,7 @@ def hostile(rng, kind, size, n):
     return poses * rng.integers(0, 2, 6)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("preset", PRESETS)
 @settings(max_examples=40, deadline=None)
 @given(data=st.data())
@@ -334,6 +338,7 @@ def test_a_platform_keeps_an_algorithm_that_gives_poses():
         ("hexapod-dim", "platform.leg.speed_m_s=0", "platform.leg.speed_m_s: found 0, allowed is a number above 0"),
         ("hexapod-dim", "platform.base.pair_m=3", "found joints 3.* m apart on a circle of radius 1.15 m"),
         ("posts-4", "platform.post.acceleration_m_s2=1e-6", "post_1 needs 633 s from neutral to an end"),
+        ("hexapod-cranks", "platform.crank.acceleration_deg_s2=5e-324", "crank_1 needs inf s from neutral"),
         ("posts-4", "platform.post.speed_m_s=1e-300", "post_1 needs 1e.299 s from neutral to an end"),
         ("hexapod-cranks", "platform.rod_m=0.2", "crank_1 cannot reach neutral"),
         # The rod's sine from square is 0.983 there, 11 degrees from one line; at 0.51 m it is 0.943, 19 degrees.

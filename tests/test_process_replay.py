@@ -101,7 +101,7 @@ def test_a_change_is_shown_and_accepted_by_the_command_alone(kept, monkeypatch, 
     monkeypatch.setattr(accept, "repeat", holds_longer)
     table = "\n".join(accept.differences("beamng", kept))
     assert table.startswith("beamng:\n  channel ")
-    assert re.search(r"^  cue_surge +\d+ +\d\.\d{3} s +[\d.e-]+ m/s\^2 +[-\d.e]+ +[-\d.e]+$", table, re.M)
+    assert re.search(r"^  cue_surge +\d+ +\d\.\d{3} s +[-\d.e]+ +[-\d.e]+ +[\d.e-]+ m/s\^2 +\d+$", table, re.M)
     parks = r"^ +1\.\d{3} s %6s: HOLDING to PARKING, input lost \(0\.1%s\d+, allowed 0\.1%s\)$"
     assert re.search(parks % ("before", "0", ""), table, re.M)
     assert re.search(parks % ("now", "[56]", "5"), table, re.M)
@@ -135,18 +135,18 @@ def drive_of(ticks, events=()):
 def test_the_table_says_where_when_and_how_much():
     begins = Event(5_003_000_000, "transition", "input", "OFFLINE", "ENGAGING", 0, 0.5, 1.0)
     old = drive_of([0.0, 2.0, -4.0, 1.0], [begins])
-    new = drive_of([0.0, 2.0, -4.5, 1.25], [begins._replace(time=5_006_000_000)])
+    new = drive_of([0.0, 2.0, -4.25, 1.5], [begins._replace(time=5_006_000_000)])
     new.ticks["state"][3] = 2
     new.ticks["lateness"] = 7
     found = changes(old, new)
     assert found.channels == [
-        Change("cue_surge", "m/s^2", 2, 0.006, 0.5, -4.0, -4.5),
-        Change("state", "", 3, pytest.approx(0.009), 2.0, 0.0, 2.0),
+        Change("cue_surge", "m/s^2", 2, 0.006, -4.0, -4.25, 0.5, 3),
+        Change("state", "", 3, pytest.approx(0.009), 0.0, 2.0, 2.0, 3),
     ]
     assert found.lines() == [
-        "channel                  first tick        at     differs by        before           now",
-        "cue_surge                         2   0.006 s      0.5 m/s^2            -4          -4.5",
-        "state                             3   0.009 s              2             0             2",
+        "channel                  first tick        at        before           now   differs most by   at tick",
+        "cue_surge                         2   0.006 s            -4         -4.25         0.5 m/s^2         3",
+        "state                             3   0.009 s             0             2                 2         3",
         "   0.003 s before: OFFLINE to ENGAGING, input (0.5, allowed 1)",
         "   0.006 s    now: OFFLINE to ENGAGING, input (0.5, allowed 1)",
     ]

@@ -9,7 +9,7 @@ from helpers import BASE
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.profile import builtin_profiles, parse_profile, profile_text
+from motioncue.profile import builtin_profiles, overridden, parse_profile, profile_text, resolved_text
 from motioncue.runtime.assembly import check, load_profile
 from motioncue.settings.classical import Classical
 from motioncue.settings.direct import Direct
@@ -116,19 +116,32 @@ def test_a_key_beside_a_preset_overrides_it():
     assert load_profile(WASHOUT).cueing.surge.gain == 0.6  # and the preset is as it was
 
 
-def test_a_washout_without_a_preset_is_complete_or_refused():
+def test_a_whole_washout_without_a_preset_has_none():
     whole = "".join(
         f"[cueing.{axis}]\ncutoff_hz = 0.2\n" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")
     )
     text = BASE.replace('"direct"', '"classical"') + whole + "[cueing.tilt]\nsurge_cutoff_hz = 1\nsway_cutoff_hz = 1\n"
-    assert parse_profile(text).cueing.yaw.order == 2
-    with pytest.raises(ConfigError, match=r"cueing\.yaw: missing.*; cueing\.preset fills .* simona, utias"):
-        parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", ""))
-    with pytest.raises(ConfigError, match=r"cueing\.yaw\.cutoff_hz: missing"):
-        parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", "[cueing.yaw]\n"))
+    profile = parse_profile(text)
+    assert (profile.cueing.yaw.order, profile.cueing.preset, profile.cueing.tilt.rate_limit_deg_s) == (2, None, None)
+    assert overridden(profile, {"cueing.yaw.gain": 0.3}).cueing.preset is None
+    for less in ("", "[cueing.yaw]\n"):
+        cueing = parse_profile(text.replace("[cueing.yaw]\ncutoff_hz = 0.2\n", less)).cueing
+        assert (cueing.preset, cueing.surge.cutoff_hz) == ("simona", 0.2)
+        assert cueing.yaw == load_profile(WASHOUT, "cueing.preset=simona").cueing.yaw
 
 
-# ---- overrides -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("keys", [[], ["surge.gain=0.3"], ["yaw.damping=0.7", "tilt.rate_limit_deg_s=4"]])
+def test_a_washout_of_a_few_keys_has_the_others_from_simona(keys):
+    """In a file, by --set, and as an override of a profile in force; --resolved says which preset it is."""
+    expected = load_profile(WASHOUT, "cueing.preset=simona", *(f"cueing.{key}" for key in keys)).cueing
+    text = BASE.replace('"direct"', '"classical"\n' + "\n".join(keys))
+    direct = parse_profile(BASE)
+    overrides = ["cueing.algorithm=classical", *(f"cueing.{key}" for key in keys)]
+    assert parse_profile(text).cueing == expected
+    assert parse_profile(BASE, overrides=overrides).cueing == expected
+    assert overridden(direct, overrides).cueing == expected
+    assert 'cueing.preset = "simona"' in resolved_text(parse_profile(text)).splitlines()
+    assert overridden(parse_profile(text), ["cueing.preset=utias"]).cueing.preset == "utias"
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def test_options_of_the_source_say_how_to_read_it():
         (b"", PacketError, "not an MCAP file: it is empty"),
         (b"time,surge\n0,1\n", PacketError, "begins with 74696d652c737572; .* no packets of a system that is known"),
         (bytes(888 * 99), PacketError, "begins with 0000000000000000; .* 87912 bytes that are all zero"),
-        (FRAMES[0] + bytes(200), PacketError, "no packets of a system that is known; name one with system: "),
+        (FRAMES[0] + bytes(200), PacketError, "no packets of a system that is known; name one with --system "),
         (pcap([(0, ip(udp(b"nobody's")))]), ConfigError, "found no packets of a system that is known; name one with"),
         (pcap([(0, ip(udp(b"nobody's")))])[:-1], ConfigError, "found no packets of a system that is known; name one"),
         (pcap([(0, ip(udp(b"nobody's")))])[:20], PacketError, "not a pcap or pcapng file"),
@@ -164,16 +164,80 @@ def test_every_command_reads_what_is_whole_and_says_what_is_left(tmp_path):
     assert len(read_motion(path)) == len(read_motion(SAMPLE)) - 1
 
 
-def test_bytes_that_go_wrong_in_the_middle_are_read_up_to_there(tmp_path):
+@pytest.mark.parametrize("named", [{}, {"system": "city-car-driving"}])
+@pytest.mark.parametrize("times", [1, 10])
+def test_bytes_that_go_wrong_in_the_middle_are_read_up_to_there(tmp_path, times, named):
     path, packages = tmp_path / "wrong.bin", packages_of("city-car-driving")
-    path.write_bytes(b"".join([*packages, bytes(50), *packages]))
-    drive = motioncue.read(path, system="city-car-driving")
+    path.write_bytes(b"".join([*packages, bytes(50), *(times * packages)]))
+    drive = motioncue.read(path, **named)
     assert [package.data for package in drive.packages] == packages
     end = sum(map(len, packages))
     assert drive.unreadable == (
-        f"byte {end}: {end + 50} bytes were not read: city-car-driving: found size 0 at offset {end}, allowed is 3 or "
-        "more",
+        f"byte {end}: {times * end + 50} bytes were not read: city-car-driving: found size 0 at offset {end}, "
+        "allowed is 3 or more",
     )
+
+
+@pytest.mark.parametrize("system", SIMULATORS)
+def test_the_system_is_found_by_what_is_before_the_damage(tmp_path, system):
+    """What is read, and what is said of the rest, does not depend on whether the system is named."""
+    packages, path = packages_of(system), tmp_path / "wrong.bin"
+    for damage in (b"\xff" * 70_000, bytes(70_000)):  # longer than any datagram
+        path.write_bytes(b"".join([*packages, damage, *(5 * packages)]))
+        found, named = motioncue.read(path, rate_hz=60.0), motioncue.read(path, system=system, rate_hz=60.0)
+        assert found.about["system"] == system
+        assert [package.data for package in found.packages[: WHOLE - 1]] == packages[:-1]
+        assert found.packages == named.packages
+        assert found.unreadable == named.unreadable != ()
+
+
+def test_a_capture_that_goes_wrong_in_the_middle_is_read_up_to_there(tmp_path, paced):
+    path, sent = tmp_path / "wrong.pcap", [(time, ip(udp(frame.package))) for time, frame in paced]
+    end = len(pcap(sent[:30]))
+    whole = bytearray(pcap(sent))
+    whole[end : end + 16] = b"\xff" * 16
+    path.write_bytes(whole)
+    drive = motioncue.read(path)
+    assert [package.data for package in drive.packages] == [frame.package for _, frame in paced[:30]]
+    assert drive.unreadable == (f"byte {end}: {len(whole) - end} bytes were not read: the last whole frame ends there",)
+
+
+@pytest.mark.parametrize("named", [[], ["--system", "beamng"]])
+def test_an_export_takes_what_a_check_takes(tmp_path, paced, named):
+    """The packets have no times: without a rate both commands ask for one."""
+    path, frames = tmp_path / "drive.bin", [frame.package for _, frame in paced if frame.motion]
+    path.write_bytes(b"".join(frames) + frames[0][:9])
+    table = tmp_path / "drive.csv"
+    command = ["export", str(path), "--to", str(table), "--what", "frames", *named]
+    refused = CliRunner().invoke(cli, command)
+    assert refused.exit_code == 2
+    assert "give their rate (--rate; in Python rate_hz)" in refused.stderr
+    done = CliRunner().invoke(cli, [*command, "--rate", "50"])
+    assert done.exit_code == 0, done.output
+    assert "9 bytes were not read" in done.stderr
+    rows = table.read_text().splitlines()
+    assert len(rows) == 1 + len(frames)
+    assert [float(row.split(",")[0]) for row in rows[1:4]] == [0.0, 0.02, 0.04]
+    for wrong in (["--system", "dk"], ["--system", "nobody"]):
+        refused = CliRunner().invoke(cli, [*command, *wrong])
+        assert refused.exit_code == 2
+        assert f"--system: found '{wrong[1]}', allowed are" in refused.stderr
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_numbers_that_are_no_drive_are_nobodys(tmp_path, seed):
+    """Some described packets have neither mark nor checksum, so any numbers have their size."""
+    rng, path = np.random.default_rng(seed), tmp_path / "numbers.bin"
+    size = int(rng.integers(5000, 60_000))
+    for content in (
+        rng.bytes(size),
+        bytes(size) + rng.bytes(size),
+        rng.standard_normal(size // 4).astype("<f4").tobytes(),
+        np.cumsum(rng.standard_normal(size // 4)).astype("<f4").tobytes(),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(PacketError, match="no packets of a system that is known"):
+            motioncue.read(path, rate_hz=60.0)
 
 
 @pytest.mark.parametrize("system", SIMULATORS)

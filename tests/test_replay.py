@@ -27,7 +27,7 @@ from motioncue.recording.recorder import Recorder
 from motioncue.recording.write import RecordingWriter
 from motioncue.runtime import replay as replaying
 from motioncue.runtime.pipeline import Pipeline
-from motioncue.runtime.replay import first_difference, keep, missing_ticks, repeat
+from motioncue.runtime.replay import first_difference, keep, missing_ticks, pieces, repeat
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages
 
@@ -60,8 +60,8 @@ def scripted(path, profile, drive="turns", seconds=4.0, seed=0):
             ):
                 if at >= share and share not in done:
                     done[share] = action()
-            if int(10 * at) not in done:
-                done[int(10 * at)] = time.sleep(0.06)  # the recorder empties the rings
+            if int(4 * at) not in done:
+                done[int(4 * at)] = time.sleep(0.06)  # the recorder empties the rings
             pipeline.intake.feed(frame.package, now)
         pipeline.emitter.stop()
         pipeline.emitter.run(until_ns=now + 2_000_000_000)
@@ -137,6 +137,29 @@ def test_a_changed_bit_is_found(tmp_path, monkeypatch, rows):
     changed = drive.ticks.copy()
     changed["lateness"] += 5
     assert first_difference(drive.ticks, changed) is None
+
+
+def test_pieces_of_a_replay_are_the_whole_and_a_changed_bit_in_a_late_one_is_named(tmp_path, monkeypatch):
+    """Rings as small as what they hold between two looks: half a second of ticks."""
+    path = tmp_path / "run.mcap"
+    drive = scripted(path, "ccd-dk-washout")
+    monkeypatch.setattr(replaying, "MOST_TICKS", 100)
+    monkeypatch.setattr(replaying, "RING_BYTES", 1 << 17)
+    found = list(pieces(drive))
+    assert len(found) > 5
+    assert bits(np.concatenate([piece.ticks for piece in found])) == bits(repeat(drive).ticks)
+    assert bits(np.concatenate([piece.frames for piece in found])) == bits(drive.motion)
+    assert [package for piece in found for package in piece.packages] == drive.packages
+    changed = drive._replace(ticks=drive.ticks.copy())
+    changed.ticks["cue"]["sway"][1100] += 1e-9
+    kept = keep(changed, tmp_path / "changed.mcap")
+    for name, status in ((path, 0), (kept, 1)):
+        done = CliRunner().invoke(cli, ["replay", str(name), "--verify", "--json"])
+        assert done.exit_code == status, done.output
+        told = json.loads(done.stdout.splitlines()[-1])
+        assert told["ticks"] == len(drive.ticks)
+        assert told["identical"] is (status == 0)
+    assert (told["first_difference"]["tick"], told["first_difference"]["channel"]) == (1100, "cue_sway")
 
 
 def test_a_recording_without_ticks_is_refused(tmp_path):
@@ -286,6 +309,43 @@ def test_files_that_are_not_of_one_run_or_not_consecutive_are_refused(rolled, tm
     other = keep(whole._replace(about={"epoch_ns": "5"}), tmp_path / "other.mcap")
     with pytest.raises(PacketError, match=r"other\.mcap': found a file of another run than"):
         read(files[0], other)
+
+
+def test_of_a_run_that_was_killed_the_last_file_may_be_empty(rolled, tmp_path):
+    """As long as it is: cut before, within and behind what the recorder writes at once."""
+    files, _ = rolled
+    content, before = files[2].read_bytes(), read(*files[:2])
+    for size in (0, 1, 8, 30, 200, 500, 900, 1500, 2500):
+        files[2].write_bytes(content[:size])
+        drive = read(files[0], files[2], files[1])
+        assert bits(drive.ticks) == bits(before.ticks)
+        assert bits(drive.motion) == bits(before.motion)
+        assert drive.packages == before.packages
+        said = [line for line in drive.unreadable if "is empty" in line]
+        assert said == [f"'{files[2]}' is empty: the run ended before a tick was written to it"]
+        done = CliRunner().invoke(cli, ["replay", *map(str, files), "--verify"])
+        assert done.exit_code == 0, done.output
+        assert "is empty" in done.stdout
+    files[2].write_bytes(content)
+    files[1].write_bytes(b"")
+    with pytest.raises(PacketError, match=r"found part 2 of a run behind part 0"):
+        read(*files)
+
+
+def test_a_recorder_that_was_killed_as_it_began_a_file_leaves_one_that_is_read_with_the_others(tmp_path):
+    """Not closed: its index is missing, and it has settings but no tick."""
+    ring = RecordRing(1 << 20)
+    with Recorder(Record(file=str(tmp_path / "run.mcap"), roll_s=1.0), [ring], {"name": "it"}) as recorder:
+        row = np.zeros(1, TICK_DTYPE)
+        ring.write(KINDS["tick"], 0, row.tobytes())
+        recorder._take()
+        recorder._roll()
+        left = recorder.paths[1].read_bytes()
+    killed = tmp_path / "killed.mcap"
+    killed.write_bytes(left)
+    drive = read(killed, recorder.paths[0])
+    assert drive.ticks["index"].tolist() == [0]
+    assert drive.unreadable == (f"'{killed}' is empty: the run ended before a tick was written to it",)
 
 
 def test_a_replay_is_not_written_over_the_recording_that_it_reads(tmp_path):

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_lanes import bits, machine  # noqa: F401 the fixture
-from test_platforms import PRESETS, profile_for
+from test_platforms import PRESETS, assert_within, profile_for
 
 import motioncue
-from motioncue import cueing
+from motioncue import cueing, platforms
 from motioncue.kernels import lanes
 from motioncue.kernels.rigs import Batch
 from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
@@ -77,6 +77,7 @@ def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, p
         assert not calm[:, 1::3].all(axis=0).any()
 
 
+@pytest.mark.search
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_any_rigs_with_any_bounds_give_the_bits_of_each_alone(data):
@@ -127,6 +128,7 @@ def test_an_angle_beyond_a_right_angle_gives_the_bits_of_a_rig_alone(machine, an
         assert bits(np.ascontiguousarray(cue[:, i])) == bits(motioncue.cue(profile, np.ascontiguousarray(motion[:, i])))
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("acceleration", [0.2, 0.5, 2.0])
 def test_legs_that_brake_before_their_ends_give_the_bits_of_each_alone(machine, acceleration):  # noqa: F811
     """Legs of little acceleration need most of their travel to stop: they brake although nothing else acts."""
@@ -166,3 +168,39 @@ def test_shares_count_the_ticks_side_by_side_too(machine):  # noqa: F811
         assert bounds[i].shares() == limits.shares()
         assert [stage.shares() for stage in chains[i].stages] == [stage.shares() for stage in chain.stages]
     assert any(any(stage.shares().values()) for stage in chains[1].stages)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300])
+@pytest.mark.parametrize("preset", ["hexapod-dim", "hexapod-cranks", "posts-4"])
+def test_a_motion_that_is_no_number_is_not_followed_and_disturbs_no_other_rig(preset, bad):
+    """The pose stays where it was, but for sway; then the rig is parked, reset and used again.
+
+    A number that no vehicle has, but that is one, is followed as far as the platform reaches.
+    """
+    rng, n, wrong = np.random.default_rng(8), 10, 3
+    profile = profile_for(preset, "platform.rise_s=1", "cueing.surge.gain=0.05", "cueing.sway.gain=0.05")
+    built = platforms.build(profile.platform)
+    motion = np.stack([motion_of(rng, 4000, 0.05) for _ in range(n)], axis=1)
+    right = [alone(profile, np.ascontiguousarray(motion[:, i]))[1] for i in range(n)]
+    motion["surge"][1000:1010, wrong] = bad
+    rigs, cue, actuation = motioncue.Rigs(profile, n), np.zeros(n, CUE_DTYPE), np.zeros(motion.shape, ACTUATION_DTYPE)
+    for tick in range(4000):
+        rigs.parked[wrong] = 1500 <= tick < 2000
+        if tick == 1999:
+            rigs.reset([wrong])
+        rigs.step(motion[tick], cue, actuation[tick])
+    for i in range(n):
+        if i != wrong:
+            assert same_actuation(actuation[:, i], right[i])
+    sent = actuation["actuators"][:, wrong, : len(built.names)]
+    assert np.isfinite(sent).all()
+    assert_within(sent, built)
+    if not np.isfinite(bad):
+        poses = built.kinematics.forward(sent[1100:1500])
+        kept = [0, 2, 3, 4, 5] if preset != "posts-4" else [2, 3, 4]
+        np.testing.assert_allclose(poses[:, kept], np.tile(poses[0, kept], (400, 1)), rtol=0, atol=1e-9)
+        assert np.abs(poses[0, kept]).max() > 1e-4
+    low = [bounds[0] for bounds in built.bounds]
+    np.testing.assert_allclose(sent[1990], low, rtol=0, atol=1e-9)  # parked
+    assert np.ptp(sent[2500:], axis=0).min() > 1e-4  # moves again
+    assert np.isfinite(cue["surge"]).all()

@@ -73,6 +73,7 @@ def test_the_best_motion_scores_100():
     assert module._score(module.FORCES_FIRST, still, np.array([3.0, 0, 0, 0, 0, 0]), best) == 50.0
 
 
+@pytest.mark.search
 def test_the_default_washout_is_worth_little_on_a_small_platform_and_more_on_a_large_one(sample):
     # An independent program found 3 to 7 and 17 to 29 on two longer drives, and 1.9 m of surge asked for.
     small, large = (motioncue.score(washout(), sample, platform=name) for name in ("box-small", "box-large"))
@@ -81,6 +82,7 @@ def test_the_default_washout_is_worth_little_on_a_small_platform_and_more_on_a_l
     assert small.asked["surge_displacement"][0] > 3.0
 
 
+@pytest.mark.search
 def test_on_a_small_platform_utias_is_better_than_simona(sample):
     utias = motioncue.score(
         motioncue.load_profile("ccd-dk-washout", "cueing.preset=utias"), sample, platform="box-small"
@@ -88,6 +90,7 @@ def test_on_a_small_platform_utias_is_better_than_simona(sample):
     assert 30.0 < utias.score < 50.0  # the independent program: 38 to 40 on two other drives
 
 
+@pytest.mark.search
 def test_what_fits_keeps_every_bound_and_is_the_cue_made_smaller(sample):
     found = module.trace(washout(gain=3), sample, platform="posts-4")
     factors = np.array([found.score.turned_down[channel] for channel in CHANNELS])
@@ -101,12 +104,14 @@ def test_what_fits_keeps_every_bound_and_is_the_cue_made_smaller(sample):
     assert found.score.score < 100.0
 
 
+@pytest.mark.search
 def test_surge_is_turned_down_with_pitch_and_sway_with_roll(sample):
     factors = motioncue.score(washout(gain=3), sample, platform="box-small").turned_down
     assert factors["surge_displacement"] == factors["pitch"] < 1.0
     assert factors["sway_displacement"] == factors["roll"] < 1.0
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("platform", ["posts-3", "posts-4", "seat-2"])
 def test_a_channel_without_an_actuator_is_neither_asked_for_nor_felt(platform, sample):
     found = module.trace(washout(), sample, platform=platform)
@@ -119,6 +124,7 @@ def test_a_channel_without_an_actuator_is_neither_asked_for_nor_felt(platform, s
     assert found.score.motions["fits"].error["yaw_rate"] == pytest.approx(found.score.still["yaw_rate"], rel=0.02)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("platform", "most", "speed"),
     [(platform, 3.0, 2.0) for platform in PLATFORMS] + [("hexapod-cranks", 1.0, 5.0), ("seat-2", 0.3, 2.0)],
@@ -178,6 +184,7 @@ def test_jolts_are_what_is_above_3_hz():
     assert module._jolts(felt, rate)["surge"] == pytest.approx(0.3 / np.sqrt(2.0), rel=0.01)
 
 
+@pytest.mark.search
 def test_both_weightings_have_a_best_motion_of_their_own():
     found = module.trace(washout(), driven(12, surge=braking), platform="box-small").score
     assert found.rates_first.score != pytest.approx(found.score, abs=0.1)
@@ -286,6 +293,7 @@ def test_a_missing_library_is_named(name, monkeypatch):
         motioncue.score("ccd-dk-washout", driven(10, surge=braking), platform="box-small")
 
 
+@pytest.mark.search
 def test_the_platforms_own_lag_changes_nothing():
     table = platform_table("box-small")
     motion = driven(8, surge=braking)

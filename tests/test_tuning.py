@@ -61,7 +61,7 @@ def agreed(one, two):
 @pytest.mark.parametrize(
     ("before", "change"),
     [
-        (("ccd-dk", FREE), ["cueing.algorithm=classical", "cueing.preset=simona"]),
+        (("ccd-dk", FREE), ["cueing.algorithm=classical", "cueing.surge.gain=0.3"]),
         (("ccd-dk-washout", FREE), ["cueing.algorithm=direct"]),
         (("ccd-dk-washout", FREE), ["cueing.surge.order=3", "cueing.surge.break_hz=0.05"]),
         (("ccd-dk-washout", FREE), ["cueing.preset=utias"]),

@@ -254,6 +254,7 @@ def test_nose_dives_when_braking_and_lifts_when_accelerating(drives):
     assert (held & (surge > 2.0)).any()
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(("rate_hz", "other_hz", "stride"), [(60.0, 120.0, 2), (50.0, MAX_RATE_HZ, 40)])
 def test_rates_agree_at_common_times(rate_hz, other_hz, stride):
     few, many = drive("tour", rate_hz), drive("tour", other_hz)[::stride]

@@ -4,7 +4,8 @@ Every change is examined with all questions, alone and together with others, bef
 answer into one that is shown to be right: hiding a wrong one does not count, and no answer that held may become worse.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -13,10 +14,18 @@ from motioncue.analysis.compare import OPEN, Finding
 
 __all__ = ["Advice", "OptionFinding", "advise"]
 
+TOGETHER = 4  # readings to change at once, at most, of which each corrects something alone
+USEFUL = 6  # of those readings, the most to combine
 TRIED = 20_000  # frames to examine of each other reading, at most
 DERIVED = "derived"  # value of options that ignore what the source reports
 SOURCE = "source.acceleration"
-FELT = ("acceleration", "gravity")  # prefixes of options without effect if the acceleration is derived
+FELT = (
+    "acceleration",
+    "gravity",
+    "surge",
+    "sway",
+    "heave",
+)  # prefixes of options without effect if the acceleration is derived
 WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
 SAME = 1e-6  # difference of misfits that rounding makes
 WORSE_DERIVED = 0.1  # the same for what is derived, which is smoother and later
@@ -137,7 +146,8 @@ def advise(
     trials = _Trials(findings_of, now, acceleration)
     before = {finding.name: finding for finding in findings}
     singles = [{name: value} for name, many in values.items() for value in many if value != base[name]]
-    best = _best(trials, [*singles, *_clock(module, now, before)], before)
+    vectors: Sequence[Set[str]] = getattr(module, "VECTORS", ())
+    best = _best(trials, [*singles, *_clock(module, now, before)], vectors, before)
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
     sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
     changes = best[0] if sure else {}
@@ -157,8 +167,11 @@ def advise(
 def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:
     """Say whether only the change explains the drive.
 
-    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.
+    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.  Where no
+    position confirms the velocity, that may be what is wrong, and an acceleration derived from it would be too.
     """
+    if change.get(SOURCE) == "from_velocity" and not _is(after, "velocity and position", "ok"):
+        return False
     settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
     mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
     blames = {was.blames for was in mended if was.name not in GROUND}
@@ -174,32 +187,41 @@ def _derives(change: Change) -> bool:
     return SOURCE in change or DERIVED in change.values()
 
 
-def _best(trials: _Trials, singles: list[Change], before: Found) -> list[Change]:
+def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], before: Found) -> list[Change]:
     """Return the smallest changes that correct everything, or else most; more than one if indistinguishable.
 
-    One other reading is tried first, then a derived quantity, then two of these.  A derived quantity always agrees with
-    its source, so any other reading that explains as much is preferred.
+    One other reading is tried first, then elements of one vector turned together, then several that each correct
+    something, then a derived quantity, then any two of these.  A derived quantity always agrees with its source, so any
+    other readings that explain as much are preferred.
     """
     wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
     if not wrong:
         return []
     partly: list[tuple[int, list[Change]]] = []
-    for group in _groups(trials, singles, before, wrong):
+    for group in _groups(trials, singles, vectors, before, wrong):
         most, equal = _most(trials, group, before, wrong)
         if equal and most == len(wrong):
             return equal
-        equal = [change for change in equal if not _baseless(trials.of(change))]
+        equal = [change for change in equal if not _baseless(before, trials.of(change))]
         if equal:
             partly.append((most, equal))
     return max(partly, key=lambda row: row[0], default=(0, []))[1]
 
 
-def _groups(trials: _Trials, singles: list[Change], before: Found, wrong: set[str]) -> Iterable[list[Change]]:
+def _groups(
+    trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], before: Found, wrong: set[str]
+) -> Iterable[list[Change]]:
     """Yield groups of changes to try, the smallest first."""
     blamed = {finding.blames for finding in before.values()}
     readings = [change for change in singles if not _derives(change)]
     ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
     yield readings
+    mending = [change for change in readings if _helps(before, trials.of(change))][:USEFUL]
+    of_one = [[change for change in readings if change.keys() <= names] for names in vectors]
+    for count in range(2, TOGETHER):
+        yield _several(of_one, count)
+    for count in range(2, TOGETHER + 1):
+        yield _several([mending], count)
     yield ways_out
     legible = [change for change in readings if not _garbles(before, trials.of(change))]
     yield _pairs(legible, legible)
@@ -218,9 +240,23 @@ def _source_of(change: Change) -> set[str]:
     return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if _derives(change) else set())
 
 
+def _several(groups: Sequence[Sequence[Change]], count: int) -> list[Change]:
+    """Return all combinations of so many changes of different options, out of each group."""
+    merged = (
+        {key: value for change in some for key, value in change.items()}
+        for group in groups
+        for some in combinations(group, count)
+    )
+    return _distinct(change for change in merged if len(change) == count)
+
+
 def _pairs(some: list[Change], others: list[Change]) -> list[Change]:
     pairs = ({**one, **two} for one in some for two in others if not one.keys() & two.keys())
-    return list({tuple(sorted(pair.items())): pair for pair in pairs}.values())
+    return _distinct(pairs)
+
+
+def _distinct(changes: Iterable[Change]) -> list[Change]:
+    return list({tuple(sorted(change.items())): change for change in changes}.values())
 
 
 def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) -> tuple[int, list[Change]]:
@@ -233,9 +269,10 @@ def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) 
     return most, [change for change in equal if _right(trials.of(change)) == shown]
 
 
-def _baseless(found: Found) -> bool:
-    """Say whether a finding that others rest on is still wrong: then what seems corrected may not be."""
-    return any(_is(found, name, "wrong") and found[name].blames != "position" for name in BASES)
+def _baseless(before: Found, after: Found) -> bool:
+    """Say whether a change is unfounded: what the others rest on is still wrong, or it corrects nothing else."""
+    shown = any(_is(before, name, "wrong") and _is(after, name, "ok") for name in before if name not in GROUND)
+    return not shown or any(_is(after, name, "wrong") and after[name].blames != "position" for name in BASES)
 
 
 def _right(found: Found) -> int:
@@ -262,11 +299,22 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
+        if was.verdict == "wrong" and then.verdict == "ok" and 0.0 < was.misfit < then.misfit - worse:
+            return 0  # what was late, say, deviates more now
         if name in wrong and then.verdict != "wrong":
             right += then.verdict == "ok"
             mended += then.verdict == "ok" or not then.shown
     # A derived quantity need not be shown to be right: it is as right as its source.
     return mended if right or derived else 0
+
+
+def _helps(before: Found, after: Found) -> bool:
+    """Say whether a change corrects some answer and makes none worse; others may stay wrong."""
+    worse = any(
+        name in before and before[name].verdict != "wrong" and then.verdict == "wrong" for name, then in after.items()
+    )
+    lost = any(name in before and _lost(before[name], then, WORSE_DERIVED) for name, then in after.items())
+    return not worse and not lost and any(_is(before, name, "wrong") and _is(after, name, "ok") for name in after)
 
 
 def _lost(was: Finding, then: Finding, worse: float = WORSE) -> bool:

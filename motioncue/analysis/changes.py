@@ -33,12 +33,14 @@ class Change(NamedTuple):
     """Index of the first tick that differs."""
     time: float
     """Time of that tick since the first [s]."""
-    largest: float
-    """Largest difference [unit of the channel]; infinity if only one of the values is finite."""
     before: float
-    """Value at the largest difference in the first recording."""
+    """Value of that tick in the first recording."""
     after: float
     """The same in the second recording."""
+    largest: float
+    """Largest difference of all ticks [unit of the channel]; infinity if only one of the values is finite."""
+    largest_tick: int
+    """Index of the tick with the largest difference."""
 
 
 class Changes(NamedTuple):
@@ -64,11 +66,13 @@ class Changes(NamedTuple):
         """Return a table as lines of text; empty if nothing differs."""
         out = [f"{what}: {before} before, {after} now" for what, before, after in self.counts]
         if self.channels:
-            out.append(f"{'channel':24} {'first tick':>10} {'at':>9} {'differs by':>14} {'before':>13} {'now':>13}")
+            values = f"{'before':>13} {'now':>13} {'differs most by':>17} {'at tick':>9}"
+            out.append(f"{'channel':24} {'first tick':>10} {'at':>9} {values}")
         for row in self.channels:
-            by = f"{row.largest:.4g} {row.unit}".rstrip()
+            most = f"{row.largest:.4g} {row.unit}".rstrip()
             out.append(
-                f"{row.channel:24} {row.tick:10} {row.time:7.3f} s {by:>14} {row.before:13.6g} {row.after:13.6g}"
+                f"{row.channel:24} {row.tick:10} {row.time:7.3f} s {row.before:13.6g} {row.after:13.6g} {most:>17} "
+                f"{row.largest_tick:9}"
             )
         marked = [(event.time, "before", event) for event in self.gone] + [
             (event.time, "now", event) for event in self.new
@@ -111,9 +115,10 @@ def changes(before: Drive, after: Drive, tolerance: float = TOLERANCE) -> Change
         wrong = np.flatnonzero(apart)
         if name != "lateness" and len(wrong):
             first, worst = wrong[0], wrong[np.argmax(apart[wrong])]
-            index, deadline = (int(both[0][field][first]) for field in ("index", "deadline"))
-            values = float(apart[worst]), float(old[worst]), float(new[worst])
-            found.append(Change(name, unit, index, (deadline - began) * 1e-9, *values))
+            rows = both[0]
+            time = (int(rows["deadline"][first]) - began) * 1e-9
+            values = float(old[first]), float(new[first]), float(apart[worst]), int(rows["index"][worst])
+            found.append(Change(name, unit, int(rows["index"][first]), time, *values))
     counts = [
         (what, len(old), len(new))
         for what, old, new in (("ticks", before.ticks, after.ticks), ("frames", before.motion, after.motion))

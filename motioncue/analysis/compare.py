@@ -19,7 +19,8 @@ SHIFTS_S = np.round(np.arange(-0.6, 0.601, 0.05), 2)
 LOOSE = 0.6  # correlation above which a slope near 1 is no other quantity's
 SURE = 4.0  # in standard errors
 NOTICED = 0.005  # usual share of squares that is left unexplained without a delay
-OPEN = ("position or attitude", "acceleration or attitude")  # blamed together if nothing tells which it is
+# Blamed together if nothing tells which it is.
+OPEN = ("position or attitude", "acceleration or attitude", "acceleration or velocity")
 TURNED_SIGN = "the sign is turned"
 
 

@@ -6,10 +6,21 @@ the car's axes.
 
 import numpy as np
 
-from motioncue.analysis.compare import LATE_S, SURE, WINDOWS, Finding, Relation, compare, open_
+from motioncue.analysis.compare import (
+    LATE_S,
+    OPEN,
+    SURE,
+    TURNED_SIGN,
+    WINDOWS,
+    Finding,
+    Relation,
+    compare,
+    open_,
+)
 from motioncue.analysis.going import Going, slip_of, unseen
 from motioncue.analysis.windows import (
     CORRELATION,
+    FASTEST_REVERSE_M_S,
     LEAST_M_S,
     MOVING_M_S,
     WINDOW_S,
@@ -17,6 +28,7 @@ from motioncue.analysis.windows import (
     Drive,
     Mask,
     Track,
+    Windows,
     axes,
     by_velocity,
     changes,
@@ -24,6 +36,7 @@ from motioncue.analysis.windows import (
     following,
     gained,
     mean,
+    summed,
 )
 from motioncue.motion import GRAVITY
 
@@ -35,7 +48,7 @@ LEAST_BETTER = 0.0003  # share of the squares that a delay must explain
 
 FELT_UNITS = {1 / GRAVITY: "in g?", GRAVITY: "in m/s^2, taken as g?", 3.28084: "feet?"}
 
-LEAN = "roll and leaning"
+LEAN, SURGE, SWAY = "roll and leaning", "surge and speed", "sway and turning"
 
 
 def _along_the_car(g: Going) -> Track:
@@ -90,13 +103,92 @@ def _of_the_world(g: Going) -> dict[str, Array]:
 
 def surge_of(g: Going) -> Finding:
     """Judge whether the integral of surge is the change of speed."""
-    return _felt(g, "surge and speed", 0, LEAST_M_S, "accelerate and brake in a straight line")
+    return _felt(g, SURGE, 0, LEAST_M_S, "accelerate and brake in a straight line")
 
 
 def sway_of(g: Going) -> Finding:
-    """Judge whether the integral of sway is speed times the turn of the course."""
-    name, maneuver = "sway and turning", "drive at more than 5 m/s through curves to both sides"
-    return unseen(g, name, maneuver) if g.track is None else _felt(g, name, 1, LEAST_M_S, maneuver)
+    """Judge whether the integral of sway is speed times the turn of the course, or of the car if that is unknown."""
+    maneuver = "drive at more than 5 m/s through curves to both sides"
+    return _sway_in_car(g, maneuver) if g.track is None else _felt(g, SWAY, 1, LEAST_M_S, maneuver)
+
+
+def _sway_in_car(g: Going, maneuver: str) -> Finding:
+    """Compare sway with the velocity along the car's axes, turned by the yaw rate, or by yaw if the rate is derived.
+
+    The lateral acceleration is the change of the lateral velocity plus forward velocity times yaw rate.  If only the
+    speed is known, a car may slide or reverse: there is only evidence for a turned sign, where it must drive forward.
+    """
+    drive, w = g.drive, g.w
+    motion, alone = drive.motion, not np.isfinite(drive.velocity).all()
+    if not np.isfinite(motion["speed"]).all() or len(w.span) < WINDOWS:
+        return unseen(g, SWAY, maneuver)
+    heading = summed(drive, motion["yaw_rate"]) if drive.rates_are_independent else np.unwrap(motion["yaw"])
+    ahead, right = motion["speed"], np.zeros(len(motion))
+    if not alone:
+        ahead, right = (
+            np.einsum("ij,ij->i", drive.velocity, axis) for axis in (g.forward, np.cross(g.down, g.forward))
+        )
+    cosine, sine = np.cos(heading), np.sin(heading)
+    level = np.stack([ahead * cosine - right * sine, ahead * sine + right * cosine, 0.0 * ahead], axis=-1)
+    track = by_velocity(drive._replace(velocity=level))
+    course = track.velocity(w)
+    slip = heading[(w.first + w.last) // 2] - np.arctan2(course[:, 1], course[:, 0])
+    slip = np.nan_to_num((slip + np.pi) % (2 * np.pi) - np.pi)
+    sure = _forward_for_sure(drive, w) if alone else np.ones(len(w.span) - 1, bool)
+
+    def expected(late_s: float) -> tuple[Array, Array]:
+        along, across = changes(w, track.velocity(w, late_s), slip)
+        return along, np.where(sure, across, np.nan)
+
+    found = compare(
+        Relation(
+            SWAY,
+            gained(drive, w, motion["sway"]),
+            lambda late_s: expected(late_s)[1],
+            LEAST_M_S,
+            "m/s",
+            maneuver,
+            FELT_UNITS,
+            {"surge": expected(0.0)[0]},
+            1.0 * WINDOW_S,
+            against="velocity",
+        )
+    )
+    found = found._replace(evidence=f"{found.evidence}, by {'speed' if alone else 'velocity'} and turning of the car")
+    slides = alone and found.verdict == "wrong" and TURNED_SIGN not in found.evidence
+    return open_(SWAY, found.evidence, maneuver) if slides else found
+
+
+def _forward_for_sure(drive: Drive, w: Windows) -> Mask:
+    """Say of each pair of windows whether the car drives forward: it has been too fast since it stood to reverse."""
+    speed = drive.motion["speed"]
+    run = np.cumsum((speed < STANDING_M_S) | (np.diff(drive.part, prepend=drive.part[:1]) != 0))
+    fastest = np.zeros(run[-1] + 1)
+    np.maximum.at(fastest, run, speed)
+    return np.asarray((fastest[run[w.first[:-1]]] > FASTEST_REVERSE_M_S) & (run[w.first[:-1]] == run[w.last[1:]]))
+
+
+def in_car(sway: Finding, surge: Finding, yaw_rate: Finding, *, rates_are_independent: bool) -> Finding:
+    """Return the answer about sway of a car whose track is unknown, with what is to blame if it is wrong.
+
+    Parameters
+    ----------
+    sway, surge : Finding
+        Answers of that car.
+    yaw_rate : Finding
+        Whether the yaw rate agrees with the attitude.
+    rates_are_independent : bool
+        Whether the rates are reported.
+    """
+    if sway.verdict != "wrong":
+        return sway
+    if yaw_rate.verdict == "wrong":
+        return open_(SWAY, f"{sway.evidence}; but the yaw rate contradicts the attitude", sway.maneuver)
+    if not rates_are_independent or yaw_rate.verdict != "ok":
+        return sway._replace(evidence=f"{sway.evidence}; or the turning is", blames=OPEN[1])
+    if TURNED_SIGN in sway.evidence and surge.verdict != "wrong":
+        return sway._replace(blames="")
+    return sway._replace(evidence=f"{sway.evidence}; or the velocity is", blames=OPEN[2])
 
 
 def heave_of(g: Going) -> Finding:

@@ -12,7 +12,18 @@ from collections.abc import Mapping
 import numpy as np
 
 from motioncue.analysis.compare import LATE_S, OPEN, TURNED_SIGN, WINDOWS, Finding, Relation, compare, delay, open_
-from motioncue.analysis.forces import LEAN, attitude_late, gravity_of, heave_of, lean_of, surge_of, sway_of
+from motioncue.analysis.forces import (
+    LEAN,
+    SURGE,
+    SWAY,
+    attitude_late,
+    gravity_of,
+    heave_of,
+    in_car,
+    lean_of,
+    surge_of,
+    sway_of,
+)
 from motioncue.analysis.going import Going, slip_of, unseen
 from motioncue.analysis.windows import (
     CORRELATION,
@@ -70,7 +81,15 @@ def examine(drive: Drive) -> list[Finding]:
             place, answers = _blamed(going, place, answers, said)
     else:
         answers = _of_track(going._replace(track=said if drive.velocity_is_independent else None))
+        if said is not None and not drive.velocity_is_independent:
+            answers = [_forwards(going, said) or answers[0], *answers[1:]]
     rates = _rates(drive, w, turns(forward, down), {found.name: found.verdict for found in answers})
+    if not (moves(drive, w) or drive.velocity_is_independent):
+        named = {found.name: found for found in (*answers, *rates)}
+        surge, yaw_rate, independent = named[SURGE], named["yaw rate"], drive.rates_are_independent
+        answers = [
+            in_car(f, surge, yaw_rate, rates_are_independent=independent) if f.name == SWAY else f for f in answers
+        ]
     return [place, *answers, _upright(down), gravity_of(drive, forward, down), *rates]
 
 
@@ -104,13 +123,27 @@ def _at_fault(place: Finding, bad: str, good: str) -> Finding:
     return place._replace(evidence=said, blames=bad)
 
 
-def _of_track(g: Going) -> list[Finding]:
-    """Return the answers to all questions that need a track."""
+def _forwards(g: Going, said: Track) -> Finding | None:
+    """Return that a velocity along the car's axes does not point forward; None if it does, or there is too little."""
+    nose = _nose(*_along(g._replace(track=said)))
+    if nose.verdict != "wrong":
+        return None
+    return nose._replace(evidence=f"{nose.evidence}, by the velocity along the car's axes", blames="velocity")
+
+
+def _along(g: Going) -> tuple[Going, Array]:
+    """Return the drive with its velocity along the track, and the angle of the nose to the right of the course."""
     count = len(g.w.span)
     velocity = np.full((count, 3), np.nan) if g.track is None else g.track.velocity(g.w)
     g = g._replace(velocity=velocity, slip=np.zeros(count), back=np.zeros(count, bool))
     slip = slip_of(g)
-    g = g._replace(back=_reversing(g, slip))
+    return g._replace(back=_reversing(g, slip)), slip
+
+
+def _of_track(g: Going) -> list[Finding]:
+    """Return the answers to all questions that need a track."""
+    count = len(g.w.span)
+    g, slip = _along(g)
     nose = _nose(g, slip)
     if nose.verdict != "wrong":
         forward = (g.speed > MOVING_M_S) & ~g.back

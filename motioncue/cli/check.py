@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from motioncue import protocols
-from motioncue.cli.common import duration_option, echo, json_option, logged, pick_options, positive, print_json
+from motioncue.cli.common import duration_option, echo, json_option, logged, pick_options, print_json, source_options
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
 from motioncue.errors import ConfigError, PacketError, meant
@@ -67,11 +67,7 @@ class Heard(NamedTuple):
 
 @click.command()
 @click.argument("target", metavar="SOURCE|FILE")
-@click.option(
-    "--system",
-    metavar="SYSTEM",
-    help="System of the packets, or a profile that describes them; found by content if not given.",
-)
+@source_options
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, help="Where to listen; repeatable.")
 @click.option(
     "--set",
@@ -80,7 +76,6 @@ class Heard(NamedTuple):
     multiple=True,
     help="Change a key of the profile, or an option of the source; repeatable.",
 )
-@click.option("--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times.")
 @pick_options
 @duration_option("How long to watch a live source; 60 s if not given, Ctrl-C ends it.")
 @json_option

@@ -46,6 +46,7 @@ __all__ = [
     "recording",
     "refuse_source",
     "set_option",
+    "source_options",
     "source_recorder",
     "strict",
     "write_report",
@@ -177,6 +178,22 @@ def refuse_source(option: str, target: Path, sources: Sequence[Path]) -> None:
                 raise ConfigError(
                     f"{option}: found {str(target)!r}, the recording that is read; allowed are other files"
                 )
+
+
+def source_options(command: Decorated) -> Decorated:
+    """Add ``--system`` and ``--rate``, which say what a file of bytes or a capture does not say itself."""
+    for option in (
+        click.option(
+            "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a file without times."
+        ),
+        click.option(
+            "--system",
+            metavar="SYSTEM",
+            help="System of the packets, or a profile that describes them; found by content if not given.",
+        ),
+    ):
+        command = option(command)
+    return command
 
 
 def pick_options(command: Decorated) -> Decorated:

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import click
 
-from motioncue.cli.common import pick_options, progress, refuse_source
+from motioncue import protocols
+from motioncue.cli.common import pick_options, progress, refuse_source, source_options
 from motioncue.recording.export import WHAT, export
 from motioncue.recording.load import read
 
@@ -22,9 +23,19 @@ __all__ = ["command"]
     help="File to write; its ending selects the format: .csv, .parquet or .mf4.",
 )
 @click.option("--what", metavar="WHAT", default="ticks", show_default=True, help=f"One of {', '.join(WHAT)}.")
+@source_options
 @pick_options
 @click.option("--force", is_flag=True, help="Replace the file that --to names, if it exists.")
-def command(file: Path, target: Path, what: str, ports: tuple[int, ...], sender: str | None, force: bool) -> None:
+def command(
+    file: Path,
+    target: Path,
+    what: str,
+    system: str | None,
+    rate: float | None,
+    ports: tuple[int, ...],
+    sender: str | None,
+    force: bool,
+) -> None:
     """Write a recording as CSV, Parquet (pyarrow) or MDF4 (asammdf); one row a tick, a frame or an event.
 
     \b
@@ -32,8 +43,10 @@ def command(file: Path, target: Path, what: str, ports: tuple[int, ...], sender:
               pip install "motioncue[export]" brings what Parquet and MDF4 need
     """
     refuse_source("--to", target, [file])
+    if system is not None:
+        protocols.source(system, "--system")
     with progress(f"reading {file.name}"):
-        drive = read(file, port=ports, sender=sender)
+        drive = read(file, system=system, rate_hz=rate, port=ports, sender=sender)
     for line in drive.unreadable:
         click.echo(f"{file}: {line}", err=True)
     with progress(f"writing {target.name}") as tell:

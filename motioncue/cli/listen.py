@@ -45,15 +45,20 @@ QUIET_S = 0.5  # without a packet until a stream is shown as waiting
 @click.command()
 @click.argument("system", metavar="SYSTEM")
 @click.option("--at", "endpoints", metavar="ENDPOINT", multiple=True, required=True, help="Where; repeatable for UDP.")
+@click.option(
+    "--allow", "hosts", metavar="HOST", multiple=True, help="Host that a simulator may send from; repeatable."
+)
 @packet_option
 @duration_option("How long to listen; until a signal if not given.")
 @record_source_options(
-    "Record what a simulator says, with arrival times, as MCAP: for simulate, check, decode, export."
+    "Record what a simulator says, with arrival times, as MCAP: for simulate, check, decode, export.  Only what "
+    "`motioncue run --record` writes can be replayed."
 )
 @json_option
 def command(
     system: str,
     endpoints: tuple[str, ...],
+    hosts: tuple[str, ...],
     packet: str | None,
     duration: float | None,
     file: str | None,
@@ -72,11 +77,13 @@ def command(
     platform = hasattr(module, "STREAMS")
     if file is not None and platform:
         raise click.UsageError(f"--record is for what simulators say, {system} is a platform")
+    if hosts and platform:
+        raise click.UsageError(f"--allow is for what simulators say, {system} is a platform")
     with Interrupts() as interrupts:
         if platform:
             stats, rows = _platform(system, module, endpoints, duration, interrupts, live)
         else:
-            stats, rows = _simulator(system, endpoints, duration, interrupts, live, file, force)
+            stats, rows = _simulator(system, endpoints, hosts, duration, interrupts, live, file, force)
         interrupts.over = True
         print_summary(f"motioncue listen · {system}", rows)
         if as_json:
@@ -160,6 +167,7 @@ class PlatformView:
 def _simulator(
     system: str,
     endpoints: Sequence[str],
+    hosts: Sequence[str],
     duration_s: float | None,
     interrupts: Interrupts,
     live: bool,
@@ -168,7 +176,7 @@ def _simulator(
 ) -> Outcome:
     """Serve the simulator and record what it reports in `file`; return its statistics and the rows of a summary."""
     check_endpoints(protocols.source(system), endpoints, name="--at")
-    listener = Listener(system, *endpoints)
+    listener = Listener(system, *endpoints, allow=hosts)
     recorder = None
     with ExitStack() as held:
         messages = held.enter_context(logged(live=live))

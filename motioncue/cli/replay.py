@@ -1,9 +1,13 @@
 """``motioncue replay``: takes a recording through the engine once more."""
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
+import numpy.typing as npt
 
 from motioncue.analysis.changes import changes
 from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source
@@ -14,7 +18,16 @@ from motioncue.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.fitting import gains_for
-from motioncue.runtime.replay import first_difference, keep, missing_ticks, profile_of, repeat
+from motioncue.runtime.replay import (
+    Difference,
+    Progress,
+    first_difference,
+    keep,
+    missing_ticks,
+    pieces,
+    profile_of,
+    repeat,
+)
 
 __all__ = ["command"]
 
@@ -61,15 +74,22 @@ def command(
         raise PacketError(f"--verify: {missing}; allowed is a whole run, of a rolled one all files together")
     if missing:
         click.echo(f"{file}: {missing}: replayed from rest, the platform's state at that time is not known", err=True)
+    difference: Difference | None = None
+    states: Counter[int] = Counter()
     with progress(f"replaying {file.name}") as tell:
-        replayed = repeat(drive, settings, progress=tell)
-    ticks = replayed.ticks
-    result: dict[str, Any] = {"ticks": len(ticks), "unreadable": list(drive.unreadable)}
-    rows = [("ticks", str(len(ticks))), ("states", _states(ticks))]
+        if settings is None and answer is None:
+            for recorded, ticks in _beside(drive, tell):
+                states.update(ticks["state"].tolist())
+                difference = difference or first_difference(recorded, ticks)
+        else:
+            replayed = repeat(drive, settings, progress=tell)
+            states.update(replayed.ticks["state"].tolist())
+            difference = first_difference(drive.ticks, replayed.ticks) if verify else None
+    result: dict[str, Any] = {"ticks": states.total(), "unreadable": list(drive.unreadable)}
+    rows = [("ticks", str(states.total())), ("states", _states(states))]
     if drive.unreadable:
         rows.append(("unreadable", "; ".join(drive.unreadable[:3])))
     if verify:
-        difference = first_difference(drive.ticks, ticks)
         result |= {
             "identical": difference is None,
             "first_difference": None if difference is None else difference._asdict(),
@@ -110,10 +130,15 @@ def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> 
     return overridden(profile_of(drive.settings[0].profile), overrides, gains_for)
 
 
-def _states(ticks: Any) -> str:
-    """Return a text of the time spent in each state."""
-    states = ticks["state"]
-    shares = [
-        (State(int(state)).name.lower(), float((states == state).mean())) for state in sorted(set(states.tolist()))
-    ]
+def _beside(drive: Drive, tell: Progress) -> Iterator[tuple[npt.NDArray[np.void], npt.NDArray[np.void]]]:
+    """Yield recorded and replayed ticks, some thousand at a time."""
+    done = 0
+    for piece in pieces(drive, progress=tell):
+        yield drive.ticks[done : done + len(piece.ticks)], piece.ticks
+        done += len(piece.ticks)
+
+
+def _states(ticks: Counter[int]) -> str:
+    """Return a text of the share of ticks in each state."""
+    shares = [(State(state).name.lower(), count / ticks.total()) for state, count in sorted(ticks.items())]
     return ", ".join(f"{name} {100 * share:.0f} %" for name, share in shares)

@@ -53,7 +53,7 @@ WAIT_S = 60.0  # longest wait for an engine if a duration is requested
     help="Frames per second; by default the simulator's or the recording's.",
 )
 @duration_option(f"How long to play; all of it if not given.  With it, an engine is awaited for {WAIT_S:g} s at most.")
-@record_source_options("Record what is sent, with its times, as MCAP: for check, decode, simulate --recording.")
+@record_source_options("Record what is sent, with its times, as MCAP: for check, decode, export, simulate --recording.")
 @json_option
 def command(
     system: str,

@@ -6,6 +6,7 @@ There is no transport here: the caller passes whole packages in and sends the re
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.kernels.body cimport BodyFrame
+from motioncue.kernels.cipher cimport mc_cipher
 from motioncue.intake.messages cimport Messages, Reply
 from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.kernels.slot cimport Event, Events
@@ -52,6 +53,8 @@ cdef extern from "motioncue/intake/tuned.h" nogil:
 
 ctypedef struct IntakeState:
     Messages messages
+    mc_cipher cipher        # of every package, if used
+    uint8_t plain[2048]     # the newest package deciphered
     bint needs_axes         # no motion until a package has announced the car's axes
     bint needs_part         # no motion without a recent package that completes it
     int64_t part_time       # arrival of the newest of those [ns]; 0 before the first
@@ -99,6 +102,7 @@ cdef void refuse(IntakeState* s, int reason, int64_t now, int64_t detail) noexce
 cdef class Intake:
     cdef IntakeState* intake
     cdef readonly int reply_port
+    cdef readonly object heartbeat
     cdef object _tables     # owns the rows that the messages point to
     cdef Event _event
     cdef object _ring       # owns the memory behind `ring`

@@ -4,9 +4,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
-from motioncue.intake.messages import CompiledMessage
+from motioncue.intake.messages import CompiledMessage, Heartbeat
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
+from motioncue.kernels.cipher import Cipher
 from motioncue.kernels.ring import RecordRing
 from motioncue.profile import Watch
 
@@ -24,9 +25,13 @@ class Intake:
         patience_s: float = 1.0,
         reply_port: int = 0,
         byte_order: str = "little",
+        cipher: Cipher | None = None,
+        heartbeat: Heartbeat | None = None,
     ) -> Self: ...
     @property
     def reply_port(self) -> int: ...
+    @property
+    def heartbeat(self) -> Heartbeat | None: ...
     def watch(self, thresholds: Watch) -> None: ...
     def retune(self, thresholds: Watch, head_m: Sequence[float], fade_s: float, number: int = 0) -> None: ...
     def begin(self, now_ns: int) -> None: ...

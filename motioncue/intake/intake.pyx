@@ -10,6 +10,7 @@ from math import radians
 import numpy as np
 
 from motioncue.kernels.body cimport BodyFrame, BodyStage, set_car_axes, to_body
+from motioncue.kernels.cipher cimport Cipher, mc_cipher_apply
 from motioncue.kernels.codec cimport decode
 from motioncue.kernels.fade cimport smooth
 from motioncue.intake.messages cimport (
@@ -406,18 +407,21 @@ cdef void take_tuned(IntakeState* s, int64_t now) noexcept nogil:
 
 cdef const Reply* intake_take(IntakeState* s, const uint8_t* package, int size, int64_t now) noexcept nogil:
     """Take one whole package; return the reply, whose size is 0 if the package wants none."""
+    cdef const uint8_t* plain = package
     cdef Message* m
     cdef int near, reason
     take_tuned(s, now)
     if s.ring != NULL:
         ring_write(s.ring, RECORD_PACKAGE + (s.endpoint << RECORD_ENDPOINT), now, package, size)
-    reason = find_message(&s.messages, package, size, &near)
+    if s.cipher.used and mc_cipher_apply(&s.cipher, package, size, s.plain):
+        plain = s.plain
+    reason = find_message(&s.messages, plain, size, &near)
     if near < 0:
         refuse(s, TYPE, now, size)
         return &s.messages.unknown
     m = &s.messages.rows[near]
     if reason == ACCEPTED:
-        reason = listen(s, m, package)
+        reason = listen(s, m, plain)
     if reason == ACCEPTED:
         if m.role == ROLE_AXES:
             reason = take_axes(s)
@@ -467,9 +471,12 @@ cdef class Intake:
         How long the rest of a package may take to arrive [s], for stream sources.
     reply_port : int
         Port on which the simulator expects replies to its datagrams; 0: the port it sends from.
-
     byte_order : {"little", "big"}
         Byte order of the size field, for stream sources.
+    cipher : Cipher, optional
+        Deciphers every package; packages come as they are if not given.
+    heartbeat : Heartbeat, optional
+        The datagram without which the simulator sends nothing; whoever receives the packages sends it.
 
     Raises
     ------
@@ -483,7 +490,7 @@ cdef class Intake:
 
     def __cinit__(
         self, messages, BodyStage stage, TelemetryStages stages=None, *, bytes unknown_reply=b"", double patience_s=1.0,
-        int reply_port=0, str byte_order="little"
+        int reply_port=0, str byte_order="little", Cipher cipher=None, heartbeat=None
     ):
         cdef IntakeState* s
         cdef int i
@@ -495,6 +502,9 @@ cdef class Intake:
         if byte_order not in ("little", "big"):
             raise ValueError(f"byte_order: found {byte_order!r}, allowed are 'little' and 'big'")
         self.reply_port = reply_port
+        self.heartbeat = heartbeat
+        if cipher is not None:
+            s.cipher = cipher.cipher
         self._tables = [message.table for message in messages]
         for message in messages:
             add_message(&s.messages, message)

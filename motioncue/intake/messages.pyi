@@ -3,12 +3,17 @@ from typing import NamedTuple
 
 from motioncue.kernels.codec import Table
 
-__all__ = ["CompiledMessage", "Echo"]
+__all__ = ["CompiledMessage", "Echo", "Heartbeat"]
 
 class Echo(NamedTuple):
     start: int = 0
     to: int = 0
     size: int = 0
+
+class Heartbeat(NamedTuple):
+    data: bytes
+    port: int
+    every_s: float
 
 class CompiledMessage(NamedTuple):
     table: Table

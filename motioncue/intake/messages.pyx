@@ -7,7 +7,7 @@ from motioncue.kernels.codec cimport Table
 
 from typing import NamedTuple
 
-__all__ = ["CompiledMessage", "Echo"]
+__all__ = ["CompiledMessage", "Echo", "Heartbeat"]
 
 ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": ROLE_NEEDED, "other": ROLE_OTHER}
 
@@ -28,6 +28,24 @@ class Echo(NamedTuple):
     start: int = 0
     to: int = 0
     size: int = 0
+
+
+class Heartbeat(NamedTuple):
+    """A datagram that a simulator has to hear again and again, or it sends nothing.
+
+    Attributes
+    ----------
+    data : bytes
+        The datagram.
+    port : int
+        The simulator's port.
+    every_s : float
+        Time from one to the next [s].
+    """
+
+    data: bytes
+    port: int
+    every_s: float
 
 
 class CompiledMessage(NamedTuple):

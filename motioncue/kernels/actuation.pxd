@@ -7,6 +7,7 @@ of the actuation or fill its actuator channels, and the output's packets are enc
 from motioncue.kernels.beside cimport Beside, stage_step
 from motioncue.kernels.records cimport Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
+from motioncue.kernels.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
 
 
 ctypedef void (*stage_reset)(void* state) noexcept nogil
@@ -25,6 +26,7 @@ ctypedef struct StageCalls:
     void* state
     stage_take take         # continue from the state of a stage of the same kind under its own coefficients; what differs
                             # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
+    stage_at_rest rises     # whether it still rises from where the platform is parked; NULL if it never does
 
 
 cdef enum:
@@ -62,6 +64,17 @@ cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
         if c.stages[i].at_rest != NULL and not c.stages[i].at_rest(c.stages[i].state):
             return False
     return True
+
+
+cdef inline int chain_says(const Chain* c, int state) noexcept nogil:
+    """Return the state that packets say: STATES while actuators rise to follow the cue, PARKING while they sink."""
+    cdef int i
+    if state == OFFLINE and not chain_at_rest(c):
+        return PARKING
+    for i in range(c.count):
+        if (state == RUNNING or state == ENGAGING) and c.stages[i].rises != NULL and c.stages[i].rises(c.stages[i].state):
+            return STATES
+    return state
 
 
 cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept nogil:

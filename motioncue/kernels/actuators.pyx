@@ -79,7 +79,8 @@ cdef void keep_easing(const Drives* d, Driven* s, double* positions) noexcept no
         stop(e.bounds, s.held, n, positions)
         s.acted[over] += 1
         return
-    keep(e.bounds, s.held, n, positions, s.acted)
+    if not keep(e.bounds, s.held, n, positions, s.acted) and s.given.slowed >= 0:
+        s.acted[s.given.slowed] += 1
     e.on = e.position < 1.0 or not narrowed(d.bounds, e.bounds, n)
 
 
@@ -135,6 +136,11 @@ cdef bint actuators_at_rest(const void* state) noexcept nogil:
         if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:
             return False
     return True
+
+
+cdef bint actuators_rise(const void* state) noexcept nogil:
+    cdef const Driven* s = <const Driven*>state
+    return s.begun and not s.parked and s.raised.position < 1.0
 
 
 # ---- rigs side by side -----------------------------------------------------------------------------------------------
@@ -256,6 +262,7 @@ cdef class Actuators(Stage):
         self.calls.coeffs = d
         self.calls.state = &self.driven
         self.calls.take = actuators_continue
+        self.calls.rises = actuators_rise
 
     @property
     def fills(self):

@@ -55,6 +55,28 @@ static int64_t NAME(limit)(
     return NAME(bits)(calm);
 }
 
+/* Return whether no crank would come too close to one line with its rod if each frame stopped from here on: the test of
+   `mc_too_straight`, by the same operations. */
+static flag NAME(stops_held)(
+    const int *plan, const NAME(Drive) *drives, const NAME(Moved) *s, const NAME(Moved) *moved, const real *at,
+    const real *pose
+) {
+    flag held = ALL(0.0) == ALL(0.0);
+    real most = ALL(0.0), stop[6], r[9];
+    for (int i = 0; i < plan[0]; i++) {
+        const real ticks = NAME(magnitude)(moved[i].position - s[i].position) / drives[i].acceleration;
+        most = NAME(pick)(ticks > most, ticks, most);
+    }
+    most = NAME(pick)(most > ALL(0.8), 0.5 * most - 0.4, ALL(0.0));
+    for (int i = 0; i < 6; i++) stop[i] = pose[i] + most * (pose[i] - at[i]);
+    NAME(rotation)(stop + 3, r);
+    for (int i = 0; i < plan[0]; i++) {
+        const real there = NAME(position)(plan[1 + i], &drives[i].actuator, stop, r, MC_STRAIGHT);
+        held &= there == there;
+    }
+    return held;
+}
+
 /* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  A stop takes the
    distance T(m) v (keep.h); T(m) is at most max(1, 0.5 m + 0.59), which needs no division (own derivation). */
 static int64_t NAME(drive)(
@@ -81,6 +103,7 @@ static int64_t NAME(drive)(
         moved[i].speed = move;
         NAME(scatter)(rows + MC_ACTUATORS + i, stride, position);
     }
+    if (plan[1] == MC_CRANK) calm &= NAME(stops_held)(plan, drives, s, moved, (const real *)states, pose);
     const real way = NAME(pick)(most > ALL(0.8), 0.5 * most + 0.6, ALL(1.0));
     for (int i = 0; i < plan[0]; i++) {
         const real up = drives[i].high - s[i].position, down = s[i].position - drives[i].low;

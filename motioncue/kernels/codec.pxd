@@ -6,7 +6,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, u
 from libc.string cimport memcpy
 
 from motioncue.kernels.reasons cimport ACCEPTED, IMPLAUSIBLE, NOT_FINITE
-from motioncue.kernels.seal cimport Seal, SealState, seal
+from motioncue.kernels.seal cimport Seal, SealState, seal, seal_text
 
 
 cdef enum Format:
@@ -242,8 +242,12 @@ cdef inline int outgoing(
     const Outgoing* o, const double* values, int64_t now, int state, uint8_t* packet
 ) noexcept nogil:
     """Encode a packet at the time `now` [ns] in a state of the supervisor; return its size."""
+    cdef int size
     if o.text != NULL:
-        return encode_text(o.rows, o.row_count, values, o.text, o.size, packet)
+        size = encode_text(o.rows, o.row_count, values, o.text, o.size, packet)
+        if o.seal != NULL:
+            seal_text(o.seal, packet, size)
+        return size
     encode(o.rows, o.row_count, values, packet)
     if o.seal != NULL:
         seal(o.seal, packet, now, state)

@@ -60,6 +60,9 @@ ctypedef struct Easing:         # transition from the old bounds to those of a l
     bint on
     bint fresh              # the first limiter starts at the next input
     Limit wide              # the second limiter, whose state is what is sent
+    bint waits              # it has the old bounds, until its state can be braked within `hard` and `plan`
+    Bounds hard             # the wider ones of old and new bounds
+    Bounds plan
     Vanishing difference    # the second limiter's input less the first one's output
     double position         # 0 to 1
     double pace             # [1/tick]

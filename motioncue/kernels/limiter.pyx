@@ -77,10 +77,20 @@ cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
     limit_each(s, channels, True)
 
 
+cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
+    """Say whether the state can be braked within the bounds on both sides."""
+    return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
+
+
+cdef bint same_state(const LimiterState* p, const LimiterState* q) noexcept nogil:
+    return p.x == q.x and p.v == q.v and p.a == q.a
+
+
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     """Limit `value` in place with both limiters; return whether it was changed.
 
-    The easing ends when both limiters have the same state.
+    The easing ends when both limiters have the same state, or, a fade later, when what is sent can be braked within the
+    new bounds alone: where a limiter meets its bound it may never come to rest to the last bit.
     """
     cdef double wanted = value[0]
     if e.fresh:
@@ -91,14 +101,15 @@ cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
     e.position += e.pace
     if e.position < 1.0:
         value[0] += left_at(&e.difference, e.position)
+    if e.waits:
+        widen(e)
     limiter_step(&e.wide, value)
-    e.on = e.position < 1.0 or l.state.x != e.wide.state.x or l.state.v != e.wide.state.v or l.state.a != e.wide.state.a
+    e.on = e.position < 1.0 or not same_state(&l.state, &e.wide.state)
+    if e.on and e.position > 2.0 and viable(l, &e.wide.state):
+        e.wide.state.target, e.wide.state.limiting = wanted, True
+        l.state = e.wide.state
+        e.on = False
     return value[0] != wanted
-
-
-cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
-    """Say whether the state can be braked within the bounds on both sides."""
-    return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
 
 
 cdef void set_margin(Limit* l) noexcept nogil:
@@ -113,18 +124,28 @@ cdef void set_margin(Limit* l) noexcept nogil:
 
 
 cdef Bounds wider(const Bounds* a, const Bounds* b) noexcept nogil:
-    """Return the wider bound of each kind; a state that can be braked within `a` or `b` can be braked within the
-    result."""
-    cdef Bounds w
-    w.value = max(a.value, b.value)
-    w.rate = max(a.rate, b.rate)
-    w.acceleration = max(a.acceleration, b.acceleration)
-    w.jerk = max(a.jerk, b.jerk)
-    w.stops_at_once = a.stops_at_once or b.stops_at_once
-    if w.stops_at_once:
-        w.acceleration = max(w.acceleration, 2.0 * w.rate)
-        w.jerk = max(w.jerk, 2.0 * w.acceleration)
-    return w
+    """Return the wider bound of each kind.
+
+    A state that can be braked within `a` or `b` can be braked within the result, unless that one needs more than a tick
+    to stop where this one does not.
+    """
+    return Bounds(
+        max(a.value, b.value),
+        max(a.rate, b.rate),
+        max(a.acceleration, b.acceleration),
+        max(a.jerk, b.jerk),
+        a.stops_at_once and b.stops_at_once,
+    )
+
+
+cdef void widen(Easing* e) noexcept nogil:
+    """Let the second limiter have the wider bounds, once its state can be braked within them."""
+    cdef Limit wide = e.wide
+    wide.hard, wide.plan = e.hard, e.plan
+    e.waits = not viable(&wide, &wide.state)
+    if not e.waits:
+        set_margin(&wide)
+        e.wide = wide
 
 
 cdef void keep_within(Limit* l) noexcept nogil:
@@ -165,9 +186,9 @@ cdef bint ease(Limit* l, Easing* e, const Limit* before, const Easing* was, bint
     if not e.fresh:
         keep_within(l)
         slope -= l.state.v / pace
-    e.wide.hard = wider(&e.wide.hard, &l.hard)
-    e.wide.plan = wider(&e.wide.plan, &l.plan)
-    set_margin(&e.wide)
+    e.hard = wider(&was.hard if again else &before.hard, &l.hard)
+    e.plan = wider(&was.plan if again else &before.plan, &l.plan)
+    widen(e)
     e.difference = vanishing(e.wide.state.x - l.state.x, slope, bend)
     e.position = 0.0
     e.pace = pace

@@ -7,7 +7,8 @@
  * until it is within reach; that length changes without steps.
  *
  * A pose that jumps is approached along the straight line from the pose before, about as fast as the fastest actuator may
- * move: between positions of two poses there can be positions at which the frame does not fit together.
+ * move: between positions of two poses there can be positions at which the frame does not fit together.  The frame slows
+ * down where its stop, straight on, would bring a crank too close to one line with its rod.
  *
  * An axis moves along one direction only, and stops at its end by itself.
  */
@@ -18,11 +19,12 @@
 
 /* Bisections: shares that follow slowly need not be exact; a length that varies by rounding would move an actuator that
    rides on its end. */
-enum { MC_SHARE_HALVINGS = 16, MC_LENGTH_HALVINGS = 50, MC_LENGTH_STEPS = 8, MC_STEP_TRIES = 3 };
+enum { MC_SHARE_HALVINGS = 16, MC_LENGTH_HALVINGS = 50, MC_LENGTH_STEPS = 8, MC_STEP_TRIES = 3, MC_BRAKE_TRIES = 12 };
 enum { MC_YAWING, MC_HEAVING, MC_TRAVEL, MC_TILT, MC_PARTS }; /* yaw; heave; surge and sway; roll and pitch */
 
 #define MC_LAG_S 0.25            /* [s] a yaw of 10 deg then leaves with less than 3 rad/s^2, and is gone in a second */
 #define MC_FARTHEST_POSE 1e6     /* [m, rad] a pose beyond it is not followed */
+#define MC_BRAKE_SHARE 0.8       /* of a move that would come too close to a straight crank, in the next try */
 #define MC_GIVEN_BACK 1e-9       /* a share missing less than this is whole again */
 
 typedef struct {
@@ -86,12 +88,33 @@ static inline void mc_shorten(const mc_Platform *p, const mc_Bounds *bounds, dou
     mc_within(p, bounds, pose, positions);
 }
 
-/* Go from the pose of the tick before towards `pose`, as far as the speeds of the actuators allow in a tick; update
-   both, and the positions there. */
+/* Return a crank that would come too close to one line with its rod if the frame, having gone from `at` to `pose` in this
+   tick, stopped along the same way with the acceleration of the slowest actuator; -1 if none would.  The way of the stop
+   is that of keep.h, by a bound on T that needs no rounding up (calm.h). */
+static inline int mc_too_straight(
+    const mc_Platform *p, const mc_Bounds *bounds, const mc_Yield *yield, const double *pose, const double *positions
+) {
+    double most = 0.0, stop[6], there[MC_MOST_ACTUATORS];
+    if (p->kinds[0] != MC_CRANK) return -1;
+    for (int i = 0; i < p->count; i++) {
+        const double ticks = fabs(positions[i] - yield->positions[i]) / bounds[i].acceleration;
+        if (ticks > most) most = ticks;
+    }
+    most = most > 0.8 ? 0.5 * most - 0.4 : 0.0;
+    for (int i = 0; i < 6; i++) stop[i] = pose[i] + most * (pose[i] - yield->at[i]);
+    if (mc_inverse_held(p, stop, there, NULL)) return -1;
+    for (int i = 0; i < p->count; i++)
+        if (there[i] != there[i]) return i;
+    return -1;
+}
+
+/* Go from the pose of the tick before towards `pose`, as far as the speeds of the actuators allow in a tick, and as slowly
+   as a crank close to one line with its rod requires; update both, and the positions there. */
 static inline void mc_step(
     const mc_Platform *p, const mc_Bounds *bounds, mc_Yield *yield, double *pose, double *positions
 ) {
     double share = 1.0, way[6];
+    int straight;
     yield->slowed = -1;
     for (int i = 0; i < 6; i++) way[i] = pose[i] - yield->at[i];
     for (int k = 0; k < MC_STEP_TRIES; k++) {
@@ -105,6 +128,12 @@ static inline void mc_step(
         }
         if (most == 1.0) break;
         share /= most;
+        for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
+        mc_shorten(p, bounds, pose, positions);
+    }
+    for (int k = 0; k < MC_BRAKE_TRIES && (straight = mc_too_straight(p, bounds, yield, pose, positions)) >= 0; k++) {
+        yield->slowed = straight;
+        share *= k < MC_BRAKE_TRIES - 1 ? MC_BRAKE_SHARE : 0.0;
         for (int i = 0; i < 6; i++) pose[i] = yield->at[i] + share * way[i];
         mc_shorten(p, bounds, pose, positions);
     }

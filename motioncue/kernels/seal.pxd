@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t
 
 cdef enum:
     EXTRA = 8               # most bytes that a checksum covers after those of the packet
-    WORDS = 6               # states of the supervisor
+    WORDS = 7               # states of the supervisor, and rising
 
 
 cdef enum Checksum:
@@ -31,12 +31,15 @@ ctypedef struct SealState:
     uint32_t words[WORDS]   # what is sent for each state
     Checksum kind
     int first               # start and end of the bytes that the checksum covers
-    int end
+    int end                 # of a text: counted back from the checksum
     int checksum_at
     int checksum_size
     bint checksum_big
     uint8_t extra[EXTRA]    # bytes that it covers after those, and that are not sent
     int extra_size
+    int tail                # of a text: bytes from the checksum's first digit to the end of the packet
+    int digits              # of a text: hexadecimal digits of the checksum; 0: it is in bytes
+    bint lower              # of a text: digits from a to f instead of A to F
     int bits                # 8, 16 or 32
     bint reflected          # the least significant bit comes first
     uint32_t initial
@@ -66,8 +69,9 @@ cdef inline uint32_t checked(const SealState* s, uint32_t value, const uint8_t* 
     return value
 
 
-cdef inline uint32_t checksum(const SealState* s, const uint8_t* packet) noexcept nogil:
-    cdef uint32_t value = checked(s, s.initial, packet + s.first, s.end - s.first)
+cdef inline uint32_t checksum(const SealState* s, const uint8_t* packet, int end) noexcept nogil:
+    """Return the checksum of the packet's bytes from the first to the one before `end`."""
+    cdef uint32_t value = checked(s, s.initial, packet + s.first, end - s.first)
     value = checked(s, value, s.extra, s.extra_size) ^ s.final
     return 0 - value if s.negated else value
 
@@ -87,7 +91,17 @@ cdef inline void seal(SealState* s, uint8_t* packet, int64_t now, int state) noe
     if s.state_size:
         put_unsigned(packet + s.state_at, s.words[state], s.state_size, s.state_big)
     if s.kind != CHECKSUM_NONE:
-        put_unsigned(packet + s.checksum_at, checksum(s, packet), s.checksum_size, s.checksum_big)
+        put_unsigned(packet + s.checksum_at, checksum(s, packet, s.end), s.checksum_size, s.checksum_big)
+
+
+cdef inline void seal_text(const SealState* s, uint8_t* packet, int size) noexcept nogil:
+    """Write the checksum of a text of `size` bytes as hexadecimal digits."""
+    cdef int at = size - s.tail
+    cdef uint32_t value = checksum(s, packet, at + s.end)
+    cdef int i, digit
+    for i in range(s.digits):
+        digit = (value >> (4 * (s.digits - 1 - i))) & 15
+        packet[at + i] = 48 + digit if digit < 10 else (87 if s.lower else 55) + digit
 
 
 cdef class Seal:

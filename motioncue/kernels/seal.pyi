@@ -2,7 +2,7 @@ from typing import NamedTuple
 
 from typing_extensions import disjoint_base
 
-__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
+__all__ = ["CHECKSUMS", "CheckedBytes", "CheckedText", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
 
 class Sum(NamedTuple):
     bits: int
@@ -39,12 +39,20 @@ class CheckedBytes(NamedTuple):
     big: bool = False
     extra: bytes = b""
 
+class CheckedText(NamedTuple):
+    kind: str
+    tail: int
+    first: int = 0
+    end: int = 0
+    lower: bool = False
+    extra: bytes = b""
+
 @disjoint_base
 class Seal:
     def __init__(
         self,
         counter: SealedNumber | None = None,
-        checksum: CheckedBytes | None = None,
+        checksum: CheckedBytes | CheckedText | None = None,
         clock: SealedNumber | None = None,
         state: SealedState | None = None,
     ) -> None: ...

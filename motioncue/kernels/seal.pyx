@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 from typing import NamedTuple
 
-__all__ = ["CHECKSUMS", "CheckedBytes", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
+__all__ = ["CHECKSUMS", "CheckedBytes", "CheckedText", "Crc", "Seal", "SealedNumber", "SealedState", "Sum"]
 
 
 class Sum(NamedTuple):
@@ -120,7 +120,7 @@ class SealedState(NamedTuple):
     big : bool
         Whether the most significant byte comes first.
     words : tuple of int
-        What is sent for each `State`, in their order.
+        What is sent for each `State`, in their order, and while the platform rises.
     """
 
     offset: int
@@ -154,6 +154,33 @@ class CheckedBytes(NamedTuple):
     extra: bytes = b""
 
 
+class CheckedText(NamedTuple):
+    """A checksum of a text packet, as hexadecimal digits behind all of its numbers.
+
+    Attributes
+    ----------
+    kind : str
+        A key of `CHECKSUMS`.
+    tail : int
+        Bytes from its first digit to the end of the packet.
+    first : int
+        Start of the bytes that it covers, from the beginning of the packet.
+    end : int
+        Their end, from its own first digit: 0 or negative.
+    lower : bool
+        Whether the digits are a to f instead of A to F.
+    extra : bytes
+        As in `CheckedBytes`.
+    """
+
+    kind: str
+    tail: int
+    first: int = 0
+    end: int = 0
+    lower: bool = False
+    extra: bytes = b""
+
+
 cdef class Seal:
     """Writes a packet's counter, clock, state and checksum.
 
@@ -161,7 +188,7 @@ cdef class Seal:
     ----------
     counter : SealedNumber, optional
         Counts the packets from 0.
-    checksum : CheckedBytes, optional
+    checksum : CheckedBytes or CheckedText, optional
         Written last.
     clock : SealedNumber, optional
         Time since the first packet.
@@ -192,7 +219,11 @@ cdef class Seal:
                     f"checksum: found {checksum.kind!r} with {len(checksum.extra)} extra bytes, allowed are "
                     f"{', '.join(CHECKSUMS)} with up to {EXTRA}"
                 )
-            s.checksum_at, s.first, s.end, s.checksum_big = checksum.offset, checksum.first, checksum.end, checksum.big
+            s.first, s.end = checksum.first, checksum.end
+            if isinstance(checksum, CheckedText):
+                s.tail, s.digits, s.lower = checksum.tail, kind.bits // 4, checksum.lower
+            else:
+                s.checksum_at, s.checksum_big = checksum.offset, checksum.big
             s.bits, s.checksum_size, s.final = kind.bits, kind.bits // 8, kind.final
             for i, byte in enumerate(checksum.extra):
                 s.extra[i] = byte
@@ -212,7 +243,7 @@ cdef class Seal:
         now_ns : int
             Time of the packet [ns].
         state : int
-            A `State` of the supervisor.
+            A `State` of the supervisor, or `State.STATES` while the platform rises.
 
         Raises
         ------
@@ -223,7 +254,10 @@ cdef class Seal:
             raise ValueError(f"state: found {state}, allowed are 0 to {<int>WORDS - 1}")
         copy = bytearray(packet)
         cdef unsigned char[::1] view = copy
-        seal(&self.state, <uint8_t*>&view[0], now_ns, state)
+        if self.state.digits:
+            seal_text(&self.state, <uint8_t*>&view[0], len(copy))
+        else:
+            seal(&self.state, <uint8_t*>&view[0], now_ns, state)
         return bytes(copy)
 
 

@@ -50,6 +50,8 @@ cdef enum Operator:
 
 ctypedef struct Supervisor:
     int64_t hold        # hold time [ns]
+    int64_t engage      # time at neutral between offline and the fade [ns]
+    int64_t ready       # until when it lasts [ns]
     State state
     Fade fade
     bint still              # whether what is sent is at rest, the limiters included
@@ -66,6 +68,7 @@ ctypedef struct Supervisor:
 
 ctypedef struct Step:
     double weight       # weight of the cue, 0 to 1
+    bint waiting        # the platform engages at neutral
     bint begin          # the algorithm starts from rest at this tick
     bint moved          # the state has changed
     State before

@@ -117,6 +117,8 @@ cdef void move(Supervisor* s, const Rule* rule, int64_t deadline, Step* step) no
         step.reason = OUTPUT_LOST
         step.value = s.unsent_for * 1e-9
     step.begin = s.state == OFFLINE
+    if step.begin:
+        s.ready = deadline + s.engage
     s.state = <State>rule.to
     if s.state == OFFLINE:
         s.faulted = False
@@ -139,4 +141,7 @@ cdef void supervise(Supervisor* s, int64_t deadline, Step* step) noexcept nogil:
         s.reset = False
     if s.state == ENGAGING or s.state == RUNNING:
         s.motion = s.input.motion
-    step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)
+    step.waiting = deadline < s.ready and (s.state == ENGAGING or s.state == HOLDING)
+    step.weight = 0.0
+    if not step.waiting:
+        step.weight = fade_step(&s.fade, s.state == ENGAGING or s.state == RUNNING or s.state == HOLDING)

@@ -29,6 +29,7 @@ ctypedef struct Design:         # settings in the form that ticks use
     int outputs
     double pace             # change of the position of a fade or a join in one tick
     int64_t hold            # hold time [ns]
+    int64_t engage          # time at neutral before the first fade [ns]
     int bridge              # how a tick interpolates between frames: a kind of bridge
     int64_t number          # number of settings posted before these
 

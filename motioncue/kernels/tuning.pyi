@@ -21,6 +21,7 @@ class Settings:
         bridge: str = "hold",
         hold_s: float = 0.1,
         fade_s: float = 1.0,
+        engage_s: float = 0.0,
         profile: Any = None,
     ) -> Self: ...
     @property

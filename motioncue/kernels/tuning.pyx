@@ -129,6 +129,8 @@ cdef class Settings:
         How a tick interpolates between frames; see `motioncue.kernels.bridge.Bridge`.
     hold_s, fade_s : float
         How long the last motion is held when no newer one comes, and the duration of a fade or a join [s].
+    engage_s : float
+        How long a platform that begins to engage stays at neutral before the fade [s].
     profile : object, optional
         What the settings were made from.
 
@@ -155,6 +157,7 @@ cdef class Settings:
         str bridge="hold",
         double hold_s=0.1,
         double fade_s=1.0,
+        double engage_s=0.0,
         profile=None,
     ):
         self.algorithm = algorithm
@@ -175,6 +178,7 @@ cdef class Settings:
             len(self.chains),
             min(1.0, period_ns * 1e-9 / fade_s),
             <int64_t>(hold_s * 1e9),
+            <int64_t>(engage_s * 1e9),
             KINDS[bridge],
             NOT_POSTED,
         )

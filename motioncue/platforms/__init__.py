@@ -4,8 +4,9 @@ The built-in tables are in ``settings/platforms``.
 """
 
 import math
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 import numpy as np
@@ -15,12 +16,13 @@ from motioncue.kernels.actuators import Actuators
 from motioncue.kernels.platform import Kinematics
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated
+from motioncue.platforms.joints import joints_of, refuse_reversed_crank
 from motioncue.platforms.singular import Frame, refuse_singular_neutral, refuse_singular_reach
 from motioncue.settings.platform import (
+    Axes,
     Axis,
     CrankHexapod,
     Hexapod,
-    Joints,
     Platform,
     Posts,
     Travel,
@@ -37,7 +39,12 @@ OTHERS = tuple(channel.name for channel in ACTUATION)
 
 FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
 
+LEAST = 5e-324  # the smallest number above 0
 SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
+
+
+Bounds: TypeAlias = tuple[float, float, float, float]
+"""Lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
 
 
 class Built(NamedTuple):
@@ -45,8 +52,8 @@ class Built(NamedTuple):
 
     kinematics: Kinematics
     names: tuple[str, ...]
-    bounds: tuple[tuple[float, float, float, float], ...]
-    """For each actuator: lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
+    bounds: tuple[Bounds, ...]
+    """Those of each actuator."""
     neutral: tuple[float, ...]
     """Positions at neutral [m or rad]."""
     size: float
@@ -104,7 +111,8 @@ def build(platform: Platform) -> Built:
             )
     for name, at, (low, high, speed, acceleration) in zip(names, neutral.tolist(), bounds, strict=True):
         way = max(at - low, high - at)
-        needs_s = way / speed + 2.0 * math.sqrt(way / acceleration)
+        # A tiny number of degrees is no radians at all.
+        needs_s = way / max(speed, LEAST) + 2.0 * math.sqrt(way / max(acceleration, LEAST))
         if not needs_s <= SLOWEST_S:
             raise ConfigError(
                 f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed and acceleration; "
@@ -225,53 +233,42 @@ def _word(platform: Platform) -> str:
     return "crank" if isinstance(platform, CrankHexapod) else "post"
 
 
-def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[tuple[float, float, float, float]]]:
-    """Return the actuators that carry the frame, and their bounds."""
-    if isinstance(platform, Hexapod | CrankHexapod):
-        forward, right, up = platform.reference_m
-        top = [(x - forward, y - right, up) for x, y in ring(platform.platform, (60, 180, 300))]
-        # From the right front clockwise: the pair at 60 degrees belongs to the base pairs at 0 and 120, and so on.
-        corners = ring(platform.base, (0, 120, 240))
-        bottom = [(x - forward, y - right, up + platform.height_m) for x, y in (*corners[1:], corners[0])]
-        pairs = list(zip(top, bottom, strict=True))
-        if isinstance(platform, Hexapod):
-            return [{"kind": "leg", "platform": a, "base": b} for a, b in pairs], 6 * [_bounds(platform.leg)]
-        return [
-            {
-                "kind": "crank",
-                "platform": a,
-                "base": b,
-                "azimuth": math.radians(azimuth),
-                "crank": platform.crank_m,
-                "rod": platform.rod_m,
-            }
-            for (a, b), azimuth in zip(pairs, platform.azimuths_deg, strict=True)
-        ], 6 * [_bounds(platform.crank)]
+def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[Bounds]]:
+    """Return the actuators that carry the frame, and their bounds; refuse joints that are clearly a mistake."""
+    if isinstance(platform, Axes):
+        return [], []
     if isinstance(platform, Posts):
-        return [{"kind": "post", "platform": (x, y, 0.0)} for x, y in platform.at_m], len(platform.at_m) * [
-            _bounds(platform.post)
-        ]
-    return [], []
+        count = len(platform.at_m)
+        return [{"kind": "post", "platform": (x, y, 0.0)} for x, y in platform.at_m], _each(
+            platform.post, count, "post"
+        )
+    pairs = joints_of(platform)
+    if isinstance(platform, Hexapod):
+        return [{"kind": "leg", "platform": a, "base": b} for a, b in pairs], _each(platform.leg, 6, "leg")
+    refuse_reversed_crank(platform)
+    return [
+        {
+            "kind": "crank",
+            "platform": a,
+            "base": b,
+            "azimuth": math.radians(azimuth),
+            "crank": platform.crank_m,
+            "rod": platform.rod_m,
+        }
+        for (a, b), azimuth in zip(pairs, platform.azimuths_deg, strict=True)
+    ], _each(platform.crank, 6, "crank")
 
 
-def ring(joints: Joints, centers_deg: tuple[float, float, float]) -> list[tuple[float, float]]:
-    """Return the positions of six joints: forward and right of the center [m].
-
-    Parameters
-    ----------
-    joints : Joints
-        The circle and its pairs.
-    centers_deg : tuple of float
-        Directions of the pairs, from forward towards right [deg].
-    """
-    if joints.pair_m >= 2 * joints.radius_m:
-        raise ConfigError(f"platform: found joints {joints.pair_m} m apart on a circle of radius {joints.radius_m} m")
-    half = math.asin(joints.pair_m / 2 / joints.radius_m)
-    angles = [math.radians(center) + side * half for center in centers_deg for side in (-1, 1)]
-    return [(joints.radius_m * math.cos(angle), joints.radius_m * math.sin(angle)) for angle in angles]
+def _each(bounds: Travel | Turning | Sequence[Travel | Turning], count: int, key: str) -> list[Bounds]:
+    """Return the bounds of each of `count` actuators: one table is that of all."""
+    if isinstance(bounds, Travel | Turning):
+        return count * [_bounds(bounds)]
+    if len(bounds) != count:
+        raise ConfigError(f"platform.{key}: found a list of {len(bounds)}, allowed is one table, or a list of {count}")
+    return [_bounds(each) for each in bounds]
 
 
-def _bounds(travel: Travel | Turning | None) -> tuple[float, float, float, float]:
+def _bounds(travel: Travel | Turning | None) -> Bounds:
     if isinstance(travel, Travel):
         return travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2
     assert travel is not None

@@ -5,20 +5,31 @@ The packet is sent to ``output.motion`` at every tick, like a built-in one.
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.codec import DecimalSpec, Number, Table, longest
-from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber, SealedState
+from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, CheckedText, Seal, SealedNumber, SealedState
 from motioncue.kernels.supervisor import State
 from motioncue.motion import ACTUATION, ACTUATORS
-from motioncue.packets import Actuated, Checksum, Clock, Counter, PacketField, PacketTable, StateWord, Value
+from motioncue.packets import (
+    Actuated,
+    Checksum,
+    Clock,
+    Counter,
+    OtherPacket,
+    PacketField,
+    PacketLayout,
+    PacketTable,
+    StateWord,
+    Value,
+)
 from motioncue.protocols.layout import ACTUATION_PLACES, Encoding, Field, Packet
 
-__all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checksum_of", "encoding", "layout_of", "pieces_of"]
+__all__ = ["CHANNELS", "LARGEST", "MAX_RATE_HZ", "checked_text", "checksum_of", "encoding", "layout_of", "pieces_of"]
 
 MAX_RATE_HZ = 2000.0
 """The highest rate that a profile may set [Hz]."""
@@ -50,6 +61,8 @@ class Inserted(NamedTuple):
     at: int
     """Its offset in the text without numbers."""
     spec: DecimalSpec
+    hexadecimal: str = ""
+    """Of a checksum: its digits and their case, such as "2X"."""
 
 
 def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None) -> Encoding:
@@ -67,21 +80,34 @@ def encoding(table: PacketTable, actuators: Mapping[str, Actuated] | None = None
     ConfigError
         If parts overlap or do not fit, a channel does not exist, or bytes are not hexadecimal; names the part.
     """
+    motion = _encoding(table, actuators or {})
+    others = []
+    for index, other in enumerate(table.others):
+        try:
+            others.append((_encoding(other, actuators or {}), other.every_s or 0.0))
+        except ConfigError as error:
+            raise ConfigError(str(error).replace("output.packet", f"output.packet.others[{index}]")) from error
+    reads = motion.reads.union(*(each.reads for each, _ in others))
+    return motion._replace(reads=reads, others=tuple(others))
+
+
+def _encoding(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encoding:
+    """Return how a packet is encoded by itself."""
     if (table.size is None) == (table.text is None):
         raise ConfigError("output.packet: allowed is one of size (of a binary packet) and text")
     if not table.scale:
-        hint = f"; `motioncue profiles packets {table.preset}` says what it is" if table.preset else ""
+        preset = getattr(table, "preset", None)
+        hint = f"; `motioncue profiles packets {preset}` says what it is" if preset else ""
         raise ConfigError(f"output.packet.scale: found 0, allowed is any other number{hint}")
-    actuators = actuators or {}
     return _binary(table, actuators) if table.text is None else _text(table, table.text, actuators)
 
 
-def layout_of(table: PacketTable) -> Packet:
+def layout_of(table: PacketLayout) -> Packet:
     """Return the layout of a binary packet, with a field for each of its parts.
 
     Parameters
     ----------
-    table : PacketTable
+    table : PacketLayout
         The packet's table in the profile; must have a `size`.
 
     Raises
@@ -101,6 +127,8 @@ def layout_of(table: PacketTable) -> Packet:
         if number is not None:
             parts.append(Field(name, number.offset, np.dtype(_order(table, number) + number.type).str))
     if table.checksum is not None:
+        if table.checksum.offset is None:
+            raise ConfigError("output.packet.checksum.offset: missing, allowed is 0 to 511 in a binary packet")
         size = CHECKSUMS[table.checksum.kind].bits // 8
         parts.append(Field("checksum", table.checksum.offset, f"{_order(table, table.checksum)}u{size}"))
     try:
@@ -127,6 +155,10 @@ def pieces_of(text: str) -> tuple[bytes, list[Inserted]]:
         literal += plain.replace("{{", "{").replace("}}", "}")
         if not braces:
             continue
+        checked = re.fullmatch(r"{checksum:0(\d[xX])}", braces, re.ASCII)
+        if checked is not None:
+            numbers.append(Inserted("checksum", len(literal), DecimalSpec(), checked[1]))
+            continue
         match = re.fullmatch(r"{(\w+)(?::(\+?)(0?)(\d{0,2})(?:\.(\d)f|d?))?}", braces, re.ASCII)
         if match is None:
             raise ConfigError(
@@ -144,11 +176,11 @@ def pieces_of(text: str) -> tuple[bytes, list[Inserted]]:
         ) from error
 
 
-def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
+def _binary(table: PacketLayout, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a binary packet is encoded."""
     if table.values:
         raise ConfigError("output.packet.values: allowed in a text packet, this one has fields")
-    if not table.fields:
+    if not table.fields and not isinstance(table, OtherPacket):
         raise ConfigError("output.packet.fields: missing, allowed is a list of tables, one or more")
     numbers: list[Number] = []
     for index, field in enumerate(table.fields):
@@ -168,14 +200,16 @@ def _binary(table: PacketTable, actuators: Mapping[str, Actuated]) -> Encoding:
     return Encoding(Table(packet.size, numbers), bytes(template), seal, _reads(numbers))
 
 
-def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
+def _text(table: PacketLayout, text: str, actuators: Mapping[str, Actuated]) -> Encoding:
     """Return how a text packet is encoded."""
-    for key in ("fields", "constants", "counter", "clock", "state", "checksum"):
+    for key in ("fields", "constants", "counter", "clock", "state"):
         if getattr(table, key):
             raise ConfigError(f"output.packet.{key}: allowed in a binary packet, this one is a text")
     literal, inserted = pieces_of(text)
+    literal, checksum = checked_text(table, literal, inserted)
+    inserted = [each for each in inserted if not each.hexadecimal]
     unused = [name for name in table.values if name not in {each.name for each in inserted}]
-    if unused or not inserted:
+    if unused or not (inserted or isinstance(table, OtherPacket)):
         raise ConfigError(f"output.packet.text: found {text!r}, in which {{{(unused or ['a number'])[0]}}} is missing")
     numbers: list[Number] = []
     size, before, before_varies = len(literal), -1, False
@@ -205,11 +239,59 @@ def _text(table: PacketTable, text: str, actuators: Mapping[str, Actuated]) -> E
         numbers += _terms(value, number, table, actuators, key)
     if size > LARGEST:
         raise ConfigError(f"output.packet.text: found up to {size} bytes, allowed are {LARGEST}")
-    return Encoding(Table(len(literal), numbers, True), literal, None, _reads(numbers))
+    seal = None if checksum is None else Seal(None, checksum)
+    return Encoding(Table(len(literal), numbers, True), literal, seal, _reads(numbers))
+
+
+def checked_text(table: PacketLayout, literal: bytes, inserted: Sequence[Inserted]) -> tuple[bytes, CheckedText | None]:
+    """Return a text's bytes without numbers, with room for its checksum, and the checksum for the seal.
+
+    Parameters
+    ----------
+    table : PacketLayout
+        The packet's table in the profile.
+    literal, inserted
+        As `pieces_of` returns them.
+
+    Raises
+    ------
+    ConfigError
+        If the text and the table do not fit each other, or numbers follow.
+    """
+    c, places = table.checksum, [each for each in inserted if each.hexadecimal]
+    if c is None or not places:
+        if places:
+            raise ConfigError("output.packet.checksum: missing, and the text has a place for it")
+        if c is not None:
+            raise ConfigError("output.packet.text: found no place for the checksum, such as {checksum:02X}")
+        return literal, None
+    digits = CHECKSUMS[c.kind].bits // 4
+    at, case = places[0].at, places[0].hexadecimal
+    if len(places) > 1 or inserted[-1] is not places[0]:
+        raise ConfigError("output.packet.text: found something in braces behind {checksum}, allowed is plain text")
+    if case[0] != str(digits):
+        raise ConfigError(
+            f"output.packet.text: found {{checksum:0{case}}}, allowed is {{checksum:0{digits}{case[1]}}} for {c.kind}"
+        )
+    for key, found in (("offset", c.offset), ("byte_order", c.byte_order)):
+        if found is not None:
+            raise ConfigError(
+                f"output.packet.checksum.{key}: found {found!r}, allowed in a binary packet, this is a text"
+            )
+    back = c.end or 0
+    shortest = at + len(inserted) - 1  # a digit for each number
+    if not -shortest <= back <= 0 or not c.first < shortest + back:
+        raise ConfigError(
+            f"output.packet.checksum: found bytes from {c.first} to {back} counted back from it, allowed are one or "
+            f"more of the {shortest} bytes or more in front of it, with an end of 0 or below"
+        )
+    room = literal[:at] + b"0" * digits + literal[at:]
+    extra = _extra(c)
+    return room, CheckedText(c.kind, len(room) - at, c.first, back, case[1] == "x", extra)
 
 
 def _terms(
-    value: Value, number: Number, table: PacketTable, actuators: Mapping[str, Actuated], key: str
+    value: Value, number: Number, table: PacketLayout, actuators: Mapping[str, Actuated], key: str
 ) -> list[Number]:
     """Return the rows that compute a value: one for each channel that exists, in the place of `number`."""
     if (value.channel is None) == (value.sum is None):
@@ -289,7 +371,7 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return float(np.iinfo(dtype).min), float(np.iinfo(dtype).max)
 
 
-def _text_range(value: Value, table: PacketTable, actuators: Mapping[str, Actuated], key: str) -> tuple[float, float]:
+def _text_range(value: Value, table: PacketLayout, actuators: Mapping[str, Actuated], key: str) -> tuple[float, float]:
     """Return the range in which a text's number is kept: that of its actuator if it has one."""
     named = {**actuators, **dict(zip(NUMBERED, actuators.values(), strict=False))}
     if value.wrap is not None:
@@ -310,12 +392,12 @@ def _reads(numbers: list[Number]) -> frozenset[str]:
     return frozenset(names[number.place] for number in numbers)
 
 
-def _order(table: PacketTable, part: PacketField | Counter | Checksum) -> str:
+def _order(table: PacketLayout, part: PacketField | Counter | Checksum) -> str:
     """Return NumPy's sign of the byte order of a part."""
     return "<" if (part.byte_order or table.byte_order) == "little" else ">"
 
 
-def _sealed(table: PacketTable, number: Counter | None) -> SealedNumber | None:
+def _sealed(table: PacketLayout, number: Counter | None) -> SealedNumber | None:
     """Return a counter or a clock for the seal."""
     if number is None:
         return None
@@ -323,24 +405,25 @@ def _sealed(table: PacketTable, number: Counter | None) -> SealedNumber | None:
     return SealedNumber(number.offset, int(number.type[1:]), _order(table, number) == ">", unit_ns)
 
 
-def _state(table: PacketTable, state: StateWord | None) -> SealedState | None:
+def _state(table: PacketLayout, state: StateWord | None) -> SealedState | None:
     """Return the word for the supervisor's state; refuse one that its type cannot hold."""
     if state is None:
         return None
     size = int(state.type[1:])
     words = {each.name.lower(): getattr(state, each.name.lower()) for each in State if each is not State.STATES}
+    words["rising"] = state.engaging if state.rising is None else state.rising
     for name, word in words.items():
         if word >= 256**size:
             raise ConfigError(f"output.packet.state.{name}: found {word}, allowed is 0 to {256**size - 1}")
     return SealedState(state.offset, size, _order(table, state) == ">", tuple(words.values()))
 
 
-def checksum_of(table: PacketTable) -> CheckedBytes | None:
+def checksum_of(table: PacketLayout) -> CheckedBytes | None:
     """Return a packet's checksum for the seal; None if it has none.
 
     Parameters
     ----------
-    table : PacketTable
+    table : PacketLayout
         The packet's table in the profile; must have a `size`.
 
     Raises
@@ -352,17 +435,23 @@ def checksum_of(table: PacketTable) -> CheckedBytes | None:
     if c is None:
         return None
     assert table.size is not None
-    end = c.offset if c.end is None else c.end
+    assert c.offset is not None
+    end = c.offset if c.end is None else c.end + c.offset * (c.end < 0)
     over_itself = c.first < c.offset + CHECKSUMS[c.kind].bits // 8 and c.offset < end
     if not c.first < end <= table.size or over_itself:
         raise ConfigError(
             f"output.packet.checksum: found bytes {c.first} to {end}, allowed are one or more of the packet's "
             f"{table.size}, the checksum's own at {c.offset} not among them"
         )
-    extra = _bytes(c.extra, "output.packet.checksum.extra") if c.extra else b""
+    return CheckedBytes(c.kind, c.offset, c.first, end, _order(table, c) == ">", _extra(c))
+
+
+def _extra(checksum: Checksum) -> bytes:
+    """Return the bytes that a checksum covers and that are not sent."""
+    extra = _bytes(checksum.extra, "output.packet.checksum.extra") if checksum.extra else b""
     if len(extra) > 8:
         raise ConfigError(f"output.packet.checksum.extra: found {len(extra)} bytes, allowed are up to 8")
-    return CheckedBytes(c.kind, c.offset, c.first, end, _order(table, c) == ">", extra)
+    return extra
 
 
 def _bytes(digits: str, key: str) -> bytes:

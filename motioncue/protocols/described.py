@@ -1,14 +1,14 @@
 """The other end of a described packet: splits what comes, names it, and decodes its numbers."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.seal import Seal
 from motioncue.motion import CUE
-from motioncue.packets import PacketTable, Value
-from motioncue.protocols.custom import LARGEST, checksum_of, layout_of, pieces_of
+from motioncue.packets import PacketLayout, PacketTable, Value
+from motioncue.protocols.custom import LARGEST, checked_text, checksum_of, layout_of, pieces_of
 from motioncue.protocols.layout import Field, Packet
 
 __all__ = ["Described"]
@@ -31,22 +31,29 @@ class Described:
     STREAMS = ("motion",)
 
     def __init__(self, table: PacketTable) -> None:
-        if (table.size is None) == (table.text is None):
-            raise ConfigError("output.packet: allowed is one of size (of a binary packet) and text")
-        self._packet: _Binary | _Text = _Binary(table) if table.text is None else _Text(table, table.text)
-        self.values: Mapping[str, Value] = self._packet.values
+        names = ("motion", *(f"other_{number}" for number in range(1, len(table.others) + 1)))
+        self._packets = [_packet_of(each, name) for each, name in zip((table, *table.others), names, strict=True)]
+        self.values: Mapping[str, Value] = self._packets[0].values
         self._scale = table.scale
 
     def identify(self, data: bytes) -> Any:
-        """Return the layout of a packet.
+        """Return the layout of a packet, whose name is ``motion``, or ``other_1`` and so on.
 
         Raises
         ------
         PacketError
             If it is not the described one: another size, other constants, a wrong checksum, another text.
         """
-        self._packet.check(data)
-        return self._packet
+        first: PacketError | None = None
+        for packet in self._packets:
+            try:
+                packet.check(data)
+            except PacketError as error:
+                first = first or error
+            else:
+                return packet
+        assert first is not None
+        raise first
 
     def framed(self, data: bytes) -> Iterator[bytes]:
         """Yield the packets in a file, and what is between them, which `identify` refuses."""
@@ -65,7 +72,7 @@ class Described:
         """
         pieces: list[bytes] = []
         at = 0
-        for start, end in self._packet.found(data):
+        for start, end in _spans(self._packets, data, 0):
             pieces += [data[at:start]] if start > at else []
             pieces.append(data[start:end])
             at = end
@@ -90,22 +97,41 @@ class Described:
         }
 
 
+def _packet_of(table: PacketLayout, name: str) -> "_Binary | _Text":
+    """Return what recognizes a packet."""
+    if (table.size is None) == (table.text is None):
+        raise ConfigError("output.packet: allowed is one of size (of a binary packet) and text")
+    return _Binary(table, name) if table.text is None else _Text(table, table.text, name)
+
+
+def _spans(packets: Sequence["_Binary | _Text"], data: bytes, offset: int) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each packet in a piece of a stream: the next kind is looked for between those of one."""
+    if not packets:
+        return
+    at = 0
+    for start, end in packets[0].found(data):
+        yield from _spans(packets[1:], data[at:start], offset + at)
+        yield offset + start, offset + end
+        at = end
+    yield from _spans(packets[1:], data[at:], offset + at)
+
+
 class _Binary(Packet):
     """A binary packet whose fields have the names of their channels."""
 
-    def __init__(self, table: PacketTable) -> None:
+    def __init__(self, table: PacketLayout, name: str) -> None:
         layout = layout_of(table)
         self.values: dict[str, Value] = {}
         names = {}
         for index, field in enumerate(table.fields):
-            name = _unused(_name_of(field), self.values)
-            self.values[name] = field
-            names[f"fields[{index}]"] = name
+            own = _unused(_name_of(field), self.values)
+            self.values[own] = field
+            names[f"fields[{index}]"] = own
         parts = [part for name, part in layout.fields.items() if not name.startswith("constants")]
         self._constants = [(constant.offset, bytes.fromhex(constant.bytes)) for constant in table.constants]
         checksum = checksum_of(table)
         self._seal = None if checksum is None else Seal(None, checksum)
-        super().__init__("motion", layout.size, [part._replace(name=names.get(part.name, part.name)) for part in parts])
+        super().__init__(name, layout.size, [part._replace(name=names.get(part.name, part.name)) for part in parts])
 
     def check(self, data: bytes) -> None:
         """Raise PacketError if `data` is not this packet."""
@@ -138,16 +164,21 @@ class _Binary(Packet):
 class _Text:
     """A text packet."""
 
-    name = "motion"
-
-    def __init__(self, table: PacketTable, text: str) -> None:
+    def __init__(self, table: PacketLayout, text: str, name: str) -> None:
+        self.name = name
         literal, inserted = pieces_of(text)
+        checksum = checked_text(table, literal, inserted)[1]
+        self._seal = None if checksum is None else Seal(None, checksum)
         self.values: dict[str, Value] = {}
         pattern, at = b"", 0
         for index, each in enumerate(inserted):
             following = inserted[index + 1] if index + 1 < len(inserted) else None
-            name = _unused(each.name, self.values)
-            self.values[name] = table.values.get(each.name) or Value(channel=each.name)
+            if each.hexadecimal:
+                pattern += re.escape(literal[at : each.at]) + b"[0-9A-Fa-f]{%d}" % int(each.hexadecimal[0])
+                at = each.at
+                continue
+            own = _unused(each.name, self.values)
+            self.values[own] = table.values.get(each.name) or Value(channel=each.name)
             adjacent = following is not None and following.at == each.at
             fraction = rb"\.\d{%d}" % each.spec.digits if each.spec.digits else b""
             number = rb"[ +\-\d.]{%d}" % each.spec.width if adjacent else rb" {0,24}[+-]?\d{1,24}" + fraction
@@ -162,6 +193,8 @@ class _Text:
         """Raise PacketError if `data` is not this packet."""
         if not self._pattern.fullmatch(data):
             raise PacketError(f"custom: found {data[:80]!r}, which is not the described text")
+        if self._seal is not None and self._seal.sealed(data).upper() != data.upper():
+            raise PacketError(f"custom: found {data[:80]!r}, whose checksum is wrong: {self._seal.sealed(data)[:80]!r}")
         self.size = len(data)
 
     def decode(self, data: bytes) -> dict[str, Any]:

@@ -27,6 +27,9 @@ UNITS: Mapping[str, Mapping[str, float]] = {
 }
 """Factors to the SI unit, or rpm, by quantity; the first is the unit of a field that names none."""
 
+LEAST_SCALE = 1e-12
+"""Least magnitude of a field's scale: no packet has numbers that are so much larger than their channel."""
+
 LIMITS = {
     "length": 1e7,
     "speed": 500.0,
@@ -195,6 +198,10 @@ def _by_channel(fields: Iterable[SourceField], key: str) -> dict[str, SourceFiel
             raise ConfigError(f"{where}.unit: {not_among(field.unit, units)} for {field.channel}")
         if not field.scale:
             raise ConfigError(f"{where}.scale: found 0, allowed is any other number")
+        if abs(field.scale) < LEAST_SCALE:
+            raise ConfigError(
+                f"{where}.scale: found {field.scale:g}, allowed are magnitudes of {LEAST_SCALE:g} and more"
+            )
         out[field.channel] = field
     return out
 

@@ -22,6 +22,13 @@ from motioncue.intake.intake import Intake
 from motioncue.intake.messages import CompiledMessage, Echo
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
+from motioncue.protocols.described_bytes import (
+    cipher_of,
+    heartbeat_of,
+    marks_of,
+    refuse_always_paused,
+    reply_of,
+)
 from motioncue.protocols.described_channels import (
     CAR,
     CHANNELS,
@@ -41,11 +48,11 @@ __all__ = ["DescribedSource"]
 
 AS_DESCRIBED = "as_described"
 
+SIGNED = ("angles", "velocity", "acceleration", "angular_velocity")
+"""Vectors whose elements may be tried with the opposite sign."""
+
 MESSAGES = 128
 """Most packets that an intake distinguishes."""
-
-LONGEST_REPLY = 512
-"""Largest size of an answer [bytes]."""
 
 Matrix = npt.NDArray[np.float64]
 
@@ -133,7 +140,10 @@ class DescribedSource:
         self.channels = checked(table)
         self.axes = _axes(table, self.channels)
         self.forms = tuple(_forms(table, self.axes))
-        self._reply = _reply(table)
+        refuse_always_paused(table)
+        self._reply = reply_of(table)
+        self._heartbeat = heartbeat_of(table)
+        self._cipher = cipher_of(table, [form.packet.size for form in self.forms])
         if len(self.forms) > MESSAGES:
             raise ConfigError(f"{KEY}: found {len(self.forms)} forms, blocks and sizes, allowed are {MESSAGES}")
 
@@ -162,7 +172,11 @@ class DescribedSource:
             possible = (now, *(value for value in values if value != now and self._possible({name: value})))
             if possible[1:]:
                 out[name] = possible
-        signed = (name for name in self.channels if CHANNELS[name].along or CHANNELS[name].vector == "angles")
+        signed = (
+            name
+            for name, channel in ((name, CHANNELS[name]) for name in self.channels)
+            if channel.along or channel.vector in SIGNED or name == "quaternion_w"  # the opposite is the inverse turn
+        )
         return out | dict.fromkeys(signed, (AS_DESCRIBED, "opposite"))
 
     def _possible(self, options: Mapping[str, str]) -> bool:
@@ -190,6 +204,11 @@ class DescribedSource:
 
         forms = tuple(msgspec.structs.replace(form, fields=read(form.fields)) for form in table.forms)
         return msgspec.structs.replace(table, fields=read(table.fields), forms=forms, **axes)
+
+    @cached_property
+    def VECTORS(self) -> list[set[str]]:
+        """The options that turn the elements of one vector."""
+        return [{name for name in self.channels if CHANNELS[name].vector == vector} for vector in SIGNED]
 
     @property
     def RATES_DERIVED(self) -> bool:
@@ -243,8 +262,35 @@ class DescribedSource:
             delay_s=derivation.delay_s,
             same=("orientation", "up" if "forward" in self._vectors else "angular_acceleration"),
         )
-        port = 0 if table.reply is None else table.reply.port
-        return Intake([form.compiled(*self._reply) for form in self.forms], stage, stages, reply_port=port)
+        return Intake(
+            [form.compiled(*self._reply) for form in self.forms],
+            stage,
+            stages,
+            reply_port=0 if table.reply is None else table.reply.port,
+            cipher=self._cipher,
+            heartbeat=self._heartbeat,
+        )
+
+    def plain(self, data: bytes) -> bytes:
+        """Return a packet deciphered, or a deciphered one enciphered; unchanged if the source has no cipher.
+
+        Parameters
+        ----------
+        data : bytes
+            The whole packet.
+        """
+        return data if self._cipher is None else self._cipher.applied(data)
+
+    def is_motion(self, data: bytes) -> bool:
+        """Say whether a packet carries the motion.
+
+        Parameters
+        ----------
+        data : bytes
+            As it came.
+        """
+        plain = self.plain(data)
+        return any(form.role == "motion" and form.fits(plain) for form in self.forms)
 
     def framed(self, data: bytes) -> Iterator[bytes]:
         """Split concatenated datagrams by the sizes of the packets that fit.
@@ -278,7 +324,10 @@ class DescribedSource:
         return any(self._fits(data[start : start + size], size) for size in sizes)
 
     def _fits(self, package: bytes, size: int) -> bool:
-        return len(package) == size and any(form.fits(package) for form in self.forms)
+        if len(package) != size:
+            return False
+        plain = self.plain(package)
+        return any(form.fits(plain) for form in self.forms)
 
     def _allowed(self) -> str:
         shown = {
@@ -299,36 +348,28 @@ class DescribedSource:
         PacketError
             If it is none of the described packets.
         """
+        plain = self.plain(data)
         for form in self.forms:
-            if form.fits(data):
+            if form.fits(plain):
                 packet = form.packet
-                if packet.size == len(data):
+                if packet.size == len(data) and self._cipher is None:
                     return packet
-                return Packet(packet.name, len(data), packet.fields.values(), packet.constants)
+                return _Read(self, packet.name, len(data), packet.fields.values(), packet.constants)
         raise PacketError(
             f"{self.name}: found {len(data)} bytes beginning {data[:8].hex(' ') or 'nowhere'}, allowed are "
             f"{self._allowed()}"
         )
 
 
-def _reply(table: SourcePacket) -> tuple[bytes, Echo]:
-    """Return the answer to a packet, and what it repeats of it."""
-    answer = table.reply
-    if answer is None:
-        return b"", Echo()
-    try:
-        own = bytes.fromhex(answer.bytes)
-    except ValueError:
-        raise ConfigError(
-            f"{KEY}.reply.bytes: found {answer.bytes!r}, allowed are pairs of hexadecimal digits"
-        ) from None
-    smallest = min((table.size,) if isinstance(table.size, int) else table.size)
-    if answer.echo > smallest:
-        raise ConfigError(f"{KEY}.reply.echo: found {answer.echo}, allowed are up to {smallest}, the packet's bytes")
-    reply = bytes(answer.echo) + own * answer.repeat
-    if not 0 < len(reply) <= LONGEST_REPLY:
-        raise ConfigError(f"{KEY}.reply: found {len(reply)} bytes, allowed are 1 to {LONGEST_REPLY}")
-    return reply, Echo(0, 0, answer.echo)
+class _Read(Packet):
+    """A packet as it came: longer than described, or enciphered."""
+
+    def __init__(self, source: DescribedSource, *of: Any) -> None:
+        self._source = source
+        super().__init__(*of)
+
+    def decode(self, data: bytes) -> dict[str, Any]:
+        return super().decode(self._source.plain(data))
 
 
 def _attitude(channels: Mapping[str, SourceField]) -> str:
@@ -372,7 +413,8 @@ def _forms(table: SourcePacket, axes: Axes) -> Iterator[_Form]:
     for key, size, longer, _, constants, _ in shapes if table.paused else ():
         marks = (*table.paused, *(each for each in constants if not any(_share(each, mark) for mark in table.paused)))
         for smallest, largest in _sizes(size, longer, key):
-            parts, values, masked = _marks(marks, smallest, KEY)
+            marks_of(table.paused, smallest, KEY, "paused")
+            parts, values, masked = marks_of(marks, smallest, KEY)
             yield _Form(_packet("paused", smallest, parts, values), largest, "other", (), masked)
     for key, size, longer, fields, constants, name in shapes:
         for smallest, largest in _sizes(size, longer, key):
@@ -413,7 +455,7 @@ def _form(
 ) -> _Form:
     """Return one packet of the source, with the takes that fill the telemetry; `block` is None if it has no blocks."""
     order = "<" if table.byte_order == "little" else ">"
-    parts, fixed, masked = _marks(constants, size, key)
+    parts, fixed, masked = marks_of(constants, size, key)
     blocks = None if block is None else table.blocks
     if blocks is not None:
         kind = np.dtype(order + blocks.type)
@@ -444,47 +486,6 @@ def _form(
             takes.append(Take(telemetry, element, label, scale=scale, optional=optional, bias=bias))
         parts.append(Field(label, field.offset + moved, dtype.str, unit, field.limit or limit))
     return _Form(_packet(name, size, parts, fixed, key), size, "motion", tuple(takes), masked)
-
-
-def _marks(
-    constants: Sequence[Mark], size: int, key: str
-) -> tuple[list[Field], dict[str, Any], tuple[tuple[int, bytes, bytes], ...]]:
-    """Return the fields and values of the bytes by which a packet is known; and those of which some bits count."""
-    parts, values, masked = [], {}, []
-    for index, constant in enumerate(constants):
-        try:
-            data = bytes.fromhex(constant.bytes)
-        except ValueError:
-            data = b""
-        if not 1 <= len(data) <= 24:
-            raise ConfigError(
-                f"{key}.constants[{index}].bytes: found {constant.bytes!r}, allowed are 1 to 24 pairs of hexadecimal "
-                f"digits"
-            )
-        if constant.offset + len(data) > size:
-            raise ConfigError(
-                f"{key}.constants[{index}].offset: found {constant.offset}, allowed is up to {size - len(data)} for "
-                f"{len(data)} bytes in a packet of {size} bytes"
-            )
-        if constant.mask is not None:
-            masked.append((constant.offset, data, _mask_of(constant.mask, len(data), f"{key}.constants[{index}].mask")))
-            continue
-        parts.append(Field(f"constant_{index}", constant.offset, f"S{len(data)}"))
-        values[f"constant_{index}"] = data.rstrip(b"\0")  # as NumPy compares text
-    if len(parts) + len(masked) > 7:
-        raise ConfigError(f"{key}.constants: found {len(parts) + len(masked)}, allowed are up to 7")
-    return parts, values, tuple(masked)
-
-
-def _mask_of(text: str, size: int, key: str) -> bytes:
-    """Return a mask; raise ConfigError unless it has `size` bytes."""
-    try:
-        mask = bytes.fromhex(text)
-    except ValueError:
-        mask = b""
-    if len(mask) != size:
-        raise ConfigError(f"{key}: found {text!r}, allowed are {size} pairs of hexadecimal digits, one for each byte")
-    return mask
 
 
 def _packet(name: str, size: int, parts: Iterable[Field], constants: Mapping[str, Any], key: str = KEY) -> Packet:

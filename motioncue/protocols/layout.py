@@ -285,7 +285,8 @@ class Encoding(NamedTuple):
     table: Table
     packet: bytes  # initial bytes; kept where the table has no row
     seal: Seal | None  # counter and checksum, written last
-    reads: frozenset[str]  # the channels in the table
+    reads: frozenset[str]  # the channels in the table, and in those of the others
+    others: tuple[tuple["Encoding", float], ...] = ()  # packets beside it, each with its interval [s]; 0: once
 
 
 class Stream(NamedTuple):

@@ -118,7 +118,8 @@ def export(
     table, times = _table(drive, what)
     if not len(times):
         raise ConfigError(
-            f"--what: the recording has no {what}{'; frames are what was heard' if what == 'ticks' else ''}"
+            f"--what: the recording has no {what}"
+            + (", only what a simulator said: --what frames" if what == "ticks" and len(drive.motion) else "")
         )
     table = [("t", "s", (times - times[0]) * 1e-9), *table]
     if path.is_dir():

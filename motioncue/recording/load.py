@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from itertools import pairwise
+from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError, PacketError
-from motioncue.motion import TICK_DTYPE
+from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 from motioncue.protocols import System
 from motioncue.recording.capture import is_capture
 from motioncue.recording.messages import LATEST_NS, Settings, events_in, packages_in, settings_in
 from motioncue.recording.packages import (
     ANY,
+    NO_CAPTURE,
     UNREADABLE,
     Pick,
     Raw,
@@ -32,6 +35,8 @@ from motioncue.recording.topics import FRAME, PACKAGE, TICK, TOPICS, Event, Pack
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
 
 __all__ = ["Drive", "read"]
+
+NAMED = "--system (in Python system)"  # where a system can be named
 
 
 class Drive(NamedTuple):
@@ -75,7 +80,8 @@ def read(
         An MCAP file that ``--record`` has written, a recording of ROS 2 with `sensor_msgs/msg/Imu`, the bytes that a
         simulator wrote, or a network capture (pcap, pcapng).
     *rolled : str or Path
-        The other files of the same run, if its recording was rolled over; in any order.
+        The other files of the same run, if its recording was rolled over; in any order.  The last one may be empty, as
+        a process that is killed leaves it: `unreadable` says so.
     system : str, optional
         The system whose packages these are, for a file that does not tell: bytes, a capture, or an MCAP file of
         packages alone.  Found by content if not given.
@@ -115,8 +121,32 @@ def read(
     >>> pandas.DataFrame(drive.motion)                                       # doctest: +SKIP
     """
     pick = Pick((port,) if isinstance(port, int) else tuple(port), sender)
-    drives = [_read(each, system, rate_hz, pick, options) for each in (path, *rolled)]
-    return _joined(drives, [quoted(each) for each in (path, *rolled)]) if rolled else drives[0]
+    if not rolled:
+        return _read(path, system, rate_hz, pick, options)
+    parts: list[Drive] = []
+    for each in (path, *rolled):
+        try:
+            parts.append(_read(each, system, rate_hz, pick, options))
+        except PacketError:
+            empty = _empty_part(each)
+            if empty is None:
+                raise
+            parts.append(empty)
+    return _joined(parts, [quoted(each) for each in (path, *rolled)])
+
+
+def _empty_part(path: str | Path) -> Drive | None:
+    """Return the contents of a file that a recorder began but did not write to; None if it is something else."""
+    nothing = Drive(np.zeros(0, MOTION_DTYPE), np.zeros(0, TICK_DTYPE), [], [], [], {}, ())
+    with suppress(OSError, PacketError):
+        with Path(path).open("rb") as opened:
+            head = opened.read(len(MAGIC))
+        if head != MAGIC:
+            return nothing if MAGIC.startswith(head) else None
+        file = McapFile(path)
+        if file.empty:
+            return nothing._replace(about=file.metadata.get("motioncue", {}))
+    return None
 
 
 def _read(path: str | Path, system: str | None, rate_hz: float | None, pick: Pick, options: Mapping[str, Any]) -> Drive:
@@ -130,7 +160,7 @@ def _read(path: str | Path, system: str | None, rate_hz: float | None, pick: Pic
     except OSError as error:
         raise PacketError(f"{name}: {error.strerror}") from error
     if pick != ANY and not is_capture(head):
-        raise PacketError(f"{name}: found no network capture, only there ports and senders can be told apart")
+        raise PacketError(f"{name}: {NO_CAPTURE}")
     if not is_mcap(head):
         data = read_bytes(path, name)
         of = system or _system(data, name, pick)
@@ -153,9 +183,9 @@ def _system(raw: Raw, name: str, pick: Pick) -> System:
     if not raw.data:
         raise PacketError(f"{name}: not an MCAP file: it is empty")
     if is_capture(raw.data):
-        return system_of(raw, name, "system", pick)
+        return system_of(raw, name, NAMED, pick)
     try:
-        return system_of(raw, "as bytes of a simulator", "system", pick)
+        return system_of(raw, "as bytes of a simulator", NAMED, pick)
     except (ConfigError, PacketError) as error:
         raise PacketError(
             f"{name}: not an MCAP file: it begins with {raw.data[: len(MAGIC)].hex()}; {error}"
@@ -196,18 +226,27 @@ def _from_mcap(path: str | Path) -> Drive:
 
 
 def _joined(drives: list[Drive], names: list[str]) -> Drive:
-    """Return the contents of the files of one run as one recording."""
-    for drive, name in zip(drives, names, strict=True):
-        if not len(drive.ticks):
-            raise PacketError(f"{name}: found no tick, allowed are files of one run")
-        if drive.about.get("epoch_ns") != drives[0].about.get("epoch_ns"):
-            raise PacketError(f"{name}: found a file of another run than {names[0]}, allowed are files of one run")
-    order = sorted(range(len(drives)), key=lambda place: int(drives[place].ticks["index"][0]))
-    for before, after in pairwise(order):
-        last, first = drives[before].about.get("part", ""), drives[after].about.get("part", "")
-        if not (last.isdecimal() and first.isdecimal() and int(first) == int(last) + 1):
+    """Return the contents of the files of one run as one recording; only the last one may have no tick."""
+    order = sorted(range(len(drives)), key=lambda place: _begins(drives[place]))
+    for place in order[:-1]:
+        if not len(drives[place].ticks):
+            raise PacketError(f"{names[place]}: found no tick, allowed are files of one run")
+    first, last = drives[order[0]], drives[order[-1]]
+    said = []
+    if not len(last.ticks):
+        said = [f"{names[order[-1]]} is empty: the run ended before a tick was written to it"]
+        if not last.about:  # not even a beginning
+            order.pop()
+    for place in order:
+        if drives[place].about.get("epoch_ns") != first.about.get("epoch_ns"):
             raise PacketError(
-                f"{names[after]}: found part {first or 'none'} of a run behind part {last or 'none'} in "
+                f"{names[place]}: found a file of another run than {names[order[0]]}, allowed are files of one run"
+            )
+    for before, after in pairwise(order):
+        number, following = (drives[place].about.get("part", "") for place in (before, after))
+        if not (number.isdecimal() and following.isdecimal() and int(following) == int(number) + 1):
+            raise PacketError(
+                f"{names[after]}: found part {following or 'none'} of a run behind part {number or 'none'} in "
                 f"{names[before]}, allowed are consecutive files of a recording that was rolled over"
             )
     parts = [drives[place] for place in order]
@@ -219,8 +258,13 @@ def _joined(drives: list[Drive], names: list[str]) -> Drive:
         sorted(event for drive in parts for event in drive.events),
         [settings[number] for number in sorted(settings)],
         parts[0].about,
-        tuple(text for drive in parts for text in drive.unreadable),
+        (*(text for drive in parts for text in drive.unreadable), *said),
     )
+
+
+def _begins(drive: Drive) -> float:
+    """Return the index of a part's first tick; infinity if it has none."""
+    return float(drive.ticks["index"][0]) if len(drive.ticks) else inf
 
 
 def _foreign(file: McapFile, path: str | Path, names: set[str]) -> Drive:

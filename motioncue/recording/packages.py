@@ -4,7 +4,7 @@ import os
 import stat
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ PLACES = 6  # most ports that an error names
 LONGEST_S = 4e9
 """Longest time between packages of a recording: less than the 2^62 ns by which times may differ."""
 
+SURE = 20  # packages of a system that are no coincidence
 LOOKED_AT = 600  # packages of a file whose system is searched for
 TYPICAL_NS = 16_000_000  # between two frames of a simulator
 
@@ -102,6 +103,8 @@ class Pick(NamedTuple):
         return here and (self.sender is None or datagram.sender == self.sender)
 
 
+NO_CAPTURE = "found no network capture, only there ports and senders can be told apart"
+
 ANY = Pick()
 """Every datagram."""
 
@@ -136,30 +139,43 @@ def parse_recording(
     """
     module = protocols.system(system) if module is None else module
     try:
-        return _of_system(_opened(data, name), module, system, pick)
+        return _of_system(_opened(data, name, pick), module, system, pick)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
 
 
-def _opened(data: Raw | Path, name: str) -> McapFile | Captured | Raw:
-    """Return the contents of a file before any system is asked for its packages."""
+def _opened(data: Raw | Path, name: str, pick: Pick) -> McapFile | Captured | Raw:
+    """Return the contents of a file before any system is asked for its packages; refuse a pick that takes nothing."""
+    if isinstance(data, Raw) and is_capture(data.data):
+        found = captured(data.data, data.missing)
+        _refuse_pick(found, pick)
+        return found
+    if pick != ANY:
+        raise PacketError(NO_CAPTURE)
     if isinstance(data, Path):
         return McapFile(data)
     if is_mcap(data.data):
         return McapFile(name, data.data)
-    if is_capture(data.data):
-        return captured(data.data, data.missing)
     if len(data.data) >= HOLE and not np.frombuffer(data.data, np.uint8).any():
         raise PacketError(f"found {len(data.data)} bytes that are all zero, as in a file that was never written")
     return data
+
+
+def _refuse_pick(found: Captured, pick: Pick) -> None:
+    """Refuse a pick that takes no datagram of a capture."""
+    parts = any(lacks.port in pick.ports for lacks in found.incomplete)
+    if pick == ANY or parts or any(map(pick.takes, found.datagrams)):
+        return
+    asked = [f"to port {' or '.join(map(str, pick.ports))}"] if pick.ports else []
+    asked += [] if pick.sender is None else [f"from {pick.sender}"]
+    there = _places(found.datagrams)
+    raise PacketError(f"found no datagram {' '.join(asked)}, allowed are those that it has: {there or 'nobody'}")
 
 
 def _of_system(opened: McapFile | Captured | Raw, module: Any, system: protocols.System, pick: Pick) -> Recording:
     """Return a system's packages; raise PacketError if there is none."""
     if isinstance(opened, Captured):
         return _from_capture(opened, module, system, pick)
-    if pick != ANY:
-        raise PacketError("found no network capture, only there ports and senders can be told apart")
     if isinstance(opened, McapFile):
         return _from_mcap(opened, module, system)
     return _from_bytes(opened, module, system)
@@ -243,8 +259,6 @@ def _from_capture(found: Captured, module: Any, system: protocols.System, pick: 
         why = f" (of the first, {_why_not(module, others[0].payload)})" if others else ""
         counts = [f"{len(others)} datagrams of other kinds{why}" if others else "", *_counted(incomplete)]
         what = ", ".join(filter(None, [*counts, *found.unreadable])) or "no datagram"
-        asked = pick != ANY and (places := _places(found.datagrams))
-        what += f" of those asked for among {places}" if asked else ""
         raise PacketError(f"found {what}, allowed is at least one package of {system}")
     _refuse_several(own, module, system)
     refused = [datagram.payload for datagram in others if datagram.port in ports]
@@ -309,7 +323,7 @@ def _why_not(module: Any, data: bytes) -> str | None:
 
 
 def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protocols.System:
-    """Return the only system whose packets fill a file, or most of it; or the source that it describes.
+    """Return the only system whose packets fill a file or begin it; or the source that it describes.
 
     Parameters
     ----------
@@ -331,7 +345,7 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
     """
     sizes: dict[str, int] = {}
     try:
-        opened = _opened(data, name)
+        opened = _opened(data, name, pick)
     except PacketError as error:
         raise PacketError(f"{name}: {error}") from error
     settings = settings_in(opened)[:1] if isinstance(opened, McapFile) else []
@@ -350,7 +364,7 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
 
 
 def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list[bytes]:
-    """Return the system's packages if they fill most of a file of bytes, or are in a capture; none otherwise."""
+    """Return the system's packages in a capture, or those that a file of bytes begins with; none if they are few."""
     module = protocols.system(system)
     try:
         packages = _of_system(opened, module, system, pick).packages
@@ -358,13 +372,13 @@ def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list
         return error.packages
     except PacketError:
         return []
-    if isinstance(opened, Raw) and 2 * sum(map(len, packages)) < len(opened.data):
-        return []
-    return packages if all(_why_not(module, package) is None for package in packages) else []
+    own = list(takewhile(lambda package: _why_not(module, package) is None, packages))
+    few = isinstance(opened, Raw) and len(own) < SURE and 2 * sum(map(len, own)) < len(opened.data)
+    return [] if few else own
 
 
 def plausible(packages: Sequence[bytes], system: str) -> bool:
-    """Say whether packages can be a described system's: read so, most of at least twenty frames continue a drive.
+    """Say whether packages can be a described system's: read so, most of twenty frames or more continue a drive.
 
     The size alone tells little, because most such packets have no mark.
 
@@ -379,12 +393,15 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
     intake = source.intake(source.Options())
     intake.begin(START_NS)
     followed = taken = 0
+    last = b""
     for package in packages[:LOOKED_AT]:
         before = intake.published
         intake.feed(package, START_NS + taken * TYPICAL_NS)
         taken += intake.published > before
-        followed += intake.published > before and not intake.frozen
-    return taken >= 20 and 2 * followed > min(len(packages), LOOKED_AT)
+        followed += intake.published > before and not intake.frozen and package != last
+        last = package
+    breaks = sum(intake.discontinuities.values())
+    return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT) and 2 * breaks < taken
 
 
 def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:

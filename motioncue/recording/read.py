@@ -189,7 +189,9 @@ def frames_of(
         came = [round(1e9 * (time - arrivals[0])) for time in arrivals]
         return Frames(motion, list(map(Timed, came, packages)), intake.rejected)
     if count > 1 and not times.any():
-        raise PacketError(f"{name}: neither {system} nor the file says when frames came; give their rate")
+        raise PacketError(
+            f"{name}: neither {system} nor the file says when frames came; give their rate (--rate; in Python rate_hz)"
+        )
     if count:
         motion["time"] = np.round((times - times[0]) * 1e9)
     frames = motion["time"] if count else np.zeros(1, np.int64)

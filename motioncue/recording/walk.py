@@ -9,9 +9,9 @@ import io
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -184,6 +184,16 @@ def _walk(data: bytes) -> Iterator[tuple[int, int, int]]:
         place += 9 + length
 
 
+class _Held(NamedTuple):
+    """A chunk that is held."""
+
+    content: bytes
+    """Its record in the file if it is packed, else the records in it."""
+    packed: bool
+    places: dict[int, npt.NDArray[np.int64]]
+    """Places of the messages of each channel among its records."""
+
+
 class McapFile:
     """The readable messages of an MCAP file by topic.
 
@@ -206,8 +216,9 @@ class McapFile:
 
     Notes
     -----
-    Content is held unpacked, up to 4 GiB and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is
-    not read, and counted as damage.
+    Chunks are held packed and unpacked one at a time, whenever messages in them are asked for.  Unpacked they may have
+    up to 4 GiB, and up to 64 times the size of the file plus one chunk of 64 MiB; the rest is not read, and counted as
+    damage.
     """
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
@@ -215,7 +226,7 @@ class McapFile:
         self.metadata: dict[str, dict[str, str]] = {}
         self.schemas: dict[int, tuple[str, str, bytes]] = {}  # name, encoding, definition
         self.topics: dict[int, tuple[str, str, int]] = {}  # topic, encoding and schema of each channel
-        self._chunks: list[tuple[bytes, dict[int, npt.NDArray[np.int64]]]] = []  # unpacked records; places by channel
+        self._chunks: list[_Held] = []
         self._room = 0  # [bytes] that may still be unpacked
         try:
             if data is None and Path(path).exists() and not Path(path).is_file():
@@ -231,20 +242,25 @@ class McapFile:
         except OSError as error:
             raise PacketError(f"recording {str(path)!r}: {error.strerror}") from error
 
+    @property
+    def empty(self) -> bool:
+        """Whether there is no message that can be read."""
+        return not self._chunks
+
     def _read(self, file: IO[bytes], size: int) -> None:
         loose = bytearray()  # messages outside chunks
-        chunk = b""  # the newest chunk
+        chunk, packed = b"", b""  # the newest chunk, and its record in the file
         index: dict[int, npt.NDArray[np.int64]] = {}  # places of its messages, by channel
         for opcode, content, place in _records(file, size, self.damage):
             try:
                 if opcode == MESSAGE_INDEX:
                     _add_index(index, content, len(chunk) // MESSAGE_HEAD)
                     continue
-                self._take(chunk, index)
-                chunk, index = b"", {}
+                self._take(chunk, packed, index)
+                chunk, packed, index = b"", b"", {}
                 if opcode == CHUNK:
                     self._admit(min(struct.unpack_from("<Q", content, 16)[0], LARGEST_CHUNK))
-                    chunk = _unpacked(content)
+                    chunk, packed = _unpacked(content), content
                 elif opcode == MESSAGE:
                     self._admit(9 + len(content))
                     loose += struct.pack("<BQ", opcode, len(content)) + content
@@ -254,8 +270,8 @@ class McapFile:
                     self._declare(opcode, content)
             except (ValueError, struct.error, zstandard.ZstdError, RuntimeError, MemoryError) as error:
                 self.damage.add(f"byte {place}: {error}")
-        self._take(chunk, index)
-        self._take(bytes(loose), {})
+        self._take(chunk, packed, index)
+        self._take(bytes(loose), b"", {})
 
     def _admit(self, size: int) -> None:
         """Reserve room for bytes that are kept; raise ValueError if there is none left."""
@@ -287,7 +303,7 @@ class McapFile:
             encoding, _ = _text(content, end)
             self.topics[number] = (topic, encoding, schema)
 
-    def _take(self, data: bytes, index: dict[int, npt.NDArray[np.int64]]) -> None:
+    def _take(self, data: bytes, packed: bytes, index: dict[int, npt.NDArray[np.int64]]) -> None:
         """Store a chunk: by its index if that accounts for every byte, else by a walk through its records."""
         if not data:
             return
@@ -302,7 +318,16 @@ class McapFile:
             except (ValueError, struct.error) as error:
                 self.damage.add(f"a chunk of {len(data)} bytes has {error}")
             index = {channel: np.array(places, np.int64) for channel, places in found.items()}
-        self._chunks.append((data, index))
+        if any(len(places) for places in index.values()):
+            self._chunks.append(_Held(packed or data, bool(packed), index))
+
+    def _with(self, channels: Collection[int]) -> Iterator[tuple[bytes, int, npt.NDArray[np.int64]]]:
+        """Yield a chunk's records, a channel, and the places of its messages there, for each that has any."""
+        for held in self._chunks:
+            inside = [channel for channel in channels if channel in held.places]
+            data = _unpacked(held.content) if inside and held.packed else held.content
+            for channel in inside:
+                yield data, channel, held.places[channel]
 
     def stamped(self, channel: int) -> Iterator[tuple[int, bytes]]:
         """Yield when each message of a channel was recorded [ns], and its payload, in the file's order.
@@ -312,8 +337,8 @@ class McapFile:
         channel : int
             Number of the channel.
         """
-        for data, index in self._chunks:
-            for place in index.get(channel, _NONE).tolist():
+        for data, _, places in self._with([channel]):
+            for place in places.tolist():
                 length, _, _, time = struct.unpack_from("<QHIQ", data, place + 1)
                 yield time, data[place + MESSAGE_HEAD : place + 9 + length]
 
@@ -327,12 +352,10 @@ class McapFile:
         topic : Topic
             The topic.
         """
-        channels = self._own(topic)
-        for data, index in self._chunks:
-            for channel in channels:
-                for place in index.get(channel, _NONE).tolist():
-                    (length,) = struct.unpack_from("<Q", data, place + 1)
-                    yield data[place + MESSAGE_HEAD : place + 9 + length]
+        for data, _, places in self._with(self._own(topic)):
+            for place in places.tolist():
+                (length,) = struct.unpack_from("<Q", data, place + 1)
+                yield data[place + MESSAGE_HEAD : place + 9 + length]
 
     def rows(self, topic: Topic) -> npt.NDArray[np.void]:
         """Return the messages of one of motioncue's topics as an array; count others as damage.
@@ -344,21 +367,21 @@ class McapFile:
         """
         assert topic.dtype is not None
         size = MESSAGE_HEAD + 4 + topic.dtype.itemsize
-        channels, parts, others = self._own(topic), [], 0
-        for data, index in self._chunks:
-            for channel in channels:
-                places = index.get(channel, _NONE)
-                right = places[_lengths(data, places) == size]
-                others += len(places) - len(right)
-                parts.append((data, right + (MESSAGE_HEAD + 4)))
+        channels, others, row = self._own(topic), 0, 0
+        out = np.empty(sum(self._count(channel) for channel in channels), topic.dtype)
+        memory = out.view(f"V{topic.dtype.itemsize}")  # copied whole, not field by field
+        for data, _, places in self._with(channels):
+            right = places[_lengths(data, places) == size]
+            others += len(places) - len(right)
+            memory[row : row + len(right)] = records_at(data, right + (MESSAGE_HEAD + 4), memory.dtype)
+            row += len(right)
         if others:
             self.damage.add(f"{topic.name}: {others} messages of another size than {size - MESSAGE_HEAD} bytes")
-        out = np.empty(sum(len(places) for _, places in parts), topic.dtype)
-        memory, row = out.view(f"V{topic.dtype.itemsize}"), 0  # copied whole, not field by field
-        for data, places in parts:
-            memory[row : row + len(places)] = records_at(data, places, memory.dtype)
-            row += len(places)
-        return out
+        return out[:row]
+
+    def _count(self, channel: int) -> int:
+        """Return the number of messages of a channel."""
+        return sum(len(held.places[channel]) for held in self._chunks if channel in held.places)
 
     def _own(self, topic: Topic) -> list[int]:
         """Return the channels of a topic with motioncue's schema; count the messages of other channels as damage."""
@@ -369,12 +392,9 @@ class McapFile:
             _, kind, definition = self.schemas.get(schema, ("", "", b""))
             if (encoding, kind, definition) == ("cdr", "ros2msg", topic.text.encode()):
                 own.append(number)
-            elif count := sum(len(index.get(number, _NONE)) for _, index in self._chunks):
+            elif count := self._count(number):
                 self.damage.add(f"{name}: {count} messages of another version: {_differing(definition, topic.text)}")
         return own
-
-
-_NONE = np.zeros(0, np.int64)
 
 
 def _differing(definition: bytes, allowed: str) -> str:

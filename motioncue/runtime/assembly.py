@@ -21,6 +21,7 @@ from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Output, Profile, Source, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
+from motioncue.runtime.check_in import check_exchanges
 from motioncue.runtime.fitting import gains_for
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
@@ -83,10 +84,14 @@ def check(profile: Profile) -> None:
             found, first = getattr(output, key), getattr(profile.outputs[0], key)
             if found != first:
                 raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
+        if output.packet is not None and output.packet.check_in is not None:
+            check_exchanges(output.packet.check_in)
+            if output.packet.check_in.endpoint is not None:
+                parse_endpoint(output.packet.check_in.endpoint, ("tcp",), "output.packet.check_in.endpoint")
         for name, (url, encoding) in streams.items():
             endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
             if endpoint.scheme == "serial":
-                check_line(output, endpoint, encoding.table.largest)
+                check_line(output, endpoint, encoding)
             where = endpoint.path or f"{endpoint.host.lower().replace('localhost', '127.0.0.1')} {endpoint.port}"
             if where in used:
                 what = "line" if endpoint.path else "port"
@@ -114,7 +119,7 @@ def highest_rate_of(output: Output) -> float:
     return float(protocols.platform(output.system).MAX_RATE_HZ)
 
 
-def check_line(output: Output, endpoint: Endpoint, size: int) -> None:
+def check_line(output: Output, endpoint: Endpoint, encoding: Encoding) -> None:
     """Refuse a serial line that cannot carry the packets.
 
     Parameters
@@ -123,15 +128,18 @@ def check_line(output: Output, endpoint: Endpoint, size: int) -> None:
         The output.
     endpoint : Endpoint
         Its line.
-    size : int
-        Largest size of a packet [bytes].
+    encoding : Encoding
+        Its packets.
     """
+    size, others = encoding.table.largest, encoding.others
     baud, bits = baud_of(output, endpoint), bits_of_a_byte(endpoint)
-    needs = math.ceil(size * bits * output.rate_hz)
+    beside = sum(each.table.largest * bits / every_s for each, every_s in others if every_s)
+    needs = math.ceil(size * bits * output.rate_hz + beside)
     if needs > baud:
-        slower = math.floor(10 * baud / size / bits) / 10
+        slower = math.floor(10 * max(0.0, baud - beside) / size / bits) / 10
         raise ConfigError(
-            f"output.motion: {size} bytes x {bits} bits x {output.rate_hz:g} Hz = {needs} bits/s, more than the {baud} "
+            f"output.motion: {size} bytes x {bits} bits x {output.rate_hz:g} Hz"
+            f"{f' + {beside:.0f} for the others' if beside else ''} = {needs} bits/s, more than the {baud} "
             f"baud of {endpoint}; allowed are a rate_hz of up to {slower:g} or a baud of at least {needs}"
         )
 
@@ -200,6 +208,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         bridge=profile.source.bridge,
         hold_s=profile.supervisor.hold_s,
         fade_s=profile.supervisor.fade_s,
+        engage_s=profile.supervisor.engage_s,
         profile=profile,
     )
 

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.actuation cimport chain_at_rest
+from motioncue.kernels.actuation cimport chain_at_rest, chain_says
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
@@ -25,7 +25,7 @@ from motioncue.kernels.slot cimport (
 )
 from motioncue.kernels.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, Step, Supervisor, supervise,
+    OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, STATES, Step, Supervisor, supervise,
 )
 from motioncue.kernels.tuning cimport (
     OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
@@ -44,7 +44,11 @@ __all__ = ["Emitter"]
 
 cdef enum:
     PACKETS = 16
+    OTHERS = 32
     PACKET_BYTES = 512
+
+
+cdef int64_t NEVER = 0x7FFFFFFFFFFFFFFF     # index of a tick that does not come
 
 
 ctypedef struct Sink:
@@ -65,6 +69,15 @@ ctypedef struct Sink:
     int64_t error           # number of the newest refusal's error; 0 before the first
 
 
+ctypedef struct Other:      # a packet that goes to a sink beside those of the motion
+    Outgoing encoding
+    int sink
+    int64_t every           # [ticks]; 0: once, before the packets of the motion
+    int64_t due             # index of the tick at which it is sent next
+    uint8_t packet[PACKET_BYTES]
+    int size
+
+
 ctypedef struct Counts:
     int64_t ticks
     int64_t packets         # ticks in which at least one output's packet was sent
@@ -82,16 +95,16 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
             channels[i] *= weight
 
 
-cdef inline bint send(Sink* s) noexcept nogil:
-    """Send the output's packet; return whether it was sent."""
+cdef inline bint send(Sink* s, const uint8_t* packet, int size) noexcept nogil:
+    """Send a packet to the output; return whether it was sent."""
     cdef int done
     if s.lost:
         mc_count(&s.refused, 1)
         return False
     if s.line != NULL:
-        done = mc_line_send(s.line, s.packet, s.size)
+        done = mc_line_send(s.line, packet, size)
     else:
-        done = mc_send_to(s.fd, s.packet, s.size, s.address, s.address_size)
+        done = mc_send_to(s.fd, packet, size, s.address, s.address_size)
     if done < 0:
         mc_store(&s.error, -done)
         mc_count(&s.refused, 1)
@@ -141,6 +154,8 @@ cdef class Emitter:
     cdef int64_t _number        # number of the settings in force
     cdef Sink _sinks[PACKETS]
     cdef int _sink_count
+    cdef Other _others[OTHERS]
+    cdef int _other_count
     cdef list _owned
     cdef int64_t _period
     cdef int64_t _deadline      # deadline of the next tick; 0 before the first
@@ -247,10 +262,42 @@ cdef class Emitter:
         self._owned.append((sock, table, packet, seal_with))
         self._sink_count += 1
 
+    def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
+        """Send another packet to the output that was added last, beside those of the motion.
+
+        Parameters
+        ----------
+        table, packet, seal_with
+            As for `add_output`.
+        every_s : float
+            Interval [s]; 0: it is sent once, before the first packet of the motion, again if the system refuses it, and
+            whenever a line is taken into use again.
+
+        Raises
+        ------
+        ValueError
+            If there is no output, there are too many packets, or the packet is too large.
+
+        Notes
+        -----
+        A packet with an interval is sent right behind that of the motion, and dropped if the system refuses it.
+        """
+        cdef Other* other = &self._others[self._other_count]
+        if self._sink_count == 0 or self._other_count == OTHERS or table.largest > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"others: allowed are {OTHERS} packets of up to {PACKET_BYTES} bytes behind an output")
+        other.sink = self._sink_count - 1
+        other.every = max(1, <int64_t>rint(every_s * 1e9 / self._period)) if every_s > 0.0 else 0
+        other.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
+        other.size = table.size
+        memcpy(other.packet, <const uint8_t*>packet, table.size)
+        self._owned.append((table, packet, seal_with))
+        self._other_count += 1
+
     cdef void adopt(self) noexcept nogil:
         """Pass the settings in force to the supervisor and the bridge."""
         self._number = self._cued.now.number
         self._supervisor.hold = self._cued.now.hold
+        self._supervisor.engage = self._cued.now.engage
         self._supervisor.fade.pace = self._cued.now.pace
         bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period, self._period)
 
@@ -305,14 +352,17 @@ cdef class Emitter:
         for i in range(self._sink_count):
             sink = &self._sinks[i]
             sink.size = outgoing(
-                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline, self.told(sink.output),
-                sink.packet,
+                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline,
+                self.said(sink.output, &step), sink.packet,
             )
+        self.encode_others(&step)
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
         now = self._deadline if self._replaying else clock.now(clock.memory)
+        self.send_others(True)
         for i in range(self._sink_count):
-            left = send(&self._sinks[i]) or left
+            left = send(&self._sinks[i], self._sinks[i].packet, self._sinks[i].size) or left
+        self.send_others(False)
         if left:
             mc_count(&self._counts.packets, 1)
         self.watch_lines()
@@ -363,6 +413,40 @@ cdef class Emitter:
             cue.engine_speed = 0.0 * s.motion.engine_speed
         cueing_limit(self._cued, cue)
 
+    cdef int said(self, int output, const Step* step) noexcept nogil:
+        """Return the state that an output's packets say: a State, or STATES while the platform rises."""
+        return STATES if step.waiting else chain_says(self._cued.now.chains[output], self._supervisor.state)
+
+    cdef void encode_others(self, const Step* step) noexcept nogil:
+        cdef Other* other
+        cdef int output, i
+        for i in range(self._other_count):
+            other = &self._others[i]
+            if self._index < other.due:
+                continue
+            output = self._sinks[other.sink].output
+            other.size = outgoing(
+                &other.encoding, <const double*>self._actuations[output], self._deadline, self.said(output, step),
+                other.packet,
+            )
+
+    cdef void send_others(self, bint first) noexcept nogil:
+        """Send the other packets that are due: those that come first, or those with an interval."""
+        cdef Other* other
+        cdef Sink* sink
+        cdef bint sent
+        cdef int i
+        for i in range(self._other_count):
+            other = &self._others[i]
+            sink = &self._sinks[other.sink]
+            if self._index < other.due or (other.every == 0) != first:
+                continue
+            sent = not sink.lost and send(sink, other.packet, other.size)
+            if other.every:
+                other.due = self._index + other.every
+            elif sent:
+                other.due = NEVER
+
     cdef void watch_lines(self) noexcept nogil:
         """Find out which lines are lost: gone, or without a packet taken for longer than the hold time."""
         cdef Supervisor* s = &self._supervisor
@@ -394,6 +478,14 @@ cdef class Emitter:
             if sink.line != NULL and sink.lost and mc_line_take(sink.line):
                 sink.lost = False
                 sink.taken = self._deadline
+                self.greet(i)
+
+    cdef void greet(self, int sink) noexcept nogil:
+        """Send the packets that come first again."""
+        cdef int i
+        for i in range(self._other_count):
+            if self._others[i].sink == sink and self._others[i].every == 0:
+                self._others[i].due = 0
 
     cdef bint at_rest(self) noexcept nogil:
         """Say whether everything that is sent is at rest at neutral."""
@@ -409,11 +501,6 @@ cdef class Emitter:
         if s.state == PARKING and s.wanted != OPERATOR_WANTS_PARK and s.wanted != OPERATOR_WANTS_END:
             return False        # what comes next may lift it again
         return s.state == OFFLINE or ((s.state == FAULT or s.state == PARKING) and s.fade.position == 0.0)
-
-    cdef int told(self, int output) noexcept nogil:
-        """Return the state that an output's packet says: a platform that still sinks is parking, not offline."""
-        cdef int state = self._supervisor.state
-        return PARKING if state == OFFLINE and not chain_at_rest(self._cued.now.chains[output]) else state
 
     cdef void report(self, const Step* step) noexcept nogil:
         self._transition = Event(

@@ -14,7 +14,9 @@ import numpy.typing as npt
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
+from motioncue.protocols.layout import Encoding
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
+from motioncue.runtime.check_in import CheckedIn
 from motioncue.runtime.feeder import Feeder
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.runtime.pipeline import Pipeline
@@ -51,7 +53,8 @@ class Engine:
     ConfigError
         If the profile is refused; on entering: if the recording cannot be made.
     EndpointError
-        On entering: if the source's endpoint is in use or not available.
+        On entering: if the source's endpoint is in use or not available, or a controller does not let itself be checked
+        in.
 
     Notes
     -----
@@ -82,6 +85,7 @@ class Engine:
         self._journal = Journal()
         self._endpoints: list[str] = []  # URLs of the outputs
         self._lines: dict[str, Line] = {}  # serial lines by their URL
+        self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
         if record is not None and not isinstance(record, Record):
@@ -111,9 +115,11 @@ class Engine:
             else:
                 self._receiver = Feeder(self._pipeline.intake, MonotonicClock())
             senders: list[tuple[str, tuple[Any, ...]]] = []
+            others: list[tuple[tuple[Encoding, float], ...]] = []
             for index, output in enumerate(self.profile.outputs):
                 for name, (url, encoding) in streams_of(output, self.profile.platform).items():
                     packet = encoding.table, encoding.packet, encoding.seal, index
+                    others.append(encoding.others)
                     endpoint = parse_endpoint(url)
                     if endpoint.scheme == "serial":
                         line = open_line(url, baud_of(output, endpoint))
@@ -127,8 +133,15 @@ class Engine:
                     if isinstance(self._receiver, Reception):
                         self._receiver.refuse_output(f"output.{name}", url, address)
                     senders.append((url, (sender, address, *packet)))
-            for url, each in senders:
+            for output in self.profile.outputs:
+                table = output.packet and output.packet.check_in
+                if table and table.endpoint:
+                    self._checked_in[table.endpoint] = CheckedIn(table)
+                    opened.callback(self._checked_in[table.endpoint].close)
+            for (url, each), beside in zip(senders, others, strict=True):
                 self._pipeline.emitter.add_output(*each)
+                for encoding, every_s in beside:
+                    self._pipeline.emitter.add_other(encoding.table, encoding.packet, encoding.seal, every_s)
                 self._endpoints.append(url)
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:
@@ -274,6 +287,9 @@ class Engine:
             kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
             self._journal.say(kind, level, f"{kind}{because}")
         self._outputs.look(self._pipeline.emitter.outputs())
+        for url, checked_in in self._checked_in.items():
+            if checked_in.lost():
+                self._journal.say((url, "lost"), logging.WARNING, f"{url}: closed by the controller; packets go on")
         for url, line in self._lines.items():
             if line.reopen():
                 self._journal.say((url, "back"), logging.WARNING, f"{url}: the line is back, an engage continues")

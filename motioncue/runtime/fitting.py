@@ -270,10 +270,11 @@ def _gains(settings: Cueing, reach: _Reach, poses: Array) -> dict[str, float]:
     """Return gains that fit, of the axes that have to change; empty if there are none.
 
     Axes that need more than their own range have their part of it.  Then either these give way further or all axes do
-    until the poses fit, whichever leaves the greater product.
+    until the poses fit, whichever leaves the greater product.  Axes that move only idle channels give way if that is
+    not enough: a large roll, which such a platform does not show, turns part of a yaw rate into pitch.
     """
     short = reach.short(poses)
-    own = {axis: getattr(settings, axis).gain for axis in _axes(settings, reach.idle)}
+    own = {axis: getattr(settings, axis).gain for axis in _axes(settings)}
     shares = {
         axis: min(
             (short[channel] for channel, axes in settings.moves.items() if axis in axes and channel in short),
@@ -288,8 +289,10 @@ def _gains(settings: Cueing, reach: _Reach, poses: Array) -> dict[str, float]:
 
         return _most(lambda strength: _with(settings, "gain", gains(strength)), gains, reach)
 
-    tried = [given_way([axis for axis in own if shares[axis] < 1.0]), given_way(list(own))]
-    return max(filter(None, tried), key=lambda gains: math.prod((own | gains).values()), default={})
+    shown = _axes(settings, reach.idle)
+    tried = [given_way([axis for axis in shown if shares[axis] < 1.0]), given_way(list(shown))]
+    found = max(filter(None, tried), key=lambda gains: math.prod((own | gains).values()), default={})
+    return found or given_way(list(own))
 
 
 def _cutoffs(settings: Cueing, reach: _Reach, poses: Array) -> dict[str, float]:

@@ -2,6 +2,7 @@
 
 import logging
 import threading
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any
 
@@ -26,6 +27,8 @@ class Listener:
         The simulator's name.
     *urls : str
         Endpoints to listen at.
+    allow : sequence of str
+        Hosts that are heard.  If empty: only this machine if the endpoints are local, else nobody.
 
     Raises
     ------
@@ -35,10 +38,10 @@ class Listener:
         If a URL is not valid; on entering, if it is in use.
     """
 
-    def __init__(self, system: protocols.System, *urls: str) -> None:
+    def __init__(self, system: protocols.System, *urls: str, allow: Sequence[str] = ()) -> None:
         module = protocols.source(system)
         check_endpoints(module, urls)
-        self.system, self.urls = system, urls
+        self.system, self.urls, self._allow = system, urls, allow
         self._intake = module.intake(module.Options())
         self._journal = Journal()
         self._motion: Any = None
@@ -46,10 +49,14 @@ class Listener:
 
     def __enter__(self) -> "Listener":
         """Start to listen."""
-        self._receiver = Reception(self._intake, self.urls)
+        self._receiver = Reception(self._intake, self.urls, allow=self._allow)
         self._thread = threading.Thread(target=self._receiver.run, name="motioncue driver", daemon=True)
         self._thread.start()
         log.info("waiting for %s at %s", self.system, ", ".join(self.urls))
+        if self._receiver.deaf:
+            log.warning(
+                "no host is allowed: nothing that comes from other machines will be heard; name it with --allow"
+            )
         return self
 
     def __exit__(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing_extensions import disjoint_base
 
 from motioncue.intake.intake import Intake
+from motioncue.intake.messages import Heartbeat
 from motioncue.intake.session import Session
 from motioncue.kernels.clock import Clock
 from motioncue.transports.server import Server
@@ -20,6 +21,8 @@ class StreamReceiver:
 class DatagramReceiver:
     @property
     def forwarded(self) -> int: ...
+    @property
+    def beats(self) -> int: ...
     def __init__(
         self,
         intake: Intake,
@@ -28,6 +31,7 @@ class DatagramReceiver:
         *,
         hosts: Sequence[bytes] | None = None,
         forwards: Sequence[tuple[socket.socket, tuple[str, int, int]]] = (),
+        heartbeat: Heartbeat | None = None,
     ) -> None: ...
     def run(self) -> None: ...
     def stop(self) -> None: ...

@@ -17,6 +17,7 @@ from motioncue.transports.sockets cimport (
     mc_wait_any, packed_address, sockaddr_storage,
 )
 
+import ipaddress
 import socket
 
 __all__ = ["DatagramReceiver", "StreamReceiver"]
@@ -165,6 +166,8 @@ cdef class StreamReceiver:
 cdef enum:
     SOURCES = 8             # most sockets to listen on
     FORWARDS = 8            # most addresses to forward to
+    CALLED = 32             # most hosts that get a heartbeat
+    BEAT_BYTES = 64         # longest heartbeat
     LARGEST = 65536         # largest datagram [bytes]
 
 
@@ -172,6 +175,16 @@ ctypedef struct Forward:
     mc_fd fd
     char address[ADDRESS_BYTES]
     int address_size
+
+
+def reachable(sock, hosts):
+    """Return the addresses of packed hosts that a socket can send to; its own if `hosts` is None."""
+    if hosts is None:
+        return [sock.getsockname()[0]]
+    found = [ipaddress.IPv6Address(host) for host in hosts]
+    if sock.family == socket.AF_INET:
+        return [str(host.ipv4_mapped) for host in found if host.ipv4_mapped is not None]
+    return [str(host) for host in found]
 
 
 cdef class DatagramReceiver:
@@ -190,11 +203,14 @@ cdef class DatagramReceiver:
     forwards : sequence of (socket.socket, (str, int, int))
         Where to send every datagram of an allowed host unchanged: a non-blocking socket, and a numeric address (IP,
         port, scope).
+    heartbeat : Heartbeat, optional
+        Sent from the first socket when `run` begins and then again and again, to each of `hosts`, or, if every host is
+        heard, to the host on which that socket listens.
 
     Raises
     ------
     ValueError
-        If there are too many sockets, hosts or addresses.
+        If there are too many sockets, hosts or addresses, or the heartbeat is too long.
 
     Notes
     -----
@@ -214,6 +230,13 @@ cdef class DatagramReceiver:
     cdef int _forward_count
     cdef readonly int64_t forwarded     # datagrams forwarded
     cdef int _reply_port
+    cdef uint8_t _beat[BEAT_BYTES]
+    cdef int _beat_size                 # 0: the simulator needs no heartbeat
+    cdef int64_t _beat_period           # [ns]
+    cdef int64_t _beat_due              # [ns]
+    cdef Forward _called[CALLED]
+    cdef int _called_count
+    cdef readonly int64_t beats         # heartbeats sent
     cdef uint8_t _driver[16]            # the host that drives
     cdef int64_t _heard                 # arrival of its newest datagram [ns]; 0 before the first
     cdef uint8_t _buffer[LARGEST]
@@ -227,6 +250,7 @@ cdef class DatagramReceiver:
         *,
         hosts=None,
         forwards=(),
+        heartbeat=None,
     ):
         cdef Forward* f
         if not 0 < len(sockets) <= SOURCES or len(forwards) > FORWARDS:
@@ -244,6 +268,21 @@ cdef class DatagramReceiver:
             f.address_size = packed_address(f.address, address)
             self._forward_count += 1
         self._reply_port = intake.reply_port
+        if heartbeat is not None:
+            self._set_heartbeat(heartbeat, sockets[0], hosts)
+
+    cdef int _set_heartbeat(self, heartbeat, sock, hosts) except -1:
+        cdef Forward* f
+        if not 0 < len(heartbeat.data) <= BEAT_BYTES or len(hosts or ()) > CALLED:
+            raise ValueError(f"heartbeat: allowed are 1 to {BEAT_BYTES} bytes and {CALLED} hosts")
+        memcpy(self._beat, <const uint8_t*><bytes>heartbeat.data, len(heartbeat.data))
+        self._beat_size, self._beat_period = len(heartbeat.data), round(heartbeat.every_s * 1e9)
+        for host in reachable(sock, hosts):
+            f = &self._called[self._called_count]
+            f.fd = sock.fileno()
+            f.address_size = packed_address(f.address, (host, heartbeat.port, 0))
+            self._called_count += 1
+        return 0
 
     def run(self):
         """Receive until `stop` is called."""
@@ -254,13 +293,26 @@ cdef class DatagramReceiver:
         cdef uint64_t ready
         cdef int i
         while True:
-            mc_wait_any(self._fds, self._n, -1, &ready)
+            mc_wait_any(self._fds, self._n, self.beat() if self._beat_size else -1, &ready)
             if mc_load(&self._stopping):
                 break
             for i in range(self._n - 1):
                 if ready >> i & 1:
                     s.endpoint = i
                     self.receive(s, self._fds[i])
+
+    cdef int beat(self) noexcept nogil:
+        """Send the heartbeat if it is due; return the time until the next one [ms]."""
+        cdef int64_t now = self._time.now(self._time.memory)
+        cdef int i
+        if now >= self._beat_due:
+            for i in range(self._called_count):
+                if mc_send_to(
+                    self._called[i].fd, self._beat, self._beat_size, self._called[i].address, self._called[i].address_size
+                ) >= 0:
+                    mc_count(&self.beats, 1)
+            self._beat_due = now + self._beat_period
+        return <int>((self._beat_due - now) // 1_000_000) + 1
 
     cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
         """Take the datagram that waits at one socket, forward it, and answer it."""

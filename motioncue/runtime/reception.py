@@ -118,7 +118,12 @@ class Reception:
                             f"is passed on would come back"
                         )
                 self._receiver = DatagramReceiver(
-                    intake, self._sockets, MonotonicClock(), hosts=hosts, forwards=senders
+                    intake,
+                    self._sockets,
+                    MonotonicClock(),
+                    hosts=hosts,
+                    forwards=senders,
+                    heartbeat=intake.heartbeat,
                 )
             self._opened = opened.pop_all()
 

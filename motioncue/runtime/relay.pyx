@@ -8,6 +8,7 @@ from libc.string cimport memset
 
 import numpy as np
 
+from motioncue.kernels.actuation cimport chain_says
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Outgoing, Table, outgoing, outgoing_of
@@ -132,7 +133,7 @@ cdef class Relay:
         cdef const Publication* newest = &self._intake.publication
         cdef const double* values
         cdef Packet* packet
-        cdef int i, written
+        cdef int i, written, state = OFFLINE if self.parked else RUNNING
         self._reply_size = 0
         if size:
             self.take(package, size)
@@ -142,7 +143,7 @@ cdef class Relay:
         for i in range(self._packet_count):
             packet = &self._packets[i]
             written = outgoing(
-                &packet.encoding, values, self._cue.time, OFFLINE if self.parked else RUNNING, packet.bytes
+                &packet.encoding, values, self._cue.time, chain_says(self._cued.now.chains[0], state), packet.bytes
             )
             memset(packet.bytes + written, 0, packet.largest - written)
         return True

@@ -14,6 +14,7 @@ from motioncue.explain import explain
 from motioncue.intake.intake import Intake
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.ring import RecordRing
+from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 from motioncue.profile import Profile
 from motioncue.recording.export import columns as columns_of
 from motioncue.recording.feed import Timed, feed
@@ -28,9 +29,24 @@ from motioncue.recording.write import RecordingWriter
 from motioncue.runtime.assembly import check, intake_of, load_profile, settings_of
 from motioncue.runtime.pipeline import Pipeline
 
-__all__ = ["Difference", "Heard", "first_difference", "keep", "missing_ticks", "profile_of", "repeat", "replay"]
+__all__ = [
+    "Difference",
+    "Heard",
+    "first_difference",
+    "keep",
+    "missing_ticks",
+    "pieces",
+    "profile_of",
+    "repeat",
+    "replay",
+]
 
 START_NS = 1_000_000_000
+
+NO_TICKS = (
+    "the recording has no ticks to repeat: it holds what a simulator said, not a run; allowed is what `run --record` "
+    "and `demo --record` write.  `motioncue simulate SYSTEM --recording FILE --to ENDPOINT` plays it to a run"
+)
 
 ROWS = 10_000  # ticks compared or written at a time, which bounds the memory
 
@@ -146,6 +162,55 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
 
     Raises
     ------
+    ConfigError, PacketError
+        As `pieces` does.
+
+    Notes
+    -----
+    As `pieces`, which needs less memory.
+    """
+    ticks, done = np.zeros(len(drive.ticks), TICK_DTYPE), 0
+    frames, events = [np.zeros(0, MOTION_DTYPE)], []
+    for batch in pieces(drive, profile, progress=progress):
+        ticks[done : done + len(batch.ticks)] = batch.ticks
+        done += len(batch.ticks)
+        frames.append(batch.frames)
+        events += batch.events
+    in_force = drive.settings
+    if profile is not None:
+        in_force = [Settings(drive.settings[0].time, 0, msgspec.to_builtins(profile))]
+    outside = [event for event in drive.events if event.what == "disconnected" or event.reason in FROM_OUTSIDE]
+    return drive._replace(
+        motion=np.concatenate(frames),
+        ticks=ticks,
+        events=sorted(events + outside),
+        settings=in_force,
+        unreadable=(),
+    )
+
+
+def pieces(
+    drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None
+) -> Iterator[Batch]:
+    """Yield what the engine makes of a recording, some thousand ticks at a time.
+
+    Parameters
+    ----------
+    drive : Drive
+        A recording with packages and ticks.
+    profile : Profile, optional
+        Settings to use throughout instead of the recorded ones.
+    progress : callable, optional
+        Called with ticks done and ticks in all, a few hundred times.
+
+    Yields
+    ------
+    Batch
+        The next ticks, and the frames, packages and events since the piece before.  With the recorded settings and the
+        same build the ticks are the recorded ones bit for bit, except their lateness, which is 0.
+
+    Raises
+    ------
     ConfigError
         If the profile is refused, or its system or rate differs from the recording's.
     PacketError
@@ -160,21 +225,12 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     each tick reads the packages that had arrived by its deadline.
     """
     if not len(drive.ticks) or not drive.settings:
-        raise PacketError(
-            "the recording has no ticks to repeat, allowed is one of a run; `motioncue simulate` plays others"
-        )
+        raise PacketError(NO_TICKS)
     changes = {row.number: profile_of(row.profile) for row in drive.settings}
     own = changes[drive.settings[0].number]
     chosen = own if profile is None else profile
-    if chosen.source.system != own.source.system:
-        raise ConfigError(
-            f"source.system: found {chosen.source.system!r}, allowed is that of the recording, {own.source.system!r}"
-        )
-    if chosen.rate_hz != own.rate_hz:  # only the recorded ticks are repeated
-        raise ConfigError(
-            f"output.rate_hz: found {chosen.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
-        )
-    pipeline = Pipeline(chosen, FakeClock(START_NS), trace=len(drive.ticks))
+    _refuse_other_source(chosen, own)
+    pipeline = Pipeline(chosen, FakeClock(START_NS))
     heard = Heard(pipeline)
     # Other settings may accept other packages, so the recorded frames say which packages each tick had.
     counting = pipeline.intake if profile is None else intake_of(own)
@@ -182,7 +238,8 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
     source = _happenings(drive, changes, late)
     settings = pipeline.emitter.settings
     ticks = np.stack([drive.ticks[name] for name in ("index", "deadline", "operation")], axis=1)
-    upcoming, told = next(source, None), 0
+    numbers = drive.ticks["settings"] if profile is None else np.zeros(len(ticks), np.int64)
+    upcoming, told, given = next(source, None), 0, 0
     number = int(drive.ticks["settings"][0])
 
     def feed_next() -> None:
@@ -191,42 +248,52 @@ def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress =
         upcoming.act(counting, True)
         if counting is not pipeline.intake:
             upcoming.act(pipeline.intake, False)
-        heard.listen()
         upcoming = next(source, None)
+
+    def taken() -> Batch:
+        nonlocal given
+        batch = heard.take()
+        first, given = given, given + len(batch.ticks)
+        batch.ticks["settings"] = numbers[first:given]  # they are numbered when posted, even if no tick took them
+        return batch
 
     for first, end, deadline, frames, newest in _spans(drive.ticks, late):
         while upcoming is not None and (upcoming.time <= deadline if late else counting.published < frames):
             feed_next()
+            if heard.half_full:
+                yield taken()
         if profile is None and newest != number and newest in changes:
             settings = settings_of(changes[newest], settings)
             pipeline.emitter.retune(settings)
         number = newest
         pipeline.emitter.replay_ticks(ticks[first:end])
-        heard.listen()
+        if heard.half_full:
+            yield taken()
         if end >= told + len(ticks) / 200 or end == len(ticks):
             told = end
             progress(end, len(ticks))
     while upcoming is not None:
         feed_next()
+        if heard.half_full:
+            yield taken()
+    yield taken()
     if late and len(drive.packages) and not pipeline.intake.published:
         why = ", ".join(pipeline.intake.rejected) or "no package makes one"
         raise PacketError(
             f"{missing_ticks(drive)}, and without what the simulator said before there is no frame ({why})"
         )
-    answer, repeated = heard.all(), pipeline.emitter.trace
-    # settings are numbered when posted, even if no tick took them
-    repeated["settings"] = drive.ticks["settings"] if profile is None else 0
-    in_force = drive.settings
-    if profile is not None:
-        in_force = [Settings(drive.settings[0].time, 0, msgspec.to_builtins(profile))]
-    outside = [event for event in drive.events if event.what == "disconnected" or event.reason in FROM_OUTSIDE]
-    return drive._replace(
-        motion=answer.frames,
-        ticks=repeated,
-        events=sorted(answer.events + outside),
-        settings=in_force,
-        unreadable=(),
-    )
+
+
+def _refuse_other_source(profile: Profile, own: Profile) -> None:
+    """Refuse a profile of another system or rate than the recording's."""
+    if profile.source.system != own.source.system:
+        raise ConfigError(
+            f"source.system: found {profile.source.system!r}, allowed is that of the recording, {own.source.system!r}"
+        )
+    if profile.rate_hz != own.rate_hz:  # only the recorded ticks are repeated
+        raise ConfigError(
+            f"output.rate_hz: found {profile.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
+        )
 
 
 FROM_OUTSIDE = frozenset(
@@ -256,7 +323,7 @@ def _spans(ticks: npt.NDArray[np.void], late: bool) -> Iterator[tuple[int, int, 
 
 
 class Heard:
-    """The records of a pipeline but its ticks, collected as by a recorder, but without a thread.
+    """The records of a pipeline, collected as by a recorder, but without a thread.
 
     Parameters
     ----------
@@ -268,26 +335,15 @@ class Heard:
         self._rings = RecordRing(RING_BYTES), RecordRing(RING_BYTES)
         pipeline.emitter.record(self._rings[0])
         pipeline.intake.record(self._rings[1])
-        self._batches: list[Batch] = []
 
-    def listen(self) -> None:
-        """Empty the rings if they are half full; call it at least once a megabyte of packages and 1000 ticks."""
-        if any(2 * ring.waiting > RING_BYTES for ring in self._rings):
-            self._take()
+    @property
+    def half_full(self) -> bool:
+        """Whether it is time for `take`; ask at least once a megabyte of packages and 1000 ticks."""
+        return any(2 * ring.waiting > RING_BYTES for ring in self._rings)
 
-    def _take(self) -> None:
-        batch = sorted_out(b"".join(ring.take() for ring in self._rings))
-        self._batches.append(batch._replace(ticks=batch.ticks[:0]))
-
-    def all(self) -> Batch:
-        """Return all records: frames, packages and events; the ticks are in the emitter's trace."""
-        self._take()
-        return Batch(
-            self._batches[0].ticks,
-            np.concatenate([batch.frames for batch in self._batches]),
-            [package for batch in self._batches for package in batch.packages],
-            [event for batch in self._batches for event in batch.events],
-        )
+    def take(self) -> Batch:
+        """Return the records since the last time."""
+        return sorted_out(b"".join(ring.take() for ring in self._rings))
 
 
 Action = Callable[[Intake, bool], Any]

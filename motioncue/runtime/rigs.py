@@ -34,6 +34,10 @@ class Rigs(Batch):
     -----
     Bit for bit what `motioncue.cue` computes for each rig (cueing and limits) and `motioncue.actuate` for its first
     output; fade, supervisor and packets are left to the engine.
+    A motion that is not finite is not refused as `motioncue.bind` does: channels of that rig's cue that depend on it,
+    soon nearly all, are not finite until it is reset.  Its actuators keep these channels of the pose where they were
+    and follow the others, within all bounds; other rigs do not notice.  To use the rig again, set its `parked`, step
+    for ``rise_s``, reset it, and clear `parked`.
     Neighbors whose algorithm has a form for lanes are computed side by side: sort mixed profiles by algorithm.
     Real time: `step` does not allocate as long as it is given the same arrays, and cannot fail.
 

@@ -106,9 +106,11 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
         "pitch": ("pitch", "surge"),
         "yaw": ("yaw",),
     }
+    default_preset: ClassVar[str | None] = "simona"
     auto: ClassVar[str | None] = "utias"
     preset: str | None = None
-    """A published parameter set, or auto: that one scaled to the platform; supplies what is left out."""
+    """A published parameter set (simona, utias), or auto: utias scaled to the platform.  It supplies what is left out;
+    without it, if a required value is left out, auto does so with a platform, and simona without one."""
     surge: TranslationAxis
     sway: TranslationAxis
     heave: TranslationAxis

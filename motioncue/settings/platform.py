@@ -35,6 +35,8 @@ __all__ = [
 ]
 
 Length = Annotated[float, msgspec.Meta(ge=-100, le=100)]
+Size = Annotated[float, msgspec.Meta(gt=0, le=100)]
+Place: TypeAlias = tuple[Length, Length, Length]
 Angle = Annotated[float, msgspec.Meta(ge=-360, le=360)]
 Part = Literal["yaw", "heave", "travel", "tilt"]
 
@@ -65,13 +67,19 @@ class Turning(Table, frozen=True, kw_only=True):
     """Largest acceleration [deg/s^2]."""
 
 
-class Joints(Table, frozen=True, kw_only=True):
-    """Six joints on a circle, in three pairs."""
+Legs = Annotated[tuple[Travel, ...], msgspec.Meta(min_length=6, max_length=6)]
+Cranks = Annotated[tuple[Turning, ...], msgspec.Meta(min_length=6, max_length=6)]
 
-    radius_m: Positive
+
+class Joints(Table, frozen=True, kw_only=True):
+    """Six joints: three pairs on a circle, or each at its own place."""
+
+    radius_m: Size | None = None
     """Distance of the joints from the center [m]."""
-    pair_m: Positive
+    pair_m: Size | None = None
     """Distance between the joints of a pair [m]."""
+    at_m: Annotated[tuple[Place, ...], msgspec.Meta(min_length=6, max_length=6)] | None = None
+    """Place of each joint, in the order of the actuators, instead of radius_m and pair_m: forward, right, up [m]."""
 
 
 class Axis(Table, frozen=True, kw_only=True):
@@ -120,10 +128,11 @@ class Hexapod(PlatformTable, frozen=True, kw_only=True, tag="hexapod"):
     """Pairs at 60, 180 and 300 degrees from forward towards right."""
     base: Joints
     """Pairs at 0, 120 and 240 degrees; each leg goes to the nearer joint of the neighboring pair."""
-    height_m: Positive
-    """Height of the platform's joints above the base's, at neutral [m]."""
-    leg: Travel
-    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
+    height_m: Length
+    """Height of the platform's joints above the base's, at neutral [m]; negative for a platform that hangs."""
+    leg: Travel | Legs
+    """Bounds of the legs: one table for all, or a list of six."""
+    reference_m: Place = (0.0, 0.0, 0.0)
     """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
@@ -132,16 +141,17 @@ class CrankHexapod(PlatformTable, frozen=True, kw_only=True, tag="crank-hexapod"
 
     platform: Joints
     base: Joints
-    height_m: Positive
-    """Height of the platform's joints above the cranks' shafts, at neutral [m]."""
-    crank_m: Positive
+    height_m: Length
+    """Height of the platform's joints above the cranks' shafts, at neutral [m]; negative for a platform that hangs."""
+    crank_m: Size
     """Length of a crank, from its axis to the rod's joint [m]."""
-    rod_m: Positive
+    rod_m: Size
     """Length of a rod, between its joints [m]."""
     azimuths_deg: tuple[Angle, Angle, Angle, Angle, Angle, Angle]
     """Direction of each crank when horizontal, in its vertical plane: from forward towards right [deg]."""
-    crank: Turning
-    reference_m: tuple[Length, Length, Length] = (0.0, 0.0, 0.0)
+    crank: Turning | Cranks
+    """Bounds of the cranks: one table for all, or a list of six."""
+    reference_m: Place = (0.0, 0.0, 0.0)
     """The point moved by the cue, from the center of the frame's joints: forward, right, up [m]."""
 
 
@@ -150,7 +160,8 @@ class Posts(PlatformTable, frozen=True, kw_only=True, tag="posts"):
 
     at_m: Annotated[tuple[tuple[Length, Length], ...], msgspec.Meta(min_length=2, max_length=4)]
     """Position of each post, from the motion reference point: forward, right [m]."""
-    post: Travel
+    post: Travel | tuple[Travel, ...]
+    """Bounds of the posts: one table for all, or a list with one for each."""
 
 
 class Axes(PlatformTable, frozen=True, kw_only=True, tag="axes"):

@@ -6,21 +6,37 @@ from typing import Any
 import msgspec
 
 from motioncue.errors import ConfigError, not_among
+from motioncue.explain import tables_of
 from motioncue.packets import packet_presets
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.nested import merged
 from motioncue.settings.platform import platform_presets
 
-__all__ = ["choose_auto", "fill_from_presets", "preset_hint", "presets_of"]
+__all__ = ["choose_preset", "fill_from_presets", "preset_hint", "presets_of"]
 
 
-def choose_auto(tables: dict[str, Any]) -> None:
-    """Give the preset ``auto`` to a profile with a platform whose cueing says only its algorithm."""
+def choose_preset(tables: dict[str, Any]) -> None:
+    """Give a preset to cueing that names none and leaves out a required value."""
     cueing = tables.get("cueing")
-    if "platform" in tables and isinstance(cueing, dict) and [*cueing] == ["algorithm"]:
-        kind = ALGORITHMS.get(str(cueing["algorithm"]))
-        if kind is not None and kind.auto is not None:
-            cueing["preset"] = "auto"
+    if not isinstance(cueing, dict) or cueing.get("preset") is not None:
+        return
+    kind = ALGORITHMS.get(str(cueing.get("algorithm")))
+    if kind is None or not _lacks(kind, cueing):
+        return
+    preset = kind.default_preset if kind.auto is None or tables.get("platform") is None else "auto"
+    if preset is not None:
+        tables["cueing"] = {**cueing, "preset": preset}
+
+
+def _lacks(kind: type[msgspec.Struct], given: Mapping[str, Any]) -> bool:
+    """Say whether a table leaves out a required value."""
+    for field in msgspec.structs.fields(kind):
+        if field.name not in given and field.required:
+            return True
+        inner, value = tables_of(field.type), given.get(field.name)
+        if isinstance(value, Mapping) and inner and _lacks(inner[0], value):
+            return True
+    return False
 
 
 def fill_from_presets(tables: dict[str, Any]) -> None:
@@ -56,10 +72,8 @@ def presets_of(tables: dict[str, Any], key: str) -> Mapping[str, Mapping[str, An
 
 
 def preset_hint(error: msgspec.ValidationError, tables: dict[str, Any]) -> str:
-    """Return a hint on how to complete an algorithm's or a platform's settings, if they are incomplete."""
-    for key in ("cueing", "platform"):
-        presets = presets_of(tables, key)
-        lacks = "missing required" in str(error) and f"`$.{key}" in str(error)
-        if lacks and presets and "preset" not in tables[key]:
-            return f"; {key}.preset fills what is left out, allowed are {', '.join(presets)}"
+    """Return a hint on how to complete the settings of a platform, if they are incomplete."""
+    lacks = "missing required" in str(error) and "`$.platform" in str(error)
+    if lacks and "preset" not in tables["platform"]:
+        return f"; platform.preset fills what is left out, allowed are {', '.join(platform_presets())}"
     return ""

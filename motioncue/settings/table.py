@@ -21,6 +21,8 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """Whether displacements, roll, pitch and yaw of its cue are a pose for a platform."""
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Values by `preset` that the profile leaves out; an algorithm with presets has the key `preset`."""
+    default_preset: ClassVar[str | None] = None
+    """The preset of a profile that names none, leaves out required values and has no platform; with one it is auto."""
     moves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """By channel of the pose, the tables with `gain` and `cutoff_hz` that scale it, its own first; none if it has no
     such tables."""

@@ -7,7 +7,7 @@ import msgspec
 from motioncue.packets import Number
 from motioncue.settings.table import Table
 
-__all__ = ["Answer", "Blocks", "Form", "Mark", "SourceField", "SourcePacket"]
+__all__ = ["Answer", "Beat", "Blocks", "Enciphering", "Form", "Mark", "SourceField", "SourcePacket"]
 
 LARGEST = 65_507
 """Largest size of a datagram [bytes]."""
@@ -103,6 +103,30 @@ class Answer(Table, frozen=True, kw_only=True):
     """Port of the simulator's machine to which the answer goes; 0: the port that the packet came from."""
 
 
+class Enciphering(Table, frozen=True, kw_only=True):
+    """How every packet is enciphered; offsets and bytes elsewhere are those of the deciphered packet."""
+
+    type: Literal["salsa20"]
+    """Salsa20 with 20 rounds and a key of 32 bytes."""
+    key: str
+    """The 32 bytes of the key in hexadecimal digits."""
+    nonce: tuple[Offset, Offset]
+    """Offsets of the two halves of the nonce in the packet, 4 bytes each [bytes]; they are not enciphered."""
+    mask: str = "00 00 00 00 00 00 00 00"
+    """The 8 bytes in hexadecimal digits that the nonce is combined with by exclusive or."""
+
+
+class Beat(Table, frozen=True, kw_only=True):
+    """A datagram without which the simulator sends nothing: it goes to the hosts in `source.allow`."""
+
+    bytes: str
+    """Hexadecimal digits of the datagram, of up to 64 bytes."""
+    port: Annotated[int, msgspec.Meta(ge=1, le=65535)]
+    """Port of the simulator's machine."""
+    every_s: Annotated[float, msgspec.Meta(ge=0.05, le=3600)]
+    """Time from one to the next [s]."""
+
+
 class SourcePacket(Table, frozen=True, kw_only=True):
     """A packet that carries the vehicle's state, and how it is read."""
 
@@ -136,5 +160,9 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     blocks: Blocks | None = None
     reply: Answer | None = None
     """Answer to each packet of the motion, for a simulator that waits for one."""
+    cipher: Enciphering | None = None
+    """Cipher of every packet; they come as they are if left out."""
+    heartbeat: Beat | None = None
+    """Datagram without which the simulator sends nothing."""
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()
     """Other packets that the simulator sends."""

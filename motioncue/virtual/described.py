@@ -231,8 +231,17 @@ class Car:
                 continue
             for place, row in enumerate(rows):
                 last = place == len(rows) - 1
-                yield Paced(wait if place == 0 else 0.0, row[index].tobytes(), motion=last)
+                yield Paced(wait if place == 0 else 0.0, self._enciphered(row[index], index), motion=last)
             wait = 0.0
+
+    def _enciphered(self, packet: npt.NDArray[np.uint8], nonce: int) -> bytes:
+        """Return a packet as it is sent: if the source has a cipher, with a number as nonce."""
+        cipher = self._source.table.cipher
+        if cipher is None:
+            return packet.tobytes()
+        for offset in cipher.nonce:
+            packet[offset : offset + 4] = np.frombuffer(nonce.to_bytes(4, "little"), np.uint8)
+        return self._source.plain(packet.tobytes())
 
     def recorded(
         self, path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
@@ -251,7 +260,7 @@ class Car:
             times = self._own_times(packages)
         sent, before = 0.0, None
         for index, package in enumerate(packages):
-            motion = any(form.role == "motion" and form.fits(package) for form in self._source.forms)
+            motion = self._source.is_motion(package)
             duration = 1.0 / rate_hz if rate_hz and motion else 0.0
             if not rate_hz and times is not None:
                 duration, before = 0.0 if before is None else max(times[index] - before, 0.0), times[index]
@@ -269,7 +278,8 @@ class Car:
         seconds = field.scale * UNITS["time"][field.unit or "s"]
         out: list[float] = []
         for package in packages:
-            motion = any(form.role == "motion" and form.fits(package) for form in self._source.forms)
-            time = float(np.frombuffer(package, dtype, 1, field.offset)[0]) * seconds if motion else math.nan
+            motion = self._source.is_motion(package)
+            plain = self._source.plain(package)
+            time = float(np.frombuffer(plain, dtype, 1, field.offset)[0]) * seconds if motion else math.nan
             out.append(time if math.isfinite(time) else out[-1] if out else 0.0)
         return out

@@ -15,6 +15,7 @@ from motioncue.profile import UNWATCHED, Profile
 from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.messages import Settings
+from motioncue.recording.recorder import Batch
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import Heard, keep
@@ -100,18 +101,22 @@ def ride(
     seconds = sum(package.duration for package in packages) + tail_s
     pipeline = Pipeline(profile, FakeClock(START_NS), trace=int(seconds * profile.rate_hz) + 2)
     heard = None if record is None else Heard(pipeline)
+    batches: list[Batch] = []
     said = [np.zeros(1, MOTION_DTYPE)]
     times = list(itertools.accumulate((round(each.duration * 1e9) for each in packages), initial=START_NS))
     timed = map(Timed, times[1:], (each.package for each in packages))
     for is_frame in feed(timed, raw, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         if is_frame:
             said.append(raw.frame())
-        if heard is not None:
-            heard.listen()
+        if heard is not None and heard.half_full:
+            batches.append(heard.take())
     pipeline.emitter.run(until_ns=times[-1] + round(tail_s * 1e9))
     ticks = pipeline.emitter.trace
     if heard is not None and record is not None:
-        _, frames, came, events = heard.all()
+        batches.append(heard.take())
+        frames = np.concatenate([batch.frames for batch in batches])
+        came = [package for batch in batches for package in batch.packages]
+        events = [event for batch in batches for event in batch.events]
         settings = [Settings(START_NS, 0, msgspec.to_builtins(profile))]
         about = {"drive": drive}
         keep(

@@ -56,7 +56,10 @@ class Decoder:
 
     def positions(self, packet: bytes) -> Array:
         """Return the positions in a packet, shape (1, actuators); raise PacketError if it is another."""
-        fields = self.described.identify(packet).decode(packet)
+        layout = self.described.identify(packet)
+        if layout.name != "motion":
+            raise PacketError(f"custom: found {layout.name}, which has no positions")
+        fields = layout.decode(packet)
         return np.array([[fields[field] * scale + zero for field, scale, zero in self._terms]], np.float64)
 
 

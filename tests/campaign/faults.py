@@ -121,7 +121,11 @@ _add("gravity in the car's up axis alone", "acceleration", _gravity(1.0, car=Tru
 
 
 def _acceleration_offset(*offset):
-    return _vector("acceleration", lambda v: v + np.array(offset))
+    def apply(wire, said, states):
+        unit = wire.units.get("acceleration", 1.0)
+        return _vector("acceleration", lambda v: v + unit * np.array(offset))(wire, said, states)
+
+    return apply
 
 
 _add("acceleration x 3 m/s^2 too much", "acceleration", _acceleration_offset(3.0, 0, 0))
@@ -326,8 +330,7 @@ def _noisy(size):
         out, rng = said.copy(), np.random.default_rng(11)
         for quantity, share in (("velocity", 0.05), ("acceleration", 0.5), ("angular_velocity", 0.01)):
             if quantity in wire.vectors:
-                unit = 3.6 if quantity == "velocity" and wire.degrees else 1.0
-                unit = 180 / np.pi if quantity == "angular_velocity" and wire.degrees else unit
+                unit = wire.units.get(quantity, 1.0)
                 values = wire.read(said.rows, quantity)
                 wire.write(out.rows, quantity, values + size * share * unit * rng.standard_normal(values.shape))
         return out

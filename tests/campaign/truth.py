@@ -116,7 +116,7 @@ def evidence(reading, time):
     time : ndarray
         True time of each frame [s].
     """
-    new = np.concatenate([[True] * (len(time) > 0), np.diff(time) > 0.0])  # a repeated frame carries no new information
+    new = np.diff(time, prepend=-np.inf) > 0.0  # a repeated frame carries no new information
     time, n = time[new], int(new.sum())
     reading = Reading(
         *(getattr(reading, name)[new] for name in ("motion", "position", "velocity", "about")), reading.refused

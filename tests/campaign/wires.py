@@ -6,7 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy.spatial.transform import Rotation
 
+from campaign import described
 from campaign.drives import states_of
+from motioncue.motion import GRAVITY
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
 
 __all__ = ["WIRES", "Said", "Wire", "attitude_of", "options_of", "say"]
@@ -29,6 +31,7 @@ class Wire:
     in_car: frozenset = frozenset()  # the quantities given along the car's axes
     options: tuple = ()  # options that the packets need, if not the defaults
     step: str = ""  # the option with the duration of a frame
+    units: dict = dataclasses.field(default_factory=dict)  # of quantities that are not in SI units, how many make one
     heading: float = 0.0  # of a car whose axes are the world's [rad]
 
     def read(self, rows, quantity):
@@ -119,6 +122,7 @@ WIRES = {
         angles=("roll", "pitch", "heading"),
         degrees=True,
         in_car=frozenset(("velocity", "acceleration")),
+        units={"velocity": 3.6, "angular_velocity": 180.0 / np.pi},
         heading=np.pi / 2,
     ),
     "morai, its own rates": Wire(
@@ -128,6 +132,7 @@ WIRES = {
         angles=("roll", "pitch", "heading"),
         degrees=True,
         in_car=frozenset(("velocity", "acceleration")),
+        units={"velocity": 3.6, "angular_velocity": 180.0 / np.pi},
         heading=np.pi / 2,
         options=(("rates", "native"),),
     ),
@@ -138,6 +143,33 @@ WIRES = {
         quaternion="attitude",
         clock="time",
         in_car=frozenset(("velocity", "acceleration", "angular_velocity", "angular_acceleration")),
+    ),
+    "alpine": Wire(
+        described.ALPINE,
+        described.encode_alpine,
+        {name: name for name in ("velocity", "acceleration", "angular_velocity")},
+        degrees=True,
+        quaternion="orientation",
+        clock="time",
+        in_car=frozenset(("velocity", "acceleration", "angular_velocity")),
+        units={"velocity": 3.6, "acceleration": 1.0 / GRAVITY, "angular_velocity": 180.0 / np.pi},
+    ),
+    "coastal": Wire(
+        described.COASTAL,
+        described.encode_coastal,
+        {name: name for name in ("position", "velocity", "acceleration")},
+        angles=("roll", "pitch", "yaw"),
+        degrees=True,
+        in_car=frozenset(("acceleration",)),
+        units={"velocity": 1.0 / 0.44704, "acceleration": 1.0 / GRAVITY},
+    ),
+    "boreal": Wire(
+        described.BOREAL,
+        described.encode_boreal,
+        {name: name for name in ("position", "velocity", "acceleration", "angular_velocity")},
+        angles=("forward", "right"),
+        clock="time",
+        units={"velocity": 3600.0 / 1852.0, "acceleration": 1.0 / 0.3048},
     ),
 }
 """The sources by name, some with options of their own."""

@@ -24,6 +24,7 @@ def run(*arguments):
     return CliRunner().invoke(cli, ["score", *map(str, arguments)])
 
 
+@pytest.mark.search
 def test_json_is_a_list_of_every_profile_on_every_drive(tmp_path):
     report = tmp_path / "score.html"
     result = run(

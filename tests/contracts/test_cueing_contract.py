@@ -135,6 +135,7 @@ def test_declared_latency_equals_the_measured_one(rng, algorithm):
     assert (first - 200) / RATE_HZ == pytest.approx(algorithm.latency_s, abs=0.5 / RATE_HZ)
 
 
+@pytest.mark.search
 @pytest.mark.grid
 @pytest.mark.parametrize("omega", [0.4, 2.0])
 def test_theory_equals_measurement(case, profile, omega):
@@ -261,6 +262,7 @@ VALUES = st.tuples(
 )
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("name", CASES)
 @settings(max_examples=60)
 @given(rows=st.lists(VALUES, min_size=1, max_size=20), repeat=st.integers(1, 60))

@@ -1,0 +1,112 @@
+"""`motioncue check` on described simulators: what is turned is named, and the advice mends it instead of hiding it."""
+
+import msgspec
+import numpy as np
+import pytest
+from campaign.cases import Case, run
+from campaign.described import BOREAL
+from campaign.drives import DRIVES, states_of
+from campaign.truth import read_with
+from campaign.wires import WIRES, options_of, say
+from helpers import truth
+
+from motioncue.analysis.check import check
+from motioncue.protocols import DescribedSource, system_of
+from motioncue.runtime.assembly import load_profile
+from motioncue.virtual.described import channel_values, encode
+
+TOLERANCE = {
+    **dict.fromkeys(("surge", "sway", "heave"), 1e-5),
+    **dict.fromkeys(("roll", "pitch", "yaw"), 1e-6),
+    **dict.fromkeys(("roll_rate", "pitch_rate", "yaw_rate"), 1e-6),
+    "speed": 1e-4,
+}
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize("name", ["alpine", "coastal", "boreal"])
+def test_a_packet_that_is_described_from_the_documentation_alone_gives_the_true_motion(name, drive):
+    wire = WIRES[name]
+    said = say(wire, drive)
+    reading = read_with(wire, said, options_of(wire, drive))
+    assert len(reading.motion) == len(said.rows)
+    expected = truth(states_of(drive))
+    derived = wire.system.RATES_DERIVED
+    for channel, most in TOLERANCE.items():
+        if derived and channel.endswith("_rate"):
+            continue  # late by the delay that is stated
+        off = reading.motion[channel] - expected[channel]
+        off = np.angle(np.exp(1j * off)) if channel in ("roll", "yaw") else off
+        assert np.abs(off).max() < most, channel
+
+
+def turned(table, *channels):
+    """Return the source of a description with fields of the opposite sign."""
+    fields = (
+        msgspec.structs.replace(field, scale=-field.scale) if field.channel in channels else field
+        for field in table.fields
+    )
+    return DescribedSource(msgspec.structs.replace(table, fields=tuple(fields)))
+
+
+def packets(table, drive):
+    states = states_of(drive)
+    values = channel_values(table, states) | {"time": states["time"]}
+    return [row.tobytes() for row in encode(table, table, values, len(states))]
+
+
+RALLY = system_of(load_profile("dirt-rally-dk").source).table
+OPPOSITE = "opposite"
+
+
+@pytest.mark.search
+@pytest.mark.grid
+@pytest.mark.parametrize("drive", ["tour", "turns", "eight", "town", "rally"])
+@pytest.mark.parametrize(
+    ("table", "channels"),
+    [
+        (RALLY, ("sway",)),
+        (RALLY, ("surge", "sway")),
+        (BOREAL.table, ("acceleration_y",)),
+        (BOREAL.table, ("acceleration_x", "acceleration_y")),
+        (BOREAL.table, ("acceleration_x", "acceleration_y", "acceleration_z")),
+        (BOREAL.table, ("angular_velocity_z",)),
+        (BOREAL.table, ("velocity_y",)),
+    ],
+)
+def test_turned_signs_are_named_and_not_hidden_behind_what_is_derived(table, channels, drive):
+    source = turned(table, *channels)
+    report = check(source, packets(table, drive))
+    assert report.verdict == "wrong"
+    expected = {f"source.options.{channel}": OPPOSITE for channel in channels}
+    assert report.changes == expected
+    options = {key.removeprefix("source.options."): value for key, value in report.changes.items()}
+    assert not any(f.verdict == "wrong" for f in check(source, packets(table, drive), options=options).findings)
+
+
+@pytest.mark.parametrize(
+    ("source", "drive", "fault", "wrong"),
+    [
+        ("alpine", "backing", "time three times too fast", {"frame time"}),
+        ("alpine", "eight", "acceleration x negated", {"continuity", "sway and turning"}),
+        (
+            "alpine",
+            "tour",
+            "velocity z negated",
+            {"continuity", "attitude and course", "surge and speed", "sway and turning"},
+        ),
+        ("coastal", "town", "gravity in the acceleration", {"continuity", "gravity", "heave and climb"}),
+    ],
+)
+def test_faults_of_invented_simulators_are_named(source, drive, fault, wrong):
+    outcome = run(Case(source, drive, fault), check)
+    assert {name for name, (verdict, _) in outcome.findings.items() if verdict == "wrong"} == wrong
+    assert not outcome.misled
+
+
+@pytest.mark.parametrize("fault", ["velocity in mph", "velocity always zero", "acceleration always zero"])
+def test_nothing_is_derived_for_sure_from_a_velocity_that_no_position_confirms(fault):
+    outcome = run(Case("alpine", "eight", fault), check)
+    assert outcome.verdict == "wrong"
+    assert not outcome.changes

@@ -318,14 +318,14 @@ cdef double shortest(const BridgeState* b) noexcept nogil:
 cdef void leave(BridgeState* b, const double* before, double held) noexcept nogil:
     """Begin a join: the output stays where it was at the last tick, with the velocities `before`.
 
-    It takes twice as long as the output was `held` [s], at least an interval and at most a fade.  A join that goes on
+    It takes twice as long as the output was `held` [s], less an interval; at most a fade.  A join that goes on
     keeps the time that it has left, or takes the longer one.
     """
     cdef Turning* a = &b.turning
     cdef Line* l
     cdef double now[LINES + 3]
     cdef double last[3]
-    cdef double time = GENTLE * held
+    cdef double time = GENTLE * held - b.place.interval
     cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
     cdef int i
     if b.kind == BRIDGE_HOLD and b.joining == 0.0:
@@ -420,7 +420,7 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noex
     b.joining = b.joining - tick.dt if b.joining - tick.dt > shortest(b) else shortest(b)
     tick.pace = PACE / b.joining
     tick.quickest = 1.0 / shortest(b)
-    tick.gentle = b.gentle
+    tick.gentle = 0.5 * b.gentle    # an offset may be twice as large as any value that fades
     tick.stairs = b.kind == BRIDGE_HOLD and b.place.sure
     for i in range(LINES):
         l = &b.lines[i]

@@ -3,6 +3,7 @@
 import msgspec
 import numpy as np
 import pytest
+from campaign.cases import Case, run
 from campaign.described import BOREAL
 from campaign.drives import DRIVES, states_of
 from campaign.truth import read_with
@@ -22,6 +23,7 @@ TOLERANCE = {
 }
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("drive", DRIVES)
 @pytest.mark.parametrize("name", ["alpine", "coastal", "boreal"])
 def test_a_packet_that_is_described_from_the_documentation_alone_gives_the_true_motion(name, drive):
@@ -58,6 +60,8 @@ RALLY = system_of(load_profile("dirt-rally-dk").source).table
 OPPOSITE = "opposite"
 
 
+@pytest.mark.search
+@pytest.mark.grid
 @pytest.mark.parametrize("drive", ["tour", "turns", "eight", "town", "rally"])
 @pytest.mark.parametrize(
     ("table", "channels"),
@@ -79,3 +83,30 @@ def test_turned_signs_are_named_and_not_hidden_behind_what_is_derived(table, cha
     assert report.changes == expected
     options = {key.removeprefix("source.options."): value for key, value in report.changes.items()}
     assert not any(f.verdict == "wrong" for f in check(source, packets(table, drive), options=options).findings)
+
+
+@pytest.mark.parametrize(
+    ("source", "drive", "fault", "wrong"),
+    [
+        ("alpine", "backing", "time three times too fast", {"frame time"}),
+        ("alpine", "eight", "acceleration x negated", {"continuity", "sway and turning"}),
+        (
+            "alpine",
+            "tour",
+            "velocity z negated",
+            {"continuity", "attitude and course", "surge and speed", "sway and turning"},
+        ),
+        ("coastal", "town", "gravity in the acceleration", {"continuity", "gravity", "heave and climb"}),
+    ],
+)
+def test_faults_of_invented_simulators_are_named(source, drive, fault, wrong):
+    outcome = run(Case(source, drive, fault), check)
+    assert {name for name, (verdict, _) in outcome.findings.items() if verdict == "wrong"} == wrong
+    assert not outcome.misled
+
+
+@pytest.mark.parametrize("fault", ["velocity in mph", "velocity always zero", "acceleration always zero"])
+def test_nothing_is_derived_for_sure_from_a_velocity_that_no_position_confirms(fault):
+    outcome = run(Case("alpine", "eight", fault), check)
+    assert outcome.verdict == "wrong"
+    assert not outcome.changes

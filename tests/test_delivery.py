@@ -40,6 +40,7 @@ def test_a_sender_that_stalls_and_then_sends_what_it_missed_makes_no_jolt(bridge
     assert off < 9.0 * 7.4 * (2.1 * interval + 0.002)
 
 
+@pytest.mark.grid
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", SOURCES)
 @pytest.mark.parametrize("pause_s", [0.008, 0.012, 0.02, 0.05, 0.1, 0.3])

@@ -387,23 +387,25 @@ def test_forza_signs_agree_with_a_recorded_lap():
     assert lean > 0.005
 
 
-def test_f1_takes_the_players_car_and_counts_what_is_not_used():
-    source = system_of(load_profile("f1-dk").source)
+@pytest.mark.parametrize(("name", "size", "cars", "stride"), [("f1-dk", 1349, 22, 60), ("f1-2026-dk", 1325, 24, 54)])
+def test_f1_takes_the_players_car_and_counts_what_is_not_used(name, size, cars, stride):
+    source = system_of(load_profile(name).source)
     (sent,) = drive_packages(source, "still", duration_s=1 / 60)
     packet_of_first = bytearray(sent.package)
     intake = source.intake()
     intake.begin(0)
-    moved = bytearray(1349)
+    assert len(packet_of_first) == size
+    moved = bytearray(size)
     moved[:29] = packet_of_first[:29]
     moved[27] = 5
-    moved[29 + 5 * 60 : 29 + 6 * 60] = packet_of_first[29 : 29 + 60]
+    moved[29 + 5 * stride : 29 + 6 * stride] = packet_of_first[29 : 29 + stride]
     for data in (packet_of_first, moved):
         intake.feed(bytes(data), START)
         assert intake.frame()["speed"][0] == 0.0
     assert intake.accepted == 2
     moved[27] = 4  # an empty block: its vectors are zero
     intake.feed(bytes(moved), START)
-    moved[27] = 22  # there are 22 blocks, from 0
+    moved[27] = cars  # there are so many blocks, from 0
     intake.feed(bytes(moved), START)
     assert intake.rejected == {"quaternion": 1, "envelope": 1}
     other = bytes([0xE8, 0x07, 24, 1, 0, 1, 6]) + bytes(1345)

@@ -6,6 +6,7 @@ import struct
 import msgspec
 import numpy as np
 import pytest
+from test_serial import Rig, controller, pty  # noqa: F401 the fixture
 
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
@@ -113,7 +114,8 @@ def test_a_greeting_comes_once_and_first_a_sign_of_life_every_second():
     for tick, packets in enumerate(found[1:], 1):
         beat = [bytes([0xAA, tick // 60])] if tick % 60 == 0 else []
         assert packets == [motion, *beat]
-    assert peer.pipeline.emitter.outputs()[0]["sent"] == 200
+    assert peer.pipeline.emitter.outputs()[0]["sent"] == 200 + 1 + 4
+    assert peer.pipeline.emitter.counts()["packets"] == 200
 
 
 @pytest.mark.rt
@@ -223,3 +225,32 @@ def test_other_packets_are_told_from_those_of_the_motion():
     assert names == ["motion", "other_1", "other_2"]
     assert len(custom.encoding(table).others) == 2
     assert list(described.framed(b"[ena]" + motion + bytes(2) + motion)) == [b"[ena]", motion, bytes(2), motion]
+
+
+@pty
+def test_a_greeting_comes_first_again_when_a_line_is_taken_into_use_again(tmp_path, controller):  # noqa: F811
+    """And signs of life that do not come keep no fault away, nor make one."""
+    rig = Rig(tmp_path, controller)
+    for text, every_s in (("[ena]", 0.0), ("alive", 0.5)):
+        other = {"text": text} if not every_s else {"text": text, "every_s": every_s}
+        how = custom.encoding(msgspec.convert({**MOTION, "others": [other]}, PacketTable)).others[0][0]
+        rig.emitter.add_other(how.table, how.packet, how.seal, every_s)
+    rig.drive(500, controller)
+    assert rig.emitter.state == "RUNNING"
+    assert controller.data.startswith(b"[ena]\xff\xff")
+    assert controller.data.count(b"[ena]") == 1
+    assert controller.data.count(b"alive") == 3  # of ticks 0, 167 and 334
+    controller.unplug()
+    rig.drive(400)
+    assert rig.emitter.state == "FAULT"
+    controller.data = b""
+    controller.plug()
+    assert rig.line.reopen()
+    rig.drive(50, controller)
+    assert controller.data == b""
+    rig.emitter.engage()
+    rig.drive(600, controller)
+    assert rig.emitter.state == "RUNNING"
+    assert controller.data.startswith(b"[ena]\xff\xff")
+    assert controller.data.count(b"[ena]") == 1
+    assert rig.emitter.outputs()[0]["sent"] == 1100 + 2 + 3 + controller.data.count(b"alive")

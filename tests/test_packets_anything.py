@@ -66,28 +66,54 @@ BINARY = st.fixed_dictionaries(
         "clock": st.fixed_dictionaries({"offset": OFFSETS}, optional={"unit_s": st.sampled_from([1e-6, 0.001, 1.0])}),
         "checksum": st.fixed_dictionaries(
             {"offset": OFFSETS, "kind": st.sampled_from(list(CHECKSUMS))},
-            optional={"first": OFFSETS, "end": st.integers(1, 512), "extra": BYTES},
+            optional={"first": OFFSETS, "end": st.integers(-64, 512), "extra": BYTES},
         ),
     },
 )
 PIECES = st.sampled_from(
-    ["X", "{{", "}}", "\r\n", "{", "}", "é", "€", " ", "-", "7", "{surge}", "{yaw:+09.3f}"]
+    [
+        "X",
+        "{{",
+        "}}",
+        "\r\n",
+        "{",
+        "}",
+        "é",
+        "€",
+        " ",
+        "-",
+        "7",
+        "{surge}",
+        "{yaw:+09.3f}",
+        "{checksum:02X}",
+        "{checksum:04x}",
+    ]
 ) | st.builds(
     lambda name, spec: f"{{{name}{spec}}}",
     st.sampled_from(["a", "b", "post_1", "speed", "nobody"]),
     st.sampled_from(["", ":d", ":.2f", ":+07.1f", ":24.9f", ":012d", ":99d", ":x"]),
 )
+IN_TEXT = st.fixed_dictionaries(
+    {"kind": st.sampled_from(["xor8", "sum16", "crc16-modbus"])},
+    optional={"first": st.integers(0, 3), "end": st.integers(-3, 1), "extra": BYTES, "offset": st.just(1)},
+)
 TEXTS = st.fixed_dictionaries(
     {"text": st.lists(PIECES, min_size=1, max_size=12).map("".join)},
-    optional={"scale": FACTORS, "values": st.dictionaries(st.sampled_from(["a", "b"]), VALUES, max_size=2)},
+    optional={
+        "scale": FACTORS,
+        "values": st.dictionaries(st.sampled_from(["a", "b"]), VALUES, max_size=2),
+        "checksum": IN_TEXT,
+    },
 )
+OTHERS = st.lists(st.builds(lambda table: {**table, "every_s": 1.0}, BINARY | TEXTS), max_size=2)
 CHANNELS = st.floats(-1e300, 1e300) | st.sampled_from([math.inf, -math.inf, math.nan, 0.0, -0.0, 0.1, -3.0])
 WHOLE = settings(max_examples=600, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
 
 
 def encoded(probe, how, values):
     if how.table.text:
-        return probe.text_encoded(how.table, values, how.packet)
+        data = probe.text_encoded(how.table, values, how.packet)
+        return data if how.seal is None else how.seal.sealed(data)
     packet = bytearray(how.packet)
     probe.encoded(how.table, values, packet)
     return how.seal.sealed(packet, 10**12)
@@ -111,6 +137,32 @@ def test_any_packet_is_refused_or_stays_within_its_bytes(probe, table, seed):
     assert all(math.isfinite(value) for value in fields.values())
     decoder.channels(fields)
     assert b"".join(decoder.framed(data + data)) == data + data
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(table=BINARY | TEXTS, others=OTHERS, junk=st.binary(max_size=100))
+def test_any_other_packets_are_refused_by_their_place_or_found_beside_it(probe, table, others, junk):
+    described = msgspec.convert({**table, "others": others}, PacketTable)
+    try:
+        custom.encoding(msgspec.convert(table, PacketTable), POSTS)
+    except ConfigError:
+        return
+    try:
+        how = custom.encoding(described, POSTS)
+    except ConfigError as error:
+        refused = str(error)
+    else:
+        refused = ""
+    if refused:
+        assert refused.startswith("output.packet.others[")
+        return
+    values = np.zeros(len(ACTUATION))
+    packets = [encoded(probe, each, values) for each in (how, *(other for other, _ in how.others))]
+    decoder = Described(described)
+    for packet in packets:
+        assert decoder.identify(packet).name in ("motion", "other_1", "other_2")
+    pieces, rest = decoder.split(junk + b"".join(packets))
+    assert b"".join(pieces) + rest == junk + b"".join(packets)
 
 
 @settings(max_examples=200)

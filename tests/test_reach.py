@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
-from test_platforms import DT, POSE, assert_within, positions_of, profile_for
+from test_platforms import DT, POSE, PRESETS, assert_within, cues_of, positions_of, profile_for
 
 from motioncue import platforms
+from motioncue.runtime.assembly import chain_of
 
 HEXAPODS = ["hexapod-dim", "hexapod-simona"]
 
@@ -87,3 +88,19 @@ def test_a_channel_that_is_no_number_stays_where_it_was(channel, bad):
     sent = positions_of(profile, poses)
     np.testing.assert_array_equal(sent[:1000], before[:1000])
     np.testing.assert_array_equal(sent, positions_of(profile, held))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_tick_in_which_the_actuators_are_not_at_the_pose_is_counted_for_one_of_them(preset):
+    """Jumps within reach: the way to each, the overshoot and the way back."""
+    profile = profile_for(preset)
+    built = platforms.build(profile.platform)
+    ends = [0.15 * min(abs(low or 0.1), abs(high or 0.1)) for low, high in platforms.ranges(built).values()]
+    poses = np.repeat(np.random.default_rng(1).uniform(-1.0, 1.0, (20, 6)) * ends, 250, axis=0)
+    chain = chain_of(profile, profile.outputs[0])
+    sent = chain.process(cues_of(poses))["actuators"][:, : len(built.names)]
+    shares = next(stage.shares() for stage in chain.stages if built.names[0] in stage.shares())
+    elsewhere = (sent != built.kinematics.inverse(poses)).any(axis=1).mean()
+    assert elsewhere > 0.1
+    assert shares.pop("reach") == 0.0
+    assert sum(shares.values()) == pytest.approx(elsewhere, abs=1e-12)

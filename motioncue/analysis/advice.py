@@ -175,7 +175,12 @@ def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, st
     settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
     mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
     blames = {was.blames for was in mended if was.name not in GROUND}
-    return settled and not (blames and blames <= {*OPEN})
+    confirmed = any(
+        then.verdict == "ok" and name in before and before[name].verdict == "unknown" for name, then in after.items()
+    )
+    # A rate of the opposite sign may mean that the angle's is wrong, unless something else agrees with the rate now.
+    either = {*OPEN} if confirmed else {*OPEN, "attitude"}
+    return settled and not (blames and blames <= either)
 
 
 def _keyed(change: Change) -> dict[str, Any]:
@@ -299,6 +304,8 @@ def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False)
             return 0
         if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
             return 0  # hidden, not corrected
+        if was.verdict == "wrong" and then.verdict == "ok" and 0.0 < was.misfit < then.misfit - worse:
+            return 0  # what was late, say, deviates more now
         if name in wrong and then.verdict != "wrong":
             right += then.verdict == "ok"
             mended += then.verdict == "ok" or not then.shown

@@ -47,19 +47,19 @@ def judged(own: Array | None, arrival: Array | None, drive: Drive) -> tuple[Find
     typical = float(np.median(steps[steps > 0.0])) if (steps > 0.0).any() else 0.0
     wrong = _absurd(steps, typical)
     paces = {} if wrong else _paces(drive, clock, typical)
-    pace = _agreed(paces)
+    came = None if own is None or arrival is None else _median_ratio(own, arrival)
+    pace = _agreed(paces) or _confirmed(paces, came)
     evidence = f"a frame takes {1e3 * typical:.3g} ms"
     if paces:
         evidence += ", " + ", ".join(f"{name} {value:.2f}" for name, value in paces.items()) + " times the pace"
     if not wrong and pace is not None and not RIGHT[0] < pace < RIGHT[1]:
         wrong = f"it runs {pace:.3g} times as fast as the car moves"
-    if own is not None and arrival is not None:
-        came = _median_ratio(own, arrival)
+    if came is not None:
         evidence += f", {came:.2f} seconds in each of arrival"
         if not wrong and pace is None and not 0.5 < came < 2.0:
             return Finding(NAME, "unknown", f"{evidence}: slow motion, or another unit", "drive", False), clock
     if not wrong:
-        told = any(RIGHT[0] < value < RIGHT[1] for value in paces.values()) or (own is not None and arrival is not None)
+        told = any(RIGHT[0] < value < RIGHT[1] for value in paces.values()) or came is not None
         return Finding(NAME, "ok" if told else "unknown", evidence, "" if told else "accelerate and turn", told), clock
     other = arrival if own is not None else None
     if other is None and pace is not None:
@@ -130,3 +130,10 @@ def _agreed(paces: dict[str, float]) -> float | None:
     values = list(paces.values())
     pairs = [(a * b) ** 0.5 for n, a in enumerate(values) for b in values[n + 1 :] if 1 / AGREED < a / b < AGREED]
     return min(pairs, key=lambda pace: abs(np.log(pace)), default=None)
+
+
+def _confirmed(paces: dict[str, float], came: float | None) -> float | None:
+    """Return the pace by the arrivals if a relation shows it too; slow motion shows in none."""
+    if came is None or RIGHT[0] < came < RIGHT[1]:
+        return None
+    return came if any(1 / AGREED < came / pace < AGREED for pace in paces.values()) else None

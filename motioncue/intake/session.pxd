@@ -5,7 +5,8 @@ There is no transport here: the caller feeds bytes, in pieces of any size, and s
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.intake.intake cimport Intake, IntakeState
+from motioncue.intake.intake cimport Intake
+from motioncue.intake.state cimport IntakeState
 
 
 cdef enum:

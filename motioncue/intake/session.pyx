@@ -5,9 +5,8 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove
 
 from motioncue.kernels.body cimport BodyStage
-from motioncue.intake.intake cimport (
-    Intake, IntakeState, intake_begin, intake_end, intake_take, refuse,
-)
+from motioncue.intake.intake cimport Intake, intake_begin, intake_end, intake_take
+from motioncue.intake.state cimport IntakeState, refuse
 from motioncue.intake.messages cimport Reply, reply_write
 from motioncue.kernels.reasons cimport BIG_ENDIAN, FRAMING, REPLY_LOST, STALLED
 from motioncue.kernels.slot cimport mc_count

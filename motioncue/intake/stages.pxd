@@ -37,7 +37,7 @@ ctypedef struct Stages:
     int order[3]            # of ATTITUDE_ORDERED: 0 roll, 1 pitch, 2 yaw
     bint velocity_in_car
     bint acceleration_in_car
-    double gravity[3]  # share of gravity in an acceleration in the car's axes: 1 for an accelerometer's reading, else 0
+    double gravity[3]       # contained in an acceleration in the car's axes: g for an accelerometer's reading, else 0
     Rates rates
     bint from_velocity      # derive the acceleration from the velocity
     double delay            # delay of derived quantities [s]
@@ -103,7 +103,7 @@ cdef inline void rates_of_angles(const double* angles, double* rate, double* acc
     acceleration[2] = yy * cr * cp - y * r * sr * cp - y * p * cr * sp - pp * sr - p * r * cr
 
 
-cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, double g) noexcept nogil:
+cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out) noexcept nogil:
     """Fill `out` with the telemetry in the axes of the body stage, and with what has been derived so far."""
     cdef double down[3]
     cdef double derived[3]
@@ -135,7 +135,7 @@ cdef inline void follow(const Stages* s, const Telemetry* said, Telemetry* out, 
         for i in range(3):
             if said.acceleration[i] != said.acceleration[i]:
                 out.acceleration[i] = derived[i]
-            out.acceleration[i] += g * s.gravity[i] * down[i]
+            out.acceleration[i] += s.gravity[i] * down[i]
         rotate(out.orientation, out.acceleration, out.acceleration)
     else:
         for i in range(3):

@@ -3,7 +3,7 @@
 from libc.string cimport memset
 
 from motioncue.errors import ConfigError
-from motioncue.motion import TELEMETRY_DTYPE
+from motioncue.motion import GRAVITY, TELEMETRY_DTYPE
 
 __all__ = ["DELAY_S", "TelemetryStages"]
 
@@ -96,7 +96,7 @@ cdef class TelemetryStages:
         s.velocity_in_car = velocity == "car"
         s.acceleration_in_car = acceleration_axes == "car"
         for i in range(3):
-            s.gravity[i] = float(gravity[i])
+            s.gravity[i] = GRAVITY * float(gravity[i])
         s.rates = RATES[rates]
         s.from_velocity = acceleration == "from_velocity"
         s.delay = delay_s

@@ -75,7 +75,7 @@ ctypedef struct BridgeState:
     double joining          # time that a join has left [s]; 0 while the output is on its line
     int wary                # frames until a join may end
     Placement begin         # placement of the frame at which the stretch began, see `follow_stretch`
-    bint even               # whether another stretch came before it
+    bint first              # whether the stretch is the first one, which does not count
     Line lines[LINES]
     Turning turning
     Forecast forecasts[LINES]

@@ -33,8 +33,8 @@ cdef double CORRECT = 1.3               # the same while a trusted prediction is
 cdef double LEAD = 3.0                  # the same where predictions have been exact
 cdef double PRECISE = 0.25              # squared error, relative to hold's, below which a prediction is beyond doubt
 cdef double SMOOTHEST = 1.875           # largest slope of a fade, x^3 (10 - 15 x + 6 x^2)
-cdef double GENTLE = 2.0                # longest time of a join, relative to that for which the output was held
-cdef double PACE = 3.0                  # pace of a join, times the time it has left
+cdef double GENTLE = 2.0                # time of a join, relative to that for which the output was held
+cdef double PACE = 3.0                  # pace of a join, times the time that it has left
 
 
 cdef double fade_over(const BridgeState* b, double span, double trusted) noexcept nogil:
@@ -61,7 +61,7 @@ cdef void bridge_restart(BridgeState* b, const Publication* newest) noexcept nog
     b.motion = frame[0]
     b.frames = 1
     b.place = b.begin = newest.place
-    b.even = False
+    b.first = True
     b.since = newest.place.taken
     b.joining = 0.0
 
@@ -152,16 +152,16 @@ cdef void follow_stretch(BridgeState* b, const double* q) noexcept nogil:
     between(a.begin, q, vector)
     for i in range(LINES):
         l = &b.lines[i]
-        if b.even:
+        if not b.first:
             remember(l.join.fastest, fabs(l.x - l.begin) / span, 0.0)
         l.begin = l.x
     for i in range(3):
-        if b.even:
+        if not b.first:
             remember(&a.join.fastest[i], fabs(vector[i]) / span, 0.0)
     for i in range(4):
         a.begin[i] = q[i]
     b.begin = b.place
-    b.even = True
+    b.first = False
 
 
 cdef double lead(const Forecast* f) noexcept nogil:
@@ -310,18 +310,22 @@ cdef void velocities(const BridgeState* b, int64_t time, double* out) noexcept n
         )
 
 
+cdef double shortest(const BridgeState* b) noexcept nogil:
+    """Return the shortest time of a join [s]: an interval between frames."""
+    return b.place.interval if b.place.interval > 1e-3 else 1e-3
+
+
 cdef void leave(BridgeState* b, const double* before, double held) noexcept nogil:
     """Begin a join: the output stays where it was at the last tick, with the velocities `before`.
 
-    One missing frame is made up for within an interval.  The longer the output was `held` [s], the longer the join, by
-    the square of that time, up to a fade.  A join that goes on keeps the time that it has left, or takes the longer one.
+    It takes twice as long as the output was `held` [s], less an interval; at most a fade.  A join that goes on
+    keeps the time that it has left, or takes the longer one.
     """
     cdef Turning* a = &b.turning
     cdef Line* l
     cdef double now[LINES + 3]
     cdef double last[3]
-    cdef double missing = held if held > b.place.interval else b.place.interval
-    cdef double time = missing * missing / b.place.interval if missing < GENTLE * b.place.interval else GENTLE * missing
+    cdef double time = GENTLE * held - b.place.interval
     cdef double t = reach(b.place.interval, 1e-9 * (b.tick - b.place.taken))
     cdef int i
     if b.kind == BRIDGE_HOLD and b.joining == 0.0:
@@ -344,7 +348,8 @@ cdef void leave(BridgeState* b, const double* before, double held) noexcept nogi
         a.join.velocity[i] = before[LINES + i] - now[LINES + i]
     join_grow(&a.join, 3)
     time = time if time * b.gentle < SMOOTHEST else SMOOTHEST / b.gentle
-    b.joining = time if time > b.joining else b.joining
+    time = time if time > b.joining else b.joining
+    b.joining = time if time > shortest(b) else shortest(b)
     b.wary = WARY
 
 
@@ -412,11 +417,10 @@ cdef void bridge_join(BridgeState* b, Motion* line, double* q, int64_t now) noex
     cdef bint apart = False
     cdef int i
     tick.dt = 1e-9 * (now - b.tick)
-    tick.quickest = 1.0 / (b.place.interval if b.place.interval > 1e-3 else 1e-3)
-    b.joining -= tick.dt
-    b.joining = b.joining if b.joining * tick.quickest > 1.0 else 1.0 / tick.quickest
+    b.joining = b.joining - tick.dt if b.joining - tick.dt > shortest(b) else shortest(b)
     tick.pace = PACE / b.joining
-    tick.gentle = b.gentle
+    tick.quickest = 1.0 / shortest(b)
+    tick.gentle = 0.5 * b.gentle    # an offset may be twice as large as any value that fades
     tick.stairs = b.kind == BRIDGE_HOLD and b.place.sure
     for i in range(LINES):
         l = &b.lines[i]

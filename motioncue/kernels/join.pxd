@@ -2,8 +2,8 @@
 
 The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0.  Its
 pace p is that of the join, and higher if the offset already closes faster than that.  The output moves only towards the
-line, except that it comes to rest smoothly if it was moving away.  It never moves faster than 1.19 times the largest
-slope of the drive in the last minute, plus the largest slope of a fade of the offset.
+line, except that it comes to rest smoothly if it was moving away.  Along no axis it moves faster than 1.19 times the
+largest slope of the drive in the last minute, plus the largest slope of a fade of the offset.
 """
 
 from libc.math cimport exp, fabs, isfinite, sqrt

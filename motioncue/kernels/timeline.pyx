@@ -52,7 +52,7 @@ cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
 cdef void follow_arrivals(Timeline* t, double dt) noexcept nogil:
     """Keep the interval from following the short intervals within bunches: its mean is that between arrivals."""
     cdef double most = 4.0 * t.place.interval
-    t.usual += ((dt if dt < most else most) - t.usual) / t.frames
+    t.usual += ((dt if dt < most else most) - t.usual) / (t.frames - 1)
     if t.place.interval < 0.75 * t.usual:
         t.place.interval = 0.75 * t.usual
 

@@ -260,9 +260,10 @@ def checked_text(table: PacketLayout, literal: bytes, inserted: Sequence[Inserte
     """
     c, places = table.checksum, [each for each in inserted if each.hexadecimal]
     if c is None or not places:
-        if c is not None or places:
-            missing = "output.packet.checksum" if places else "{checksum:02X} in output.packet.text"
-            raise ConfigError(f"{missing}: missing, allowed are both or none")
+        if places:
+            raise ConfigError("output.packet.checksum: missing, and the text has a place for it")
+        if c is not None:
+            raise ConfigError("output.packet.text: found no place for the checksum, such as {checksum:02X}")
         return literal, None
     digits = CHECKSUMS[c.kind].bits // 4
     at, case = places[0].at, places[0].hexadecimal

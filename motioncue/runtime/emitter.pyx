@@ -9,7 +9,7 @@ from motioncue.kernels.actuation cimport chain_at_rest, chain_says
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.kernels.codec cimport Outgoing, Table, outgoing, outgoing_of
+from motioncue.kernels.codec cimport Table, outgoing_of
 from motioncue.kernels.histogram cimport Histogram, quantile, record
 from motioncue.kernels.limiter cimport at_neutral, lean_cue
 from motioncue.kernels.reasons cimport RETUNED
@@ -30,8 +30,11 @@ from motioncue.kernels.supervisor cimport (
 from motioncue.kernels.tuning cimport (
     OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
 )
-from motioncue.transports.line cimport Line, mc_line, mc_line_send, mc_line_take
-from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to, packed_address
+from motioncue.runtime.sinks cimport (
+    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, send_all, take_back,
+)
+from motioncue.transports.line cimport Line
+from motioncue.transports.sockets cimport packed_address
 
 import numpy as np
 
@@ -41,42 +44,6 @@ from motioncue.kernels.supervisor import State
 from motioncue.motion import TICK_DTYPE
 
 __all__ = ["Emitter"]
-
-cdef enum:
-    PACKETS = 16
-    OTHERS = 32
-    PACKET_BYTES = 512
-
-
-cdef int64_t NEVER = 0x7FFFFFFFFFFFFFFF     # index of a tick that does not come
-
-
-ctypedef struct Sink:
-    mc_fd fd
-    char address[ADDRESS_BYTES]
-    int address_size
-    mc_line* line           # sent to instead, unless it is NULL
-    int64_t taken           # when the line took a packet last [ns]; 0: none yet
-    int64_t known           # packets that it had taken by then
-    bint lost               # the line gets nothing until an operator engages
-    Outgoing encoding
-    int output              # the output whose actuation is encoded
-    uint8_t packet[PACKET_BYTES]
-    int size
-    int64_t sent
-    int64_t unheard         # packets sent that nobody listened to, as far as the system reports it
-    int64_t refused         # packets that the system refused to send
-    int64_t error           # number of the newest refusal's error; 0 before the first
-
-
-ctypedef struct Other:      # a packet that goes to a sink beside those of the motion
-    Outgoing encoding
-    int sink
-    int64_t every           # [ticks]; 0: once, before the packets of the motion
-    int64_t due             # index of the tick at which it is sent next
-    uint8_t packet[PACKET_BYTES]
-    int size
-
 
 ctypedef struct Counts:
     int64_t ticks
@@ -93,30 +60,6 @@ cdef inline void blend(double* channels, double weight) noexcept nogil:
     if weight != 1.0:
         for i in range(CHANNELS):
             channels[i] *= weight
-
-
-cdef inline int pass_on(Sink* s, const uint8_t* packet, int size) noexcept nogil:
-    """Give a packet to the line or the system; return a negative error if it is refused."""
-    if s.line != NULL:
-        return mc_line_send(s.line, packet, size)
-    return mc_send_to(s.fd, packet, size, s.address, s.address_size)
-
-
-cdef inline bint send(Sink* s) noexcept nogil:
-    """Send the output's packet; return whether it was sent."""
-    cdef int done
-    if s.lost:
-        mc_count(&s.refused, 1)
-        return False
-    done = pass_on(s, s.packet, s.size)
-    if done < 0:
-        mc_store(&s.error, -done)
-        mc_count(&s.refused, 1)
-        return False
-    mc_count(&s.sent, 1)
-    if done == MC_UNHEARD:
-        mc_count(&s.unheard, 1)
-    return True
 
 
 cdef inline bint finite(const Cue* c) noexcept nogil:
@@ -156,10 +99,7 @@ cdef class Emitter:
     cdef Cueing _cueing         # owns `_cued`
     cdef CueingState* _cued
     cdef int64_t _number        # number of the settings in force
-    cdef Sink _sinks[PACKETS]
-    cdef int _sink_count
-    cdef Other _others[OTHERS]
-    cdef int _other_count
+    cdef Sinks _sinks
     cdef list _owned
     cdef int64_t _period
     cdef int64_t _deadline      # deadline of the next tick; 0 before the first
@@ -249,8 +189,8 @@ cdef class Emitter:
         A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
         neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
         """
-        cdef Sink* sink = &self._sinks[self._sink_count]
-        if self._sink_count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
+        cdef Sink* sink = &self._sinks.rows[self._sinks.count]
+        if self._sinks.count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
         if not 0 <= output < self._cued.now.outputs:
             raise IndexError(f"output: found {output}, allowed are 0 to {self._cued.now.outputs - 1}")
@@ -264,7 +204,7 @@ cdef class Emitter:
         sink.size = table.size
         memcpy(sink.packet, <const uint8_t*>packet, table.size)
         self._owned.append((sock, table, packet, seal_with))
-        self._sink_count += 1
+        self._sinks.count += 1
 
     def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
         """Send another packet to the output that was added last, beside those of the motion.
@@ -286,16 +226,17 @@ cdef class Emitter:
         -----
         A packet with an interval is sent right behind that of the motion, and dropped if the system refuses it.
         """
-        cdef Other* other = &self._others[self._other_count]
-        if self._sink_count == 0 or self._other_count == OTHERS or table.largest > PACKET_BYTES or len(packet) != table.size:
+        cdef Other* other = &self._sinks.others[self._sinks.other_count]
+        cdef bint room = self._sinks.count > 0 and self._sinks.other_count < OTHERS
+        if not room or table.largest > PACKET_BYTES or len(packet) != table.size:
             raise ValueError(f"others: allowed are {OTHERS} packets of up to {PACKET_BYTES} bytes behind an output")
-        other.sink = self._sink_count - 1
+        other.sink = self._sinks.count - 1
         other.every = max(1, <int64_t>rint(every_s * 1e9 / self._period)) if every_s > 0.0 else 0
         other.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
         other.size = table.size
         memcpy(other.packet, <const uint8_t*>packet, table.size)
         self._owned.append((table, packet, seal_with))
-        self._other_count += 1
+        self._sinks.other_count += 1
 
     cdef void adopt(self) noexcept nogil:
         """Pass the settings in force to the supervisor and the bridge."""
@@ -320,10 +261,9 @@ cdef class Emitter:
         cdef const Time* clock = &self._time
         cdef Supervisor* s = &self._supervisor
         cdef Tick* t = &self._tick
-        cdef Sink* sink
         cdef Step step
+        cdef int said[OUTPUTS]
         cdef int64_t now
-        cdef bint left = False
         cdef int i
 
         cueing_take(self._cued)
@@ -344,7 +284,7 @@ cdef class Emitter:
         if step.moved:
             self.report(&step)
             if step.before == FAULT:
-                self.take_lines()
+                take_back(&self._sinks, self._deadline)
         bridge_step(
             &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
         )
@@ -353,21 +293,13 @@ cdef class Emitter:
         t.cue.time = self._deadline
         for i in range(self._cued.now.outputs):
             self._actuations[i] = cueing_actuate(self._cued, i, &t.cue, self.parked())
-        for i in range(self._sink_count):
-            sink = &self._sinks[i]
-            sink.size = outgoing(
-                &sink.encoding, <const double*>self._actuations[sink.output], self._deadline,
-                self.said(sink.output, &step), sink.packet,
-            )
-        self.encode_others(&step)
+            # How each output's packets call the state: its number, or STATES while the platform rises.
+            said[i] = STATES if step.waiting else chain_says(self._cued.now.chains[i], s.state)
+        encode_all(&self._sinks, self._actuations, said, self._index, self._deadline)
         if clock.lead:
             clock.sleep_until(clock.memory, self._deadline)
         now = self._deadline if self._replaying else clock.now(clock.memory)
-        self.send_others(True)
-        for i in range(self._sink_count):
-            left = send(&self._sinks[i]) or left
-        self.send_others(False)
-        if left:
+        if send_all(&self._sinks, self._index):
             mc_count(&self._counts.packets, 1)
         self.watch_lines()
 
@@ -417,77 +349,11 @@ cdef class Emitter:
             cue.engine_speed = 0.0 * s.motion.engine_speed
         cueing_limit(self._cued, cue)
 
-    cdef int said(self, int output, const Step* step) noexcept nogil:
-        """Return the state that an output's packets say: a State, or STATES while the platform rises."""
-        return STATES if step.waiting else chain_says(self._cued.now.chains[output], self._supervisor.state)
-
-    cdef void encode_others(self, const Step* step) noexcept nogil:
-        cdef Other* other
-        cdef int output, i
-        for i in range(self._other_count):
-            other = &self._others[i]
-            if self._index < other.due:
-                continue
-            output = self._sinks[other.sink].output
-            other.size = outgoing(
-                &other.encoding, <const double*>self._actuations[output], self._deadline, self.said(output, step),
-                other.packet,
-            )
-
-    cdef void send_others(self, bint first) noexcept nogil:
-        """Send the other packets that are due: those that come first, or those with an interval."""
-        cdef Other* other
-        cdef bint refused
-        cdef int i
-        for i in range(self._other_count):
-            other = &self._others[i]
-            if self._index < other.due or (other.every == 0) != first:
-                continue
-            refused = self._sinks[other.sink].lost or pass_on(&self._sinks[other.sink], other.packet, other.size) < 0
-            if other.every:
-                other.due = self._index + other.every
-            elif not refused:
-                other.due = NEVER
-
     cdef void watch_lines(self) noexcept nogil:
-        """Find out which lines are lost: gone, or without a packet taken for longer than the hold time."""
+        """Tell the supervisor whether a line is lost."""
         cdef Supervisor* s = &self._supervisor
-        cdef Sink* sink
-        cdef int64_t since
-        cdef int i
-        if self._replaying:
-            return
-        s.unsent = False
-        for i in range(self._sink_count):
-            sink = &self._sinks[i]
-            if sink.line == NULL:
-                continue
-            if sink.taken == 0 or sink.known != sink.sent:
-                sink.known = sink.sent
-                sink.taken = self._deadline
-            since = self._deadline - sink.taken
-            sink.lost = sink.lost or sink.line.gone != 0 or since > s.hold
-            if sink.lost:
-                s.unsent = True
-                s.unsent_for = since
-
-    cdef void take_lines(self) noexcept nogil:
-        """Send again to lost lines that are back, because an operator has engaged."""
-        cdef Sink* sink
-        cdef int i
-        for i in range(self._sink_count):
-            sink = &self._sinks[i]
-            if sink.line != NULL and sink.lost and mc_line_take(sink.line):
-                sink.lost = False
-                sink.taken = self._deadline
-                self.greet(i)
-
-    cdef void greet(self, int sink) noexcept nogil:
-        """Send the packets that come first again."""
-        cdef int i
-        for i in range(self._other_count):
-            if self._others[i].sink == sink and self._others[i].every == 0:
-                self._others[i].due = 0
+        if not self._replaying:
+            s.unsent = any_lost(&self._sinks, self._deadline, s.hold, &s.unsent_for)
 
     cdef bint at_rest(self) noexcept nogil:
         """Say whether everything that is sent is at rest at neutral."""
@@ -723,8 +589,8 @@ cdef class Emitter:
         cdef const Sink* sink
         cdef int i
         out = []
-        for i in range(self._sink_count):
-            sink = &self._sinks[i]
+        for i in range(self._sinks.count):
+            sink = &self._sinks.rows[i]
             out.append({
                 "sent": mc_load(&sink.sent),
                 "unheard": mc_load(&sink.unheard),

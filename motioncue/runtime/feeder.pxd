@@ -2,7 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.intake.intake cimport Intake, IntakeState
+from motioncue.intake.intake cimport Intake
+from motioncue.intake.state cimport IntakeState
 from motioncue.kernels.clock cimport Clock, Time
 
 

@@ -3,7 +3,8 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse
+from motioncue.intake.intake cimport Intake, intake_begin, intake_take
+from motioncue.intake.state cimport IntakeState, refuse
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock
 from motioncue.kernels.reasons cimport SECOND_SIMULATOR

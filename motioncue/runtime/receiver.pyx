@@ -4,7 +4,8 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from motioncue.kernels.clock cimport Clock, Time
-from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take, refuse, tell
+from motioncue.intake.intake cimport Intake, intake_begin, intake_take
+from motioncue.intake.state cimport IntakeState, refuse, tell
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
 from motioncue.kernels.reasons cimport NO_DESCRIPTOR, NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER
 from motioncue.intake.session cimport (

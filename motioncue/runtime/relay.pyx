@@ -12,7 +12,8 @@ from motioncue.kernels.actuation cimport chain_says
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.clock cimport Clock, Time
 from motioncue.kernels.codec cimport Outgoing, Table, outgoing, outgoing_of
-from motioncue.intake.intake cimport Intake, IntakeState, intake_begin, intake_take
+from motioncue.intake.intake cimport Intake, intake_begin, intake_take
+from motioncue.intake.state cimport IntakeState
 from motioncue.intake.messages cimport REPLY_BYTES, Reply, reply_write
 from motioncue.kernels.records cimport Cue, Publication
 from motioncue.kernels.seal cimport Seal

@@ -161,6 +161,8 @@ class SourcePacket(Table, frozen=True, kw_only=True):
     reply: Answer | None = None
     """Answer to each packet of the motion, for a simulator that waits for one."""
     cipher: Enciphering | None = None
+    """Cipher of every packet; they come as they are if left out."""
     heartbeat: Beat | None = None
+    """Datagram without which the simulator sends nothing."""
     forms: Annotated[tuple[Form, ...], msgspec.Meta(max_length=32)] = ()
     """Other packets that the simulator sends."""

@@ -143,29 +143,32 @@ def test_a_platform_without_gains_gets_some_that_suit_it(tmp_path, preset, cuein
         share = max(need / end for need, end in zip(found.needs[name], found.ranges[name], strict=True))
         assert share <= 0.7 * own.gain / kept.gain + 0.01  # its cutoff frequency alone brings it to 0.7
         assert own.cutoff_hz >= kept.cutoff_hz
-        assert own.cutoff_hz == kept.cutoff_hz or share > 0.6 * own.gain / kept.gain  # and no further than needed
+        assert own.cutoff_hz == kept.cutoff_hz or share > 0.55 * own.gain / kept.gain  # and no further than needed
         assert msgspec.structs.replace(own, gain=0.5, cutoff_hz=kept.cutoff_hz) == kept
 
 
 @pytest.mark.search
 @pytest.mark.parametrize("drive", ["tour", "turns"])
-@pytest.mark.parametrize(("preset", "least"), [("box-small", 10), ("hexapod-dim", 5), ("posts-4", 15)])
+@pytest.mark.parametrize(("preset", "least"), [("box-small", 10), ("hexapod-dim", 8), ("posts-4", 20)])
 def test_auto_is_felt_more_than_gains_alone_that_fit(preset, least, drive):
     """Beside a cue whose gains alone are scaled until it fits: scores of what leaves the platform, in points."""
     pytest.importorskip("clarabel")
     import motioncue
     from motioncue.virtual.offline import drive_motion
 
-    utias = overridden(profile_for("hexapod-dim"), ["cueing.preset=utias"])
-    utias = msgspec.structs.replace(utias, platform=platform_table(preset))
-    gains = fit(utias).gains
-    assert gains
-    scaled = load_profile("ccd-dk-washout", "cueing.preset=utias", *(f"{key}={gain}" for key, gain in gains.items()))
-    suited = load_profile(
-        "ccd-dk-washout",
-        "cueing.preset=utias",
-        *(f"cueing.{axis}.{key}={v}" for axis, table in gains_for(utias).items() for key, v in table.items()),
-    )
+    ones = {f"cueing.{axis}.gain": 1.0 for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")}
+
+    def utias(values):
+        return load_profile(
+            "ccd-dk-washout", "cueing.preset=utias", *(f"{key}={value}" for key, value in values.items())
+        )
+
+    def on(platform, profile):
+        return msgspec.structs.replace(profile, platform=platform_table(platform))
+
+    scaled = utias(ones | fit(on(preset, utias(ones))).gains)
+    tables = gains_for(on(preset, utias({})))
+    suited = utias({f"cueing.{axis}.{key}": value for axis, of in tables.items() for key, value in of.items()})
     before, after = (motioncue.score(each, drive_motion(drive), platform=preset) for each in (scaled, suited))
     assert after.stopped > before.stopped + least
     assert after.rates_first.stopped > before.rates_first.stopped + 0.5 * least

@@ -247,10 +247,10 @@ def gains_for(profile: Profile) -> dict[str, Any]:
 
     Notes
     -----
-    First the cutoff frequencies of surge, sway and heave rise until each displacement of the standard drives uses at most
-    `TRAVEL` of its range.  Then gains fall until no pose is out of reach, but only on a platform that travels along
-    surge or sway: a tilt out of reach takes that travel with it, and the change is felt as a jolt.  On other platforms,
-    tilt that is stopped shows more of a drive than tilt that is scaled to the hardest braking.
+    First the cutoff frequencies of surge, sway and heave rise until each displacement of the standard drives uses at
+    most `TRAVEL` of its range.  Then gains fall until no pose is out of reach, but only on a platform that travels
+    along surge or sway: a tilt out of reach takes that travel with it, and the change is felt as a jolt.  On other
+    platforms, tilt that is stopped shows more of a drive than tilt that is scaled to the hardest braking.
     """
     if profile.platform is None:
         raise ConfigError("cueing.preset: found 'auto', which scales its gains to a [platform], and there is none")

@@ -27,4 +27,4 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     """By channel of the pose, the tables with `gain` and `cutoff_hz` that scale it, its own first; none if it has no
     such tables."""
     auto: ClassVar[str | None] = None
-    """The preset whose gains the preset ``auto`` scales to the profile's platform."""
+    """The preset that the preset ``auto`` suits to the profile's platform."""

@@ -127,14 +127,16 @@ print("\n".join(asked.lines()))
 
 # %% [markdown]
 # `motioncue run` says the same when it starts. Every advice in that line has been tried. `preset = "auto"` does the
-# trying by itself:
+# trying by itself, and raises cutoff frequencies before it lowers gains:
 
 # %%
 profile = motioncue.load_profile(path, "cueing.preset=auto")
 print("\n".join(fit(profile).lines()))
-print(
-    "gains:", ", ".join(f"{axis} {getattr(profile.cueing, axis).gain:g}" for axis in ("surge", "sway", "heave", "yaw"))
-)
+for key in ("gain", "cutoff_hz"):
+    print(
+        key,
+        ", ".join(f"{axis} {getattr(getattr(profile.cueing, axis), key):.2g}" for axis in ("surge", "sway", "heave")),
+    )
 
 # %% [markdown]
 # ## Drive it

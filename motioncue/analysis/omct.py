@@ -5,6 +5,7 @@ References
 ICAO Doc 9625, Manual of Criteria for the Qualification of Flight Simulation Training Devices, volume I: the Objective
 Motion Cueing Test with its ten tests and twelve frequencies.  O. Stroosma, M. M. van Paassen, M. Mulder, R. J. A. W.
 Hosman and S. K. Advani, Applying the Objective Motion Cueing Test to a Classical Washout Algorithm, AIAA 2013-4834.
+The frequencies are confirmed; the list of tests is the commonly published one, the documents were not at hand in full.
 The amplitudes are this program's own.
 """
 

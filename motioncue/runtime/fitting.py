@@ -52,6 +52,8 @@ class Fit(NamedTuple):
     """Gains with which no pose is out of reach, by key of the profile; empty if none are needed or found."""
     cutoffs: dict[str, float]
     """Cutoff frequencies with which no pose is out of reach [Hz], by key of the profile."""
+    meant: bool = False
+    """Whether the preset lets a pose be out of reach: see `gains_for`."""
 
     def lines(self) -> list[str]:
         """Return it in words: at most two lines, none without a platform."""
@@ -63,9 +65,13 @@ class Fit(NamedTuple):
             would = [f"{key} = {value:.2g}" for key, value in self.gains.items()]
             other = [f"{key} = {value:.2g}" for key, value in self.cutoffs.items()]
             advice = "; or ".join(", ".join(values) for values in (would, other) if values)
+            if self.meant:
+                advice = "the preset lets it stop there, because less of the drive would be felt with smaller gains"
+            elif advice:
+                advice += " would fit"
             lines.append(
                 f"on the standard drives the pose is out of reach {100 * self.beyond:.2g} % of the time: "
-                f"{', '.join(said)}{f': {advice} would fit' if advice else ''}"
+                f"{', '.join(said)}{f': {advice}' if advice else ''}"
             )
         elif self.ranges:
             lines.append(f"on the standard drives every pose is within the platform's reach; {self._most_used()}")
@@ -184,13 +190,14 @@ def fit(profile: Profile) -> Fit | None:
         return Fit(needs, {}, (), 0.0, {}, {})
     reach = _Reach(profile)
     beyond = reach.beyond(poses)
-    gains = _gains(profile.cueing, reach, poses) if beyond else {}
-    cutoffs = _cutoffs(profile.cueing, reach, poses) if beyond else {}
+    meant = getattr(profile.cueing, "preset", None) == "auto" and _tilts_only(reach)
+    gains = _gains(profile.cueing, reach, poses) if beyond and not meant else {}
+    cutoffs = _cutoffs(profile.cueing, reach, poses) if beyond and not meant else {}
     keyed = [
         {f"cueing.{axis}.{key}": value for axis, value in found.items()}
         for key, found in (("gain", gains), ("cutoff_hz", cutoffs))
     ]
-    return Fit(needs, reach.ranges, reach.idle, beyond, *keyed)
+    return Fit(needs, reach.ranges, reach.idle, beyond, *keyed, meant)
 
 
 def unlimited(profile: Profile, found: Fit | None) -> list[str]:
@@ -257,11 +264,16 @@ def gains_for(profile: Profile) -> dict[str, Any]:
     reach = _Reach(profile)
     own = profile.cueing
     suited = _with(own, "cutoff_hz", _cutoffs_of_travel(own, reach))
-    if not {"surge_displacement", "sway_displacement"} <= set(reach.idle):
+    if not _tilts_only(reach):
         poses = poses_of(suited)
         suited = _with(suited, "gain", _gains(suited, reach, poses) if reach.beyond(poses) else {})
     axes = {axis: getattr(suited, axis) for axis in _axes(own)}
     return {name: {"gain": axis.gain, "cutoff_hz": axis.cutoff_hz} for name, axis in axes.items()}
+
+
+def _tilts_only(reach: _Reach) -> bool:
+    """Say whether nothing moves the platform along surge or sway."""
+    return {"surge_displacement", "sway_displacement"} <= set(reach.idle)
 
 
 def _cutoffs_of_travel(settings: Cueing, reach: _Reach) -> dict[str, float]:

@@ -193,11 +193,15 @@ def fit(profile: Profile) -> Fit | None:
     meant = getattr(profile.cueing, "preset", None) == "auto" and _tilts_only(reach)
     gains = _gains(profile.cueing, reach, poses) if beyond and not meant else {}
     cutoffs = _cutoffs(profile.cueing, reach, poses) if beyond and not meant else {}
-    keyed = [
-        {f"cueing.{axis}.{key}": value for axis, value in found.items()}
-        for key, found in (("gain", gains), ("cutoff_hz", cutoffs))
-    ]
-    return Fit(needs, reach.ranges, reach.idle, beyond, *keyed, meant)
+    return Fit(
+        needs,
+        reach.ranges,
+        reach.idle,
+        beyond,
+        {f"cueing.{axis}.gain": value for axis, value in gains.items()},
+        {f"cueing.{axis}.cutoff_hz": value for axis, value in cutoffs.items()},
+        meant,
+    )
 
 
 def unlimited(profile: Profile, found: Fit | None) -> list[str]:

@@ -78,8 +78,11 @@ cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
 
 
 cdef bint viable(const Limit* l, const LimiterState* s) noexcept nogil:
-    """Say whether the state can be braked within the bounds on both sides."""
-    return viable_above(&l.plan, s.x, s.v, s.a) and viable_above(&l.plan, -s.x, -s.v, -s.a)
+    """Say whether the state is within the bounds, and can be braked within them on both sides."""
+    cdef const Bounds* b = &l.plan
+    if not (-b.value <= s.x <= b.value and -b.acceleration <= s.a <= b.acceleration):
+        return False
+    return viable_above(b, s.x, s.v, s.a) and viable_above(b, -s.x, -s.v, -s.a)
 
 
 cdef bint same_state(const LimiterState* p, const LimiterState* q) noexcept nogil:

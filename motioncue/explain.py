@@ -163,18 +163,33 @@ def words_of(kind: Any) -> str:
     """Return a text of what a type allows."""
     origin, parts = get_origin(kind), get_args(kind)
     if origin is Annotated:
+        if get_origin(parts[0]) is tuple:
+            return _list(parts[0], _size(parts[1]))
         return words_of(parts[0]) + _bounds(parts[1])
     if origin is Literal:
         return f"one of {_choices(parts)}" if parts[1:] else repr(parts[0])
     if origin is tuple:
-        size = "" if parts[-1] is Ellipsis else f" of {len(parts)}"
-        quoted = " in quotes" if parts[0] is str else ""  # outside of lists, --set needs none
-        return f"a list in brackets{size}, each {words_of(parts[0])}{quoted}"
+        return _list(kind, "" if parts[-1] is Ellipsis else f" of {len(parts)}")
     if kind in WORDS:
         return WORDS[kind]
     if parts and origin is not dict:  # alternatives
         return " or ".join(dict.fromkeys(words_of(part) for part in parts if part is not NoneType))
     return "a table"
+
+
+def _list(kind: Any, size: str) -> str:
+    """Return a text of what a list allows."""
+    item = get_args(kind)[0]
+    quoted = " in quotes" if item is str else ""  # outside of lists, --set needs none
+    return f"a list in brackets{size}, each {words_of(item)}{quoted}"
+
+
+def _size(meta: msgspec.Meta) -> str:
+    """Return a text of how many items a list has; empty if any number is allowed."""
+    least, most = meta.min_length, meta.max_length
+    if least is not None and most is not None:
+        return f" of {least}" if least == most else f" of {least} to {most}"
+    return f" of at least {least}" if least is not None else f" of up to {most}" if most is not None else ""
 
 
 def _bounds(meta: msgspec.Meta) -> str:

@@ -133,12 +133,13 @@ Word = Annotated[int, msgspec.Meta(ge=0, le=0xFFFFFFFF)]
 
 
 class StateWord(Counter, forbid_unknown_fields=True, frozen=True, kw_only=True):
-    """What the platform is doing: a number for each state of the supervisor."""
+    """What the platform is doing: a number for each state of the supervisor; not in a text."""
 
     offline: Word
     """At rest, where the platform is parked."""
     rising: Word | None = None
-    """Rising from where the platform was parked, or at neutral for `supervisor.engage_s`; as engaging if not given."""
+    """Rising from where the platform was parked, or at neutral for `supervisor.engage_s`; as engaging if not given.
+    It has precedence: a fade that begins while the platform rises is not said as engaging."""
     engaging: Word
     """Fading in."""
     running: Word

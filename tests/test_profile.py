@@ -183,12 +183,12 @@ def test_an_override_beats_the_preset_that_another_one_chooses():
 
 @pytest.mark.parametrize("override", ["", "=", "=1", "source", "source..hold_s=1", ".hold_s=1", "source.=1", "a b"])
 def test_an_override_that_is_not_key_and_value_is_refused(override):
-    with pytest.raises(ConfigError, match=r"--set: found .*allowed is KEY=VALUE"):
+    with pytest.raises(ConfigError, match=r"override \(--set\): found .*allowed is KEY=VALUE"):
         load_profile("ccd-dk", override)
 
 
 def test_an_override_below_something_that_is_not_a_table_is_refused():
-    with pytest.raises(ConfigError, match=r"--set: found 'source\.system\.x', but 'system' is not a table"):
+    with pytest.raises(ConfigError, match=r"override .*: found 'source\.system\.x', but 'system' is not a table"):
         load_profile("ccd-dk", "source.system.x=1")
 
 
@@ -309,7 +309,7 @@ def test_direct_has_no_parameters():
         ("output.gauges=3", "output.gauges", "3", "is a text"),
         ("output.keep_awake=1", "output.keep_awake", "1", "is true or false"),
         ("output.core=1.5", "output.core", "1.5", "is a whole number from 0 to 1023"),
-        ("output=[]", "output", "[]", "is a table or a list in brackets, each a table"),
+        ("output=[]", "output", "[]", "is a table or a list in brackets of 1 to 8, each a table"),
         ("limits.pitch.value_deg=wide", "limits.pitch.value_deg", "'wide'", "is a number above 0"),
         ("source.system=no-such", "source.system", "'no-such'", "city-car-driving"),
         ("source.system=dk", "source.system", "'dk'", "city-car-driving"),

@@ -17,7 +17,7 @@ __all__ = ["ranges_figure", "report", "side_figure", "workspace_figure"]
 GRID = 121  # points along each side of a section of the workspace
 WORDS = {channel: channel.removesuffix("_displacement") for channel in CHANNELS}
 
-BODY = """<p>{description}</p><p>Source: {source}</p>
+BODY = """{description}<p>Source: {source}</p>
 <h2>Where the actuators are</h2>{side}
 <h2>How far it goes</h2>{table}{ranges}
 <p>{together}</p>
@@ -39,7 +39,7 @@ def report(name: str, platform: MotionPlatform, workspace: Workspace) -> str:
     """
     volume = "" if workspace.volume_m3 is None else f"The motion reference point reaches {workspace.volume_m3:.3g} m³ "
     body = BODY.format(
-        description=escape(platform.table.description),
+        description=f"<p>{escape(description)}</p>" if (description := platform.table.description) else "",
         source=escape(platform.table.source or "the profile"),
         side=image(side_figure(platform)),
         table=_ranges_table(platform, workspace),
@@ -200,7 +200,11 @@ def _ranges_table(platform: MotionPlatform, workspace: Workspace) -> str:
     for channel in CHANNELS:
         scale, unit = (1.0, "m") if channel.endswith("displacement") else (float(np.degrees(1.0)), "deg")
         ends = [
-            "no end" if None in (low, high) else f"{scale * low:+.3f} to {scale * high:+.3f}"  # type: ignore[operator]
+            "no actuator"
+            if workspace.speeds[channel] is None
+            else "no end"
+            if None in (low, high)
+            else f"{scale * low:+.3f} to {scale * high:+.3f}"  # type: ignore[operator]
             for low, high in (platform.ranges[channel], workspace.together[channel])
         ]
         most: list[Any] = [workspace.speeds[channel], workspace.accelerations[channel]]

@@ -89,16 +89,28 @@ class Commands(Group):
         except MotioncueError as error:
             raise Refused(str(error)) from error
         except click.UsageError as error:
-            raise Refused(f"{error.format_message()}{where_profiles_go(error)}") from error
+            remark = what_was_meant(error)
+            said = error.format_message()
+            raise Refused(f"{said.rstrip('.')}{remark}" if remark else said) from error
 
 
-def where_profiles_go(error: click.UsageError) -> str:
-    """Return a remark on how a profile is given, if it was given as an argument to a command with ``--profile``."""
-    extra = re.match(r"Got unexpected extra arguments? \(([^ )]+)", error.format_message())
-    options = error.ctx.command.params if error.ctx is not None else []
-    if extra is None or not any("--profile" in option.opts for option in options):
+def what_was_meant(error: click.UsageError) -> str:
+    """Return a remark on the option that an extra argument belongs to, or on a missing ``--to``; empty if none is."""
+    message, context = error.format_message(), error.ctx
+    if context is None:
         return ""
-    return f"; a profile is given as --profile {extra[1]}"
+    if isinstance(error, click.MissingParameter):
+        to = error.param is not None and "--to" in error.param.opts and context.info_name == "export"
+        return "; the file to write is given as --to FILE" if to else ""
+    extra = re.match(r"Got unexpected extra arguments? \(([^ )]+)", message)
+    if extra is None:
+        return ""
+    unset = [key for key in context.params.get("overrides") or () if "=" not in key]
+    if unset:
+        return f"; --set takes KEY=VALUE: --set {unset[0]}={extra[1]}"
+    if any("--profile" in option.opts for option in context.command.params):
+        return f"; a profile is given as --profile {extra[1]}"
+    return ""
 
 
 @click.command(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

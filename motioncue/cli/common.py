@@ -225,8 +225,10 @@ def write_report(path: str, draw: Callable[[], str]) -> None:
     Raises
     ------
     ConfigError
-        If matplotlib is missing or the file cannot be written.
+        If the file's ending is not .html, matplotlib is missing, or the file cannot be written.
     """
+    if Path(path).suffix != ".html":
+        raise ConfigError(f"--report: {not_among(Path(path).suffix, ['.html'])}")
     os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
     try:
         page = draw()

@@ -65,7 +65,7 @@ def command(
 
     \b
     Example:  motioncue score ccd-dk-washout --drive sample --platform hexapod-dim
-              pip install "motioncue[score]" brings what it needs
+              pip install 'motioncue[score]' brings what it needs
     """
     loaded = [(name, load_profile(name, *overrides)) for name in profiles]
     motions = [(name, _motion(name, system, rate)) for name in drives]

@@ -49,10 +49,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     unbounded = stats["limits"] == "none"
     return [
         ("duration", f"{stats['duration_s']:.1f} s"),
-        (
-            "frames in",
-            str(stats["frames_received"] or "0: no simulator was heard; `motioncue listen` shows what arrives"),
-        ),
+        ("frames in", str(stats["frames_received"] or none_received(stats["rejected"]))),
         ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),
         *lost_rows(stats["outputs"]),
         ("late by", lateness(stats["lateness_us"])),
@@ -63,6 +60,13 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("limited", "nothing is bounded" if unbounded else limited or "0"),
         *([("recorded", recorded(stats["recorded"]))] if "recorded" in stats else []),
     ]
+
+
+def none_received(rejected: Mapping[str, int]) -> str:
+    """Return a text of why no frame was received."""
+    if any(rejected.values()):
+        return f"0: packages were heard, and refused ({reasons(rejected)}); `motioncue listen` shows what arrives"
+    return "0: no simulator was heard; `motioncue listen` shows what arrives"
 
 
 def recorded(counts: Mapping[str, Any]) -> str:
@@ -114,7 +118,12 @@ def drive_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     late = [f"{value * 1e3:.1f} ms behind {what}" for what, value in delays.items() if value is not None]
     return [
         ("travel used", ", ".join(f"{name} {percent(drive['travel'])}" for name, drive in drives.items())),
-        ("end stops hit", reasons(hits)),
-        ("overruns", f"{reasons(overruns)} (ticks beyond an actuator's speed or acceleration)"),
+        ("end stops hit", counts_of(hits)),
+        ("overruns", f"{counts_of(overruns)} (ticks beyond an actuator's speed or acceleration)"),
         ("drives late by", ", ".join(late) or "unknown: they do not move"),
     ]
+
+
+def counts_of(counts: Mapping[str, int]) -> str:
+    """Return a text of how often something happened to each actuator."""
+    return ", ".join(f"{name}: {count}" for name, count in counts.items()) or "0"

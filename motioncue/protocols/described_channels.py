@@ -212,7 +212,11 @@ def _refuse_contradictions(table: SourcePacket, channels: Mapping[str, SourceFie
         found = [name for name in names if name in channels]
         if found and len(found) < len(names):
             missing = [name for name in names if name not in channels]
-            raise ConfigError(f"{KEY}.fields: found {', '.join(found)} without {', '.join(missing)}, allowed are all")
+            count = {3: "three", 4: "four"}[len(names)]
+            raise ConfigError(
+                f"{KEY}.fields: found {', '.join(found)} without {', '.join(missing)}, allowed are all {count} "
+                f"together or none"
+            )
         needed = "world" if vector in ("position", "forward", "right", "up", "quaternion") else None
         if found and vector.startswith(("velocity", "acceleration", "angular")):
             needed = "car" if in_car(found[0], CHANNELS[found[0]], table) else "world"

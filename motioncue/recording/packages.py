@@ -141,7 +141,10 @@ def parse_recording(
     try:
         return _of_system(_opened(data, name, pick), module, system, pick)
     except PacketError as error:
-        raise PacketError(f"{name}: {error}") from error
+        said = str(error)
+        if name.startswith(str(system)):  # a described system begins its errors with its own name too
+            said = said.removeprefix(f"{system}: ")
+        raise PacketError(f"{name}: {said}") from error
 
 
 def _opened(data: Raw | Path, name: str, pick: Pick) -> McapFile | Captured | Raw:

@@ -50,7 +50,7 @@ def put(tables: dict[str, Any], key: str, value: Any) -> None:
             table[step] = {}
         table = table.setdefault(step, {})
         if not isinstance(table, dict):
-            raise ConfigError(f"--set: found {key!r}, but {step!r} is not a table")
+            raise ConfigError(f"override (--set): found {key!r}, but {step!r} is not a table")
     table[path[-1]] = value
 
 
@@ -63,11 +63,11 @@ def parsed(override: str) -> tuple[str, Any]:
     """Return the dotted key and the value of ``KEY=VALUE``."""
     key, equals, text = override.partition("=")
     if not equals or not all(key.strip().split(".")) or "\n" in text:
-        raise ConfigError(f"--set: found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
+        raise ConfigError(f"override (--set): found {override!r}, allowed is KEY=VALUE, such as output.rate_hz=250")
     try:
         override.encode()
     except UnicodeEncodeError as error:
-        raise ConfigError(f"--set: found {override!r}, allowed is UTF-8 text") from error
+        raise ConfigError(f"override (--set): found {override!r}, allowed is UTF-8 text") from error
     refuse_long_keys(override, "--set")
     try:
         return key.strip(), tomllib.loads(f"value = {text}")["value"]

@@ -112,7 +112,8 @@ class PlatformTable(Table, frozen=True, kw_only=True, tag_field="kind"):
     park: Literal["down", "neutral"] = "down"
     """Where the actuators rest while the platform is parked: at their lowest, or as at neutral."""
     rise_s: Annotated[float, msgspec.Meta(ge=0.5, le=60)] = 4.0
-    """Duration of the way from there to neutral, and of the way back [s]."""
+    """Duration of the way from there to neutral, and of the way back [s].  The cue fades in meanwhile, unless
+    `supervisor.engage_s` is as long."""
     lag_s: Annotated[float, msgspec.Meta(gt=0, le=0.5)] | None = None
     """Delay with which the actuators follow slow motions [s]: commands lead by it; not compensated if not given."""
     lag_damping: Annotated[float, msgspec.Meta(ge=0.1, le=1)] | None = None

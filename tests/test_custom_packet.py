@@ -104,8 +104,8 @@ POSTS = (
 )
 
 
-def words_of_a_drive(profile, ticks):
-    """Return the word of each packet, and the trace, of a run in which a car comes at tick 100 and is lost at 700."""
+def words_of_a_drive(profile, ticks, lost=700):
+    """Return the word of each packet, and the trace, of a run in which a car comes at tick 100 and is lost later."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as platform, socket.socket(type=socket.SOCK_DGRAM) as sender:
         platform.bind(("127.0.0.1", 0))
         platform.settimeout(5.0)
@@ -116,7 +116,7 @@ def words_of_a_drive(profile, ticks):
         pipeline.intake.feed(init(), 0)
         for tick in range(ticks):
             now += round(1e9 / profile.rate_hz)
-            if 100 <= tick < 700:
+            if 100 <= tick < lost:
                 moving = frame(position=(0, 0, now * 25e-9), velocity=(0, 0, 25), acceleration=(-2, 3, 1))
                 pipeline.intake.feed(moving, now)
             pipeline.emitter.run(until_ns=now + 1)
@@ -161,6 +161,18 @@ def test_a_platform_that_still_rises_is_said_to_be_engaging(tmp_path):
     assert (said[(states == 2) & ~up] == 11).all()
     assert (said[(states == 2) & up] == 12)[1:].all()
     assert (said == 12).any()
+
+
+@pytest.mark.rt
+@pytest.mark.parametrize(("engage_s", "order"), [(0.0, [10, 16, 12]), (1.5, [10, 16, 11, 12])])
+def test_rising_wins_over_engaging_unless_engaging_waits_for_the_rise(tmp_path, engage_s, order):
+    """The fade takes one second and the rise one and a half; a fade that waits for the rise is said after it."""
+    words = WORDS.replace("}", ",rising=16}")
+    times = (f"supervisor.engage_s={engage_s}", "supervisor.fade_s=1", "platform.rise_s=1.5")
+    found, _ = words_of_a_drive(loaded(tmp_path, words, *POSTS, *times), 1200, lost=1200)
+    said = np.array(found)
+    assert said[np.concatenate([[True], np.diff(said) != 0])].tolist() == order
+    assert (said == 16).sum() == pytest.approx(1.5 * 333.33, abs=3)
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,7 @@ REFUSED = {
     ),
     "part of a vector": (
         {"fields": fields(velocity_y="")},
-        "source.packet.fields: found velocity_x, velocity_z without velocity_y, allowed are all",
+        "source.packet.fields: found velocity_x, velocity_z without velocity_y, allowed are all three together or none",
     ),
     "no axes": ({"world": None}, "source.packet.world: missing, the directions of x, y and z of velocity_x"),
     "axes that are none": (

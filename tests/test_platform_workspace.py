@@ -162,6 +162,13 @@ def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
     assert "Traceback" not in done.stderr
 
 
+def test_a_report_is_a_page(tmp_path):
+    done = shown("posts-3", "--report", tmp_path / "x.pdf")
+    assert done.returncode == 2
+    assert done.stderr == "error: --report: found '.pdf', allowed is .html\n"
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.search
 def test_the_command_says_how_an_algorithm_fits_and_its_advice_holds(tmp_path):
     done = shown("hexapod-dim", "--profile", "ccd-dk-washout", "--json")

@@ -310,6 +310,12 @@ def test_direct_has_no_parameters():
         ("output.keep_awake=1", "output.keep_awake", "1", "is true or false"),
         ("output.core=1.5", "output.core", "1.5", "is a whole number from 0 to 1023"),
         ("output=[]", "output", "[]", "is a table or a list in brackets of 1 to 8, each a table"),
+        (
+            "platform={kind='posts', post={min_m=-0.1, max_m=0.1, speed_m_s=1, acceleration_m_s2=1}, at_m=[[0, 1]]}",
+            "platform.at_m",
+            "[[0, 1]]",
+            "is a list in brackets of 2 to 4, each a list in brackets of 2, each a number from -100 to 100",
+        ),
         ("limits.pitch.value_deg=wide", "limits.pitch.value_deg", "'wide'", "is a number above 0"),
         ("source.system=no-such", "source.system", "'no-such'", "city-car-driving"),
         ("source.system=dk", "source.system", "'dk'", "city-car-driving"),

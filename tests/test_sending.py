@@ -12,7 +12,7 @@ from engine_rig import SCHEME
 from helpers import MORE, closed, eventually, free_port, loopbacks, said_in, stream_url
 
 import motioncue
-from motioncue.cli.summary import engine_rows
+from motioncue.cli.summary import engine_rows, none_received
 from motioncue.protocols import dk
 from motioncue.runtime.journal import Journal, Outputs
 from motioncue.transports.stream import connect
@@ -209,3 +209,11 @@ def test_simulators_that_come_and_go_all_the_time_do_not_flood_the_log(tmp_path,
     )
     lost = [int(line.split()[0]) for line in lines if "too fast to be logged" in line]
     assert 300 + 300 <= told + max(lost, default=0) <= 300 + 300 + 10
+
+
+def test_a_summary_without_frames_names_what_was_refused():
+    """Packages that were all refused were heard: the reason is their refusal."""
+    assert "no simulator was heard" in none_received({})
+    found = none_received({"size": 100, "not_finite": 2})
+    assert "no simulator" not in found
+    assert "refused (100 size, 2 not finite)" in found

@@ -286,6 +286,13 @@ def test_actuators_that_no_field_holds_are_named():
     assert drive_rows({"unmoved": missing}) == [("drives", "none: no field of the packet holds sled by itself")]
 
 
+def test_overruns_are_named_by_actuator():
+    drives = {f"post_{n}": {"hits": 0, "overruns": count, "travel": 0.5} for n, count in ((2, 0), (3, 1))}
+    rows = dict(drive_rows({"actuators": drives, "delay_s": None}))
+    assert rows["end stops hit"] == "0"
+    assert rows["overruns"].startswith("post_3: 1 (")
+
+
 @pytest.mark.rt
 def test_an_installation_has_the_platform_that_its_profile_describes(tmp_path):
     path = tmp_path / "rig.toml"

@@ -55,6 +55,8 @@ def refusal(*arguments):
         (["demo", "--drive", "fly"], ["'fly'", "tour"]),
         (["demo", "--set", "output.rate_hz=500"], ["output.rate_hz", "500", "400"]),
         (["run", "rig.toml"], ["(rig.toml)", "--profile rig.toml"]),
+        (["run", "--set", "output.rate_hz", "250"], ["(250)", "--set takes KEY=VALUE: --set output.rate_hz=250"]),
+        (["export", "d.mcap", "d.csv"], ["'--to'", "--to FILE"]),
         (["profiles", "shw"], ["'shw'", "(did you mean 'show'?)"]),
         (["platforms", "shw"], ["'shw'", "(did you mean 'show'?)"]),
         (["run", "--set", "cueing.algorithm=direct", "--set", "cueing.surge.gain=1"], ["unknown key", "'classical'"]),

@@ -166,7 +166,7 @@ def test_c_controller_says_what_is_wrong_with_a_profile(program, tmp_path):
     (tmp_path / "rig.toml").write_text("[source]\n", encoding="utf-8")
     done = subprocess.run([str(program), "rig.toml"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 2
-    assert "rig.toml: source.system: missing" in done.stderr
+    assert "rig.toml: source.system: missing, allowed is a text: beamng, " in done.stderr
 
 
 @compiles

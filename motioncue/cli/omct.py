@@ -57,7 +57,7 @@ def command(
     sine's frequency: limits at work make it large.
 
     \b
-    Example:  motioncue omct ccd-dk-washout --platform hexapod-dim --report omct.html
+    Example:  motioncue omct ccd-dk-washout --report omct.html
     """
     loaded = load_profile(profile, *overrides)
     boundaries = None if file is None else boundaries_of(file)

@@ -58,7 +58,13 @@ def load_profile(name_or_path: str | Path, *overrides: str | Mapping[str, Any]) 
     333.33
     """
     name = str(name_or_path)
-    profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=gains_for)
+    try:
+        profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=gains_for)
+    except ConfigError as error:
+        if not str(error).endswith("source.system: missing, allowed is a text"):
+            raise
+        known = ", ".join(protocols.having("intake"))  # the systems are not known where texts become settings
+        raise ConfigError(f"{error}: {known}, or 'custom' with [source.packet]") from error
     check(profile)
     return profile
 

@@ -45,6 +45,7 @@ __all__ = [
     "record_source_options",
     "recording",
     "refuse_source",
+    "report_option",
     "set_option",
     "source_options",
     "source_recorder",
@@ -212,6 +213,18 @@ def pick_options(command: Decorated) -> Decorated:
     return command
 
 
+def _page(_ctx: click.Context, _option: click.Parameter, path: str | None) -> str | None:
+    """Return the file of a report; refuse an ending other than .html before anything is measured."""
+    if path is not None and Path(path).suffix != ".html":
+        raise ConfigError(f"--report: {not_among(Path(path).suffix, ['.html'])}")
+    return path
+
+
+report_option = click.option(
+    "--report", "path", metavar="FILE.html", callback=_page, help="Draw it into this file (needs matplotlib)."
+)
+
+
 def write_report(path: str, draw: Callable[[], str]) -> None:
     """Write a page for ``--report``.
 
@@ -225,10 +238,8 @@ def write_report(path: str, draw: Callable[[], str]) -> None:
     Raises
     ------
     ConfigError
-        If the file's ending is not .html, matplotlib is missing, or the file cannot be written.
+        If matplotlib is missing or the file cannot be written.
     """
-    if Path(path).suffix != ".html":
-        raise ConfigError(f"--report: {not_among(Path(path).suffix, ['.html'])}")
     os.environ.setdefault("MPLBACKEND", "Agg")  # draws into files, without a display
     try:
         page = draw()

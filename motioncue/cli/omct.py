@@ -7,7 +7,7 @@ import click
 from motioncue.analysis.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, omct
 from motioncue.analysis.omct_boundaries import boundaries_of
 from motioncue.analysis.omct_report import report
-from motioncue.cli.common import json_option, print_json, progress, write_report
+from motioncue.cli.common import json_option, print_json, progress, report_option, write_report
 from motioncue.cli.summary import print_summary
 from motioncue.runtime.assembly import load_profile
 
@@ -39,7 +39,7 @@ __all__ = ["command"]
     help="Amplitude of the rates of roll, pitch and yaw; repeatable.",
 )
 @click.option("--boundaries", "file", metavar="FILE.toml", help="Boundaries of gain and phase, with their source.")
-@click.option("--report", "path", metavar="FILE.html", help="Draw it into this file (needs matplotlib).")
+@report_option
 @json_option
 def command(
     profile: str,

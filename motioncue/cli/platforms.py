@@ -7,7 +7,7 @@ import msgspec
 
 from motioncue.analysis.platform_report import report
 from motioncue.cli import Group
-from motioncue.cli.common import echo, json_option, print_json, write_report
+from motioncue.cli.common import echo, json_option, print_json, report_option, write_report
 from motioncue.cli.summary import print_summary
 from motioncue.platforms import CHANNELS, machine
 from motioncue.platforms.singular import SINGULAR
@@ -35,7 +35,7 @@ def command(ctx: click.Context) -> None:
 
 @command.command()
 @click.argument("name", metavar="NAME|FILE")
-@click.option("--report", "path", metavar="FILE.html", help="Draw it into this file (needs matplotlib).")
+@report_option
 @click.option("--profile", metavar="NAME|FILE", help="Say how its algorithm fits on standard drives.")
 @json_option
 def show(name: str, path: str | None, profile: str | None, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from rich.progress import Progress, TaskID
 
 from motioncue.analysis.score import Score, Traces, trace
 from motioncue.analysis.score_report import report
-from motioncue.cli.common import json_option, positive, print_json, write_report
+from motioncue.cli.common import json_option, positive, print_json, report_option, write_report
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.load import read
@@ -46,7 +46,7 @@ __all__ = ["command"]
 @click.option(
     "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile; repeatable."
 )
-@click.option("--report", "path", metavar="FILE.html", help="Draw it into this file (needs matplotlib).")
+@report_option
 @json_option
 def command(
     profiles: tuple[str, ...],

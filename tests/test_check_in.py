@@ -137,3 +137,10 @@ def test_without_an_endpoint_nobody_is_checked_in():
 def test_a_malformed_check_in_is_refused(override, message):
     with Chair() as chair, pytest.raises((ConfigError, EndpointError), match=message):
         check(chair.profile(override))
+
+
+def test_two_outputs_do_not_check_in_at_one_controller():
+    text = PROFILE.format(1, 2, 3, 4).replace("[output]", "[[output]]")
+    second = text[text.index("[[output]]") :].replace("127.0.0.1:3", "127.0.0.1:5", 1)
+    with pytest.raises(ConfigError, match=r"check_in.endpoint: found 'tcp://127.0.0.1:4' twice"):
+        check(parse_profile(text + second))

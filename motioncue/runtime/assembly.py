@@ -76,6 +76,7 @@ def check(profile: Profile) -> None:
     check_pose(profile)
     check_source(profile.source)
     used: dict[str, str] = {}
+    controllers: set[str] = set()
     for output in profile.outputs:
         streams = streams_of(output, profile.platform)
         chain_of(profile, output)
@@ -92,8 +93,15 @@ def check(profile: Profile) -> None:
                 raise ConfigError(f"output.{key}: found {found} beside {first}, allowed is the same for all outputs")
         if output.packet is not None and output.packet.check_in is not None:
             check_exchanges(output.packet.check_in)
-            if output.packet.check_in.endpoint is not None:
-                parse_endpoint(output.packet.check_in.endpoint, ("tcp",), "output.packet.check_in.endpoint")
+            checks_in = output.packet.check_in.endpoint
+            if checks_in is not None:
+                parse_endpoint(checks_in, ("tcp",), "output.packet.check_in.endpoint")
+                if checks_in in controllers:
+                    raise ConfigError(
+                        f"output.packet.check_in.endpoint: found {checks_in!r} twice, allowed is one output that "
+                        "checks in at a controller"
+                    )
+                controllers.add(checks_in)
         for name, (url, encoding) in streams.items():
             endpoint = parse_endpoint(url, ("udp", "serial") if output.packet else ("udp",), f"output.{name}")
             if endpoint.scheme == "serial":

@@ -3,6 +3,7 @@
 import contextlib
 import logging
 import socket
+import time
 
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.packets import CheckIn, Exchange
@@ -75,10 +76,12 @@ class CheckedIn:
     def _exchange(self, exchange: Exchange, patience_s: float) -> None:
         """Send a message and wait for its answer; raise EndpointError if it does not come."""
         wanted, found = bytes.fromhex(exchange.answer), b""
+        until = time.monotonic() + patience_s
         self._socket.settimeout(patience_s)
         try:
             self._socket.sendall(bytes.fromhex(exchange.send))
             while wanted.startswith(found) and len(found) < len(wanted):
+                self._socket.settimeout(max(until - time.monotonic(), 1e-3))
                 more = self._socket.recv(LONGEST)
                 if not more:
                     raise EndpointError(f"{self._url}: closed the connection instead of answering {exchange.send}")

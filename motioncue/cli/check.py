@@ -181,12 +181,16 @@ def _heard(
 
 
 def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
-    """Return a profile of a system with default settings and overrides."""
+    """Return a profile of a system with overrides; a described one is read as its profile says, others by default."""
     from motioncue.runtime.assembly import options_of
 
-    own = system if isinstance(system, protocols.DescribedSource) else None
+    module = protocols.source(system)
+    own = module if isinstance(module, protocols.DescribedSource) else None
+    reading = "" if own is None else f", acceleration = {json.dumps(own.derivation.acceleration)}, options = {{ "
+    if own is not None:
+        reading += ", ".join(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in own.options.items()) + " }"
     text = f"""
-        source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = "" }}
+        source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = ""{reading} }}
         cueing = {{ algorithm = "direct" }}
         output = {{ system = "dk", motion = "" }}
     """

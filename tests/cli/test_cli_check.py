@@ -12,7 +12,9 @@ from click.testing import CliRunner
 from helpers import free_port, stream_url
 
 import motioncue
+from motioncue.analysis.compare import Finding
 from motioncue.cli import cli
+from motioncue.cli.check import _remedy
 from motioncue.profile import profile_text
 from motioncue.protocols import by_profile
 from motioncue.protocols.beamng_simulink import STATE
@@ -121,6 +123,19 @@ def test_a_profile_that_describes_the_packets_says_also_how_they_are_read(tmp_pa
     assert run(drive, "--system", profile).exit_code == 0
     derived = motioncue.read(drive, system=str(profile)).motion["sway"]
     assert np.corrcoef(derived, after)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("evidence", "times", "advised"),
+    [
+        ("0.278 times what it should be (velocity in km/h?), by velocity", 0.278, "unit = 'km/h'"),
+        ("0.102 times what it should be (in g?)", 0.102, "unit = 'g'"),
+        ("2 times what it should be", 2.0, "its unit or scale"),
+        ("the sign is turned", 0.0, "report it"),
+    ],
+)
+def test_the_unit_is_advised_where_an_acceleration_is_a_multiple(evidence, times, advised):
+    assert advised in _remedy(Finding("surge and speed", "wrong", evidence, times=times))
 
 
 @pytest.mark.rt

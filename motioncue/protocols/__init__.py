@@ -132,14 +132,21 @@ def source(name: System, key: str = "source.system") -> ModuleType | DescribedSo
 
 
 def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any, Derivation]:
-    """Return the options and the derivation with which a source is read: its profile's own, if a profile describes it.
+    """Return the options and the derivation with which a source is read, those of its profile.
 
     Parameters
     ----------
-    name : str or DescribedSource
-        The source.
+    name : str
+        The source's name, or a source that a profile describes.
     options : mapping, optional
         As ``source.options`` of a profile; they replace the profile's own.
+
+    Returns
+    -------
+    options : Options
+        Of the source's module.
+    derivation : Derivation
+        Source of the acceleration, and delay of derived quantities.
 
     Raises
     ------

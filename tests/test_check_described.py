@@ -110,3 +110,34 @@ def test_nothing_is_derived_for_sure_from_a_velocity_that_no_position_confirms(f
     outcome = run(Case("alpine", "eight", fault), check)
     assert outcome.verdict == "wrong"
     assert not outcome.changes
+
+
+def in_unit(table, vector, factor):
+    """Return the source of a description that takes a vector's numbers for so many times what they are."""
+    fields = (
+        msgspec.structs.replace(field, scale=field.scale * factor) if field.channel.startswith(vector) else field
+        for field in table.fields
+        if not field.channel.startswith("position")
+    )
+    return DescribedSource(msgspec.structs.replace(table, fields=tuple(fields)))
+
+
+@pytest.mark.parametrize(
+    ("source", "vector", "factor", "named"),
+    [
+        (BOREAL.table, "velocity_", 3.6, "(velocity in km/h?)"),
+        (BOREAL.table, "velocity_", 1 / 0.44704, "(velocity in mph?)"),
+        (BOREAL.table, "velocity_", 3600 / 1852, "(velocity in knots?)"),
+        (RALLY, ("surge", "sway", "heave"), 1 / 9.80665, "(in g?)"),
+    ],
+)
+def test_another_unit_is_named_and_not_hidden_behind_a_derived_acceleration(source, vector, factor, named):
+    table = in_unit(source, "none", 1.0).table
+    sent = packets(table, "tour")
+    assert not any(finding.times for finding in check(DescribedSource(table), sent).findings)
+    report = check(in_unit(table, vector, factor), sent)
+    surge = next(finding for finding in report.findings if finding.name == "surge and speed")
+    assert surge.verdict == "wrong"
+    assert surge.evidence.endswith(named)
+    assert "source.acceleration" not in {key for change in (report.changes, *report.either) for key in change}
+    assert "surge and speed" in report.left

@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hint
 import msgspec
 
 from motioncue.analysis.compare import OPEN, Finding
+from motioncue.protocols.described_source import DescribedSource
 
 __all__ = ["Advice", "OptionFinding", "advise"]
 
@@ -46,6 +47,8 @@ BASES = (
     "yaw and course",
     "up",
 )
+
+ACCELERATIONS = ("surge and speed", "sway and turning", "heave and climb")
 
 Change = dict[str, Any]
 Found = Mapping[str, Finding]
@@ -146,6 +149,8 @@ def advise(
     trials = _Trials(findings_of, now, acceleration)
     before = {finding.name: finding for finding in findings}
     singles = [{name: value} for name, many in values.items() for value in many if value != base[name]]
+    if _another_unit(module, findings):
+        singles = [change for change in singles if change.get(SOURCE) != "from_velocity"]
     vectors: Sequence[Set[str]] = getattr(module, "VECTORS", ())
     best = _best(trials, [*singles, *_clock(module, now, before)], vectors, before)
     settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
@@ -162,6 +167,16 @@ def advise(
         [name for name in wrong if name not in left],
         left,
     )
+
+
+def _another_unit(module: Any, findings: Sequence[Finding]) -> bool:
+    """Say whether an acceleration is wrong by a factor that deriving it from the velocity would only hide.
+
+    It hides a velocity of another unit if no position confirms the velocity; a description can say the unit itself.
+    """
+    confirmed = any(finding.name == "velocity and position" and finding.verdict == "ok" for finding in findings)
+    scaled = any(finding.times and finding.name in ACCELERATIONS for finding in findings)
+    return scaled and (not confirmed or isinstance(module, DescribedSource))
 
 
 def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:

@@ -35,6 +35,7 @@ class Finding(NamedTuple):
     pace: float | None = None  # how many times too fast a wrong clock runs
     misfit: float = 0.0  # squared deviation, as a share of the expected values' squares; 0 if these are unknown
     blames: str = ""  # the quantity that must be wrong, if not the channel itself
+    times: float = 0.0  # how many times what it should be a channel is that differs by nothing else; 0 if it does not
 
 
 class Relation(NamedTuple):
@@ -104,7 +105,8 @@ def _judged(r: Relation, x: Array, y: Array, strong: int, far: int) -> Finding:
     if correlation < -CORRELATION:
         return Finding(r.name, "wrong", f"{evidence}: {TURNED_SIGN}{_unit(r, -slope)}")
     if correlation > CORRELATION:
-        return Finding(r.name, "wrong", f"{evidence}: {slope:.3g} times what it should be{_unit(r, slope)}")
+        evidence += f": {slope:.3g} times what it should be{_unit(r, slope)}"
+        return Finding(r.name, "wrong", evidence, times=slope)
     if y @ y < 0.04 * (x @ x):
         return Finding(r.name, "wrong", f"{evidence}: it hardly moves")
     instead = _instead(r)

@@ -46,7 +46,14 @@ STANDING_M_S = 0.1
 DELAYS_S = np.round(np.arange(-0.6, 0.601, 0.1), 1)  # delays of the attitude to try
 LEAST_BETTER = 0.0003  # share of the squares that a delay must explain
 
-FELT_UNITS = {1 / GRAVITY: "in g?", GRAVITY: "in m/s^2, taken as g?", 3.28084: "feet?"}
+FELT_UNITS = {
+    1 / GRAVITY: "in g?",
+    GRAVITY: "in m/s^2, taken as g?",
+    3.28084: "feet?",
+    1 / 3.6: "velocity in km/h?",
+    0.44704: "velocity in mph?",
+    1852 / 3600: "velocity in knots?",
+}
 
 LEAN, SURGE, SWAY = "roll and leaning", "surge and speed", "sway and turning"
 

@@ -52,6 +52,21 @@ REMEDIES = {
 }
 """What to do about a finding that no option of the source cures."""
 
+SCALED = {
+    "(in g?)": "if it is in g, give the acceleration's fields unit = 'g' in [source.packet]",
+    "taken as g?)": "if it is in m/s^2, give the acceleration's fields unit = 'm/s^2' in [source.packet]",
+    "(velocity in km/h?)": "one of these: the velocity is in km/h (give its fields unit = 'km/h' in [source.packet]), "
+    "or the acceleration's scale is wrong; the drive does not tell which",
+    "(velocity in mph?)": "one of these: the velocity is in mph (give its fields unit = 'mph' in [source.packet]), "
+    "or the acceleration's scale is wrong; the drive does not tell which",
+    "(velocity in knots?)": "one of these: the velocity is in knots (give its fields unit = 'kn' in [source.packet]), "
+    "or the acceleration's scale is wrong; the drive does not tell which",
+}
+"""What to do about a channel that is a multiple of what it should be, by the unit that its evidence names."""
+
+MULTIPLE = "one of these has another unit or scale than is said: the channel, or what it is compared with; give the "
+MULTIPLE += "field its unit or scale in [source.packet], or set the simulator's"
+
 
 class Heard(NamedTuple):
     """The packages to examine, and where they come from."""
@@ -181,12 +196,16 @@ def _heard(
 
 
 def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
-    """Return a profile of a system with default settings and overrides."""
+    """Return a profile of a system with overrides; a described one is read as its profile says, others by default."""
     from motioncue.runtime.assembly import options_of
 
-    own = system if isinstance(system, protocols.DescribedSource) else None
+    module = protocols.source(system)
+    own = module if isinstance(module, protocols.DescribedSource) else None
+    reading = "" if own is None else f", acceleration = {json.dumps(own.derivation.acceleration)}, options = {{ "
+    if own is not None:
+        reading += ", ".join(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in own.options.items()) + " }"
     text = f"""
-        source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = "" }}
+        source = {{ system = {json.dumps("described" if own else str(system))}, endpoint = ""{reading} }}
         cueing = {{ algorithm = "direct" }}
         output = {{ system = "dk", motion = "" }}
     """
@@ -345,5 +364,13 @@ def _print_advice(report: Any) -> None:
     if report.either:
         told = "which" if len(report.either) > 1 else "whether it is right"
         echo(f"the drive does not tell {told}: settle more, and examine again", indent=2)
+    found = {finding.name: finding for finding in report.findings}
     for name in report.left if not report.either else ():
-        echo(f"no option mends {name}: {REMEDIES.get(name, REMEDY)}", indent=2)
+        echo(f"no option mends {name}: {_remedy(found[name])}", indent=2)
+
+
+def _remedy(finding: Any) -> str:
+    """Return what to do about a wrong finding that no option of the source cures."""
+    if not finding.times:
+        return REMEDIES.get(finding.name, REMEDY)
+    return next((text for unit, text in SCALED.items() if unit in finding.evidence), MULTIPLE)

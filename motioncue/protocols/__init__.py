@@ -22,7 +22,7 @@ from motioncue.profile import Source, builtin_profiles, parse_profile, profile_t
 from motioncue.protocols import beamng, beamng_simulink, city_car_driving, dk, morai, vehicle_physics_pro
 from motioncue.protocols.commands import composed
 from motioncue.protocols.described_source import DescribedSource
-from motioncue.protocols.layout import Packet
+from motioncue.protocols.layout import NATIVE, Derivation, Packet
 from motioncue.settings.telemetry import SourcePacket
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "described_profiles",
     "having",
     "platform",
+    "read_as",
     "source",
     "system",
     "system_of",
@@ -92,8 +93,11 @@ def described_profiles() -> list[str]:
 
 @cache
 def _described(text: str, name: str) -> DescribedSource | None:
-    packet = parse_profile(text, name=name).source.packet
-    return None if packet is None else DescribedSource(packet, name)
+    source = parse_profile(text, name=name).source
+    if source.packet is None:
+        return None
+    derivation = Derivation(source.acceleration, source.derivative_delay_s)
+    return DescribedSource(source.packet, name, source.options, derivation)
 
 
 def system_of(source: Source) -> System:
@@ -125,6 +129,38 @@ def system(name: System) -> ModuleType | DescribedSource:
 def source(name: System, key: str = "source.system") -> ModuleType | DescribedSource:
     """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
     return _given(name) or _find(str(name), "intake", key)
+
+
+def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any, Derivation]:
+    """Return the options and the derivation with which a source is read, those of its profile.
+
+    Parameters
+    ----------
+    name : str
+        The source's name, or a source that a profile describes.
+    options : mapping, optional
+        As ``source.options`` of a profile; they replace the profile's own.
+
+    Returns
+    -------
+    options : Options
+        Of the source's module.
+    derivation : Derivation
+        Source of the acceleration, and delay of derived quantities.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such source, or an option is not allowed.
+    """
+    module = source(name)
+    own = module if isinstance(module, DescribedSource) else None
+    said = {**(own.options if own else {}), **(options or {})}
+    try:
+        chosen = msgspec.convert(said, module.Options)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"options of {name}: {explain(error, said, module.Options)}") from error
+    return chosen, own.derivation if own else NATIVE
 
 
 def _given(name: System) -> DescribedSource | None:

@@ -125,6 +125,10 @@ class DescribedSource:
         The profile's ``[source.packet]``.
     name : str
         Shown in messages.
+    options : mapping, optional
+        The profile's ``[source.options]``.
+    derivation : Derivation
+        The profile's ``source.acceleration`` and ``source.derivative_delay_s``.
 
     Raises
     ------
@@ -135,8 +139,15 @@ class DescribedSource:
     SCHEMES = ("udp",)
     VELOCITY_IN_CAR = True  # unless the option `velocity` says otherwise
 
-    def __init__(self, table: SourcePacket, name: str = "custom") -> None:
+    def __init__(
+        self,
+        table: SourcePacket,
+        name: str = "custom",
+        options: Mapping[str, Any] | None = None,
+        derivation: Derivation = NATIVE,
+    ) -> None:
         self.table, self.name = table, name
+        self.options, self.derivation = dict(options or {}), derivation
         self.channels = checked(table)
         self.axes = _axes(table, self.channels)
         self.forms = tuple(_forms(table, self.axes))

@@ -4,16 +4,13 @@ import logging
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from types import ModuleType
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from motioncue import protocols
-from motioncue.errors import ConfigError, PacketError
-from motioncue.explain import explain
+from motioncue.errors import PacketError
 from motioncue.kernels.bridge import Bridge
 from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.feed import START_NS, Timed, arriving, feed
@@ -162,7 +159,8 @@ def frames_of(
         If nothing tells the times of the frames, or a package is refused and `as_received` is false.
     """
     source = protocols.source(system)
-    intake = source.intake(_options(source, system, options or {}))
+    chosen, derivation = protocols.read_as(system, options)
+    intake = source.intake(chosen, derivation=derivation)
     packages, arrivals = recording.packages, recording.times
     motion = np.empty(len(packages), MOTION_DTYPE)
     memory = motion.view(f"V{MOTION_DTYPE.itemsize}")  # a frame is copied whole, not field by field
@@ -197,16 +195,6 @@ def frames_of(
     frames = motion["time"] if count else np.zeros(1, np.int64)
     nexts = np.minimum(np.searchsorted(places, np.arange(len(packages))), len(frames) - 1)
     return Frames(motion, list(map(Timed, frames[nexts].tolist(), packages)), intake.rejected)
-
-
-def _options(
-    source: ModuleType | protocols.DescribedSource, system: protocols.System, options: Mapping[str, Any]
-) -> Any:
-    """Return a source's options; raise ConfigError if one is not allowed."""
-    try:
-        return msgspec.convert(options, source.Options)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"options of {system}: {explain(error, dict(options), source.Options)}") from error
 
 
 def at_ticks(motion: npt.NDArray[np.void], rate_hz: float = 333.33, bridge: str = "hold") -> npt.NDArray[np.void]:

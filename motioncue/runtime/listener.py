@@ -42,7 +42,8 @@ class Listener:
         module = protocols.source(system)
         check_endpoints(module, urls)
         self.system, self.urls, self._allow = system, urls, allow
-        self._intake = module.intake(module.Options())
+        options, derivation = protocols.read_as(system)
+        self._intake = module.intake(options, derivation=derivation)
         self._journal = Journal()
         self._motion: Any = None
         self._first = self._last = (0, 0)  # frames so far, arrival of the newest one [ns]

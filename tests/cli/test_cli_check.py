@@ -4,12 +4,19 @@ import contextlib
 import json
 import socket
 import threading
+from operator import attrgetter
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from helpers import free_port, stream_url
 
+import motioncue
+from motioncue.analysis.compare import Finding
 from motioncue.cli import cli
+from motioncue.cli.check import _remedy
+from motioncue.profile import profile_text
+from motioncue.protocols import by_profile
 from motioncue.protocols.beamng_simulink import STATE
 from motioncue.recording.read import sample_recording
 from motioncue.virtual.simulators import drive_packages, make_simulator
@@ -90,6 +97,45 @@ def test_the_rate_of_a_file_is_that_of_its_frames_whatever_lies_between_them(tmp
     assert (found["timing"]["frames"], found["timing"]["rate_hz"]) == (len(motion), pytest.approx(100.0))
     verdicts = {finding["name"]: finding["verdict"] for finding in found["findings"]}
     assert (verdicts["surge and speed"], verdicts["velocity and position"]) == ("ok", "ok")
+
+
+def test_a_profile_that_describes_the_packets_says_also_how_they_are_read(tmp_path):
+    """A drive whose lateral acceleration is of the opposite sign holds once the profile has what is advised."""
+    table = profile_text("dirt-rally-dk")
+    packages = [bytearray(p) for p in map(attrgetter("package"), drive_packages("dirt-rally-dk", "tour")) if p]
+    at = next(f.offset for f in by_profile("dirt-rally-dk").table.fields if f.channel == "sway")
+    for package in packages:
+        package[at + 3] ^= 0x80  # the sign of a little-endian float
+    drive, profile = tmp_path / "drive.bin", tmp_path / "own.toml"
+    drive.write_bytes(b"".join(packages))
+    profile.write_text(table)
+    wrong = run(drive, "--system", profile)
+    assert wrong.exit_code == 1
+    assert "change the profile: source.options.sway = 'opposite'" in wrong.stdout
+    before = motioncue.read(drive, system=str(profile)).motion["sway"]
+    profile.write_text(f'{table}\n[source.options]\nsway = "opposite"\n')
+    assert run(drive, "--system", profile).exit_code == 0
+    assert run(drive, "--system", profile, "--set", "source.options.sway=as_described").exit_code == 1
+    after = motioncue.read(drive, system=str(profile)).motion["sway"]
+    assert np.abs(before).max() > 1.0
+    np.testing.assert_allclose(after, -before, atol=1e-9)
+    profile.write_text(table.replace("[source]", '[source]\nacceleration = "from_velocity"', 1))
+    assert run(drive, "--system", profile).exit_code == 0
+    derived = motioncue.read(drive, system=str(profile)).motion["sway"]
+    assert np.corrcoef(derived, after)[0, 1] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("evidence", "times", "advised"),
+    [
+        ("0.278 times what it should be (velocity in km/h?), by velocity", 0.278, "unit = 'km/h'"),
+        ("0.102 times what it should be (in g?)", 0.102, "unit = 'g'"),
+        ("2 times what it should be", 2.0, "its unit or scale"),
+        ("the sign is turned", 0.0, "report it"),
+    ],
+)
+def test_the_unit_is_advised_where_an_acceleration_is_a_multiple(evidence, times, advised):
+    assert advised in _remedy(Finding("surge and speed", "wrong", evidence, times=times))
 
 
 @pytest.mark.rt

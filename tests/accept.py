@@ -9,15 +9,15 @@ import sys
 
 from kept_drives import FOLDER, MAKINGS, keep_drive, path_of, record
 
-from motioncue.analysis.changes import changes
+from motioncue.analysis.changes import TOLERANCE, changes
 from motioncue.recording.load import read
 from motioncue.runtime.replay import repeat
 
 
-def differences(system, folder=FOLDER):
+def differences(system, folder=FOLDER, tolerance=TOLERANCE):
     """Return the differences from the accepted drive as a table; empty if there are none."""
     drive = read(path_of(system, folder))
-    lines = changes(drive, repeat(drive)).lines()
+    lines = changes(drive, repeat(drive), tolerance).lines()
     return [f"{system}:", *(f"  {line}" for line in lines)] if lines else []
 
 

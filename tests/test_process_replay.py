@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import accept
 import numpy as np
@@ -21,7 +22,8 @@ HOW = "if that is meant: python tests/accept.py"
 
 @pytest.mark.parametrize("system", MAKINGS)
 def test_the_engine_repeats_its_ticks(system):
-    found = accept.differences(system)
+    # The last bit of another C library may end a join a tick earlier, up to a thousandth of that tick's move away.
+    found = accept.differences(system, tolerance=1e-5 if sys.platform == "win32" else TOLERANCE)
     assert not found, "\n".join([*found, HOW])
 
 

@@ -30,6 +30,7 @@ FELT = (
 WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
 SAME = 1e-6  # difference of misfits that rounding makes
 WORSE_DERIVED = 0.1  # the same for what is derived, which is smoother and later
+COURSES = ("attitude and course", "yaw and course", "pitch and climb")  # findings that confirm the attitude
 STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
 
 # What a change must leave as it is unless it is about that: without frames that follow each other in time, no other
@@ -183,9 +184,12 @@ def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, st
     """Say whether only the change explains the drive.
 
     It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.  Where no
-    position confirms the velocity, that may be what is wrong, and an acceleration derived from it would be too.
+    position confirms the velocity, that may be what is wrong, and an acceleration derived from it would be too; so may
+    an attitude that no course confirms, and rates derived from it.
     """
     if change.get(SOURCE) == "from_velocity" and not _is(after, "velocity and position", "ok"):
+        return False
+    if DERIVED in change.values() and not any(_is(after, name, "ok") for name in COURSES):
         return False
     settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
     mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]

@@ -147,6 +147,7 @@ def test_a_run_ends_only_when_every_output_is_at_neutral():
     assert trace["state"][-1] == 0
 
 
+@pytest.mark.search
 def test_a_stage_from_outside_fills_actuators_that_a_packet_reads_by_name(probe):
     factors = [1.0, -2.0, 3.0, 0.5, 0.25, -1.5]
     fields = [{"offset": 8 * leg, "type": "f8", "channel": f"actuator_{leg + 1}"} for leg in range(7)]

@@ -10,6 +10,8 @@ import pytest
 from motioncue.protocols.beamng_simulink import CONTROL, STATE, WHEELS
 from motioncue.virtual.beamng_simulink import Coupling
 
+pytestmark = pytest.mark.search
+
 DT = 0.005
 MASS, RADIUS, BASE, DRAG = 1400.0, 0.3, 2.6, 0.4  # [kg], [m], [m], [N s^2/m^2]
 

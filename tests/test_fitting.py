@@ -29,6 +29,8 @@ from motioncue.runtime.fitting import (
 from motioncue.virtual.offline import ride
 from motioncue.virtual.standard import standard_drive
 
+pytestmark = pytest.mark.search
+
 POSE = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
 
 

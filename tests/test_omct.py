@@ -11,6 +11,8 @@ from motioncue.analysis.omct import FREQUENCIES, TESTS, omct
 from motioncue.analysis.omct_boundaries import boundaries_of
 from motioncue.platforms.machine import platform_table
 
+pytestmark = pytest.mark.search
+
 G = 9.80665
 SMALL = {"accelerations": [0.01], "rates_deg_s": [0.05]}
 DIAGONAL = (1, 3, 5, 6, 8, 10)

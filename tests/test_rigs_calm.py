@@ -14,6 +14,8 @@ from motioncue.kernels.rigs import Batch
 from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.runtime.assembly import algorithm_of, chain_of, limits_of
 
+pytestmark = pytest.mark.search
+
 RATE_HZ = 1e9 / 3_000_030
 MOVING = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate")
 SLED = (

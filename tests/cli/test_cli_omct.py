@@ -7,6 +7,8 @@ from click.testing import CliRunner
 
 from motioncue.cli import cli
 
+pytestmark = pytest.mark.search
+
 BOUNDS = """
 source = "figure 3 of <a document>"
 [[boundary]]

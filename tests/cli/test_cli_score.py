@@ -14,6 +14,8 @@ from motioncue.analysis import score as module
 from motioncue.cli import cli
 from motioncue.virtual.simulators import drive_packages
 
+pytestmark = pytest.mark.search
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -6,7 +6,8 @@ import pytest
 from conftest import CAR, RATE_HZ, WORLD, assert_same, raw
 from references import ScipyPipeline, empty_packets
 
-from motioncue import cueing
+from motioncue import cueing, load_profile
+from motioncue.cueing.optimal import CANAL_S, OTOLITH_S, laws_of, limits_of
 from motioncue.kernels import lanes
 from motioncue.kernels.body import BodyStage
 from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
@@ -170,4 +171,47 @@ def test_washout_batch_against_scipy(versus, rig):
         items=rig.n,
         target=7.0,
         faster=True,
+    )
+
+
+@pytest.fixture
+def optimal(rig, modules):
+    """The linear-quadratic washout of a large platform, and the same in plain C."""
+    settings = load_profile("ccd-dk-washout", "cueing.algorithm=optimal", "cueing.preset=large").cueing
+    laws, limits = laws_of(settings, RATE_HZ), [limits_of(settings, pair) for pair in range(3)]
+    floor = modules[0].Optimal(settings, laws, limits, (OTOLITH_S, CANAL_S), RATE_HZ)
+    return cueing.design(settings, RATE_HZ), floor
+
+
+def test_floor_gives_the_numbers_of_optimal(rig, optimal):
+    ours, floor = optimal
+    found, expected = np.zeros(rig.n, CUE_DTYPE), np.zeros(rig.n, CUE_DTYPE)
+    ours.process(rig.motion, found)
+    floor.process(rig.motion, expected)
+    assert_same(found, expected, 1e-9)
+
+
+@pytest.mark.benchmark(group="washout")
+def test_optimal_against_c(versus, rig, optimal):
+    versus(
+        "linear-quadratic washout",
+        "plain C",
+        lambda: optimal[0].process(rig.motion, rig.cue),
+        lambda: optimal[1].process(rig.motion, rig.cue),
+        items=rig.n,
+        target=1.1,
+    )
+
+
+@pytest.mark.benchmark(group="washout")
+def test_optimal_against_classical(versus, rig, optimal, loops):
+    cue = np.zeros(1, CUE_DTYPE)
+    n = 1000
+    versus(
+        "linear-quadratic washout, one tick",
+        "classical washout, one tick",
+        lambda: loops.washout_repeat(optimal[0], rig.motion[:1], cue, n),
+        lambda: loops.washout_repeat(rig.algorithm, rig.motion[:1], cue, n),
+        items=n,
+        target=2.0,
     )

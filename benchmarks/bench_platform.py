@@ -14,7 +14,7 @@ from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import parse_profile
 from motioncue.protocols import custom
 from motioncue.runtime.assembly import chain_of, check
-from motioncue.runtime.fitting import CHANNELS_KEPT, gains_for
+from motioncue.runtime.fitting import CHANNELS_KEPT
 from motioncue.virtual.standard import standard_drive
 
 FIELDS = ", ".join(f'{{ offset = {4 * n}, type = "f4", channel = "leg_{n + 1}" }}' for n in range(6))
@@ -24,6 +24,7 @@ system = "city-car-driving"
 endpoint = "tcp://127.0.0.1:9998"
 [cueing]
 algorithm = "classical"
+preset = "utias"
 [platform]
 preset = "hexapod-simona"
 [output]
@@ -45,9 +46,9 @@ def driven(smoke):
 
 @pytest.fixture
 def hexapod(modules, smoke):
-    """A hexapod in both forms, the gains of the preset auto, and a virtual drive."""
+    """A hexapod in both forms, the washout that the floor has too, and a virtual drive."""
     motion = driven(smoke)
-    profile = parse_profile(TEXT, scaled=gains_for)
+    profile = parse_profile(TEXT)
     check(profile)
     output, built = profile.outputs[0], platforms.build(profile.platform)
     algorithm = cueing.design(profile.cueing, RATE_HZ)

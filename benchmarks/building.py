@@ -32,7 +32,7 @@ def package_flags() -> list[str]:
 def build() -> tuple[ModuleType, ModuleType]:
     """Return the modules `_floor` and `_loops`, compiled first if necessary."""
     package = PACKAGE / "motioncue"
-    headers = [SETUP, HERE / "floor.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
+    headers = [SETUP, HERE / "floor.h", HERE / "floor_adaptive.h", *package.rglob("*.pxd"), *package.rglob("*.h")]
     extensions = [
         Extension(
             name,

@@ -99,6 +99,20 @@ static inline double lean(rig_t *rig, int i, double g_sin) {
 }
 static inline void prime(filter_t *f, double u) { f->s1 = -f->g * u, f->sv = -f->k * u, f->sx = 0.0; }
 
+/* What is felt on a platform at the cue's angles: rates and specific force from Euler rates and level accelerations. */
+static inline void feel(const double *a, const double *rate, double *s, double *c, cue_t *restrict cue) {
+    directions(cue->angle, s, c);
+    cue->rate[0] = rate[0] - rate[2] * s[1];
+    cue->rate[1] = rate[1] * c[0] + rate[2] * s[0] * c[1];
+    cue->rate[2] = rate[2] * c[0] * c[1] - rate[1] * s[0];
+    const double along = c[2] * a[0] + s[2] * a[1];
+    const double across = c[2] * a[1] - s[2] * a[0];
+    const double down = s[1] * along + c[1] * a[2];
+    cue->a[0] = c[1] * along - s[1] * a[2];
+    cue->a[1] = c[0] * across + s[0] * down;
+    cue->a[2] = -(c[0] * down - s[0] * across + G);
+}
+
 /* The classical washout. */
 static inline void washout(rig_t *restrict rig, const motion_t *restrict m, cue_t *restrict cue) {
     const double sr = sin(m->angle[0]), cr = cos(m->angle[0]), sp = sin(m->angle[1]), cp = cos(m->angle[1]);
@@ -126,21 +140,57 @@ static inline void washout(rig_t *restrict rig, const motion_t *restrict m, cue_
     cue->angle[0] = o[0].v - rig->lean_angle[1];
     cue->angle[1] = o[1].v + rig->lean_angle[0];
     cue->angle[2] = o[2].v;
-    directions(cue->angle, s, c);
-    cue->rate[0] = p - r * s[1];
-    cue->rate[1] = q * c[0] + r * s[0] * c[1];
-    cue->rate[2] = r * c[0] * c[1] - q * s[0];
-    const double along = c[2] * ax + s[2] * ay;
-    ay = c[2] * ay - s[2] * ax;
-    const double down = s[1] * along + c[1] * az;
-    cue->a[0] = c[1] * along - s[1] * az;
-    cue->a[1] = c[0] * ay + s[0] * down;
-    cue->a[2] = -(c[0] * down - s[0] * ay + G);
+    const double level_a[3] = {ax, ay, az}, euler_rate[3] = {p, q, r};
+    feel(level_a, euler_rate, s, c, cue);
     cue->speed = m->speed;
     cue->engine_speed = m->engine_speed;
     cue->travel[0] = t[0].x;
     cue->travel[1] = t[1].x;
     cue->travel[2] = -t[2].x;
+}
+
+#include "floor_adaptive.h"
+
+/* One pair of the linear-quadratic washout; returns its acceleration. */
+static inline double pair(pair_t *restrict p, double k, double force, double rate, double *x, double *lean) {
+    double a = p->law[0][6] * force + p->law[0][7] * rate, r = p->law[1][6] * force + p->law[1][7] * rate;
+    for (int i = 0; i < 6; i++) a += p->law[0][i] * p->kept[i], r += p->law[1][i] * p->kept[i];
+    const double v = p->kept[2] + k * a, q = p->kept[4] + k * r;
+    *x = p->kept[3] + k * v, *lean = p->kept[5] + k * q;
+    p->kept[0] += 2.0 * p->otolith * (a + p->gravity * *lean - force - p->kept[0]);
+    p->kept[1] += 2.0 * p->canal * (q - rate - p->kept[1]);
+    p->kept[2] = v + k * a, p->kept[3] = *x + k * v, p->kept[4] = q + k * r, p->kept[5] = *lean + k * q;
+    return a;
+}
+static inline double follow(double *angle, double target, double own, double slack) {
+    const double way = target - *angle, most = fmax(own, 0.0) + slack, least = fmin(own, 0.0) - slack;
+    const double change = way > most ? most : way < least ? least : way;
+    *angle += change;
+    return change;
+}
+
+/* The linear-quadratic washout. */
+static inline void optimal(optimal_t *restrict o, const motion_t *restrict m, cue_t *restrict cue) {
+    const double sr = sin(m->angle[0]), cr = cos(m->angle[0]), sp = sin(m->angle[1]), cp = cos(m->angle[1]);
+    const double felt[3] = {m->a[0] + G * sp, m->a[1] - G * sr * cp, m->a[2] + G * (cr * cp - 1.0)};
+    const double turned[3] = {m->rate[1], m->rate[0], m->rate[2]};
+    double *s = o->sine, *c = o->cosine, force[3], body[3], a[3], x[3], lean[3], change[3];
+    for (int i = 0; i < 3; i++) {
+        force[i] = within(o->pairs[i].gain[0] * felt[i], o->pairs[i].limit[0]);
+        body[i] = within(o->pairs[i].gain[1] * turned[i], o->pairs[i].limit[1]);
+    }
+    const double turn = (body[0] * s[0] + body[2] * c[0]) / (c[1] > 0.2 ? c[1] : 0.2);
+    const double rate[3] = {body[0] * c[0] - body[2] * s[0], -(body[1] + turn * s[1]), turn};
+    for (int i = 0; i < 3; i++) a[i] = pair(&o->pairs[i], 0.5 / o->rate_hz, force[i], rate[i], &x[i], &lean[i]);
+    for (int i = 0; i < 2; i++) lean[i] = asin(within(lean[i], 1.0));
+    for (int i = 0; i < 3; i++) change[i] = follow(&o->angles[i], lean[i], rate[i] / o->rate_hz, o->pairs[i].slack);
+    cue->angle[0] = -o->angles[1], cue->angle[1] = o->angles[0], cue->angle[2] = o->angles[2];
+    const double level[3] = {a[0], a[1], -a[2] - G};
+    const double euler[3] = {-change[1] * o->rate_hz, change[0] * o->rate_hz, change[2] * o->rate_hz};
+    feel(level, euler, s, c, cue);
+    cue->speed = m->speed;
+    cue->engine_speed = m->engine_speed;
+    for (int i = 0; i < 3; i++) cue->travel[i] = x[i];
 }
 
 /* Cue to the 88-byte packet, of which the constant bytes are there already; s, c: of roll, pitch, yaw. */
@@ -198,6 +248,12 @@ void floor_washout(rig_t *rig, const motion_t *in, cue_t *out, int64_t n) {
 }
 void floor_washout_repeat(rig_t *rig, const motion_t *in, cue_t *out, int64_t n) {
     for (int64_t i = 0; i < n; i++) washout(rig, in, out);
+}
+void floor_optimal(optimal_t *o, const motion_t *in, cue_t *out, int64_t n) {
+    for (int64_t i = 0; i < n; i++) {
+        optimal(o, &in[i], &out[i]);
+        out[i].time = in[i].time;
+    }
 }
 void floor_pack(const cue_t *in, uint8_t *packets, int64_t n) {
     double s[3], c[3];

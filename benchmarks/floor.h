@@ -43,11 +43,49 @@ typedef struct {
     int primed;
 } rig_t;
 
+typedef struct { /* a pair of the linear-quadratic washout, trapezoidal rule */
+    double gain[2], limit[2], gravity, slack; /* of force and rate; [rad/tick] */
+    double otolith, canal, law[2][8];
+    double kept[6];                         /* errors behind otolith and canal; velocity, travel, rate, lean */
+} pair_t;
+
+typedef struct {
+    pair_t pairs[3];
+    double angles[3], sine[3], cosine[3];   /* pitch, less roll, yaw [rad]; of the platform's roll, pitch, yaw */
+    double rate_hz;
+} optimal_t;
+
 typedef struct { /* a hexapod with legs, and where they are */
     double top[6][3], bottom[6][3];         /* [m], from the motion reference point: platform axes; at neutral, base axes */
     double low, high, speed, acceleration;  /* [m]; [m/tick]; [m/tick^2] */
     double leg[6], move[6];                 /* [m]; [m/tick] */
 } hexapod_t;
+
+/* The adaptive washout: a parameter between bounds; a section of second order; surge with pitch or sway with roll. */
+typedef struct {
+    double start, span, low, high, moved;
+} parameter_t;
+
+typedef struct {
+    double c0, b, k, d, sv, sx, v, x;
+} section_t;
+
+typedef struct {
+    double force_gain, force_limit, rate_gain, rate_limit, tilt_limit, tilt_rate, smoothing, weights[4];
+    section_t travel, by[3];
+    parameter_t p[3];
+    double smooth, tilt, turned, tilt_by, turned_by[2];
+} adaptive_pair_t;
+
+typedef struct {
+    adaptive_pair_t pairs[2];
+    double heave_gain, heave_limit, outer_g, outer_d, outer, heave_weights[3];
+    section_t heave, heave_by;
+    parameter_t heave_p, yaw_p;
+    double yaw_gain, yaw_limit, yaw_corner, yaw_d, yaw_weights[2], yaw, yaw_by;
+    double k, descent, keep, sine[3], cosine[3];
+    int primed;
+} adaptive_t;
 
 void floor_filter(filter_t *f, int order, double gain, double limit, double omega, double zeta, double omega_b,
                   double dt);
@@ -57,12 +95,16 @@ void floor_unpack(const uint8_t *frames, telemetry_t *out, int64_t n);
 void floor_body(const rig_t *rig, const telemetry_t *in, motion_t *out, int64_t n);
 void floor_washout(rig_t *rig, const motion_t *in, cue_t *out, int64_t n);
 void floor_washout_repeat(rig_t *rig, const motion_t *in, cue_t *out, int64_t n);
+void floor_optimal(optimal_t *o, const motion_t *in, cue_t *out, int64_t n);
 void floor_pack(const cue_t *in, uint8_t *packets, int64_t n);
 void floor_step(rig_t *rig, const telemetry_t *in, uint8_t *packets, int64_t n);
 
 void floor_legs(const hexapod_t *h, const double *poses, double *legs, int64_t n);
 int64_t floor_hexapod(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packets, int64_t n);
 int64_t floor_hexapod_repeat(rig_t *rig, hexapod_t *h, const motion_t *in, uint8_t *packet, int64_t n);
+
+void floor_adaptive(adaptive_t *rig, const motion_t *in, cue_t *out, int64_t n);
+void floor_adaptive_repeat(adaptive_t *rig, const motion_t *in, cue_t *out, int64_t n);
 
 int64_t floor_tick(rig_t *rig, const motion_t *in, uint8_t *packet, int fd, int port, int64_t n);
 int64_t floor_receive(int fd, int64_t *received, int64_t n);

@@ -21,7 +21,7 @@ from motioncue.virtual.installation import Installation
 PROFILE = "ccd-dk-washout"
 DRIVE = "trouble"
 MOMENT_S = 26.3  # a teleport was caught, the cue is whole again, the second corner begins
-WIDTH, HEIGHT = 92, 28
+WIDTH, HEIGHT = 92, 36
 FONT_SIZE, LINE_HEIGHT = 20.0, 24.4  # of rich's SVG
 SEAM = 0.4
 

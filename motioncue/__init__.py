@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from motioncue.runtime.embedding import bind, relay
     from motioncue.runtime.engine import Engine
     from motioncue.runtime.rigs import Rigs
+    from motioncue.tuning.tune import tune
 
 __all__ = [
     "ACTUATION_DTYPE",
@@ -44,6 +45,7 @@ __all__ = [
     "read",
     "relay",
     "score",
+    "tune",
 ]
 
 
@@ -76,6 +78,7 @@ _LATER = {
     "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",
     "score": "motioncue.analysis.score",
+    "tune": "motioncue.tuning.tune",
 }
 
 

@@ -34,7 +34,7 @@ from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import read_motion, read_packages, sample_recording
 from motioncue.runtime.replay import replay
 
-plt.rcParams["figure.dpi"] = 60
+plt.rcParams["figure.dpi"] = 100
 
 # %% [markdown]
 # ## From the world's axes to the car's
@@ -78,7 +78,7 @@ time = (direct["deadline"] - direct["deadline"][0]) * 1e-9
 figure = plots.plot_traces(time, direct["motion"], direct["cue"], ["surge", "sway", "heave", "pitch"], title="ccd-dk")
 
 # %% [markdown]
-# **See:** left and right are the same curves but for the two ends; the car is pushed back and forth by a few m/s², the
+# **See:** car and cue are the same curve but for the two ends; the car is pushed back and forth by a few m/s², the
 # road shakes it up and down, and it points a few degrees downhill for most of the drive.
 #
 # **Try this:** load the profile with `motioncue.load_profile("ccd-dk", "source.head_m=[-0.5, 0.4, 1.0]")`, where the
@@ -150,7 +150,7 @@ figure = plots.plot_response(
 # %%
 washout = replay("ccd-dk-washout", path)
 channels = ["surge", "sway", "pitch", "surge_displacement", "sway_displacement", "heave_displacement"]
-figure = plots.plot_traces(time, washout["motion"], washout["cue"], channels, title="ccd-dk-washout")
+figure = plots.plot_traces(time, washout["motion"], washout["cue"], channels, title="ccd-dk-washout", felt=True)
 
 # %%
 cue = washout["cue"]
@@ -162,6 +162,9 @@ print(f"the car drives {driven_m:.0f} m; the platform needs", ", ".join(f"{room_
 print(f"mean pitch: car {lean_car:.2f} deg, platform {lean_platform:.2f} deg")
 
 # %% [markdown]
+# The blue curves of surge and sway are the specific force that is felt in the car, because that is what the cue
+# presents: its acceleration, and gravity where it leans.
+#
 # **See:** the sharp edges of surge and sway are still there at 0.6 of their size, the platform's travel swings back to
 # the middle after each of them, and the platform leans forward where the car rolls downhill: a slope is a sustained
 # push, and it is presented as one.

@@ -35,7 +35,7 @@ from motioncue.kernels.supervisor import TABLE, State
 from motioncue.virtual.offline import ride
 from motioncue.virtual.trouble import EVENTS, INCIDENTS, PARKS
 
-plt.rcParams["figure.dpi"] = 60
+plt.rcParams["figure.dpi"] = 100
 PROFILE = "ccd-dk-washout"
 tick_s = 1.0 / 333.33
 

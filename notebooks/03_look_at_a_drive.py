@@ -38,7 +38,7 @@ from motioncue.recording.export import export
 from motioncue.runtime.replay import first_difference, repeat
 from motioncue.virtual.offline import ride
 
-plt.rcParams["figure.dpi"] = 60
+plt.rcParams["figure.dpi"] = 100
 PROFILE = "ccd-dk-washout"
 folder = Path(tempfile.mkdtemp())
 

@@ -36,7 +36,7 @@ from motioncue.runtime.fitting import fit
 from motioncue.virtual.offline import ride
 from motioncue.virtual.platform import Drive, delay_s, felt
 
-plt.rcParams["figure.dpi"] = 60
+plt.rcParams["figure.dpi"] = 100
 
 # %% [markdown]
 # ## Describe it

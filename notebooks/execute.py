@@ -14,7 +14,7 @@ import nbclient
 import nbformat
 
 HERE = Path(__file__).parent
-LIMIT_BYTES = 300_000
+LIMIT_BYTES = 700_000
 
 
 def source_of(path: Path) -> nbformat.NotebookNode:

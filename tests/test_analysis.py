@@ -181,19 +181,29 @@ def plots():
     pyplot.close("all")
 
 
-def test_traces_stand_side_by_side_in_degrees_on_one_scale(plots):
+def test_traces_of_car_and_cue_lie_over_each_other_in_degrees(plots):
     time = np.arange(5) * 0.1
     motion, cue = np.zeros(5, MOTION_DTYPE), np.zeros(5, CUE_DTYPE)
     motion["surge"], motion["roll"] = 2.0 * time, np.radians(time)
     cue["surge"], cue["surge_displacement"] = time, 3.0 * time
     figure = plots.plot_traces(time, motion, cue, ["surge", "roll", "surge_displacement"], title="drive")
-    lines = {(row, side): figure.axes[2 * row + side].lines for row in range(3) for side in range(2)}
-    for place, expected in {(0, 0): 2.0 * time, (0, 1): time, (1, 0): time, (1, 1): 0 * time, (2, 1): 3 * time}.items():
-        np.testing.assert_allclose(lines[place][0].get_ydata(), expected)
-    assert not lines[2, 0]  # the car has no such channel
-    for row in range(3):
-        assert figure.axes[2 * row].get_ylim() == figure.axes[2 * row + 1].get_ylim()
-    assert "[deg]" in figure.axes[2].get_ylabel()
+    drawn = [{line.get_label(): line.get_ydata() for line in row.lines[1:]} for row in figure.axes]
+    for found, expected in zip(
+        drawn, [{"car": 2.0 * time, "cue": time}, {"car": time, "cue": 0 * time}, {"cue": 3 * time}], strict=True
+    ):
+        assert found.keys() == expected.keys()
+        for name, values in expected.items():
+            np.testing.assert_allclose(found[name], values, atol=1e-12)
+    assert "[deg]" in figure.axes[1].get_ylabel()
+
+
+def test_what_is_felt_in_the_car_is_drawn_in_place_of_its_acceleration(plots):
+    motion, cue = np.zeros(2, MOTION_DTYPE), np.zeros(2, CUE_DTYPE)
+    motion["surge"], motion["pitch"] = 1.0, np.radians(10.0)
+    figure = plots.plot_traces(np.arange(2.0), motion, cue, ["surge"], felt=True)
+    felt = figure.axes[0].lines[1]
+    assert felt.get_label() == "felt in the car"
+    np.testing.assert_allclose(felt.get_ydata(), 1.0 + 9.80665 * np.sin(np.radians(10.0)))  # nose up presses back
 
 
 def test_response_shows_gain_and_phase_of_measurement_and_theory(plots):

@@ -441,7 +441,7 @@ def test_packets_between_the_frames_take_no_time_of_a_file_that_says_none(system
 def test_less_than_two_frames_are_refused():
     with pytest.raises(PacketError, match="found 1 frames"):
         check("city-car-driving", PACKAGES["still"][:2])
-    with pytest.raises(PacketError, match="before_init"):
+    with pytest.raises(PacketError, match="4 before init"):
         check("city-car-driving", PACKAGES["still"][1:5])
     with pytest.raises(ConfigError, match=r"source\.system"):
         check("dk", [])

@@ -11,6 +11,7 @@ from campaign.wires import WIRES, options_of, say
 from helpers import truth
 
 from motioncue.analysis.check import check
+from motioncue.errors import PacketError
 from motioncue.protocols import DescribedSource, system_of
 from motioncue.runtime.assembly import load_profile
 from motioncue.virtual.described import channel_values, encode
@@ -85,6 +86,7 @@ def test_turned_signs_are_named_and_not_hidden_behind_what_is_derived(table, cha
     assert not any(f.verdict == "wrong" for f in check(source, packets(table, drive), options=options).findings)
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("source", "drive", "fault", "wrong"),
     [
@@ -105,11 +107,21 @@ def test_faults_of_invented_simulators_are_named(source, drive, fault, wrong):
     assert not outcome.misled
 
 
+@pytest.mark.search
 @pytest.mark.parametrize("fault", ["velocity in mph", "velocity always zero", "acceleration always zero"])
 def test_nothing_is_derived_for_sure_from_a_velocity_that_no_position_confirms(fault):
     outcome = run(Case("alpine", "eight", fault), check)
     assert outcome.verdict == "wrong"
     assert not outcome.changes
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("fault", ["roll and pitch swapped", "roll and pitch negated"])
+def test_rates_are_not_derived_for_sure_from_an_attitude_that_no_course_confirms(fault):
+    outcome = run(Case("alpine", "eight", fault), check)
+    assert outcome.verdict == "wrong"
+    assert not outcome.changes
+    assert not outcome.misled
 
 
 def in_unit(table, vector, factor):
@@ -122,6 +134,7 @@ def in_unit(table, vector, factor):
     return DescribedSource(msgspec.structs.replace(table, fields=tuple(fields)))
 
 
+@pytest.mark.search
 @pytest.mark.parametrize(
     ("source", "vector", "factor", "named"),
     [
@@ -141,3 +154,11 @@ def test_another_unit_is_named_and_not_hidden_behind_a_derived_acceleration(sour
     assert surge.evidence.endswith(named)
     assert "source.acceleration" not in {key for change in (report.changes, *report.either) for key in change}
     assert "surge and speed" in report.left
+
+
+def test_packages_of_another_size_are_refused_with_the_sizes_that_came_and_that_are_described():
+    source = DescribedSource(RALLY)
+    sent = packets(RALLY, "tour")[:100]
+    size = len(sent[0])
+    with pytest.raises(PacketError, match=rf"found 0 frames \(packages of {size - 4} bytes, and described are {size}"):
+        check(source, [package[:-4] for package in sent], [0.01 * n for n in range(100)])

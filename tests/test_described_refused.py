@@ -478,7 +478,7 @@ def test_a_packet_of_the_motion_is_answered_with_its_beginning_and_bytes_of_ones
     ("reply", "message"),
     [
         ("{ echo = 45 }", "reply.echo: found 45, allowed are up to 44, the packet's bytes"),
-        ('{ bytes = "0" }', "reply.bytes: found '0', allowed are pairs of hexadecimal digits"),
+        ('{ bytes = "0" }', "reply.bytes: found '0', allowed are 0 to 512 pairs of hexadecimal digits"),
         ("{}", "reply: found 0 bytes, allowed are 1 to 512"),
         ('{ echo = 8, bytes = "00", repeat = 505 }', "reply: found 513 bytes, allowed are 1 to 512"),
     ],

@@ -17,6 +17,20 @@ SETTINGS = {
         *("cueing.roll.break_hz=0.02", "cueing.surge.limit_m_s2=1", "cueing.pitch.limit_deg_s=7"),
         *("cueing.tilt.rate_limit_deg_s=2", "cueing.sway.gain=-0.8"),
     ],
+    "tilt": [
+        *("cueing.tilt.surge_gain=0.9", "cueing.tilt.sway_limit_m_s2=0.5"),
+        "cueing.tilt.acceleration_limit_deg_s2=20",
+    ],
+    "texture": ["cueing.texture.sway_gain=0.5", "cueing.texture.pitch_gain=1", "cueing.texture.limit_m=0.002"],
+    "polynomials": [
+        *("cueing.sway.scaling.largest_m_s2=4", "cueing.sway.scaling.share=0.4"),
+        *("cueing.roll.scaling.largest_deg_s=9", "cueing.roll.scaling.share=0.8"),
+    ],
+    "laws": [
+        *("cueing.tilt.law=linear", "cueing.tilt.pitch_share=0.3", "cueing.tilt.roll_share=0"),
+        "cueing.turned_by=platform",
+    ],
+    "bounded angles": ["cueing.yaw.angle_limit_deg=20", "cueing.pitch.angle_limit_deg=5"],
 }
 DRIVES = {
     "calm": {"force": 2.0, "angle": 0.3, "rate": 0.3},

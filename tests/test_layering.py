@@ -16,7 +16,8 @@ LINES = (
     {"recording"},
     {"runtime"},
     {"virtual"},
-    {"analysis", "bench"},
+    {"analysis", "bench", "view"},
+    {"tuning"},
     {"cli", "__main__"},
 )
 LINE = {unit: number for number, line in enumerate(LINES) for unit in line}

@@ -138,6 +138,7 @@ def shown(*arguments):
     return subprocess.run(command, capture_output=True, text=True, encoding="utf-8", timeout=60)
 
 
+@pytest.mark.search
 def test_the_command_shows_ranges_alone_and_together_and_draws_them(tmp_path):
     path = tmp_path / "dim.html"
     done = shown("hexapod-dim", "--json", "--report", path)
@@ -155,6 +156,7 @@ def test_the_command_shows_ranges_alone_and_together_and_draws_them(tmp_path):
     assert "-0.100 to +0.100 m alone, -0.035 to +0.035 m together" in text.stdout
 
 
+@pytest.mark.search
 def test_a_report_that_cannot_be_written_is_one_line(tmp_path):
     done = shown("posts-3", "--report", tmp_path / "nowhere" / "x.html")
     assert done.returncode == 2

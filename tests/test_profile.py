@@ -290,7 +290,7 @@ def test_direct_has_no_parameters():
         ("source.options.quaternion=wzyx", "source.options.quaternion", "'wzyx'", "'xyzw', 'wxyz'"),
         ("source.options.gravity=1", "source.options.gravity", "1", "'excluded', 'included'"),
         ("cueing=direct", "cueing", "'direct'", "is a table"),
-        ("cueing.algorithm=adaptive", "cueing.algorithm", "'adaptive'", "'direct', 'classical'"),
+        ("cueing.algorithm=neural", "cueing.algorithm", "'neural'", "'direct', 'classical'"),
         ("cueing.algorithm=3", "cueing.algorithm", "3", "'direct', 'classical'"),
         ("cueing.preset=simone", "cueing.preset", "'simone'", "simona, utias"),
         ("cueing.preset=[1]", "cueing.preset", "[1]", "simona, utias"),

@@ -31,7 +31,56 @@ CUEING = (
         }
     },
     {"cueing": {"algorithm": "classical", "preset": "simona", "roll": {"order": 1}, "heave": {"gain": 0.0}}},
+    {
+        "cueing": {
+            "algorithm": "classical",
+            "preset": "simona",
+            "turned_by": "platform",
+            "surge": {"scaling": {"largest_m_s2": 5.0, "share": 0.4}},
+            "yaw": {"order": 1, "cutoff_hz": 0.04, "angle_limit_deg": 12.0},
+            "tilt": {"surge_gain": 0.9, "acceleration_limit_deg_s2": 20.0, "law": "linear", "roll_share": 0.0},
+            "texture": {"roll_gain": 1.0, "limit_m": 0.003},
+        }
+    },
     {"cueing": {"algorithm": "direct"}},
+    {"cueing": {"algorithm": "adaptive", "preset": "small", "adaptation": 0.1}},
+    {
+        "cueing": {
+            "algorithm": "adaptive",
+            "adaptation": 10.0,
+            "surge": {"gain": -1.0, "start": 0.0, "most": 2.0},
+            "pitch": {"cutoff_hz": 5.0, "cutoff_ratio": 1.0},
+            "tilt": {"rate_limit_deg_s": 3.0},
+        }
+    },
+    {"cueing": {"algorithm": "optimal", "preset": "small"}},
+    {
+        "cueing": {
+            "algorithm": "optimal",
+            "restraint": 0.05,
+            "surge": {"gain": -2.0, "travel_m": 0.001},
+            "tilt": {"rate_limit_deg_s": 3.0},
+        }
+    },
+    {
+        "cueing": {
+            "algorithm": "classical",
+            "preset": "utias",
+            "turned_by": "platform",
+            "surge": {"scaling": {"largest_m_s2": 5.0, "share": 0.4}},
+            "roll": {"angle_limit_deg": 0.5},
+            "tilt": {
+                "law": "linear",
+                "roll_share": 0.0,
+                "pitch_share": 2.0,
+                "sway_gain": -1.0,
+                "rate_limit_deg_s": 20.0,
+                "acceleration_limit_deg_s2": 10.0,
+            },
+        }
+    },
+    {"cueing": {"algorithm": "classical", "preset": "simona", "texture": {"cutoff_hz": 1.0, "roll_gain": 1.0}}},
+    {"cueing": {"algorithm": "classical", "preset": "simona", "texture": {"cutoff_hz": 90.0, "limit_m": 0.001}}},
 )
 
 

@@ -17,7 +17,10 @@ from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 def washouts(n):
     """Return as many washouts, no two alike."""
     settings = list(SETTINGS.values())
-    profiles = [load_profile("ccd-dk-washout", *settings[i % 3], f"cueing.surge.gain={0.3 + i / n}") for i in range(n)]
+    profiles = (
+        load_profile("ccd-dk-washout", *settings[i % len(settings)], f"cueing.surge.gain={0.3 + i / n}")
+        for i in range(n)
+    )
     return [design(profile.cueing, RATE_HZ) for profile in profiles]
 
 

@@ -11,6 +11,7 @@ pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
 import motioncue
+from motioncue.analysis import quality
 from motioncue.analysis import score as module
 from motioncue.analysis.senses import SENSES
 from motioncue.errors import ConfigError
@@ -67,10 +68,10 @@ def test_a_cue_that_stands_still_scores_0(sample):
 
 def test_the_best_motion_scores_100():
     still, best = np.array([3.0, 4.0, 0, 0, 0, 0]), np.array([0.0, 1.0, 0, 0, 0, 0])
-    assert module._score(module.FORCES_FIRST, still, best, best) == 100.0
-    assert module._score(module.FORCES_FIRST, still, still, best) == 0.0
+    assert module.weighed(module.FORCES_FIRST, still, best, best) == 100.0
+    assert module.weighed(module.FORCES_FIRST, still, still, best) == 0.0
     # 3, 4 and 0, 1: roots of the sums of squares are 5 and 1; an error of 3 is half way.
-    assert module._score(module.FORCES_FIRST, still, np.array([3.0, 0, 0, 0, 0, 0]), best) == 50.0
+    assert module.weighed(module.FORCES_FIRST, still, np.array([3.0, 0, 0, 0, 0, 0]), best) == 50.0
 
 
 @pytest.mark.search
@@ -162,7 +163,7 @@ def test_a_late_platform_is_told_late():
     told = np.column_stack(6 * [np.sin(2.5 * time[::3])])
     late = np.column_stack(6 * [0.5 * np.sin(2.5 * (time[::3] - 0.15))])
     for sense in range(6):
-        correlation, lag = module._alike(told[:, sense], late[:, sense])
+        correlation, lag = quality._alike(told[:, sense], late[:, sense])
         assert lag == pytest.approx(0.15)
         assert correlation == pytest.approx(np.cos(2.5 * 0.15), abs=0.02)
 
@@ -170,10 +171,12 @@ def test_a_late_platform_is_told_late():
 def test_no_delay_is_told_of_signals_that_are_not_alike():
     time = np.arange(600) / 20.0
     car = np.sin(2.5 * time)
-    correlation, lag = module._alike(car, np.sin(9.0 * time))
+    correlation, lag = quality._alike(car, np.sin(9.0 * time))
     assert abs(correlation) < 0.1
     assert np.isnan(lag)
-    assert np.isnan(module._alike(np.sin(0.2 * time), np.sin(0.2 * (time - 3.0)))[1])  # 3 s are more than is looked for
+    assert np.isnan(
+        quality._alike(np.sin(0.2 * time), np.sin(0.2 * (time - 3.0)))[1]
+    )  # 3 s are more than is looked for
 
 
 def test_jolts_are_what_is_above_3_hz():
@@ -181,7 +184,7 @@ def test_jolts_are_what_is_above_3_hz():
     time = np.arange(int(20 * rate)) / rate
     felt = np.zeros((len(time), 6))
     felt[:, 0] = 2.0 * np.sin(2 * np.pi * 0.2 * time) + 0.3 * np.sin(2 * np.pi * 20.0 * time)
-    assert module._jolts(felt, rate)["surge"] == pytest.approx(0.3 / np.sqrt(2.0), rel=0.01)
+    assert quality.jolts(quality.felt_of(felt, rate))["surge"] == pytest.approx(0.3 / np.sqrt(2.0), rel=0.01)
 
 
 @pytest.mark.search
@@ -289,7 +292,7 @@ def test_a_profile_without_a_platform_is_refused():
 @pytest.mark.parametrize("name", ["clarabel", "platformdirs", "scipy"])
 def test_a_missing_library_is_named(name, monkeypatch):
     monkeypatch.setitem(sys.modules, name, None)
-    with pytest.raises(ConfigError, match=rf"{name} is missing: pip install 'motioncue\[score\]'"):
+    with pytest.raises(ConfigError, match=rf'{name} is missing: pip install "motioncue\[score\]"'):
         motioncue.score("ccd-dk-washout", driven(10, surge=braking), platform="box-small")
 
 

@@ -4,6 +4,7 @@ The packages are fed once with the profile's options, and once more with each ot
 option is settled if the drive refutes all its other values; it stays open if another value explains the drive as well.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
@@ -23,6 +24,8 @@ from motioncue.protocols.layout import Derivation
 
 __all__ = ["Report", "Timing", "check"]
 
+SIZES = 3  # sizes of packages to name
+REFUSED_BY_SIZE = ("size", "type")
 GAP = 2.5  # in usual intervals
 BROKEN = ("not_finite", "implausible", "quaternion", "before_init", "big_endian", "framing")
 SELDOM = 20  # discontinuities that an honest drive may have
@@ -99,13 +102,28 @@ def check(
     findings, timing = source.examined(now, acceleration)
     advice = advise(source.findings, module, now, acceleration, findings)
     if timing.frames < 2 and not advice.changes:
-        because = ", ".join(f"{count} {reason}" for reason, count in timing.rejected.items())
+        because = ", ".join(
+            (reason in REFUSED_BY_SIZE and _other_sizes(module, packages)) or f"{count} {reason.replace('_', ' ')}"
+            for reason, count in timing.rejected.items()
+        )
         raise PacketError(
             f"{system}: found {timing.frames} frames{f' ({because})' if because else ''}, allowed are 2 or more"
         )
     if timing.frames >= 2 and timing.rate_hz is None:
         raise PacketError(f"{system}: found no times in the packages or beside them; give the frames' rate (--rate)")
     return Report(timing, findings, *advice, _overall(findings, advice))
+
+
+def _other_sizes(module: Any, packages: Sequence[bytes]) -> str:
+    """Return in words which sizes came and which a description allows; empty if some of them are the same."""
+    if not isinstance(module, protocols.DescribedSource):
+        return ""
+    sizes = sorted({(form.packet.size, form.largest) for form in module.forms})
+    if any(least <= len(package) <= most for package in packages for least, most in sizes):
+        return ""
+    came = ", ".join(f"{size} bytes" for size, _ in Counter(map(len, packages)).most_common(SIZES))
+    described = ", ".join(f"{least}" if least == most else f"{least} to {most}" for least, most in sizes)
+    return f"packages of {came}, and described are {described}"
 
 
 def _overall(findings: Sequence[Finding], advice: Advice) -> Literal["ok", "wrong", "unknown"]:

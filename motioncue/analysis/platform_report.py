@@ -46,7 +46,7 @@ def report(name: str, platform: MotionPlatform, workspace: Workspace) -> str:
         ranges=image(ranges_figure(platform, workspace)),
         together=(
             f"Together: all channels at once, within {100 * workspace.share:.0f} % of the ranges alone. Of the poses "
-            f"within the ranges alone, {100 * workspace.in_reach:.2g} % are in reach."
+            f"within the ranges alone, {100 * workspace.in_reach:.3g} % are in reach."
         ),
         sections=image(workspace_figure(platform)),
         volume=(

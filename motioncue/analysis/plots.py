@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.analysis.senses import felt_in_car
 from motioncue.motion import CUE
 
 if TYPE_CHECKING:
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_response", "plot_traces"]
 
+FORCES = ("surge", "sway", "heave")
 UNITS = {channel.name: channel.unit for channel in CUE}
 SHOWN_IN = {"rad": ("deg", 180.0 / np.pi), "rad/s": ("deg/s", 180.0 / np.pi)}  # plots show degrees
 
@@ -24,8 +26,9 @@ def plot_traces(
     channels: Sequence[str] = ("surge", "sway", "heave", "roll", "pitch", "yaw"),
     *,
     title: str = "",
+    felt: bool = False,
 ) -> "Figure":
-    """Plot motion on the left and cue on the right, one row per channel.
+    """Plot what the car does and what the platform is asked to do over each other, one row per channel.
 
     Parameters
     ----------
@@ -36,39 +39,37 @@ def plot_traces(
     cue : ndarray of CUE_DTYPE, shape (n,)
         What the platform is asked to do.
     channels : sequence of str
-        Channel names; the left side is empty for a channel that only a cue has.
+        Channel names; one that only a cue has is drawn alone.
     title : str
-        Title above both columns.
+        Title above all rows.
+    felt : bool
+        Draw for surge, sway and heave the car's specific force less that of standing level, in place of its
+        acceleration: what a cue that leans presents.
 
     Returns
     -------
     matplotlib.figure.Figure
-        Both sides of a row have the same scale; angles are in degrees.
+        Angles are in degrees.
     """
     import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(
-        len(channels),
-        2,
-        figsize=(10.0, 1.3 * len(channels) + 0.8),
-        sharex=True,
-        sharey="row",
-        squeeze=False,
-        layout="constrained",
+    figure, rows = plt.subplots(
+        len(channels), 1, figsize=(9.0, 1.5 * len(channels) + 0.9), sharex=True, squeeze=False, layout="constrained"
     )
-    for row, name in zip(axes, channels, strict=True):
+    under: dict[str, Any] = {"color": "C0", "linewidth": 2.2, "alpha": 0.5}  # so that a cue over it does not hide it
+    car = dict(zip(FORCES, felt_in_car(motion).T, strict=False)) if felt else {}
+    for row, name in zip(rows[:, 0], channels, strict=True):
         unit, factor = SHOWN_IN.get(UNITS[name], (UNITS[name], 1.0))
-        for side, record, color in ((row[0], motion, "C0"), (row[1], cue, "C1")):
-            side.grid(True, alpha=0.3)
-            if name in record.dtype.names:
-                side.plot(time, factor * record[name], color=color, linewidth=0.8)
-            else:
-                side.text(0.5, 0.5, "the cue's own", transform=side.transAxes, ha="center", va="center", alpha=0.5)
-        row[0].set_ylabel(f"{name.replace('_', chr(10))}\n[{unit}]", fontsize="small")
-    axes[0, 0].set_title("motion: what the car does", fontsize="medium")
-    axes[0, 1].set_title("cue: what the platform is asked to do", fontsize="medium")
-    for side in axes[-1]:
-        side.set_xlabel("time [s]")
+        row.grid(True, alpha=0.3)
+        row.axhline(0.0, color="k", linewidth=0.5)
+        if name in car:
+            row.plot(time, car[name], label="felt in the car", **under)
+        elif name in motion.dtype.names:
+            row.plot(time, factor * motion[name], label="car", **under)
+        row.plot(time, factor * cue[name], color="C1", linewidth=0.9, label="cue")
+        row.set_ylabel(f"{name.replace('_', chr(10))}\n[{unit}]", fontsize="small")
+        row.legend(loc="upper right", fontsize="small", ncols=2)
+    rows[-1, 0].set_xlabel("time [s]")
     if title:
         figure.suptitle(title)
     return figure

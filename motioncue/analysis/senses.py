@@ -9,6 +9,7 @@ confirmed in a published control problem that cites them.  The thresholds are th
 M. A. Nahon (UTIAS report 307, 1986); they could not be confirmed there.
 """
 
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
@@ -30,6 +31,7 @@ __all__ = [
     "low_passed",
     "organ",
     "perceived",
+    "sampled",
 ]
 
 Array: TypeAlias = npt.NDArray[np.float64]
@@ -144,7 +146,15 @@ def low_passed(felt: Array, rate_hz: float) -> Array:
     """
     from scipy import signal
 
-    return np.asarray(signal.sosfiltfilt(signal.butter(2, BAND_HZ, fs=rate_hz, output="sos"), felt, axis=0))
+    return np.asarray(signal.sosfiltfilt(_low_pass(rate_hz), felt, axis=0))
+
+
+@cache
+def _low_pass(rate_hz: float) -> Array:
+    """Return the filter at `BAND_HZ` as second-order sections."""
+    from scipy import signal
+
+    return np.asarray(signal.butter(2, BAND_HZ, fs=rate_hz, output="sos"))
 
 
 def banded(felt: Array, rate_hz: float) -> Array:
@@ -157,11 +167,24 @@ def banded(felt: Array, rate_hz: float) -> Array:
     rate_hz : float
         Ticks per second [Hz].
     """
-    at = np.arange(int(np.ceil((len(felt) - 1) / rate_hz * RATE_HZ)) + 1) * (rate_hz / RATE_HZ)
-    smooth = low_passed(felt, rate_hz)
-    return np.column_stack([np.interp(at, np.arange(len(felt)), column) for column in smooth.T])
+    return sampled(low_passed(felt, rate_hz), rate_hz)
 
 
+def sampled(slow: Array, rate_hz: float) -> Array:
+    """Return signals at `RATE_HZ` rows a second, by straight lines between ticks.
+
+    Parameters
+    ----------
+    slow : ndarray of float64, shape (n, k)
+        As `low_passed` returns it, one row per tick.
+    rate_hz : float
+        Ticks per second [Hz].
+    """
+    at = np.arange(int(np.ceil((len(slow) - 1) / rate_hz * RATE_HZ)) + 1) * (rate_hz / RATE_HZ)
+    return np.column_stack([np.interp(at, np.arange(len(slow)), column) for column in slow.T])
+
+
+@cache
 def organ(sense: int) -> tuple[Array, Array]:
     """Return the organ of a sense as a difference equation: numerator and denominator in powers of z^-1.
 

@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from motioncue import cueing, protocols
+from motioncue import protocols
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.tuning import Settings
@@ -15,6 +15,7 @@ from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.profile import Profile
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.runtime.assembly import algorithm_of
 from motioncue.runtime.emitter import Emitter
 
 __all__ = ["COSTS", "costs_ns"]
@@ -46,7 +47,7 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     for package in packages:
         intake.feed(package, clock.now_ns())
     settings = Settings(
-        cueing.design(profile.cueing, 1e9 / period_ns),
+        algorithm_of(profile, 1e9 / period_ns),
         chains=[OutputChain([UpVector()])],
         period_ns=period_ns,
         hold_s=1e9,
@@ -54,7 +55,7 @@ def costs_ns(profile: Profile) -> dict[str, float]:
     loop = Emitter(intake, settings, clock)
     motion = np.zeros(100_000, MOTION_DTYPE)
     motion[:] = loop.newest()["motion"]
-    batch, cues = cueing.design(profile.cueing, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)
+    batch, cues = algorithm_of(profile, 1e9 / period_ns), np.zeros(len(motion), CUE_DTYPE)
     loop.run(ticks=1000)  # ends the fade
     found = {
         "package": per_item(take_all, len(packages)),

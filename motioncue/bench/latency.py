@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import cueing, protocols
+from motioncue import protocols
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
 from motioncue.kernels.actuation import OutputChain, UpVector
@@ -20,6 +20,7 @@ from motioncue.profile import UNWATCHED, Profile
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.runtime.assembly import algorithm_of
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.receiver import DatagramReceiver
 
@@ -55,7 +56,7 @@ def engine(profile: Profile, count: int) -> Delays:
     period_ns = round(1e9 / profile.rate_hz)
     output, frames = profile.outputs[0], sample_frames(count + FIRST)
     ticks = 1000 + 2 * len(frames) * INTERVAL_NS // period_ns  # with time to start
-    algorithm, clock = cueing.design(profile.cueing, 1e9 / period_ns), MonotonicClock(spin_ns(output))
+    algorithm, clock = algorithm_of(profile, 1e9 / period_ns), MonotonicClock(spin_ns(output))
     settings = Settings(algorithm, chains=[OutputChain([UpVector()])], period_ns=period_ns, fade_s=1e-3)
     loop = Emitter(intake, settings, clock, trace=ticks)
     with sockets() as (hears, sends, sink):

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import cueing, protocols
+from motioncue import protocols
 from motioncue.bench.floor import pace
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import MonotonicClock, now_ns, prepare_thread
@@ -18,6 +18,7 @@ from motioncue.kernels.tuning import Settings
 from motioncue.profile import Output, Profile
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.runtime.assembly import algorithm_of
 from motioncue.runtime.emitter import Emitter
 
 __all__ = [
@@ -84,7 +85,7 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
         intake.begin(now_ns())
         for package in read_packages(sample_recording()):
             intake.feed(package, now_ns())
-        algorithm = cueing.design(profile.cueing, 1e9 / period_ns)
+        algorithm = algorithm_of(profile, 1e9 / period_ns)
         clock = MonotonicClock(spin_ns(profile.outputs[0]))
         settings = Settings(algorithm, chains=[OutputChain([UpVector()])], period_ns=period_ns, hold_s=1e6)
         loop = Emitter(intake, settings, clock, trace=ticks)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["GRADES", "advice", "verdict"]
+__all__ = ["GRADES", "advice", "bearable", "punctual", "verdict"]
 
 GRADES = ("on time", "on time when idle", "mostly on time", "not on time")
 """The grades from best to worst."""

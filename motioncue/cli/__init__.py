@@ -26,6 +26,7 @@ COMMANDS: Mapping[str, str] = {
     "send": "Send a command to a simulator.",
     "replay": "Take a recording through the engine once more.",
     "score": "Score a cueing on a drive and a platform.",
+    "tune": "Search for the settings that score best on drives and a platform.",
     "omct": "Measure a cueing's response: the Objective Motion Cueing Test.",
     "export": "Write a recording as CSV, Parquet or MDF4.",
     "bench": "Measure how punctual this machine is.",

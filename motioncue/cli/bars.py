@@ -1,19 +1,20 @@
-"""Bars and traces of one terminal line: numbers as cells, in the characters that the terminal has."""
+"""Bars and charts in a terminal: numbers as cells, in the characters that the terminal has."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from rich.style import Style
 from rich.text import Text
 
-__all__ = ["ASCII", "BLOCKS", "SMOOTH", "Glyphs", "bar", "glyphs_for", "trace"]
+__all__ = ["ASCII", "BLOCKS", "SMOOTH", "Glyphs", "Line", "bar", "glyphs_for", "plot"]
 
 Cell: TypeAlias = tuple[str, Style]
 
+DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))  # bits of a braille character, by column and row
 TRACK = "#262b33"
 CENTER = "#6b7480"
 LEFT_EIGHTHS = "▏▎▍▌▋▊▉"  # the left 1/8 to 7/8 of a cell
@@ -26,8 +27,8 @@ class Glyphs:
     name: str
     center: str
     dot: str
-    rising: str  # characters of a trace above zero, lowest to highest
-    hanging: str  # characters of a trace below zero, shortest to longest
+    zero: tuple[str, str]  # the zero line of a chart: in the middle of a cell, and at its upper edge
+    braille: bool  # whether charts are drawn in dots, two by four in a cell; otherwise in whole cells
     plain: Mapping[int, str]  # replacements for text
 
     def text(self, text: str) -> str:
@@ -39,20 +40,18 @@ _ASCII_TEXT = str.maketrans(
     {"²": "2", "µ": "u", "°": "deg", "±": "+-", "→": "->", "·": "-", "–": "-", "…": "...", "×": "x"}
 )
 
-SMOOTH = Glyphs("smooth", "│", "●", " ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", {})
-"""Eighths of a cell, drawn with foreground and background colors; hanging parts have the colors swapped."""
-BLOCKS = Glyphs("blocks", "│", "●", " ▁▂▃▄▅▆▇█", " ▔▔▀▀▀▀██", {})
-"""Halves of a cell, for terminals without colors."""
-ASCII = Glyphs("ascii", "|", "*", "-''\"\"", "-..__", _ASCII_TEXT)
+SMOOTH = Glyphs("smooth", "│", "●", ("─", "▔"), True, {})
+"""Bars in eighths of a cell, drawn with foreground and background colors."""
+BLOCKS = Glyphs("blocks", "│", "●", ("─", "▔"), True, {})
+"""Bars in halves of a cell, for terminals without colors."""
+ASCII = Glyphs("ascii", "|", "*", ("-", "-"), False, _ASCII_TEXT)
 """Whole cells and plain letters, for encodings without block characters."""
 
 
 def glyphs_for(encoding: str | None, *, colors: bool) -> Glyphs:
     """Return the finest glyphs that a terminal can display."""
     try:
-        "".join((SMOOTH.rising, BLOCKS.hanging, SMOOTH.center, SMOOTH.dot, LEFT_EIGHTHS, "▐±²µ°→·")).encode(
-            encoding or "ascii"
-        )
+        "".join((*SMOOTH.zero, SMOOTH.center, SMOOTH.dot, LEFT_EIGHTHS, "█▐⣿±²µ°→·")).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return SMOOTH if colors else BLOCKS
@@ -111,20 +110,53 @@ def _smooth(share: float, left: bool, color: str) -> list[Cell]:
     return cells
 
 
-def trace(values: Sequence[float], scale: float, width: int, color: str, glyphs: Glyphs) -> Text:
-    """Return the newest `width` values as a line of levels, the newest at the right.
+class Line(NamedTuple):
+    """One line of a chart."""
 
-    Positive values rise from the bottom, negative ones hang from the top.
+    values: Sequence[float]  # newest last; nothing is drawn for one that is not finite
+    color: str
+    letter: str  # to draw with, where there are no dots
+
+
+def plot(lines: Sequence[Line], scale: float, width: int, height: int, glyphs: Glyphs) -> list[Text]:
+    """Return the rows of a chart over time: the newest values at the right, zero in the middle.
+
+    Parameters
+    ----------
+    lines : sequence of Line
+        The lines; a later one covers an earlier one.
+    scale : float
+        The value at the upper edge, in the unit of the lines; > 0; larger values are drawn at the edge.
+    width, height : int
+        Number of cells.
+    glyphs : Glyphs
+        Characters to draw with; with dots, a cell is two values wide.
     """
-    newest = values[-width:] if width else ()
-    smooth = glyphs is SMOOTH
-    up = Style(color=color, bgcolor=TRACK if smooth else None)
-    down = Style(color=TRACK, bgcolor=color) if smooth else up
-    cells: list[Cell] = [(" ", up)] * (width - len(newest))
-    for value in newest:
-        share = max(-1.0, min(value / scale, 1.0)) if math.isfinite(value) else 0.0
-        levels = glyphs.hanging if share < 0 else glyphs.rising
-        level = round(abs(share) * (len(levels) - 1))
-        inside_out = smooth and share < 0 and level
-        cells.append((levels[len(levels) - 1 - level], down) if inside_out else (levels[level], up))
-    return _line(cells)
+    ground = TRACK if glyphs is SMOOTH else None
+    zero = Style(color=CENTER, bgcolor=ground)
+    rows: list[list[Cell]] = [[(" ", zero)] * width for _ in range(height)]
+    rows[height // 2] = [(glyphs.zero[height % 2 == 0], zero)] * width
+    for line in lines:
+        style = Style(color=line.color, bgcolor=ground)
+        for (row, column), bits in _dots(line.values, scale, width, height, glyphs.braille).items():
+            rows[row][column] = (chr(0x2800 + bits) if glyphs.braille else line.letter, style)
+    return [_line(cells) for cells in rows]
+
+
+def _dots(values: Sequence[float], scale: float, width: int, height: int, braille: bool) -> dict[tuple[int, int], int]:
+    """Return the dots of a line as bits of a braille character, by row and column; neighbors are connected."""
+    across, down = (2, 4) if braille else (1, 1)
+    newest = values[-across * width :]
+    found: dict[tuple[int, int], int] = {}
+    before: int | None = None
+    for place, value in enumerate(newest, across * width - len(newest)):
+        if not math.isfinite(value):
+            before = None
+            continue
+        level = round((0.5 - 0.5 * max(-1.0, min(value / scale, 1.0))) * (height * down - 1))
+        ends = (level, level) if before is None or before == level else (before + (1 if level > before else -1), level)
+        for at in range(min(ends), max(ends) + 1):
+            cell = (at // down, place // across)
+            found[cell] = found.get(cell, 0) | DOTS[place % across][at % down]
+        before = level
+    return found

@@ -21,12 +21,14 @@ from motioncue.cli.unblocked import Unblocked
 from motioncue.errors import ConfigError, not_among
 from motioncue.kernels.ring import RecordRing
 from motioncue.packets import PacketTable, packet_presets
-from motioncue.profile import Record
+from motioncue.profile import Record, profile_text, resolved_text
 from motioncue.protocols.described import Described
 from motioncue.runtime.assembly import load_profile
 
 if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder
+    from motioncue.view.address import Address
+    from motioncue.view.watched import Watched
 
 __all__ = [
     "described",
@@ -47,9 +49,11 @@ __all__ = [
     "refuse_source",
     "report_option",
     "set_option",
+    "shown_by",
     "source_options",
     "source_recorder",
     "strict",
+    "view_option",
     "write_report",
 ]
 
@@ -150,6 +154,51 @@ def recording(file: str | None, last_s: float | None, force: bool) -> Record | N
         raise ConfigError(f"--record-last: found {last_s:g}, allowed are 1 to 3600 s") from error
 
 
+def _address(_ctx: click.Context, _option: click.Parameter, text: str | None) -> "Address | None":
+    """Return the address of a page; refuse one that cannot be served before anything starts."""
+    if text is None:
+        return None
+    from motioncue.view.address import parse_address
+    from motioncue.view.server import check_installed
+
+    check_installed()
+    return parse_address(text)
+
+
+view_option = click.option(
+    "--view",
+    metavar="[HOST:]PORT",
+    callback=_address,
+    help="Serve a page that shows, operates and tunes the run; to this machine only, unless HOST is given.",
+)
+
+
+@contextmanager
+def shown_by(view: "Address | None", engine: "Watched", profile: str | None, *, plays: bool = False) -> Iterator[str]:
+    """Serve the page that ``--view`` requests, and yield a text with its address; empty without one.
+
+    Parameters
+    ----------
+    view : Address or None
+        The option.
+    engine : Watched
+        A running engine, or a recording that plays.
+    profile : str or None
+        Name or file of its profile; without one, a profile is saved with every value.
+    plays : bool
+        Whether it is a recording.
+    """
+    if view is None:
+        yield ""
+        return
+    from motioncue.view.server import Server
+
+    text = resolved_text(engine.profile) if profile is None else profile_text(profile)
+    with Server(engine, view, text=text, plays=plays) as server:
+        click.echo(f"view: {server.url}", err=True)
+        yield f" · {server.url}"
+
+
 def record_source_options(text: str) -> Callable[[Decorated], Decorated]:
     """Return ``--record`` and ``--force`` of a command that records what a simulator says."""
 
@@ -244,7 +293,7 @@ def write_report(path: str, draw: Callable[[], str]) -> None:
     try:
         page = draw()
     except ImportError as error:
-        raise ConfigError("--report: matplotlib is missing: pip install 'motioncue[report]'") from error
+        raise ConfigError('--report: matplotlib is missing: pip install "motioncue[report]"') from error
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:

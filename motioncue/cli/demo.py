@@ -5,17 +5,29 @@ from collections.abc import Mapping, Sequence
 
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording, set_option
+from motioncue.cli.common import (
+    duration_option,
+    json_option,
+    logged,
+    print_json,
+    record_options,
+    recording,
+    set_option,
+    shown_by,
+    view_option,
+)
 from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, platform_rows, print_summary
-from motioncue.cli.watch import EngineView, path_of, values_of, watch
+from motioncue.cli.watch import EngineView, watch
+from motioncue.view.address import Address
+from motioncue.view.watched import path_of, values_of
 from motioncue.virtual.installation import Installation
 
 __all__ = ["command", "installation_view"]
 
 
-def installation_view(installation: Installation, messages: Sequence[str] = ()) -> EngineView:
+def installation_view(installation: Installation, messages: Sequence[str] = (), where: str = "") -> EngineView:
     """Return a factory of views of an installation, in which the cue is what the platform received."""
     platform = installation.platform
 
@@ -24,9 +36,8 @@ def installation_view(installation: Installation, messages: Sequence[str] = ()) 
         return shown, platform.received["motion"]
 
     label = installation.profile.outputs[0].system.upper()[:4]
-    return EngineView(
-        installation.engine, title_of(installation), installation.duration_s, messages, label=label, cue=received
-    )
+    title = f"{title_of(installation)}{where}"
+    return EngineView(installation.engine, title, installation.duration_s, messages, label=label, cue=received)
 
 
 def title_of(installation: Installation) -> str:
@@ -39,6 +50,7 @@ def title_of(installation: Installation) -> str:
 @click.option("--drive", metavar="NAME", default="tour", show_default=True, help="Course that the car drives.")
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk-washout", show_default=True, help="Profile to use.")
 @set_option
+@view_option
 @record_options
 @json_option
 def command(
@@ -46,6 +58,7 @@ def command(
     drive: str,
     profile: str,
     overrides: tuple[str, ...],
+    view: Address | None,
     file: str | None,
     last_s: float | None,
     force: bool,
@@ -68,10 +81,11 @@ def command(
             Installation(
                 profile, drive, duration, overrides=overrides, record=recording(file, last_s, force)
             ) as installation,
+            shown_by(view, installation.engine, profile) as where,
             Screen(live=live) as screen,
         ):
-            view = installation_view(installation, messages)
-            elapsed_s = watch(installation.engine, view, screen, interrupts, installation.duration_s)
+            picture = installation_view(installation, messages, where)
+            elapsed_s = watch(installation.engine, picture, screen, interrupts, installation.duration_s)
         interrupts.over = True
         stats = {"duration_s": elapsed_s, **installation.stats()}
         platform = stats["platform"]

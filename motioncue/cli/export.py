@@ -40,7 +40,7 @@ def command(
 
     \b
     Example:  motioncue export drive.mcap --to drive.csv
-              pip install 'motioncue[export]' brings what Parquet and MDF4 need
+              pip install "motioncue[export]" brings what Parquet and MDF4 need
     """
     refuse_source("--to", target, [file])
     if system is not None:

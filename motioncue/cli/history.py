@@ -4,12 +4,12 @@ import math
 from collections import deque
 from collections.abc import Mapping, Sequence
 
-from motioncue.cli.live import CHANNELS, Series
+from motioncue.cli.live import BUCKET_S, Series
+from motioncue.view.watched import CHANNELS
 
 __all__ = ["History", "Rate"]
 
-BUCKET_S = 0.2  # time of one cell of a trace
-BUCKETS = 200
+BUCKETS = 600
 WINDOW_S = 2.0  # time that a rate is averaged over
 
 
@@ -34,7 +34,7 @@ class History:
     Parameters
     ----------
     series : sequence of (str, str)
-        Role ("car" or "cue") and label of each series.
+        Role ("car", "felt" or "cue") and label of each series.
     """
 
     def __init__(self, series: Sequence[tuple[str, str]]) -> None:
@@ -46,7 +46,7 @@ class History:
     def add(self, time_s: float, values: Sequence[Mapping[str, float]]) -> tuple[Series, ...]:
         """Add the newest values of every series [SI] at `time_s` and return the series to show.
 
-        A cell of a trace shows the largest magnitude in its time, so that no bump is lost.
+        A value of a trace is the largest magnitude in its time, so that no bump is lost.
         """
         bucket = int(time_s / BUCKET_S)
         fresh = bucket != self._bucket

@@ -26,12 +26,12 @@ from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons, recorded
-from motioncue.cli.watch import values_of
 from motioncue.kernels.ring import RecordRing
 from motioncue.recording.recorder import RING_BYTES
 from motioncue.runtime.listener import Listener
 from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
+from motioncue.view.watched import values_of
 from motioncue.virtual.dk import DatagramListener
 
 __all__ = ["command"]

@@ -1,7 +1,7 @@
 """The live view: a picture computed from a run's state and the terminal's size alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import NamedTuple
 
@@ -9,12 +9,11 @@ from rich.console import Group
 from rich.style import Style
 from rich.text import Text
 
-from motioncue.cli.bars import Glyphs, bar, trace
+from motioncue.cli.bars import Glyphs, Line, bar, plot
+from motioncue.view.watched import CHANNELS, Channel
 
 __all__ = [
-    "CHANNELS",
     "STATES",
-    "Channel",
     "Series",
     "Transition",
     "View",
@@ -24,28 +23,6 @@ __all__ = [
     "render",
 ]
 
-
-class Channel(NamedTuple):
-    """One channel of the view."""
-
-    name: str  # name in the record
-    label: str
-    unit: str
-    factor: float  # shown value = SI value * factor
-    scale: float  # smallest value at the end of a bar, as shown
-
-
-DEGREES = 57.29577951308232
-
-CHANNELS = (
-    Channel("surge", "surge", "m/s²", 1.0, 5.0),
-    Channel("sway", "sway", "m/s²", 1.0, 5.0),
-    Channel("heave", "heave", "m/s²", 1.0, 5.0),
-    Channel("roll", "roll", "°", DEGREES, 5.0),
-    Channel("pitch", "pitch", "°", DEGREES, 5.0),
-    Channel("yaw_rate", "yaw rate", "°/s", DEGREES, 20.0),
-)
-"""The channels from top to bottom; yaw is shown as a rate, because a heading has no neutral."""
 
 STATES = {
     "offline": "#8b95a3",
@@ -59,23 +36,25 @@ STATES = {
 }
 """The states and their colors: the supervisor's, then those of a listener."""
 
-COLORS = {"car": "#4cc2ff", "cue": "#ffb454"}
+COLORS = {"car": "#4cc2ff", "felt": "#b79cff", "cue": "#ffb454"}
+LETTERS = {"car": "o", "felt": "+", "cue": "x"}
 CAUGHT = Style(color="#ff8f5a")
 DIM = Style(color="#8b95a3")
 STRONG = Style(bold=True)
 
 MOVES, MESSAGES = 8, 3  # most transitions and messages to show
-USUAL, FEW = 8, 4  # lines below the channels that take precedence over blank lines; how many of them are transitions
-MIDDLE = 3  # index of the first channel that is an angle
+USUAL, LEAST = 8, 5  # lines below the channels: before blank lines, and before what is felt in the car
+TALLEST = 9  # most rows of a channel
+BUCKET_S = 0.2  # time between the values of a trace
 
 
 @dataclass(frozen=True)
 class Series:
     """One of the compared things: a row in each channel."""
 
-    role: str  # "car" or "cue"; determines its color
+    role: str  # "car", "felt" or "cue"; determines its color
     label: str  # up to four letters
-    values: Mapping[str, float]  # newest, SI, by channel; a missing one is shown as a dash
+    values: Mapping[str, float]  # newest, SI, by channel; one that is missing is shown as a dash, or left out if felt
     traces: Mapping[str, Sequence[float]]  # a few seconds, SI, newest last
 
 
@@ -100,6 +79,7 @@ class View:
     scales: Mapping[str, float] = field(default_factory=dict)  # as shown, by channel, if not the smallest one
     caught: Mapping[str, int] = field(default_factory=dict)  # number of events by name
     limited: Mapping[str, float] = field(default_factory=dict)  # share of ticks, by channel
+    travel: Sequence[tuple[str, str]] = ()  # displacements or actuators, and how far they are from neutral
     transitions: Sequence[Transition] = ()  # newest last
     messages: Sequence[str] = ()
     hint: str = ""
@@ -133,29 +113,41 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
 
     Notes
     -----
-    In a narrow terminal, traces are left out first, then bars.  In a low one, blank lines are left out first, then
-    messages, then older transitions, then events and limited channels, then channels.
+    Where a line stands depends on the terminal's size, never on what has happened.  In a narrow terminal, charts are
+    left out first, then bars.  In a low one, the charts' additional rows go first, then blank lines, then most of the
+    lines below the channels, then what is felt in the car, then the travel, then the rest.
     """
     head = [_title(view, width, glyphs), *_facts(view, width, glyphs)]
-    rows = [_channel(channel, view, width, glyphs) for channel in CHANNELS]
-    room = height - len(head) - sum(map(len, rows))
-    needed = len(_foot(view, width, USUAL, glyphs, FEW))
-    if room > needed:
-        head.append(Text())
-        room -= 1
-    gaps: tuple[int, ...] = tuple(range(1, len(rows)))
-    if room < len(gaps) + needed:
-        gaps = (MIDDLE,) if room > needed else ()
-    room -= len(gaps)
-    foot = _foot(view, width, max(0, room - (room > needed)), glyphs)
+    travel = _travel(view, width, glyphs)
+    shown = view
+    if height - len(head) - len(travel) - _rows(view) < LEAST:
+        shown = replace(view, series=[series for series in view.series if series.role != "felt"])
+    if height - len(head) - len(travel) - _rows(shown) < 0:
+        travel = []
+    spare = height - len(head) - len(travel) - _rows(shown) - max(USUAL, height // 4)
+    axis = _axis(shown, width, glyphs) if spare > 0 else []
+    spare -= len(axis)
+    blank = min(max(spare, 0), len(CHANNELS))
+    taller = max(spare - blank, 0) // len(CHANNELS)
     lines = list(head)
-    for index, row in enumerate(rows):
-        if index in gaps:
-            lines.append(Text())
-        lines += row
-    if len(foot) < room:
+    for index, channel in enumerate(CHANNELS):
+        lines += [Text()] * (index < blank)
+        lines += _channel(channel, shown, taller, width, glyphs)
+    lines += axis + travel
+    foot = _foot(view, width, max(0, height - len(lines)), glyphs)
+    if len(foot) < height - len(lines):
         lines.append(Text())
     return Group(*(_cut(line, width) for line in [*lines, *foot][:height]))
+
+
+def _rows(view: View) -> int:
+    """Return the rows that all channels need."""
+    return sum(len(_series(channel, view)) for channel in CHANNELS)
+
+
+def _series(channel: Channel, view: View) -> list[Series]:
+    """Return the series of a channel."""
+    return [series for series in view.series if series.role != "felt" or channel.name in series.values]
 
 
 def _cut(line: Text, width: int) -> Text:
@@ -194,20 +186,48 @@ def _flow(items: Sequence[Text], width: int) -> list[Text]:
     return lines
 
 
-def _channel(channel: Channel, view: View, width: int, glyphs: Glyphs) -> list[Text]:
+def _channel(channel: Channel, view: View, taller: int, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return the rows of a channel: name, series, bar and value of each, and beside them one chart of all."""
     scale = max(channel.scale, view.scales.get(channel.name, 0.0))
-    names = [channel.label, f"±{scale:g} {channel.unit}"]
-    if len(view.series) == 1:
-        names = [f"{channel.label} {channel.unit}"]
-    cells = 11 if len(view.series) > 1 else 15
-    return [
-        _row(Text.assemble((f" {glyphs.text(name):<{cells}}", style)), channel, scale, series, width, glyphs)
-        for name, style, series in zip(names, (STRONG, DIM), view.series, strict=False)
-    ]
+    series = _series(channel, view)
+    several = len(view.series) > 1
+    names = [(channel.label, STRONG), (f"±{scale:g} {channel.unit}", DIM)] if several else []
+    names = names or [(f"{channel.label} {channel.unit}", STRONG)]
+    rows = []
+    for index in range(max(len(series), min(len(series) + taller, TALLEST))):
+        name, style = names[index] if index < len(names) else ("", DIM)
+        line = Text.assemble((_name(name, view, glyphs), style))
+        if index < len(series):
+            rows.append(_row(line, channel, scale, series[index], width, glyphs))
+        else:
+            rows.append(line)
+    long = _split(_room(view, width))
+    if long:
+        lines = [
+            Line(
+                [number * channel.factor for number in each.traces.get(channel.name, ())],
+                COLORS[each.role],
+                LETTERS[each.role],
+            )
+            for each in series
+        ]
+        for row, chart in zip(rows, plot(lines, scale, long, len(rows), glyphs), strict=True):
+            row.pad_right(max(0, width - 1 - long - len(row)))
+            row.append_text(chart)
+    return rows
+
+
+def _name(text: str, view: View, glyphs: Glyphs) -> str:
+    return f" {glyphs.text(text):<{11 if len(view.series) > 1 else 15}}"
+
+
+def _room(view: View, width: int) -> int:
+    """Return the cells for bar and chart."""
+    return width - (16 if len(view.series) > 1 else 20) - 7 - 1
 
 
 def _row(line: Text, channel: Channel, scale: float, series: Series, width: int, glyphs: Glyphs) -> Text:
-    """Return `line`, which holds the channel's name, with series, bar, value and trace added."""
+    """Return `line`, which holds the channel's name, with series, bar and value added."""
     color = COLORS[series.role]
     value = series.values.get(channel.name)
     shown = None if value is None else value * channel.factor
@@ -219,25 +239,34 @@ def _row(line: Text, channel: Channel, scale: float, series: Series, width: int,
     if bar_cells >= 9:
         line.append_text(bar(float("nan") if shown is None else shown, scale, bar_cells, color, glyphs))
     line.append(number)
-    if long:
-        values = [number * channel.factor for number in series.traces.get(channel.name, ())]
-        line.append("  ").append_text(trace(values, scale, long, color, glyphs))
     return line
 
 
+def _axis(view: View, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return the charts' time axis, if there are charts."""
+    long = _split(_room(view, width))
+    if not long:
+        return []
+    seconds = long * BUCKET_S * (2 if glyphs.braille else 1)
+    return [Text(f"{f'{seconds:.0f} s ago':<{long - 3}}now".rjust(width - 1), DIM)]
+
+
+def _travel(view: View, width: int, glyphs: Glyphs) -> list[Text]:
+    """Return how far displacements or actuators are from neutral, in as many lines as the width requires."""
+    items = [Text.assemble((f"{_words(name)} ", DIM), glyphs.text(value)) for name, value in view.travel]
+    return _flow([Text("travel ", DIM), *items], width) if items else []
+
+
 def _split(room: int) -> int:
-    """Return the cells of the trace: 0 if the bar needs them all; the bar gets an odd number."""
+    """Return the cells of the chart: 0 if the bar needs them all; the bar gets an odd number."""
     if room < 36:
         return 0
     cells = room * 2 // 5
     return cells if (room - cells) % 2 else cells + 1
 
 
-def _foot(view: View, width: int, room: int, glyphs: Glyphs, most: int = MOVES) -> list[Text]:
-    """Return the lines below the channels, at most `room`, with the least important left out.
-
-    At most `most` transitions are shown, the newest ones.
-    """
+def _foot(view: View, width: int, room: int, glyphs: Glyphs) -> list[Text]:
+    """Return the lines below the channels, at most `room`, with the least important left out."""
     counts = [(f"{_words(name)} ", str(count)) for name, count in view.caught.items()]
     shares = [(f"{_words(name)} ", f"{percent(share)}") for name, share in view.limited.items()]
     known = []
@@ -249,7 +278,7 @@ def _foot(view: View, width: int, room: int, glyphs: Glyphs, most: int = MOVES) 
     messages = [Text(f" {glyphs.text(line)}", DIM) for line in view.messages]
     hint = hint[:room]
     room -= len(hint)
-    kept_moves = moves[max(0, len(moves) - min(room, max(1, room - len(known)), most)) :] if room else []
+    kept_moves = moves[max(0, len(moves) - min(room, max(1, room - len(known)), MOVES)) :] if room else []
     room -= len(kept_moves)
     known = known[:room]
     room -= len(known)

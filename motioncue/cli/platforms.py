@@ -88,7 +88,7 @@ def _workspace_rows(workspace: machine.Workspace) -> list[tuple[str, str]]:
     share, reached, volume = 100 * workspace.share, 100 * workspace.in_reach, workspace.volume_m3
     singular = f"{workspace.singular:.2g} of the largest at worst"
     return [
-        ("together", f"{share:.0f} % of each range alone; of all poses within those, {reached:.2g} % are in reach"),
+        ("together", f"{share:.0f} % of each range alone; of all poses within those, {reached:.3g} % are in reach"),
         *([] if volume is None else [("volume", f"{volume:.3g} m³ with a level frame")]),
         ("singular value", f"{singular}; below {SINGULAR} the actuators hardly hold the frame"),
     ]

@@ -1,7 +1,9 @@
 """``motioncue replay``: takes a recording through the engine once more."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.analysis.changes import changes
-from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source
+from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source, shown_by, view_option
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError, PacketError
 from motioncue.kernels.supervisor import State
@@ -28,6 +30,8 @@ from motioncue.runtime.replay import (
     profile_of,
     repeat,
 )
+from motioncue.view.address import Address
+from motioncue.view.played import Played
 
 __all__ = ["command"]
 
@@ -39,6 +43,7 @@ __all__ = ["command"]
 @click.option("--verify", is_flag=True, help="Compare every bit with the recorded ticks; exit status 1 if one differs.")
 @click.option("--record", "answer", metavar="FILE", type=click.Path(path_type=Path), help="Record the replay.")
 @click.option("--force", is_flag=True, help="Replace the file that --record names, if it exists.")
+@view_option
 @json_option
 @click.pass_context
 def command(
@@ -49,6 +54,7 @@ def command(
     verify: bool,
     answer: Path | None,
     force: bool,
+    view: Address | None,
     as_json: bool,
 ) -> None:
     """Take a recording of `motioncue run` through the whole engine once more.
@@ -56,6 +62,9 @@ def command(
     Every tick reads the same frames as in the run.  With the recording's own settings the ticks are the same, bit for
     bit; with other settings, a table shows the differences.  A run that was rolled over takes all its files.  The last
     seconds of a run are replayed from rest.
+
+    With --view 8765, the drive plays over and over on a page in the browser; what is tuned there is replayed at once.
+    Ctrl-C ends it.
 
     \b
     Example:  motioncue replay drive.mcap --verify
@@ -67,6 +76,8 @@ def command(
     with progress(f"reading {file.name}"):
         drive = read(*files)
     settings = _settings(drive, profile, overrides)
+    if view is not None and (verify or answer is not None):
+        raise ConfigError("--view: allowed is without --verify and --record")
     if verify and settings is not None:
         raise ConfigError("--verify: allowed is the recording's own profile, without --profile and --set")
     missing = missing_ticks(drive)
@@ -74,6 +85,9 @@ def command(
         raise PacketError(f"--verify: {missing}; allowed is a whole run, of a rolled one all files together")
     if missing:
         click.echo(f"{file}: {missing}: replayed from rest, the platform's state at that time is not known", err=True)
+    if view is not None:
+        _play(drive, settings, view, profile)
+        return
     difference: Difference | None = None
     states: Counter[int] = Counter()
     with progress(f"replaying {file.name}") as tell:
@@ -117,6 +131,15 @@ def command(
         print_json(result)
     if verify and not result["identical"]:
         ctx.exit(1)
+
+
+def _play(drive: Drive, settings: Profile | None, view: Address, profile: str | None) -> None:
+    """Play a recording on a page until Ctrl-C."""
+    with progress("replaying") as tell:
+        played = Played(drive, settings, progress=tell)
+    with shown_by(view, played, profile, plays=True), suppress(KeyboardInterrupt):
+        while True:
+            time.sleep(1.0)
 
 
 def _settings(drive: Drive, profile: str | None, overrides: tuple[str, ...]) -> Profile | None:

@@ -8,17 +8,29 @@ from pathlib import Path
 
 import click
 
-from motioncue.cli.common import duration_option, json_option, logged, print_json, record_options, recording, set_option
+from motioncue.cli.common import (
+    duration_option,
+    json_option,
+    logged,
+    print_json,
+    record_options,
+    recording,
+    set_option,
+    shown_by,
+    view_option,
+)
 from motioncue.cli.follow import Follower
 from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts, operation
 from motioncue.cli.summary import engine_rows, print_summary
-from motioncue.cli.watch import EngineView, path_of, watch
+from motioncue.cli.watch import EngineView, watch
 from motioncue.errors import ConfigError
 from motioncue.profile import builtin_profiles
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
 from motioncue.runtime.fitting import fit, unlimited
+from motioncue.view.address import Address
+from motioncue.view.watched import path_of
 
 __all__ = ["command"]
 
@@ -29,6 +41,7 @@ log = logging.getLogger("motioncue")
 @click.option("--profile", metavar="NAME|FILE", default="ccd-dk", show_default=True, help="Built-in, or a TOML file.")
 @set_option
 @click.option("--watch", "follow", is_flag=True, help="Follow the profile's file: what is saved is used at once.")
+@view_option
 @duration_option("End after this time, fade included.")
 @record_options
 @json_option
@@ -36,6 +49,7 @@ def command(
     profile: str,
     overrides: tuple[str, ...],
     follow: bool,
+    view: Address | None,
     duration: float | None,
     file: str | None,
     last_s: float | None,
@@ -55,6 +69,8 @@ def command(
 
     With --watch, a saved change of the profile's file is applied without a step in the cue.  A change that is not
     valid, or not possible while it runs (systems, endpoints, packets, rate), is refused with its key.
+
+    With --view 8765, a page in the browser shows the run, operates it and tunes it (docs/view.md).
 
     \b
     Example:  motioncue run --profile ccd-dk --record drive.mcap
@@ -78,9 +94,14 @@ def command(
             for line in unlimited(settings, found):
                 log.warning("%s", line)
             running = Engine(settings, record=recording(file, last_s, force))
-            with running as engine, follower or nullcontext(), Screen(live=live) as screen:
-                view = EngineView(engine, title, duration, messages)
-                elapsed_s = watch(engine, view, screen, interrupts, duration)
+            with (
+                running as engine,
+                follower or nullcontext(),
+                shown_by(view, engine, profile) as where,
+                Screen(live=live) as screen,
+            ):
+                picture = EngineView(engine, f"{title}{where}", duration, messages)
+                elapsed_s = watch(engine, picture, screen, interrupts, duration)
             interrupts.over = True
         stats = {"duration_s": elapsed_s, **engine.stats(), "fit": None if found is None else found._asdict()}
         print_summary(title, engine_rows(stats))

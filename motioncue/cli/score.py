@@ -1,27 +1,19 @@
 """``motioncue score``: how good a cueing is on a drive and a platform."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
-import numpy.typing as npt
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
 from motioncue.analysis.score import Score, Traces, trace
 from motioncue.analysis.score_report import report
-from motioncue.cli.common import json_option, positive, print_json, report_option, write_report
+from motioncue.cli.common import json_option, print_json, report_option, write_report
+from motioncue.cli.drives import DRIVES, drive_of, drive_options
 from motioncue.cli.summary import print_summary
-from motioncue.errors import ConfigError, PacketError
-from motioncue.recording.load import read
-from motioncue.recording.packages import quoted
-from motioncue.recording.read import sample_recording
 from motioncue.runtime.assembly import load_profile
-from motioncue.virtual.courses import COURSES
-from motioncue.virtual.offline import drive_motion
-from motioncue.virtual.simulators import SAMPLE
 
 __all__ = ["command"]
 
@@ -34,15 +26,10 @@ __all__ = ["command"]
     metavar="FILE|NAME",
     multiple=True,
     required=True,
-    help=f"A recording, or a virtual drive: {', '.join(COURSES)}; `{SAMPLE}` is the drive in the package.  Repeatable.",
+    help=f"{DRIVES}  Repeatable.",
 )
 @click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
-@click.option(
-    "--system", metavar="SYSTEM", help="System of a recording, or a profile that describes it; found by content."
-)
-@click.option(
-    "--rate", type=float, callback=positive, metavar="HZ", help="Frames per second of a recording without times."
-)
+@drive_options
 @click.option(
     "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile; repeatable."
 )
@@ -65,10 +52,10 @@ def command(
 
     \b
     Example:  motioncue score ccd-dk-washout --drive sample --platform hexapod-dim
-              pip install 'motioncue[score]' brings what it needs
+              pip install "motioncue[score]" brings what it needs
     """
     loaded = [(name, load_profile(name, *overrides)) for name in profiles]
-    motions = [(name, _motion(name, system, rate)) for name in drives]
+    motions = [(name, drive_of(name, system, rate)) for name in drives]
     found: list[tuple[str, str, Traces]] = []
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -90,21 +77,6 @@ def command(
         print_json(
             [{"profile": name, "drive": drive, **about, **_plain(traces.score)} for name, drive, traces in found]
         )
-
-
-def _motion(name: str, system: str | None, rate: float | None) -> npt.NDArray[np.void]:
-    """Return the frames of a drive: a recording's, the sample's or a virtual one's."""
-    if name in COURSES and not Path(name).exists():
-        return drive_motion(name)
-    path = sample_recording() if name == SAMPLE and not Path(name).exists() else Path(name)
-    if not path.exists():
-        raise ConfigError(
-            f"--drive: found no file {quoted(path)}, allowed are recordings and {', '.join((*COURSES, SAMPLE))}"
-        )
-    motion = read(path, system=system, rate_hz=rate).motion
-    if not len(motion):
-        raise PacketError(f"--drive: {quoted(path)} has no frames")
-    return motion
 
 
 def _rows(score: Score) -> list[tuple[str, str]]:

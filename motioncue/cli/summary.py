@@ -8,6 +8,7 @@ from rich.text import Text
 from motioncue.cli.common import folded
 from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
+from motioncue.view.watched import verdict
 
 __all__ = ["engine_rows", "lateness", "platform_rows", "print_summary", "reasons"]
 
@@ -47,13 +48,14 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         f"{name.replace('_', ' ')} {percent(share)}" for name, share in stats["limited"].items() if share
     )
     unbounded = stats["limits"] == "none"
+    heard = stats["frames_received"] > 0
     return [
+        ("verdict", verdict(stats)),
         ("duration", f"{stats['duration_s']:.1f} s"),
         ("frames in", str(stats["frames_received"] or none_received(stats["rejected"]))),
         ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),
         *lost_rows(stats["outputs"]),
-        ("late by", lateness(stats["lateness_us"])),
-        ("skipped", str(stats["skipped"])),
+        *([("late by", lateness(stats["lateness_us"])), ("skipped", str(stats["skipped"]))] if heard else []),
         ("rejected", reasons(stats["rejected"])),
         ("state", changes(stats)),
         ("events", reasons(stats["events"])),

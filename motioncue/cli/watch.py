@@ -3,18 +3,20 @@
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
-from motioncue import cueing
+import numpy as np
+import numpy.typing as npt
+
 from motioncue.cli.history import History, Rate
 from motioncue.cli.keys import Keys
-from motioncue.cli.live import CHANNELS, STATES, Transition, View, microseconds
+from motioncue.cli.live import STATES, Transition, View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen
 from motioncue.cli.signals import Interrupts
-from motioncue.profile import Profile
+from motioncue.platforms import Built
 from motioncue.runtime.engine import Engine
+from motioncue.view.watched import PlatformInForce, felt_of, positions_of, used_of, values_of
 
-__all__ = ["KEYS", "EngineView", "path_of", "values_of", "watch"]
+__all__ = ["KEYS", "EngineView", "watch"]
 
 PATIENCE = 3.0  # longest way to neutral before the engine is stopped anyway, in fades
 SHOWN = 20  # most transitions in a view
@@ -29,17 +31,20 @@ LOST = {"send_errors": "not sent", "unheard": "nobody there"}
 TRANSITION = re.compile(rf" ({'|'.join(STATES)}) to ({'|'.join(STATES)}): ")
 
 
-def path_of(profile: Profile) -> str:
-    """Return a line that says how the profile's systems are connected."""
-    platforms = " + ".join(output.system for output in profile.outputs)
-    return f"{profile.name}: {profile.source.system} → {cueing.name_of(profile.cueing)} → {platforms}"
+def travel_of(tick: npt.NDArray[np.void], built: Built | None) -> list[tuple[str, str]]:
+    """Return how far each actuator is from neutral, as a share of its travel there; without a platform, displacements.
 
-
-def values_of(record: Any) -> dict[str, float]:
-    """Return the view's channels from a record of shape (1,) or a mapping of fields."""
-    if isinstance(record, Mapping):
-        return {channel.name: float(record[channel.name]) for channel in CHANNELS if channel.name in record}
-    return {channel.name: float(record[channel.name][0]) for channel in CHANNELS}
+    Parameters
+    ----------
+    tick : ndarray of TICK_DTYPE, shape (1,)
+        A tick.
+    built : Built or None
+        The platform.
+    """
+    if built is None:
+        names = ("surge", "sway", "heave")
+        return [(name, f"{tick['cue'][f'{name}_displacement'][0]:+.3f} m") for name in names]
+    return [(name, f"{100.0 * share:+4.0f} %") for name, share in used_of(positions_of(tick, built), built).items()]
 
 
 class EngineView:
@@ -76,7 +81,8 @@ class EngineView:
         self._total_s = total_s
         self._messages = messages
         self._cue = cue
-        self._history = History([("car", "car"), ("cue", label)])
+        self._history = History([("car", "car"), ("felt", "felt"), ("cue", label)])
+        self._platform = PlatformInForce()
         self._in, self._out = Rate(), Rate()
 
     def __call__(self, elapsed_s: float, *, operator: str = "engage", keys: bool = False) -> View:
@@ -111,7 +117,9 @@ class EngineView:
                 *((text, str(stats[name])) for name, text in LOST.items() if stats[name]),
             ],
         ]
+        poses = self._engine.profile.cueing.poses
         motion = values_of(tick["motion"]) if tick["motion"]["time"][0] else {}
+        felt = felt_of(tick["motion"]) if motion and poses else {}
         state = stats["state"].lower()
         return View(
             title=self._title,
@@ -119,10 +127,11 @@ class EngineView:
             elapsed_s=elapsed_s,
             total_s=self._total_s,
             facts=facts,
-            series=self._history.add(elapsed_s, (motion, cue)),
+            series=self._history.add(elapsed_s, (motion, felt, cue)),
             scales=self._history.scales,
             caught={**stats["events"], **stats["rejected"]},
             limited={name: share for name, share in stats["limited"].items() if share > 0.0},
+            travel=travel_of(tick, self._platform(self._engine.profile)) if poses else (),
             transitions=[
                 Transition(move["t"], move["reason"], move["to"].lower()) for move in stats["transitions"][-SHOWN:]
             ],

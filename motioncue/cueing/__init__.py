@@ -1,8 +1,9 @@
 """The cueing algorithms: one file per algorithm, found by the name of its settings.
 
-An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step.  If the algorithm is linear
-for small signals, it also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of
-the motion, by name, at the complex frequencies `s` [rad/s].
+An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step; where the settings say
+`for_platform`, it is `design(settings, rate_hz, platform)`.  If the algorithm is linear for small signals, the file
+also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of the motion, by name, at
+the complex frequencies `s` [rad/s].
 """
 
 from collections.abc import Mapping
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.cueing.seen import Platform
 from motioncue.errors import ConfigError
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.settings import ALGORITHMS, Cueing
@@ -33,7 +35,7 @@ def name_of(settings: Cueing) -> str:
     return str(settings.__struct_config__.tag)
 
 
-def design(settings: Cueing, rate_hz: float) -> Algorithm:
+def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -> Algorithm:
     """Return the algorithm described by `settings`, ready to step at `rate_hz`.
 
     Parameters
@@ -42,13 +44,16 @@ def design(settings: Cueing, rate_hz: float) -> Algorithm:
         The ``cueing`` table of a profile.
     rate_hz : float
         Ticks per second [Hz].
+    platform : Platform, optional
+        What the cue is made for, such as `motioncue.platforms.build` returns; only some algorithms use it.
 
     Raises
     ------
     ConfigError
         If a parameter is not possible at this rate; names it, what was found and what is allowed.
     """
-    designed: Algorithm = _FILES[name_of(settings)].design(settings, rate_hz)
+    known = (platform,) if settings.for_platform else ()
+    designed: Algorithm = _FILES[name_of(settings)].design(settings, rate_hz, *known)
     return designed
 
 

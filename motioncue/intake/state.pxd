@@ -6,7 +6,7 @@ from motioncue.intake.messages cimport Messages
 from motioncue.intake.stages cimport Stages
 from motioncue.intake.watch cimport Watch, watch_restart
 from motioncue.kernels.body cimport BodyFrame
-from motioncue.kernels.cipher cimport mc_cipher
+from motioncue.kernels.cipher cimport MC_CIPHER_BYTES, mc_cipher
 from motioncue.kernels.reasons cimport SESSION_BEGAN
 from motioncue.kernels.records cimport Motion, Publication, PublicationSlot, Telemetry
 from motioncue.kernels.ring cimport RECORD_HAPPENING, Ring, ring_write
@@ -52,7 +52,7 @@ cdef extern from "motioncue/intake/tuned.h" nogil:
 ctypedef struct IntakeState:
     Messages messages
     mc_cipher cipher        # of every package, if used
-    uint8_t plain[2048]     # the newest package deciphered
+    uint8_t plain[MC_CIPHER_BYTES]  # the newest package deciphered
     bint needs_axes         # no motion until a package has announced the car's axes
     bint needs_part         # no motion without a recent package that completes it
     int64_t part_time       # arrival of the newest of those [ns]; 0 before the first

@@ -67,14 +67,14 @@ ctypedef struct BridgeState:
     int64_t period          # between ticks [ns]; 0 if ticks may be any time apart
     Motion motion           # output at the last tick
     double q[4]             # its attitude; with `hold`, only while joining
-    int64_t tick            # deadline of the last tick [ns]
+    int64_t tick            # when the last tick was computed: its deadline, or later if a frame was [ns]
     bint moving             # whether the last tick moved
     int frames              # frames since the restart or a gap, up to 2
     Placement place         # placement of the newest frame
     int64_t since           # when the output turned to the newest frame [ns]
     double joining          # time that a join has left [s]; 0 while the output is on its line
     int wary                # frames until a join may end
-    Placement begin         # placement of the frame at which the stretch began, see `follow_stretch`
+    Placement begin         # placement of the frame at which the stretch began, see `motioncue.kernels.lines`
     bint first              # whether the stretch is the first one, which does not count
     Line lines[LINES]
     Turning turning

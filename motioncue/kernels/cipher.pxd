@@ -4,7 +4,8 @@ from libc.stdint cimport uint8_t, uint32_t
 
 
 cdef extern from "motioncue/kernels/cipher.h" nogil:
-    int MC_CIPHER_BYTES
+    enum:
+        MC_CIPHER_BYTES
     ctypedef struct mc_cipher:
         uint32_t key[8]
         uint32_t mask[2]

@@ -57,7 +57,7 @@ cdef class Cipher:
         packet : bytes
             The whole packet.
         """
-        cdef uint8_t out[2048]
+        cdef uint8_t out[MC_CIPHER_BYTES]
         if not mc_cipher_apply(&self.cipher, <const uint8_t*>packet, <int>min(len(packet), MC_CIPHER_BYTES + 1), out):
             return packet
         return out[:len(packet)]

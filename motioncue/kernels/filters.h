@@ -16,6 +16,10 @@ typedef struct {
     real v, x;
 } NAME(Integrals);
 
+INLINE real NAME(saturate)(real x, real limit) {
+    return NAME(pick)(x > limit, limit, NAME(pick)(x < -limit, -limit, x));
+}
+
 /* Return s / (s + omega) of u. */
 INLINE real NAME(high_pass_1)(const NAME(FirstOrder) *c, real *s, real u) {
     const real y = (u - *s) * c->d;
@@ -26,13 +30,23 @@ INLINE real NAME(high_pass_1)(const NAME(FirstOrder) *c, real *s, real u) {
 /* Set the state so that the next step with u starts from rest at that tick. */
 INLINE void NAME(prime_1)(const NAME(FirstOrder) *c, real *s, real u) { *s = -c->g * u; }
 
-/* Return s^2 / (s^2 + c1 s + c0) of u; fill its first and second integrals. */
-INLINE real NAME(high_pass_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real u, NAME(Integrals) *out) {
-    const real a = (u - (c->b * s->v + c->c0 * s->x)) * c->d;
+/* Return s^2 / (s^2 + c1 s + c0) of u, before the states are moved by it. */
+INLINE real NAME(high_passed_2)(const NAME(SecondOrder) *c, const NAME(SecondOrderState) *s, real u) {
+    return (u - (c->b * s->v + c->c0 * s->x)) * c->d;
+}
+
+/* Move the states by a tick of a; fill the first and second integrals at this tick. */
+INLINE void NAME(integrate_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real a, NAME(Integrals) *out) {
     out->v = s->v + c->k * a;
     out->x = s->x + c->k * out->v;
     s->v = out->v + c->k * a;
     s->x = out->x + c->k * out->v;
+}
+
+/* Return s^2 / (s^2 + c1 s + c0) of u; fill its first and second integrals. */
+INLINE real NAME(high_pass_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real u, NAME(Integrals) *out) {
+    const real a = NAME(high_passed_2)(c, s, u);
+    NAME(integrate_2)(c, s, a, out);
     return a;
 }
 

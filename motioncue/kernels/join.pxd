@@ -3,7 +3,7 @@
 The offset of the output from the line follows a critically damped second-order system, o'' + 2 p o' + p^2 o = 0.  Its
 pace p is that of the join, and higher if the offset already closes faster than that.  The output moves only towards the
 line, except that it comes to rest smoothly if it was moving away.  Along no axis it moves faster than 1.19 times the
-largest slope of the drive in the last minute, plus the largest slope of a fade of the offset.
+largest slope of the drive in the last minute, plus half of the largest slope of a fade of the offset.
 """
 
 from libc.math cimport exp, fabs, isfinite, sqrt
@@ -25,7 +25,7 @@ ctypedef struct JoinTick:       # values shared by all joins in a tick
     double dt               # time since the last tick [s]
     double pace             # [1/s]
     double quickest         # highest pace, for an offset that closes faster [1/s]
-    double gentle           # largest slope of a fade, per unit of offset [1/s]
+    double gentle           # half of the largest slope of a fade, per unit of offset [1/s]
     bint stairs             # the line moves in steps, which must not count as velocity
 
 

@@ -19,6 +19,8 @@ typedef struct {
     int lanes;
     void (*run)(void *state, const void *coeffs, const void *motions, void *cues, int64_t n);
     void (*tick)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
+    void (*tick_adaptive)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
+    void (*tick_optimal)(void *states, const void *coeffs, const void *motions, void *cues, int64_t n);
     int64_t (*limit)(
         const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
     );
@@ -35,17 +37,18 @@ static inline void mc_pass(const double *motion, double *cue) {
     memcpy(cue + MC_CUE_TIME, motion + MC_MOTION_TIME, sizeof *cue);
 }
 
-/* Prefetch a motion that will be read and a cue that will be written. */
-static inline void mc_fetch(const double *motion, const double *cue) {
+/* Prefetch a motion that will be read and a cue that will be written.  Always inlined: a call of it has no effect that
+   the compiler knows of, so it would be removed. */
 #ifdef __GNUC__
+static inline __attribute__((always_inline)) void mc_fetch(const double *motion, const double *cue) {
     __builtin_prefetch(motion);
     __builtin_prefetch(motion + 8);
     __builtin_prefetch(cue, 1);
     __builtin_prefetch(cue + 8, 1);
-#else
-    (void)motion, (void)cue;
-#endif
 }
+#else
+static inline void mc_fetch(const double *motion, const double *cue) { (void)motion, (void)cue; }
+#endif
 
 #if defined(__GNUC__) && !defined(_WIN32)
 #pragma GCC diagnostic push
@@ -94,14 +97,18 @@ static inline int mc_machines(mc_Machine *out) {
 #ifdef MC_NAMES_MACHINES
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
-        out[n++] = (mc_Machine){"avx512", 8, mc_run_avx512, mc_tick_avx512, mc_limit_avx512, mc_drive_avx512, mc_pass_on_avx512};
+        out[n++] = (mc_Machine){
+            "avx512", 8, mc_run_avx512, mc_tick_avx512, mc_tick_adaptive_avx512, mc_tick_optimal_avx512, mc_limit_avx512, mc_drive_avx512, mc_pass_on_avx512
+        };
     }
     if (__builtin_cpu_supports("avx2")) {
-        out[n++] = (mc_Machine){"avx2", 4, mc_run_avx2, mc_tick_avx2, mc_limit_avx2, mc_drive_avx2, mc_pass_on_avx2};
+        out[n++] = (mc_Machine){
+            "avx2", 4, mc_run_avx2, mc_tick_avx2, mc_tick_adaptive_avx2, mc_tick_optimal_avx2, mc_limit_avx2, mc_drive_avx2, mc_pass_on_avx2
+        };
     }
 #endif
     out[n++] = (mc_Machine){
-        "any", sizeof(mc_WashoutState_any) / sizeof(mc_WashoutState), mc_run_any, mc_tick_any, mc_limit_any, mc_drive_any, mc_pass_on_any
+        "any", sizeof(mc_WashoutState_any) / sizeof(mc_WashoutState), mc_run_any, mc_tick_any, mc_tick_adaptive_any, mc_tick_optimal_any, mc_limit_any, mc_drive_any, mc_pass_on_any
     };
     return n;
 }

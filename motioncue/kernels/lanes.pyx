@@ -11,6 +11,8 @@ cdef extern from "motioncue/kernels/lanes.h" nogil:
         int lanes
         run_function run
         run_function tick
+        run_function tick_adaptive
+        run_function tick_optimal
         beside_tick limit
         beside_tick drive
         pass_function pass_on
@@ -25,7 +27,7 @@ cdef int choice = 0
 cdef Machine chosen():
     """Return the loops that new algorithms and rigs will use."""
     cdef mc_Machine* m = &known[choice]
-    return Machine(m.name, m.lanes, m.run, m.tick, m.limit, m.drive, m.pass_on)
+    return Machine(m.name, m.lanes, m.run, m.tick, m.tick_adaptive, m.tick_optimal, m.limit, m.drive, m.pass_on)
 
 
 def machines():

@@ -30,6 +30,8 @@ enum { /* kinds of actuators, see platform.h */
 #include "motioncue/kernels/trigonometry.h"
 #include "motioncue/kernels/filters.h"
 #include "motioncue/kernels/washout.h"
+#include "motioncue/kernels/optimal.h"
+#include "motioncue/kernels/adaptive.h"
 #include "motioncue/kernels/actuator.h"
 #include "motioncue/kernels/margin.h"
 

@@ -5,38 +5,23 @@
  * A tick has three parts, of which only the middle one changes the state, so that the first and the last part can be
  * computed for many ticks of a recording side by side (lanes.h).  washout.pxd explains the fields.
  */
+#include "motioncue/kernels/axis.h"
+#include "motioncue/kernels/texture.h"
+#include "motioncue/kernels/tilt.h"
 
 typedef struct {
-    real gain, limit;
-    NAME(FirstOrder) outer;
-    NAME(SecondOrder) inner;
-} NAME(HighPassAxis);
-
-typedef struct {
-    real outer;
-    NAME(SecondOrderState) inner;
-    NAME(Integrals) integrals;
-} NAME(HighPassState);
-
-typedef struct {
-    NAME(SecondOrder) low_pass;
-    real step_limit;
-} NAME(TiltAxis);
-
-typedef struct {
-    NAME(SecondOrderState) low_pass;
-    real angle;
-} NAME(TiltState);
-
-typedef struct {
+    NAME(Scaling) scaling[8];
     NAME(HighPassAxis) translation[3], rotation[3];
+    NAME(Bound) bounds[3];
     NAME(TiltAxis) tilt[2];
-    real gravity, ticks_per_second;
+    NAME(Texture) texture;
+    real linear, by_platform, curved, bounded, textured, gravity, ticks_per_second;
 } NAME(WashoutCoeffs);
 
 typedef struct {
     NAME(HighPassState) translation[3], rotation[3];
     NAME(TiltState) tilt[2];
+    NAME(HighPassState) texture[4];
     NAME(Turn) platform[3];
     real primed;
 } NAME(WashoutState);
@@ -50,47 +35,6 @@ typedef struct { /* outputs of the filters: level accelerations, displacements, 
     NAME(Turn) roll, pitch;
 } NAME(Response);
 
-INLINE real NAME(saturate)(real x, real limit) {
-    return NAME(pick)(x > limit, limit, NAME(pick)(x < -limit, -limit, x));
-}
-
-INLINE real NAME(scale)(const NAME(HighPassAxis) *axis, real u) {
-    return NAME(saturate)(axis->gain * u, axis->limit);
-}
-
-INLINE real NAME(high_pass)(const NAME(HighPassAxis) *axis, NAME(HighPassState) *state, real u) {
-    const real inner = NAME(high_pass_1)(&axis->outer, &state->outer, u);
-    return NAME(high_pass_2)(&axis->inner, &state->inner, inner, &state->integrals);
-}
-
-/* Return the low-passed sine of the tilt that presents the sustained specific force. */
-INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real g_sin) {
-    NAME(Integrals) low;
-    NAME(high_pass_2)(&axis->low_pass, &state->low_pass, g_sin, &low);
-    return axis->low_pass.c0 * low.x;
-}
-
-/* Move the tilt towards an angle within the rate limit; return the change of the angle. */
-INLINE real NAME(tilt)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real target) {
-    const real change = NAME(saturate)(target - state->angle, axis->step_limit);
-    state->angle = state->angle + change;
-    return change;
-}
-
-INLINE void NAME(start_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, flag fresh, real u) {
-    NAME(SecondOrderState) rest;
-    NAME(prime_2)(c, &rest, u);
-    s->v = NAME(pick)(fresh, rest.v, s->v);
-    s->x = NAME(pick)(fresh, rest.x, s->x);
-}
-
-INLINE void NAME(start)(const NAME(HighPassAxis) *axis, NAME(HighPassState) *state, flag fresh, real u) {
-    real rest;
-    NAME(prime_1)(&axis->outer, &rest, u);
-    state->outer = NAME(pick)(fresh, rest, state->outer);
-    NAME(start_2)(&axis->inner, &state->inner, fresh, u);
-}
-
 /* Convert body rates into the Euler rates of roll and pitch at an attitude. */
 INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *euler) {
     const real level = NAME(pick)(at[1].cosine > ALL(0.2), at[1].cosine, ALL(0.2));
@@ -101,38 +45,70 @@ INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *eul
 }
 
 /* Start every filter that has not run yet from rest at this tick's input, so that engaging causes no transient. */
-INLINE void NAME(prime)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in) {
+INLINE void NAME(prime)(
+    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, const NAME(Demand) *in
+) {
     const flag fresh = s->primed == ALL(0.0);
     real euler[3];
     NAME(euler_rates)(s->platform, in->rates, euler);
     for (int i = 0; i < 3; i++) NAME(start)(&w->translation[i], &s->translation[i], fresh, in->level[i]);
-    for (int i = 0; i < 3; i++) NAME(start)(&w->rotation[i], &s->rotation[i], fresh, euler[i]);
+    for (int i = 0; i < 3; i++) {
+        real *angle = &s->rotation[i].inner.v; /* half a tick before this one */
+        NAME(start)(&w->rotation[i], &s->rotation[i], fresh, euler[i]);
+        *angle = NAME(pick)(fresh, NAME(saturate)(*angle, w->bounds[i].limit), *angle);
+    }
     for (int i = 0; i < 2; i++) NAME(start_2)(&w->tilt[i].low_pass, &s->tilt[i].low_pass, fresh, in->g_sin[i]);
+    NAME(start)(&w->texture.band, &s->texture[0], fresh, motion[MC_SWAY]);
+    NAME(start)(&w->texture.band, &s->texture[1], fresh, -motion[MC_HEAVE]);
+    NAME(start)(&w->texture.band, &s->texture[2], fresh, motion[MC_ROLL_RATE]);
+    NAME(start)(&w->texture.band, &s->texture[3], fresh, motion[MC_PITCH_RATE]);
     s->primed = ALL(1.0);
 }
 
+/* Turn a vector in body axes into level axes that turn with the heading. */
+INLINE void NAME(turn_level)(const real *v, real sr, real cr, real sp, real cp, real *level) {
+    const real h = v[1] * sr + v[2] * cr;
+    level[0] = v[0] * cp + h * sp;
+    level[1] = v[1] * cr - v[2] * sr;
+    level[2] = h * cp - v[0] * sp;
+}
+
+INLINE void NAME(pick_3)(flag f, const real *yes, real *v) {
+    v[0] = NAME(pick)(f, yes[0], v[0]);
+    v[1] = NAME(pick)(f, yes[1], v[1]);
+    v[2] = NAME(pick)(f, yes[2], v[2]);
+}
+
+/* Compute the inputs of the filters; reads no state. */
 INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, NAME(Demand) *in) {
     const real g = w->gravity;
     real sr, cr, sp, cp;
     NAME(sin_cos)(motion[MC_ROLL], &sr, &cr);
     NAME(sin_cos)(motion[MC_PITCH], &sp, &cp);
 
-    /* Sustained: specific force f = a - g in body axes, as a fraction of g. */
-    in->g_sin[0] = NAME(scale)(&w->translation[0], motion[MC_SURGE] + g * sp) / g;
-    in->g_sin[1] = NAME(scale)(&w->translation[1], motion[MC_SWAY] - g * sr * cp) / g;
+    /* Sustained: specific force f = a - g in body axes.  Onset: acceleration.  Then body rates. */
+    real u[8] = {
+        motion[MC_SURGE] + w->tilt[0].slope * sp, motion[MC_SWAY] - w->tilt[1].slope * sr * cp,
+        motion[MC_SURGE], motion[MC_SWAY], -motion[MC_HEAVE],
+        motion[MC_ROLL_RATE], motion[MC_PITCH_RATE], motion[MC_YAW_RATE]
+    };
+    if (NAME(any)(w->curved != ALL(0.0))) {
+        MC_UNROLL
+        for (int i = 0; i < 8; i++) u[i] = NAME(bend)(&w->scaling[i], u[i]);
+    }
+    in->g_sin[0] = NAME(scale)(&w->scaling[0], u[0]) / g;
+    in->g_sin[1] = NAME(scale)(&w->scaling[1], u[1]) / g;
+    const real a[3] = {
+        NAME(scale)(&w->scaling[2], u[2]), NAME(scale)(&w->scaling[3], u[3]), NAME(scale)(&w->scaling[4], u[4])
+    };
+    in->rates[0] = NAME(scale)(&w->scaling[5], u[5]);
+    in->rates[1] = NAME(scale)(&w->scaling[6], u[6]);
+    in->rates[2] = NAME(scale)(&w->scaling[7], u[7]);
 
-    /* Onset: acceleration in level axes that turn with the heading (f rotated to inertial, + g). */
-    const real x = NAME(scale)(&w->translation[0], motion[MC_SURGE]);
-    const real y = NAME(scale)(&w->translation[1], motion[MC_SWAY]);
-    const real z = NAME(scale)(&w->translation[2], -motion[MC_HEAVE]);
-    const real h = y * sr + z * cr;
-    in->level[0] = x * cp + h * sp;
-    in->level[1] = y * cr - z * sr;
-    in->level[2] = h * cp - x * sp;
-
-    in->rates[0] = NAME(scale)(&w->rotation[0], motion[MC_ROLL_RATE]);
-    in->rates[1] = NAME(scale)(&w->rotation[1], motion[MC_PITCH_RATE]);
-    in->rates[2] = NAME(scale)(&w->rotation[2], motion[MC_YAW_RATE]);
+    /* f rotated to inertial, + g; left in body axes if the platform's attitude is to turn it. */
+    const flag by_platform = w->by_platform != ALL(0.0);
+    NAME(turn_level)(a, sr, cr, sp, cp, in->level);
+    if (NAME(any)(by_platform)) NAME(pick_3)(by_platform, a, in->level);
 }
 
 /* Low-pass the sines of the tilts; changes the state. */
@@ -142,39 +118,81 @@ INLINE void NAME(washout_sustain)(const NAME(WashoutCoeffs) *w, NAME(WashoutStat
 }
 
 /* Convert the sines into angles. */
-INLINE void NAME(washout_aim)(NAME(Demand) *in) {
-    in->aim[0] = NAME(arc_sine)(NAME(saturate)(in->g_sin[0], ALL(1.0)));
-    in->aim[1] = NAME(arc_sine)(NAME(saturate)(in->g_sin[1], ALL(1.0)));
+INLINE void NAME(washout_aim)(const NAME(WashoutCoeffs) *w, NAME(Demand) *in) {
+    const flag linear = w->linear != ALL(0.0);
+    MC_UNROLL
+    for (int i = 0; i < 2; i++) {
+        const real sine = NAME(saturate)(in->g_sin[i], ALL(1.0));
+        in->aim[i] = NAME(arc_sine)(sine);
+        if (NAME(any)(linear)) in->aim[i] = NAME(pick)(linear, sine, in->aim[i]);
+    }
+}
+
+/* Add road noise and engine vibration to the outputs, and to the roll and pitch in `lean`. */
+INLINE void NAME(roughen)(
+    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, NAME(Response) *out, real *lean
+) {
+    const flag on = w->textured != ALL(0.0);
+    const real inputs[4] = {motion[MC_SWAY], -motion[MC_HEAVE], motion[MC_ROLL_RATE], motion[MC_PITCH_RATE]};
+    NAME(Shake) shakes[4];
+    MC_UNROLL
+    for (int i = 0; i < 4; i++) {
+        NAME(shake)(&w->texture.band, &w->texture.axes[i], &s->texture[i], inputs[i], i > 1, &shakes[i]);
+    }
+    MC_UNROLL
+    for (int i = 0; i < 2; i++) {
+        out->a[1 + i] = NAME(pick)(on, out->a[1 + i] + shakes[i].a, out->a[1 + i]);
+        out->travel[1 + i] = NAME(pick)(on, out->travel[1 + i] + shakes[i].x, out->travel[1 + i]);
+        out->rates[i] = NAME(pick)(on, out->rates[i] + shakes[2 + i].v, out->rates[i]);
+        lean[i] = NAME(pick)(on, lean[i] + shakes[2 + i].x, lean[i]);
+    }
 }
 
 /* High-pass and move the platform; changes the state, since each tick needs the attitude of the tick before. */
 INLINE void NAME(washout_move)(
-    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const NAME(Demand) *in, NAME(Response) *out
+    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, const NAME(Demand) *in,
+    NAME(Response) *out
 ) {
-    real euler[3];
+    const flag by_platform = w->by_platform != ALL(0.0);
+    const NAME(Turn) *roll = &s->platform[0], *pitch = &s->platform[1];
+    real euler[3], level[3] = {in->level[0], in->level[1], in->level[2]};
     NAME(euler_rates)(s->platform, in->rates, euler);
-    out->a[0] = NAME(high_pass)(&w->translation[0], &s->translation[0], in->level[0]);
-    out->a[1] = NAME(high_pass)(&w->translation[1], &s->translation[1], in->level[1]);
-    out->a[2] = NAME(high_pass)(&w->translation[2], &s->translation[2], in->level[2]);
-    out->travel[0] = s->translation[0].integrals.x;
-    out->travel[1] = s->translation[1].integrals.x;
-    out->travel[2] = s->translation[2].integrals.x;
+    if (NAME(any)(by_platform)) {
+        real turned[3];
+        NAME(turn_level)(level, roll->sine, roll->cosine, pitch->sine, pitch->cosine, turned);
+        NAME(pick_3)(by_platform, turned, level);
+    }
+    MC_UNROLL
+    for (int i = 0; i < 3; i++) {
+        out->a[i] = NAME(high_pass)(&w->translation[i], &s->translation[i], level[i]);
+        out->travel[i] = s->translation[i].integrals.x;
+    }
     /* Nose up presents forward force; left side down presents force to the right. */
     const real nose = NAME(tilt)(&w->tilt[0], &s->tilt[0], in->aim[0]) * w->ticks_per_second;
     const real side = NAME(tilt)(&w->tilt[1], &s->tilt[1], in->aim[1]) * w->ticks_per_second;
-    out->rates[0] = NAME(high_pass)(&w->rotation[0], &s->rotation[0], euler[0]) - side;
-    out->rates[1] = NAME(high_pass)(&w->rotation[1], &s->rotation[1], euler[1]) + nose;
-    out->rates[2] = NAME(high_pass)(&w->rotation[2], &s->rotation[2], euler[2]);
+    if (NAME(any)(w->bounded != ALL(0.0))) {
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) {
+            out->rates[i] = NAME(high_pass_bounded)(&w->rotation[i], &w->bounds[i], &s->rotation[i], euler[i]);
+        }
+    } else {
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) out->rates[i] = NAME(high_pass)(&w->rotation[i], &s->rotation[i], euler[i]);
+    }
+    out->rates[0] = out->rates[0] - side;
+    out->rates[1] = out->rates[1] + nose;
 
-    NAME(turn)(&s->platform[0], s->rotation[0].integrals.v - s->tilt[1].angle);
-    NAME(turn)(&s->platform[1], s->rotation[1].integrals.v + s->tilt[0].angle);
+    real lean[2] = {s->rotation[0].integrals.v - s->tilt[1].angle, s->rotation[1].integrals.v + s->tilt[0].angle};
+    if (NAME(any)(w->textured != ALL(0.0))) NAME(roughen)(w, s, motion, out, lean);
+    NAME(turn)(&s->platform[0], lean[0]);
+    NAME(turn)(&s->platform[1], lean[1]);
     out->roll = s->platform[0];
     out->pitch = s->platform[1];
     out->yaw = s->rotation[2].integrals.v;
 }
 
-INLINE void NAME(washout_out)(const NAME(WashoutCoeffs) *w, const NAME(Response) *out, NAME(Turn) *yaw, real *cue) {
-    const real g = w->gravity;
+/* Compute the cue from a pose and its accelerations and rates, for every algorithm that makes a pose; `g` is gravity. */
+INLINE void NAME(washout_out)(real g, const NAME(Response) *out, NAME(Turn) *yaw, real *cue) {
     const real p = out->rates[0], q = out->rates[1], r = out->rates[2];
     const NAME(Turn) *roll = &out->roll, *pitch = &out->pitch;
     NAME(turn)(yaw, out->yaw);
@@ -203,9 +221,9 @@ INLINE void NAME(washout_step)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) 
     NAME(Demand) demand;
     NAME(Response) response;
     NAME(washout_in)(w, motion, &demand);
-    if (NAME(any)(s->primed == ALL(0.0))) NAME(prime)(w, s, &demand);
+    if (NAME(any)(s->primed == ALL(0.0))) NAME(prime)(w, s, motion, &demand);
     NAME(washout_sustain)(w, s, &demand);
-    NAME(washout_aim)(&demand);
-    NAME(washout_move)(w, s, &demand, &response);
-    NAME(washout_out)(w, &response, &s->platform[2], cue);
+    NAME(washout_aim)(w, &demand);
+    NAME(washout_move)(w, s, motion, &demand, &response);
+    NAME(washout_out)(w->gravity, &response, &s->platform[2], cue);
 }

@@ -11,11 +11,22 @@ from motioncue.kernels.rotation cimport Turn
 
 
 cdef extern from "motioncue/kernels/scalar.h" nogil:
-    ctypedef struct HighPassAxis "mc_HighPassAxis":
+    ctypedef struct Scaling "mc_Scaling":
         double gain
         double limit            # largest magnitude of the scaled input [m/s^2 or rad/s]
+        double largest          # input from which on the polynomial is held [m/s^2 or rad/s]
+        double per_largest      # 1 / largest; 0 if the scaling is linear
+        double square           # with z = |u| / largest: u times 1 + square z + cube z^2
+        double cube
+
+    ctypedef struct HighPassAxis "mc_HighPassAxis":
         FirstOrder outer        # third order only; otherwise it passes everything
         SecondOrder inner
+
+    ctypedef struct Bound "mc_Bound":       # of an angle
+        double limit            # [rad]; infinite: none
+        double per_limit        # 1 / limit [1/rad]
+        double room             # rate that takes the angle from 0 to the limit in a tick [rad/s]
 
     ctypedef struct HighPassState "mc_HighPassState":
         double outer            # state of the outer section [m/s^2 or rad/s]
@@ -24,17 +35,38 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
 
     ctypedef struct TiltAxis "mc_TiltAxis":
         SecondOrder low_pass
-        double step_limit       # largest change of the angle per tick [rad]
+        double slope            # g times the share of the car's own lean that becomes tilt [m/s^2]
+        double rate             # largest change of the angle per tick [rad]
+        double acceleration     # largest change of that change per tick [rad]
 
     ctypedef struct TiltState "mc_TiltState":
         SecondOrderState low_pass
         double angle            # [rad]
+        double rate             # change of the angle at the tick before [rad]
+        double target           # angle that was wanted at the tick before [rad]
+
+    ctypedef struct TextureAxis "mc_TextureAxis":
+        double gain
+        double limit            # largest displacement or angle [m or rad]
+        double per_limit        # 1 / limit; 0 if there is no texture
+
+    ctypedef struct Texture "mc_Texture":
+        HighPassAxis band       # the same for every axis
+        TextureAxis axes[4]     # sway, heave, roll, pitch
 
     # Both structs hold only doubles: in lanes, each double becomes a vector.
     ctypedef struct WashoutCoeffs "mc_WashoutCoeffs":
+        Scaling scaling[8]      # of specific force along surge and sway, of accelerations, of body rates
         HighPassAxis translation[3]
         HighPassAxis rotation[3]
+        Bound bounds[3]         # of the high-passed roll, pitch, yaw
         TiltAxis tilt[2]        # for surge (pitch) and sway (roll)
+        Texture texture
+        double linear           # whether the tilt is f/g instead of its arc sine: 1 or 0
+        double by_platform      # whether the platform's attitude turns accelerations into level axes: 1 or 0
+        double curved           # whether any scaling is a polynomial: 1 or 0
+        double bounded          # whether any angle has a bound: 1 or 0
+        double textured         # whether there is texture: 1 or 0
         double gravity          # [m/s^2]
         double ticks_per_second
 
@@ -42,6 +74,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         HighPassState translation[3]
         HighPassState rotation[3]
         TiltState tilt[2]
+        HighPassState texture[4]
         Turn platform[3]        # roll, pitch, yaw at the tick before
         double primed           # 0 before the first tick, then 1
 

@@ -121,12 +121,7 @@ def reply_of(table: SourcePacket) -> tuple[bytes, Echo]:
     answer = table.reply
     if answer is None:
         return b"", Echo()
-    try:
-        own = bytes.fromhex(answer.bytes)
-    except ValueError:
-        raise ConfigError(
-            f"{KEY}.reply.bytes: found {answer.bytes!r}, allowed are pairs of hexadecimal digits"
-        ) from None
+    own = _hexadecimal(answer.bytes, range(LONGEST_REPLY + 1), f"{KEY}.reply.bytes")
     smallest = min((table.size,) if isinstance(table.size, int) else table.size)
     if answer.echo > smallest:
         raise ConfigError(f"{KEY}.reply.echo: found {answer.echo}, allowed are up to {smallest}, the packet's bytes")
@@ -191,8 +186,8 @@ def _hexadecimal(text: str, sizes: range, key: str) -> bytes:
     try:
         data = bytes.fromhex(text)
     except ValueError:
-        data = b""
-    if len(data) not in sizes:
+        data = None
+    if data is None or len(data) not in sizes:
         many = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         raise ConfigError(f"{key}: found {text!r}, allowed are {many} pairs of hexadecimal digits")
     return data

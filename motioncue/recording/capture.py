@@ -127,7 +127,7 @@ def _dpkt() -> Any:
     try:
         import dpkt
     except ImportError as error:
-        raise PacketError("capture: reading one needs dpkt: pip install 'motioncue[capture]'") from error
+        raise PacketError('capture: reading one needs dpkt: pip install "motioncue[capture]"') from error
     return dpkt
 
 

@@ -128,7 +128,7 @@ def export(
         write = FORMATS[path.suffix]
         written = write_whole(path, lambda part: write(part, table, progress or (lambda *_: None)), force=force)
     except ImportError as error:
-        raise ConfigError(f"--to: {path.suffix} needs {error.name}: pip install 'motioncue[export]'") from error
+        raise ConfigError(f'--to: {path.suffix} needs {error.name}: pip install "motioncue[export]"') from error
     except OSError as error:
         raise ConfigError(f"--to: {str(path)!r} cannot be written: {error.strerror or error}") from error
     return Exported(len(times), written)

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import cueing, platforms, protocols
+from motioncue import platforms, protocols
 from motioncue.errors import ConfigError, not_among
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
@@ -22,7 +22,7 @@ from motioncue.profile import Output, Profile, Source, parse_profile, profile_te
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.check_in import check_exchanges
-from motioncue.runtime.fitting import gains_for
+from motioncue.runtime.fitting import designed, gains_for
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.platform import Platform
@@ -72,7 +72,7 @@ def load_profile(name_or_path: str | Path, *overrides: str | Mapping[str, Any]) 
 def check(profile: Profile) -> None:
     """Refuse a profile that cannot run; raises as `load_profile` does."""
     options_of(profile)
-    cueing.design(profile.cueing, profile.rate_hz)
+    algorithm_of(profile, profile.rate_hz)
     check_pose(profile)
     check_source(profile.source)
     used: dict[str, str] = {}
@@ -200,15 +200,29 @@ def period_ns_of(profile: Profile) -> int:
     return round(1e9 / profile.rate_hz)
 
 
-def algorithm_of(profile: Profile) -> Algorithm:
-    """Return the algorithm, designed for the exact rate of the emitter's grid."""
-    return cueing.design(profile.cueing, 1e9 / period_ns_of(profile))
+def algorithm_of(profile: Profile, rate_hz: float | None = None) -> Algorithm:
+    """Return the algorithm for the profile's platform, designed for the exact rate of the emitter's grid.
+
+    Parameters
+    ----------
+    profile : Profile
+        A checked profile.
+    rate_hz : float, optional
+        Another rate [Hz].
+    """
+    return designed(profile.cueing, rate_hz or 1e9 / period_ns_of(profile), profile.platform)
+
+
+def _same_cueing(before: Profile, profile: Profile) -> bool:
+    """Say whether the algorithm of one profile is that of another."""
+    same_platform = before.platform == profile.platform or not profile.cueing.for_platform
+    return before.cueing == profile.cueing and same_platform
 
 
 def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
     """Return the profile's settings for the ticks; parts equal to those of `before` are shared with it."""
     algorithm, limits, chains = None, None, None
-    if before is not None and before.profile.cueing == profile.cueing:
+    if before is not None and _same_cueing(before.profile, profile):
         algorithm = before.algorithm
     if before is not None and before.profile.limits == profile.limits:
         limits = before.limits

@@ -299,6 +299,11 @@ class Engine:
         """The profile whose settings are in force."""
         return self._pipeline.profile
 
+    @property
+    def requested(self) -> Profile:
+        """The profile requested last, whose settings are in force a few ticks later."""
+        return self._pipeline.requested
+
     def retune(self, change: Change) -> None:
         """Change settings while the engine runs; the cue moves to them without a step.
 

@@ -12,11 +12,14 @@ import numpy.typing as npt
 
 from motioncue import cueing, platforms
 from motioncue.errors import ConfigError
+from motioncue.kernels.algorithm import Algorithm
 from motioncue.motion import MOTION_DTYPE
 from motioncue.platforms import CHANNELS
 from motioncue.profile import Limits, Profile
 from motioncue.protocols import custom
 from motioncue.settings import Cueing
+from motioncue.settings.platform import Platform
+from motioncue.settings.table import Room
 
 __all__ = ["CHANNELS_KEPT", "DRIVES", "Fit", "fit", "gains_for", "unlimited"]
 
@@ -32,6 +35,8 @@ KEPT_TYPE = "<f2"  # half precision: a three-hundredth of a percent of the range
 RATE_HZ = 100.0  # at which the algorithm is run over them
 HALVINGS = 10
 TRAVEL = 0.7  # share of a range that a displacement uses by itself: together less is in reach than alone
+LEANS = ("roll", "pitch")
+LEAST_SHARE = 0.1  # of the room for travel and yaw, before leans give way
 STRONGEST_HZ = 5.0  # cutoff frequency up to which an advice is looked for
 
 Array = npt.NDArray[np.float64]
@@ -70,7 +75,7 @@ class Fit(NamedTuple):
             elif advice:
                 advice += " would fit"
             lines.append(
-                f"on the standard drives the pose is out of reach {100 * self.beyond:.2g} % of the time: "
+                f"on the standard drives the pose is out of reach {100 * self.beyond:.3g} % of the time: "
                 f"{', '.join(said)}{f': {advice}' if advice else ''}"
             )
         elif self.ranges:
@@ -127,11 +132,27 @@ def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
     return tuple(drives)
 
 
-def poses_of(settings: Cueing) -> Array:
+def designed(settings: Cueing, rate_hz: float, platform: Platform | None) -> Algorithm:
+    """Return an algorithm, designed for the platform if it uses one.
+
+    Parameters
+    ----------
+    settings : Cueing
+        The ``cueing`` table of a profile.
+    rate_hz : float
+        Ticks per second [Hz].
+    platform : Platform or None
+        The profile's.
+    """
+    known = platforms.build(platform) if platform is not None and settings.for_platform else None
+    return cueing.design(settings, rate_hz, known)
+
+
+def poses_of(settings: Cueing, platform: Platform | None) -> Array:
     """Return the poses of an algorithm on all standard drives, each from rest: shape (n, 6)."""
     parts = []
     for motion in standard_motion():
-        cues = cueing.design(settings, RATE_HZ).process(motion)
+        cues = designed(settings, RATE_HZ, platform).process(motion)
         parts.append(np.stack([cues[channel] for channel in CHANNELS], axis=1))
     return np.concatenate(parts)
 
@@ -141,6 +162,7 @@ class _Reach:
 
     def __init__(self, profile: Profile) -> None:
         assert profile.platform is not None
+        self.platform = profile.platform
         self._built = platforms.build(profile.platform)
         self._low, self._high, *_ = np.array(self._built.bounds).T
         self.ranges = platforms.ranges(self._built)
@@ -151,6 +173,19 @@ class _Reach:
         """Return the share of poses that are out of reach."""
         at = self._built.kinematics.inverse(poses, held=True)
         return float(1.0 - ((self._low <= at) & (at <= self._high)).all(axis=1).mean())
+
+    def room(self) -> dict[str, Room]:
+        """Return what the platform has along each channel of the pose alone."""
+        slopes = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0])
+        with np.errstate(divide="ignore"):
+            speeds = np.min(np.array(self._built.bounds)[:, 2, None] / slopes, axis=0)
+        return {
+            channel: Room(
+                0.0 if channel in self.idle else min((abs(end) for end in ends if end is not None), default=math.inf),
+                float(speed),
+            )
+            for (channel, ends), speed in zip(self.ranges.items(), speeds, strict=True)
+        }
 
     def short(self, poses: Array) -> dict[str, float]:
         """Return, for each channel that needs more than its own range, the share of it that fits."""
@@ -180,7 +215,7 @@ def fit(profile: Profile) -> Fit | None:
     if not profile.cueing.poses:
         return None
     try:
-        poses = poses_of(profile.cueing)
+        poses = poses_of(profile.cueing, profile.platform)
     except ConfigError:  # a frequency that needs a higher rate
         return None
     needs = {
@@ -190,9 +225,11 @@ def fit(profile: Profile) -> Fit | None:
         return Fit(needs, {}, (), 0.0, {}, {})
     reach = _Reach(profile)
     beyond = reach.beyond(poses)
-    meant = getattr(profile.cueing, "preset", None) == "auto" and _tilts_only(reach)
-    gains = _gains(profile.cueing, reach, poses) if beyond and not meant else {}
-    cutoffs = _cutoffs(profile.cueing, reach, poses) if beyond and not meant else {}
+    auto = getattr(profile.cueing, "preset", None) == "auto"
+    meant = auto and (_tilts_only(reach) or profile.cueing.suited(reach.room()) is not None)
+    advised = beyond and not meant and profile.cueing.moves
+    gains = _gains(profile.cueing, reach, poses) if advised else {}
+    cutoffs = _cutoffs(profile.cueing, reach, poses) if advised else {}
     return Fit(
         needs,
         reach.ranges,
@@ -262,17 +299,46 @@ def gains_for(profile: Profile) -> dict[str, Any]:
     most `TRAVEL` of its range.  Then gains fall until no pose is out of reach, but only on a platform that travels
     along surge or sway: a tilt out of reach takes that travel with it, and the change is felt as a jolt.  On other
     platforms, tilt that is stopped shows more of a drive than tilt that is scaled to the hardest braking.
+
+    An algorithm that says itself what suits a platform (`CueingTable.suited`) is asked instead.  If it `gives_room`, it
+    is told of less room to roll and pitch until the leans of the standard drives are within their own ranges; then of
+    less room for all else until no pose is out of reach, because what lasts is felt by a lean alone.
     """
     if profile.platform is None:
         raise ConfigError("cueing.preset: found 'auto', which scales its gains to a [platform], and there is none")
     reach = _Reach(profile)
     own = profile.cueing
+    known = own.suited(reach.room())
+    if known is not None:
+        return _with_room(own, reach) if own.gives_room else dict(known)
     suited = _with(own, "cutoff_hz", _cutoffs_of_travel(own, reach))
     if not _tilts_only(reach):
-        poses = poses_of(suited)
+        poses = poses_of(suited, profile.platform)
         suited = _with(suited, "gain", _gains(suited, reach, poses) if reach.beyond(poses) else {})
     axes = {axis: getattr(suited, axis) for axis in _axes(own)}
     return {name: {"gain": axis.gain, "cutoff_hz": axis.cutoff_hz} for name, axis in axes.items()}
+
+
+def _with_room(own: Cueing, reach: _Reach) -> dict[str, Any]:
+    """Return the tables of an algorithm told of as much room as makes the poses of the standard drives fit."""
+    room = reach.room()
+
+    def told(leans: float, others: float) -> dict[str, Any]:
+        shares = {channel: leans if channel in LEANS else others for channel in room}
+        less = {channel: has._replace(travel=shares[channel] * has.travel) for channel, has in room.items()}
+        return dict(own.suited(less) or {})
+
+    def poses(leans: float, others: float) -> Array:
+        tables = told(leans, others).items()
+        changed = {name: msgspec.structs.replace(getattr(own, name), **values) for name, values in tables}
+        return poses_of(msgspec.structs.replace(own, **changed), reach.platform)
+
+    leans = _largest(lambda share: not set(LEANS) & set(reach.short(poses(share, 1.0))))
+    others = _largest(lambda share: reach.beyond(poses(leans, share)) == 0.0)
+    if others < LEAST_SHARE:
+        others = LEAST_SHARE
+        leans = _largest(lambda share: reach.beyond(poses(share, others)) == 0.0)
+    return told(leans, others)
 
 
 def _tilts_only(reach: _Reach) -> bool:
@@ -290,7 +356,7 @@ def _cutoffs_of_travel(settings: Cueing, reach: _Reach) -> dict[str, float]:
         own, low, high = getattr(settings, axis).cutoff_hz, *(TRAVEL * float(end or 0.0) for end in ends)
 
         def fits(cutoff_hz: float, axis: str = axis, place: int = place, low: float = low, high: float = high) -> bool:
-            values = poses_of(_with(settings, "cutoff_hz", {axis: cutoff_hz}))[:, place]
+            values = poses_of(_with(settings, "cutoff_hz", {axis: cutoff_hz}), reach.platform)[:, place]
             return bool(low <= values.min() and values.max() <= high)
 
         if fits(own) or not fits(STRONGEST_HZ):
@@ -368,15 +434,21 @@ def _most(
     """Return the values of the greatest strength, 0 to 1, that fits; empty if none does."""
 
     def fits(strength: float) -> bool:
-        return reach.beyond(poses_of(settings(strength))) == 0.0
+        return reach.beyond(poses_of(settings(strength), reach.platform)) == 0.0
 
+    found = _largest(fits)
+    return values(found) if found or fits(0.0) else {}
+
+
+def _largest(fits: Callable[[float], bool]) -> float:
+    """Return the largest value of 0 to 1 that fits, by halving; 0 if none does."""
     if fits(1.0):
-        return values(1.0)
+        return 1.0
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return values(low) if fits(low) else {}
+    return low
 
 
 def _down(value: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from motioncue.transports.line import error_text
 
-__all__ = ["CALM", "MESSAGES", "Journal", "Outputs"]
+__all__ = ["CALM", "MESSAGES", "REFUSED", "Journal", "Outputs"]
 
 log = logging.getLogger("motioncue")
 

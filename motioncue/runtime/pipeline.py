@@ -51,6 +51,11 @@ class Pipeline:
         profile: Profile = self.emitter.settings.profile
         return profile
 
+    @property
+    def requested(self) -> Profile:
+        """The profile requested last."""
+        return self._tuner.profile
+
     def retune(self, change: Change) -> None:
         """Change settings while it runs; see `Engine.retune`.
 

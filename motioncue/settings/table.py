@@ -1,17 +1,26 @@
 """Base classes of a profile's tables."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
-__all__ = ["CueingTable", "Positive", "Table"]
+__all__ = ["CueingTable", "Positive", "Room", "Table"]
 
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A table of a profile; unknown keys are refused."""
+
+
+class Room(NamedTuple):
+    """What a platform has along one channel of the pose alone."""
+
+    travel: float
+    """From neutral to the nearer end [m, rad]; 0: no actuator moves it, infinite: no end was found."""
+    speed: float
+    """At neutral [m/s, rad/s]; infinite: no actuator moves it."""
 
 
 class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
@@ -26,5 +35,25 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     moves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """By channel of the pose, the tables with `gain` and `cutoff_hz` that scale it, its own first; none if it has no
     such tables."""
+    for_platform: ClassVar[bool] = False
+    """Whether its `design` takes the platform, as `motioncue.cueing.design` does."""
     auto: ClassVar[str | None] = None
     """The preset that the preset ``auto`` suits to the profile's platform."""
+    gives_room: ClassVar[bool] = False
+    """Whether `suited` is told of less room than the platform has, until the poses of the standard drives fit."""
+
+    @staticmethod
+    def suited(room: Mapping[str, Room]) -> Mapping[str, Any] | None:
+        """Return the tables of the preset ``auto`` for a platform.
+
+        Parameters
+        ----------
+        room : mapping of str to Room
+            What the platform has along each channel of the pose alone.
+
+        Returns
+        -------
+        mapping or None
+            None: gains and cutoff frequencies of the tables in `moves` are to be found by trying.
+        """
+        return None

@@ -80,6 +80,7 @@ def test_replay_plays_a_stage_through_a_profile(own):
     assert abs(ticks["cue"]["surge"]).max() > 5.0
 
 
+@pytest.mark.search
 @pytest.mark.rt
 def test_listen_hears_what_simulate_says(own, tmp_path):
     url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"

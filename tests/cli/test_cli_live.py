@@ -1,13 +1,14 @@
 """The live view: a picture that fits every terminal, in characters that it can display."""
 
 import io
+import itertools
 import math
 from dataclasses import replace
 
 import pytest
 from rich.console import Console
 
-from motioncue.cli.bars import ASCII, BLOCKS, LEFT_EIGHTHS, SMOOTH, TRACK, bar, glyphs_for, trace
+from motioncue.cli.bars import ASCII, BLOCKS, LEFT_EIGHTHS, SMOOTH, Line, bar, glyphs_for, plot
 from motioncue.cli.history import History, Rate
 from motioncue.cli.live import (
     CHANNELS,
@@ -114,7 +115,7 @@ def test_an_ascii_picture_is_ascii():
 
 
 def test_blank_lines_go_before_channels_do():
-    full, low = (lines_of(view(), 80, height, SMOOTH) for height in (24, 16))
+    full, low = (lines_of(view(), 80, height, SMOOTH) for height in (32, 16))
     assert sum(not line.strip() for line in full) >= len(CHANNELS) - 1
     assert all(any(channel.label in line for line in low) for channel in CHANNELS)
 
@@ -123,7 +124,7 @@ def test_a_missing_value_is_a_dash():
     empty = Series("car", "car", {}, {})
     rows = [line for line in lines_of(replace(view(), series=[empty]), 80, 24, SMOOTH) if " car " in line]
     assert len(rows) == len(CHANNELS)
-    assert all(row.rstrip().endswith("-") for row in rows)
+    assert all(" - " in row for row in rows)
 
 
 TROUBLED = {
@@ -262,20 +263,66 @@ def test_a_bar_stops_at_its_end_and_ignores_what_is_not_finite(glyphs):
         assert bar(value, 5.0, 21, "white", glyphs).plain == bar(0.0, 5.0, 21, "white", glyphs).plain
 
 
-def test_a_trace_rises_above_zero_and_hangs_below():
-    up, down, zero = cells(trace([5.0, -5.0, 0.0], 5.0, 3, "#ffffff", SMOOTH))
-    assert up == ("█", "#ffffff", TRACK)
-    assert down == (" ", TRACK, "#ffffff")
-    assert zero[0] == " "
-    assert zero[2] == TRACK
-    quarter_down = cells(trace([-1.25], 5.0, 1, "#ffffff", SMOOTH))[0]
-    assert quarter_down == ("▆", TRACK, "#ffffff")  # the lower three quarters stay empty
+def drawn(values, width, height, glyphs, scale=4.0):
+    """Return the characters of a chart of one line."""
+    return [row.plain for row in plot([Line(values, "#ffffff", "x")], scale, width, height, glyphs)]
 
 
-def test_a_trace_shows_the_newest_at_the_right():
-    assert trace([9.0, 0.0, 5.0], 5.0, 2, "white", BLOCKS).plain == " █"
-    assert trace([5.0], 5.0, 3, "white", BLOCKS).plain == "  █"
-    assert trace([5.0, 2.5, 0.0, -2.5, -5.0], 5.0, 5, "white", ASCII).plain == "\"'-._"
+def test_a_chart_has_zero_in_the_middle_and_the_newest_at_the_right():
+    assert drawn([], 3, 1, SMOOTH) == ["───"]
+    assert drawn([], 3, 2, SMOOTH) == ["   ", "▔▔▔"]
+    assert drawn([], 3, 3, ASCII) == ["   ", "---", "   "]
+    assert drawn([4.0, 0.0, -4.0], 4, 3, ASCII) == [" x  ", "--x-", "   x"]
+    assert drawn([9.0, 0.0, 4.0], 2, 3, ASCII) == [" x", "x-", "  "]  # only the newest two
+
+
+def test_a_chart_in_dots_is_two_values_wide_and_four_levels_high_in_each_cell():
+    assert drawn([4.0, 4.0], 1, 1, SMOOTH) == ["⠉"]  # dots 1 and 4: the upper row
+    assert drawn([-4.0, -4.0], 1, 1, SMOOTH) == ["⣀"]  # dots 7 and 8: the lower row
+    assert drawn([4.0], 1, 1, SMOOTH) == ["⠈"]
+    assert drawn([4.0, -4.0], 1, 1, SMOOTH) == ["⢱"]  # neighbors are connected: dot 1, then 5, 6 and 8
+
+
+def test_a_chart_ends_at_its_edge_and_leaves_out_what_is_not_finite():
+    assert drawn([1e9], 1, 1, SMOOTH) == drawn([4.0], 1, 1, SMOOTH)
+    for value in (math.nan, math.inf, -math.inf):
+        assert drawn([value], 1, 1, SMOOTH) == drawn([], 1, 1, SMOOTH)
+    assert drawn([4.0, math.nan, -4.0], 3, 3, ASCII) == ["x  ", "---", "  x"]  # nothing is connected across a gap
+
+
+def test_a_later_line_of_a_chart_covers_an_earlier_one():
+    (row,) = plot([Line([4.0, 4.0], "#111111", "o"), Line([4.0, 4.0], "#222222", "x")], 4.0, 1, 1, SMOOTH)
+    assert cells(row)[0][:2] == ("⠉", "#222222")
+
+
+def test_what_is_felt_has_a_row_of_its_own_where_there_is_room():
+    felt = Series("felt", "felt", {"surge": 1.0, "sway": 2.0, "heave": 3.0}, {})
+    three = replace(view(), series=[view().series[0], felt, view().series[1]])
+    assert "\n".join(lines_of(three, 80, 24, SMOOTH)).count(" felt ") == 3
+    assert " felt " not in "\n".join(lines_of(three, 80, 18, SMOOTH))
+
+
+def test_rows_stay_where_they_are_whatever_happens():
+    for height in (16, 20, 24, 30, 45, 60):
+        calm, troubled = (lines_of(each, 100, height, SMOOTH) for each in (view(), view(**TROUBLED)))
+        for channel in CHANNELS:
+            rows = [[channel.label in line[:11] for line in lines] for lines in (calm, troubled)]
+            assert rows[0].index(True) == rows[1].index(True), (height, channel.label)
+
+
+def test_a_large_terminal_is_used_for_charts_with_a_time_axis():
+    lines = lines_of(view(), 100, 60, SMOOTH)
+    starts = [index for index, line in enumerate(lines) if any(c.label in line[:11] for c in CHANNELS)]
+    assert min(b - a for a, b in itertools.pairwise(starts)) >= 6
+    assert len(lines) > 40
+    (axis,) = (line for line in lines if "s ago" in line)
+    assert axis.rstrip().endswith("now")
+    assert lines.index(axis) > starts[-1]
+
+
+def test_travel_is_shown_below_the_channels():
+    text = "\n".join(lines_of(view(travel=[("leg_1", " +43 %"), ("leg_2", "  -7 %")]), 80, 24, SMOOTH))
+    assert "travel   leg 1  +43 %  leg 2   -7 %" in text
 
 
 def test_a_trace_keeps_the_peak_of_each_moment():

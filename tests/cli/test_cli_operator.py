@@ -230,6 +230,7 @@ class Told:
     def __init__(self, **stats):
         tick = np.zeros(1, TICK_DTYPE)
         self.newest = lambda: tick
+        self.profile = parse_profile(profile_text("ccd-dk"))
         self.stats = lambda: {
             "frames_received": 10, "packets_sent": 50, "skipped": 0, "rejected": {"not_finite": 1}, "state": "PARKING",
             "lateness_us": dict.fromkeys(("p50", "p99", "p999", "max"), 20.0), "events": {"teleport": 2},

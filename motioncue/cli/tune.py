@@ -1,0 +1,284 @@
+"""``motioncue tune``: the settings that score best on drives and a platform."""
+
+import shlex
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from motioncue.cli.common import json_option, print_json, report_option, write_report
+from motioncue.cli.drives import DRIVES, drive_of, drive_options
+from motioncue.cli.summary import print_summary
+from motioncue.errors import ConfigError
+from motioncue.profile import profile_text
+from motioncue.runtime.assembly import load_profile
+from motioncue.settings.nested import parsed
+from motioncue.tuning.keep import tuned_text
+from motioncue.tuning.report import report
+from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune
+
+__all__ = ["command"]
+
+SHOWN = 8  # sensitivities in the summary
+SAID_S = 10.0  # from line to line of progress without a terminal
+
+
+@click.command()
+@click.argument("profile", metavar="PROFILE")
+@click.option(
+    "--drive", "drives", metavar="FILE|NAME", multiple=True, required=True, help=f"To tune on.  {DRIVES}  Repeatable."
+)
+@click.option(
+    "--hold-out",
+    "held",
+    metavar="FILE|NAME",
+    multiple=True,
+    help="To judge on, before and after, unseen by the search; repeatable.",
+)
+@click.option("--platform", metavar="NAME|FILE", help="Platform to use instead of the profile's own.")
+@drive_options
+@click.option("--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of the profile; repeatable.")
+@click.option(
+    "--parameter",
+    "parameters",
+    metavar="KEY",
+    multiple=True,
+    help="What to search: surge.gain, a table such as tilt, or a pattern such as *.cutoff_hz; all numbers of the "
+    "algorithm if not given; repeatable.",
+)
+@click.option(
+    "--evaluations",
+    type=click.IntRange(1),
+    default=300,
+    show_default=True,
+    metavar="N",
+    help="Settings to score.",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="The same seed finds the same settings.",
+)
+@click.option(
+    "--workers", type=click.IntRange(1), default=1, show_default=True, metavar="N", help="Processes that score."
+)
+@click.option(
+    "--dask", metavar="ADDRESS", help="Scheduler of a Dask cluster whose workers score, such as tcp://10.0.0.1:8786."
+)
+@click.option(
+    "--use",
+    type=click.FloatRange(0, min_open=True),
+    default=Bounds().use,
+    show_default=True,
+    metavar="SHARE",
+    help="Bound: what the cue asks of the platform's travel, speed and acceleration; below 1 leaves room for drives "
+    "that ask for more.",
+)
+@click.option(
+    "--fast-tilt",
+    type=click.FloatRange(0, 1),
+    default=Bounds().fast_tilt,
+    show_default=True,
+    metavar="SHARE",
+    help="Bound: share of time with tilt that is faster than the car's by 3 deg/s.",
+)
+@click.option(
+    "--opposite",
+    type=click.FloatRange(0, 1),
+    default=Bounds().opposite,
+    show_default=True,
+    metavar="SHARE",
+    help="Bound: share of time in which a sense feels the platform against the car.",
+)
+@click.option("--out", "file", metavar="FILE.toml", required=True, help="The profile with what was found.")
+@click.option("--force", is_flag=True, help="Replace that file, if it exists.")
+@click.option("--resume", is_flag=True, help=f"Go on with the search kept in FILE.toml{STATE}.")
+@report_option
+@json_option
+def command(
+    profile: str,
+    drives: tuple[str, ...],
+    held: tuple[str, ...],
+    platform: str | None,
+    system: str | None,
+    rate: float | None,
+    overrides: tuple[str, ...],
+    parameters: tuple[str, ...],
+    evaluations: int,
+    seed: int,
+    workers: int,
+    dask: str | None,
+    use: float,
+    fast_tilt: float,
+    opposite: float,
+    file: str,
+    force: bool,
+    resume: bool,
+    path: str | None,
+    as_json: bool,
+) -> None:
+    """Search for the settings of a profile's algorithm that score best on drives and a platform.
+
+    The file is the profile with other values, its comments kept.  The bounds hold on every drive of --drive; what was
+    found is judged on those of --hold-out.  Ctrl-C ends the search and keeps the best.
+
+    \b
+    Example:  motioncue tune rig.toml --drive drive.mcap --out tuned.toml
+              pip install "motioncue[tune]" brings what it needs
+    """
+    loaded = load_profile(profile, *overrides)
+    out = _target(file, force or resume)
+    with _progress(evaluations) as tell:
+        found = tune(
+            loaded,
+            {name: drive_of(name, system, rate) for name in drives},
+            hold_out={name: drive_of(name, system, rate, "--hold-out") for name in held},
+            platform=platform,
+            parameters=parameters,
+            evaluations=evaluations,
+            seed=seed,
+            workers=workers,
+            dask=dask,
+            bounds=Bounds(use, fast_tilt, opposite),
+            state=f"{out}{STATE}",
+            resume=resume,
+            progress=tell,
+        )
+    values = dict(map(parsed, overrides)) | {key: after for key, (_, after) in found.changes.items()}
+    text = tuned_text(profile_text(profile), values, _remarks(found, platform), found.profile)
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out: {file!r} cannot be written: {error.strerror or error}") from error
+    print_summary(f"{profile}, tuned: {file}", _rows(found))
+    if path is not None:
+        write_report(path, lambda: report(found))
+    if as_json:
+        print_json(_plain(found))
+
+
+def _target(file: str, replace: bool) -> Path:
+    """Return the file to write; refuse one that exists, or cannot be a profile."""
+    out = Path(file)
+    if out.suffix != ".toml":
+        raise ConfigError(f"--out: found {file!r}, allowed is a name that ends in .toml")
+    if out.is_dir():
+        raise ConfigError(f"--out: {file!r} is a folder; allowed is a file")
+    if out.exists() and not replace:
+        raise ConfigError(f"--out: {file!r} exists; allowed are another name, --force, or --resume")
+    if not out.parent.is_dir():
+        raise ConfigError(f"--out: found no folder {str(out.parent)!r}")
+    return out
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int, int, float], None]]:
+    """Yield what shows progress on stderr: a bar on a terminal, a line now and then elsewhere."""
+    console = Console(stderr=True)
+    said = -SAID_S
+    began: tuple[int, float] | None = None  # the first call: settings scored, and when
+    columns = (
+        TextColumn("best {task.fields[best]}"),
+        BarColumn(),
+        TextColumn("{task.completed} of {task.total} settings, {task.fields[rate]} a second"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("", total=total, best="-", rate="-")
+
+        def tell(done: int, total: int, best: float) -> None:
+            nonlocal began, said
+            now = time.monotonic()
+            began = began or (done, now)
+            rate = (done - began[0]) / max(now - began[1], 1e-9)
+            bar.update(task, completed=done, best=f"{best:.1f}", rate=f"{rate:.1f}")
+            if not console.is_terminal and (now - said > SAID_S or done == total):
+                said = now
+                left = f", {rate:.1f} a second, {(total - done) / rate:.0f} s left" if rate > 0.0 else ""
+                click.echo(f"{done} of {total} settings, best {best:.1f}{left}", err=True)
+
+        yield tell
+
+
+def _remarks(found: Tuned, platform: str | None) -> list[str]:
+    """Return what the file says of where its values come from."""
+    seen = [each.drive for each in found.drives if not each.held_out]
+    unseen = [each.drive for each in found.drives if each.held_out]
+    lines = [
+        shlex.join(["motioncue", *sys.argv[1:]]),
+        f"score {found.before:.1f} -> {found.after:.1f} on {', '.join(seen)}"
+        + (f", on {platform}" if platform is not None else ""),
+    ]
+    if unseen:
+        lines.append(
+            f"score {found.hold_out_before:.1f} -> {found.hold_out_after:.1f} on {', '.join(unseen)}, "
+            "which the search did not see"
+        )
+    return lines
+
+
+def _rows(found: Tuned) -> list[tuple[str, str]]:
+    rows = [("scored", f"{found.evaluations} settings" + ("" if found.ended == "evaluations" else f", {found.ended}"))]
+    for each in found.drives:
+        fits = [side.motions["fits"] for side in (each.before, each.after)]
+        rows.append(
+            (
+                each.drive + (" (held out)" if each.held_out else ""),
+                f"score {each.before.score:.1f} -> {each.after.score:.1f}, "
+                f"rates first {each.before.rates_first.score:.1f} -> {each.after.rates_first.score:.1f}, "
+                f"stopped {each.before.stopped:.1f} -> {each.after.stopped:.1f}; "
+                f"fast tilt {100 * fits[0].fast_tilt:.0f} -> {100 * fits[1].fast_tilt:.0f} %",
+            )
+        )
+    rows.append(("bounds", f"{_kept(found.excess)}; before: {_kept(found.excess_before)}"))
+    if found.idle:
+        rows.append(("no effect", ", ".join(key.removeprefix("cueing.") for key in found.idle)))
+    rows += [(each.key.removeprefix("cueing."), _matters(each)) for each in found.sensitivities[:SHOWN]]
+    return rows
+
+
+def _kept(excess: Mapping[str, float]) -> str:
+    """Return in words which bounds are exceeded."""
+    beyond = [key.replace("_", " ") for key, value in excess.items() if value > 0.0]
+    return f"NOT kept ({', '.join(beyond)})" if beyond else "kept"
+
+
+def _matters(each: Sensitivity) -> str:
+    return (
+        f"{each.value:.3g}; with {each.smaller:.3g} the score changes by {each.by_smaller:+.1f}, "
+        f"with {each.larger:.3g} by {each.by_larger:+.1f}"
+    )
+
+
+def _plain(found: Tuned) -> dict[str, Any]:
+    """Return the result as JSON has it: the profile is in the file."""
+    drives = [
+        {
+            "drive": each.drive,
+            "held_out": each.held_out,
+            **{
+                side: {
+                    "score": of.score,
+                    "stopped": of.stopped,
+                    "rates_first": of.rates_first._asdict(),
+                    "fast_tilt": of.motions["fits"].fast_tilt,
+                    "use": max(max(shares) for shares in of.motions["fits"].use.values()),
+                }
+                for side, of in (("before", each.before), ("after", each.after))
+            },
+        }
+        for each in found.drives
+    ]
+    plain = found._asdict()
+    del plain["profile"], plain["course"]
+    return {**plain, "drives": drives, "sensitivities": [each._asdict() for each in found.sensitivities]}

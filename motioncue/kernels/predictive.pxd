@@ -1,0 +1,94 @@
+"""Receding horizon cueing: its coefficients, its state, and its tick.
+
+Channels of the pose and senses are indexed alike: surge, sway, heave, roll, pitch, yaw; surge forward, sway right,
+heave up.
+"""
+
+from libc.stdint cimport int64_t
+
+from motioncue.kernels.algorithm cimport Algorithm
+from motioncue.kernels.foresee cimport ForeseeCoeffs, ForeseeState
+from motioncue.kernels.guard cimport Guard
+from motioncue.kernels.platform cimport Geometry
+from motioncue.kernels.records cimport Motion
+from motioncue.kernels.rotation cimport Turn
+from motioncue.kernels.solver cimport Quadratic
+
+
+cdef enum:
+    AXES = 6
+    KNOTS = 16              # blocks of a plan at most
+    ROWS = 1024             # constraints of all groups together at most
+
+
+ctypedef struct Group:              # channels that are planned together
+    int channels                # how many; then which
+    int channel[AXES]
+    int senses
+    int sense[AXES]
+    int knots
+    int unknowns
+    int rows                    # constraints beside the bounds of the unknowns
+    int first                   # place of the first constraint in the state's list
+    int phase                   # tick of the period in which it is planned
+    const double* gradient      # unknowns x known
+    const double* drift         # rows x known
+    const double* low
+    const double* high
+    const int* bound            # by row: the actuator that it bounds; -1 if none
+    const double* per_place     # by row: share of what is allowed, for 1 by which its position is not linear
+    const double* per_speed     # the same for its speed
+    const int* tilting          # by row: whether it is a tilt rate in shares of its limit
+    const double* scale         # acceleration for 1 of each unknown [m/s^2, rad/s^2]
+    Quadratic* quadratic
+
+ctypedef struct PredictiveCoeffs:
+    int groups
+    Group group[AXES]
+    int period                  # ticks from plan to plan
+    int ends[KNOTS]             # last step of each block, counted from 1
+    int patience                # plans that may fail one after the other, before the safe stop
+    double dt                   # [s]
+    double gravity
+    double gain
+    double kept[AXES]           # share of an organ's state that is left after a tick
+    double tilt_rate            # limit of the tilt rate [rad/s]
+    double hurry                # the limit while there is time left for tilting faster, in shares of it
+    double hurried              # share of the time in which tilting may be faster
+    double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
+    Guard guard[AXES]
+    ForeseeCoeffs foresee
+    const Motion* preview       # what later ticks will read, from the first one after a reset; NULL if it is not known
+    int64_t previewed           # rows of it
+    Geometry geometry
+    int geared                  # actuators whose positions are not linear in the pose; 0 if all are
+    double slopes[12][AXES]     # derivatives of their positions at neutral
+    double neutral[12]
+
+ctypedef struct PredictiveState:
+    int64_t tick                # within the period
+    int64_t at                  # ticks since the reset
+    double place[AXES]          # pose [m, rad], its derivatives
+    double speed[AXES]
+    double acceleration[AXES]
+    double change[AXES]         # of the acceleration, in a tick
+    double organs[AXES]
+    double spare                # time left for tilting faster [s]
+    double hurry                # by how much the limit is exceeded now at most, in shares of it
+    int64_t open                # whether time is being spent
+    double plan[AXES][KNOTS]    # accelerations at the ends of the blocks
+    int64_t age[AXES]           # by group: plans that have failed since the newest one
+    signed char active[ROWS]    # states of the constraints at the newest solution
+    ForeseeState foresee
+    int64_t plans               # counts
+    int64_t failed
+    int64_t stopped
+    int64_t most                # steps of the solver
+    Turn platform[3]
+
+
+cdef class Predictive(Algorithm):
+    cdef PredictiveCoeffs coeffs
+    cdef PredictiveState state
+    cdef list kept
+    cdef const Motion[::1] preview

@@ -1,0 +1,465 @@
+"""Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
+
+from libc.math cimport fabs, isfinite
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from motioncue.kernels.algorithm cimport Algorithm, structure_number
+from motioncue.kernels.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick
+from motioncue.kernels.guard cimport Guard, guarded, within
+from motioncue.kernels.platform cimport Geometry, Kinematics, inverse
+from motioncue.kernels.records cimport Cue, Motion
+from motioncue.kernels.rotation cimport Turn, turn
+from motioncue.kernels.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
+
+import numpy as np
+
+from motioncue.motion import GRAVITY
+
+__all__ = ["MOST_BEATS", "MOST_KNOTS", "MOST_ROWS", "NODE_COUNT", "Predictive"]
+
+MOST_BEATS = PAST - 1
+"""Most beats between a moment and what was foreseen of it."""
+
+NODE_COUNT = NODES
+"""Times for which the car's motion is foreseen, now included."""
+
+MOST_KNOTS = KNOTS
+"""Most blocks of a plan."""
+
+MOST_ROWS = ROWS
+"""Most constraints of all groups together."""
+
+cdef enum:
+    KNOWN = (4 + NODES) * AXES
+
+cdef double NUDGE = 1e-3    # [s] for the speeds of actuators
+cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
+cdef double BURST = 1.0     # [s] that is saved before it is spent
+cdef double OPENING = 0.25  # [s] in which the limit opens and closes
+cdef double ABOVE = 1.001   # the limit itself is not above it
+cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
+
+PATIENCE_S = 0.2            # for how long the newest plan is followed when later ones fail
+LARGEST = (*(3 * (30.0,)), *(3 * (3.0,)))   # motion of the car that is planned for [m/s^2, rad/s]
+
+
+cdef extern from "motioncue/kernels/scalar.h" nogil:
+    ctypedef struct Response "mc_Response":
+        double a[3]
+        double travel[3]
+        double rates[3]
+        double yaw
+        Turn roll
+        Turn pitch
+
+    void washout_out "mc_washout_out"(double gravity, const Response* out, Turn* yaw, double* cue)
+
+
+cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* car) noexcept nogil:
+    """Fill in what acts on the occupant of the car: specific force less that of standing level, angular velocity."""
+    cdef Turn roll
+    cdef Turn pitch
+    cdef int i
+    turn(&roll, within(motion.roll, 100.0))
+    turn(&pitch, within(motion.pitch, 100.0))
+    car[0] = motion.surge + c.gravity * pitch.sine
+    car[1] = motion.sway - c.gravity * roll.sine * pitch.cosine
+    car[2] = motion.heave + c.gravity * (roll.cosine * pitch.cosine - 1.0)
+    car[3] = motion.roll_rate
+    car[4] = motion.pitch_rate
+    car[5] = motion.yaw_rate
+    for i in range(AXES):
+        car[i] = c.gain * within(car[i], c.largest[i])
+
+
+cdef void exceed(const PredictiveCoeffs* c, const PredictiveState* s, double* beyond, double* faster) noexcept nogil:
+    """Fill in by how much positions and speeds of actuators exceed those that are linear in the pose and its speed."""
+    cdef double before[12]
+    cdef double after[12]
+    cdef double pose[AXES]
+    cdef int i, j
+    inverse(&c.geometry, s.place, beyond, NULL)
+    for i in range(AXES):
+        pose[i] = s.place[i] - NUDGE * s.speed[i]
+    inverse(&c.geometry, pose, before, NULL)
+    for i in range(AXES):
+        pose[i] = s.place[i] + NUDGE * s.speed[i]
+    inverse(&c.geometry, pose, after, NULL)
+    for i in range(c.geared):
+        beyond[i] -= c.neutral[i]
+        faster[i] = (after[i] - before[i]) / (2.0 * NUDGE)
+        for j in range(AXES):
+            beyond[i] -= c.slopes[i][j] * s.place[j]
+            faster[i] -= c.slopes[i][j] * s.speed[j]
+        if not isfinite(beyond[i] + faster[i]):     # out of reach
+            beyond[i] = faster[i] = 0.0
+
+
+cdef void read_ahead(
+    const PredictiveCoeffs* c, const PredictiveState* s, const double* car, double (*ahead)[AXES]
+) noexcept nogil:
+    """Fill in what the car will do at the nodes, from the preview; after its end, as in its last row."""
+    cdef int64_t row
+    cdef int node
+    for node in range(NODES):
+        row = s.at + c.foresee.lag[node] * c.foresee.beat
+        felt_in_car(c, &c.preview[row if row < c.previewed else c.previewed - 1], ahead[node])
+    memcpy(ahead[0], car, AXES * sizeof(double))
+
+
+cdef void pose_program(const PredictiveCoeffs* c, const Group* g, const PredictiveState* s, const double* car) noexcept nogil:
+    """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
+    cdef Quadratic* q = g.quadratic
+    cdef double known[KNOWN]
+    cdef double ahead[NODES][AXES]
+    cdef double* foreseen
+    cdef double beyond[12]
+    cdef double faster[12]
+    cdef double sum, shift
+    cdef int moved = 3 * g.channels
+    cdef int size = moved + (1 + NODES) * g.senses
+    cdef int i, j, row, sense
+    for i in range(g.channels):
+        known[3 * i] = s.place[g.channel[i]]
+        known[3 * i + 1] = s.speed[g.channel[i]]
+        known[3 * i + 2] = s.acceleration[g.channel[i]]
+    if c.previewed:
+        read_ahead(c, s, car, ahead)
+    for i in range(g.senses):
+        sense = g.sense[i]
+        known[moved + i] = s.organs[sense]
+        foreseen = &known[moved + g.senses + i * NODES]
+        if c.previewed:
+            for j in range(NODES):
+                foreseen[j] = ahead[j][sense]
+        else:
+            foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+    for i in range(g.unknowns):
+        sum = 0.0
+        for j in range(size):
+            sum += g.gradient[i * size + j] * known[j]
+        q.problem.f[i] = sum
+        q.problem.sense[i] = s.active[g.first + i]
+    if c.geared:
+        exceed(c, s, beyond, faster)
+    for i in range(g.rows):
+        row = g.unknowns + i
+        shift = 0.0
+        for j in range(moved):
+            shift += g.drift[i * size + j] * known[j]
+        if g.bound[i] >= 0 and g.bound[i] < c.geared:
+            shift += g.per_place[i] * beyond[g.bound[i]] + g.per_speed[i] * faster[g.bound[i]]
+        q.problem.blower[row] = g.low[i] - shift
+        q.problem.bupper[row] = g.high[i] - shift
+        if g.tilting[i]:
+            q.problem.blower[row] -= s.hurry
+            q.problem.bupper[row] += s.hurry
+        q.problem.sense[row] = SOFT | s.active[g.first + row]
+
+
+cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
+    """Keep the solution as the plan, and the working set to start from next time; refuse one that is not finite."""
+    cdef Quadratic* q = g.quadratic
+    cdef int i
+    for i in range(g.unknowns):
+        if not isfinite(q.result.x[i]):
+            return False
+    for i in range(g.unknowns):
+        s.plan[g.channel[i % g.channels]][i // g.channels] = g.scale[i] * q.result.x[i]
+    for i in range(g.unknowns + g.rows):
+        s.active[g.first + i] = 0
+        if q.result.lam[i] > 0.0:
+            s.active[g.first + i] = ACTIVE
+        elif q.result.lam[i] < 0.0:
+            s.active[g.first + i] = ACTIVE | LOWER
+    return True
+
+
+cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
+    """Return a channel's acceleration at a step of its plan, counted from 1; straight lines between the knots."""
+    cdef int k = 0
+    while k < g.knots - 1 and c.ends[k] < step:
+        k += 1
+    if k == 0 or step >= c.ends[k]:
+        return plan[k]
+    return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
+
+
+cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
+    """Plan a group, and set the way to the accelerations that it has when it is planned next.
+
+    If there is no solution within the solver's steps, the newest plan is followed; after some such failures, the
+    safe stop: the platform goes back to neutral.
+    """
+    cdef const Group* g = &c.group[number]
+    cdef double h = c.dt * c.period
+    cdef double target
+    cdef int i, channel
+    pose_program(c, g, s, car)
+    s.plans += 1
+    if solved(g.quadratic) and take_plan(g, s):
+        s.age[number] = 0
+    else:
+        s.age[number] += 1
+        s.failed += 1
+        for i in range(g.unknowns + g.rows):    # the next program goes on from where this one was left
+            s.active[g.first + i] = g.quadratic.workspace.sense[i] & (ACTIVE | LOWER)
+    if g.quadratic.result.iter > s.most:
+        s.most = g.quadratic.result.iter
+    if s.age[number] > c.patience:
+        s.stopped += 1
+    for i in range(g.channels):
+        channel = g.channel[i]
+        if s.age[number] <= c.patience:
+            target = planned(c, g, s.plan[channel], s.age[number] + 1)
+        else:
+            target = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
+        target = guarded(&c.guard[channel], h, s.place[channel], s.speed[channel], s.acceleration[channel], target)
+        s.change[channel] = (target - s.acceleration[channel]) / c.period
+
+
+cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Integrate a tick, in which accelerations change along straight lines: exact."""
+    cdef double dt = c.dt
+    cdef int i
+    for i in range(AXES):
+        s.place[i] += dt * (s.speed[i] + dt * (0.5 * s.acceleration[i] + s.change[i] / 6.0))
+        s.speed[i] += dt * (s.acceleration[i] + 0.5 * s.change[i])
+        s.acceleration[i] += s.change[i]
+
+
+cdef void spend(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly.
+
+    What has been saved is spent at once, down to nothing: bursts move the platform further in the same time than a
+    rate that is a little too high.
+    """
+    cdef bint fast = fabs(s.speed[3]) > ABOVE * c.tilt_rate or fabs(s.speed[4]) > ABOVE * c.tilt_rate
+    cdef double way = c.dt * (c.hurry - 1.0) / OPENING
+    s.spare += c.dt * (c.hurried - fast)
+    s.spare = 0.0 if s.spare < 0.0 else (SPARE if s.spare > SPARE else s.spare)
+    s.open = s.spare > (0.0 if s.open else BURST)
+    s.hurry += way if s.open else -way
+    s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
+
+
+cdef void tell(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:
+    """Fill the cue with the platform's pose and what acts on its occupant."""
+    cdef Response out
+    cdef int i
+    for i in range(3):
+        out.a[i] = s.acceleration[i]
+        out.travel[i] = s.place[i]
+        out.rates[i] = s.speed[3 + i]
+    out.a[2] = -out.a[2]
+    out.travel[2] = -out.travel[2]
+    turn(&s.platform[0], s.place[3])
+    turn(&s.platform[1], s.place[4])
+    out.roll = s.platform[0]
+    out.pitch = s.platform[1]
+    out.yaw = s.place[5]
+    washout_out(c.gravity, &out, &s.platform[2], <double*>cue)
+
+
+cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef const PredictiveCoeffs* c = <const PredictiveCoeffs*>coeffs
+    cdef double car[AXES]
+    cdef double* felt = <double*>cue
+    cdef int i
+    felt_in_car(c, motion, car)
+    foresee_tick(&c.foresee, &s.foresee, car)
+    for i in range(c.groups):
+        if c.group[i].phase == s.tick:
+            plan_group(c, i, s, car)
+    s.tick = (s.tick + 1) % c.period
+    s.at += 1
+    move(c, s)
+    spend(c, s)
+    tell(c, s, cue)
+    for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
+        s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
+    cue.speed = motion.speed
+    cue.engine_speed = motion.engine_speed
+
+
+cdef void reset(void* state) noexcept nogil:
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef int i
+    memset(s, 0, sizeof(PredictiveState))
+    for i in range(3):
+        turn(&s.platform[i], 0.0)
+
+
+cdef const double* hold(list kept, values) except NULL:
+    """Return the address of a copy of some numbers, which lives as long as `kept`."""
+    cdef double[::1] flat = np.array(values, dtype=np.float64, order="C").ravel()
+    kept.append(flat)
+    return &flat[0]
+
+
+cdef const int* hold_whole(list kept, values) except NULL:
+    """Return the address of a copy of some whole numbers, which lives as long as `kept`."""
+    cdef int[::1] flat = np.array(values, dtype=np.int32)
+    kept.append(flat)
+    return &flat[0]
+
+
+cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, slopes) except -1:
+    """Copy the geometry of the actuators, and its linear form at neutral."""
+    cdef int i, j
+    c.geometry = kinematics.geometry
+    c.geared = kinematics.geometry.count
+    for i in range(c.geared):
+        c.neutral[i] = neutral[i]
+        for j in range(AXES):
+            c.slopes[i][j] = slopes[i, j]
+    return 0
+
+
+cdef int fill_outlook(ForeseeCoeffs* f, outlook) except -1:
+    """Fill in how the car's motion is foreseen."""
+    cdef int sense, node, k
+    f.learns, f.beat = outlook["learns"], outlook["beat"]
+    f.quick, f.slow, f.kept = outlook["quick"], outlook["slow"], outlook["kept"]
+    for node in range(NODES):
+        f.lag[node] = outlook["lags"][node]
+    for sense in range(AXES):
+        f.prior[sense] = outlook["prior"][sense]
+        for node in range(NODES):
+            for k in range(3):
+                f.decayed[sense][node][k] = outlook["decayed"][sense, node, k]
+    return 0
+
+
+cdef int fill_group(Group* g, list kept, channels, senses, program, int first, Solver solver) except -1:
+    """Fill in a group, whose constraints begin at `first`; return where those of the next one begin."""
+    cdef int i
+    g.channels, g.senses = len(channels), len(senses)
+    for i in range(g.channels):
+        g.channel[i] = channels[i]
+    for i in range(g.senses):
+        g.sense[i] = senses[i]
+    g.unknowns, g.rows, g.first = len(program.hessian), len(program.rows), first
+    g.knots = g.unknowns // g.channels
+    g.gradient, g.drift = hold(kept, program.gradient), hold(kept, program.drift)
+    g.low, g.high = hold(kept, program.low), hold(kept, program.high)
+    g.per_place, g.per_speed = hold(kept, program.per_place), hold(kept, program.per_speed)
+    g.scale = hold(kept, program.scale)
+    g.bound, g.tilting = hold_whole(kept, program.bound), hold_whole(kept, program.tilting)
+    g.quadratic = &solver.quadratic
+    kept.append(solver)
+    return first + g.unknowns + g.rows
+
+
+cdef class Predictive(Algorithm):
+    """Receding horizon cueing.
+
+    Parameters
+    ----------
+    groups : sequence of tuple
+        For each group that is planned together: channels, senses, and its `motioncue.cueing.horizon.Program`.
+    lengths : sequence of int
+        Lengths of the blocks, in steps from plan to plan; the first is 1.
+    rate_hz : float
+        Ticks per second [Hz].
+    period : int
+        Ticks from plan to plan.
+    gain : float
+        Share of the car's motion that is aimed at.
+    organs_s : sequence of float
+        Time constant of each sense's organ [s].
+    guard : ndarray of float64, shape (6, 4)
+        For each channel, what is kept whatever the plan: lowest and highest place, speed, acceleration; infinite if
+        nothing is.
+    geared : tuple or None
+        Of a platform whose actuators' positions are not linear in the pose: its Kinematics, these positions at neutral,
+        and their derivatives there, shape (actuators, 6).  Its bounds come first in the programs.
+    iterations : int
+        Most steps of the solver for a plan.
+    outlook : mapping
+        How the car's motion is foreseen: ``learns`` (bool), ``lags`` (in beats, by node), ``beat`` (in ticks), ``quick``
+        and ``slow`` (share of the way that a mean goes in a tick), ``kept`` (share of the past that is left after a
+        beat), ``prior`` (its weight by sense) and ``decayed`` (ndarray of float64, shape (6, nodes, 3)).
+    tilt : tuple of float
+        Limit of the roll and pitch rate [rad/s], a higher one [rad/s], and the share of the time in which the rate may
+        be between them.
+    softness : tuple of float
+        Of positions, and of other bounds: exceeding one by the share s of what is allowed costs s^2 / (2 softness).
+
+    Raises
+    ------
+    ValueError
+        If a program is refused by the solver.
+
+    Notes
+    -----
+    The groups are planned in different ticks of the period, so that no tick has more than its share.  The result of a
+    program depends on the present state and motion alone: its working set is part of the state.
+    Real time: a step does not allocate, needs no GIL and cannot fail; what it takes at most is bounded by `iterations`.
+    """
+
+    def __init__(
+        self, groups, lengths, double rate_hz, int period, double gain, organs_s, guard, geared, int iterations,
+        outlook,
+        tilt,
+        softness,
+    ):
+        cdef PredictiveCoeffs* c = &self.coeffs
+        cdef int i
+        cdef int first = 0
+        cdef Solver solver
+        memset(c, 0, sizeof(PredictiveCoeffs))
+        self.kept = []
+        c.groups, c.period, c.gain, c.gravity, c.dt = len(groups), period, gain, GRAVITY, 1.0 / rate_hz
+        c.patience = max(1, round(PATIENCE_S * rate_hz / period))
+        for i, end in enumerate(np.cumsum(lengths)):
+            c.ends[i] = end
+        for i in range(AXES):
+            c.kept[i] = np.exp(-c.dt / organs_s[i])
+            c.largest[i] = LARGEST[i]
+            c.guard[i] = Guard(guard[i][0], guard[i][1], guard[i][2], guard[i][3])
+        c.tilt_rate, c.hurry, c.hurried = tilt[0], tilt[1] / tilt[0], tilt[2]
+        fill_outlook(&c.foresee, outlook)
+        if geared is not None:
+            take_geometry(c, geared[0], geared[1], geared[2])
+        for i, (channels, senses, program) in enumerate(groups):
+            soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
+            solver = Solver(program.hessian, program.rows, soft, iterations)
+            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
+            c.group[i].phase = i * period // len(groups)
+        if first > ROWS:
+            raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
+        self.calls.step = step
+        self.calls.reset = reset
+        self.calls.coeffs = &self.coeffs
+        self.calls.state = &self.state
+        self.calls.state_bytes = sizeof(PredictiveState)
+        self.calls.structure = structure_number(
+            ("predictive", period, *lengths, *[(*channels, *senses, len(each.rows)) for channels, senses, each in groups])
+        )
+        self.calls.attitude = &self.state.platform[0]
+        self.reset()
+
+    def look_ahead(self, const Motion[::1] motion):
+        """Plan for a drive that is known, instead of foreseeing it.
+
+        Parameters
+        ----------
+        motion : ndarray of MOTION_DTYPE, shape (n,), or None
+            What the ticks will read, from the first one after the next reset; None: it is not known.
+
+        Notes
+        -----
+        Not while a loop runs it.  The plan knows what is 0.06, 0.12, 0.25, 0.5, 1, 2 and 4 s ahead.
+        """
+        self.preview = motion
+        self.coeffs.previewed = 0 if motion is None else motion.shape[0]
+        self.coeffs.preview = &motion[0] if self.coeffs.previewed else NULL
+
+    @property
+    def counts(self):
+        """Numbers of plans: all, failed, in a safe stop; and the most steps of the solver."""
+        s = &self.state
+        return {"plans": s.plans, "failed": s.failed, "stopped": s.stopped, "most_steps": s.most}

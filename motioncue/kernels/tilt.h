@@ -1,0 +1,48 @@
+/* Tilt coordination: sustained specific force as a tilt whose rate and acceleration are bounded.
+ *
+ * Included by washout.h; washout.pxd explains the fields.
+ */
+
+typedef struct {
+    NAME(SecondOrder) low_pass;
+    real slope, rate, acceleration;
+} NAME(TiltAxis);
+
+typedef struct {
+    NAME(SecondOrderState) low_pass;
+    real angle, rate, target;
+} NAME(TiltState);
+
+/* Return the low-passed sine of the tilt that presents the sustained specific force. */
+INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real g_sin) {
+    NAME(Integrals) low;
+    NAME(high_pass_2)(&axis->low_pass, &state->low_pass, g_sin, &low);
+    return axis->low_pass.c0 * low.x;
+}
+
+/* Return the change of the angle that brakes in time, for a tilt whose acceleration is limited.
+ *
+ * With e the distance to the target at the tick before, and A the largest change of the rate, the tilt closes in by e if
+ * |e| is up to A/2, and by sqrt(2 A |e|) - A/2 beyond (value and slope agree at A/2); it also moves with the target.
+ * From e = w^2 / 2A the distance left is (w - A)^2 / 2A, so on this curve the closing speed falls by A a tick, and below
+ * A/2 by less: a target of constant speed is reached without overshoot.  A tilt at its target follows it exactly.
+ */
+INLINE real NAME(braked)(const NAME(TiltAxis) *axis, const NAME(TiltState) *state, real target) {
+    const real behind = state->target - state->angle, distance = NAME(magnitude)(behind);
+    const real closer = NAME(root)(2.0 * axis->acceleration * distance) - 0.5 * axis->acceleration;
+    const real left = NAME(pick)(distance > 0.5 * axis->acceleration, distance - closer, ALL(0.0));
+    const real wanted = NAME(saturate)((target - state->angle) - NAME(with_sign)(left, behind), axis->rate);
+    const real most = state->rate + axis->acceleration, least = state->rate - axis->acceleration;
+    return NAME(pick)(wanted > most, most, NAME(pick)(wanted < least, least, wanted));
+}
+
+/* Move the tilt towards its target within the limits; return the change of the angle. */
+INLINE real NAME(tilt)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real target) {
+    const flag limited = axis->acceleration < ALL(HUGE_VAL);
+    real change = NAME(saturate)(target - state->angle, axis->rate);
+    if (NAME(any)(limited)) change = NAME(pick)(limited, NAME(braked)(axis, state, target), change);
+    state->angle = state->angle + change;
+    state->rate = change;
+    state->target = target;
+    return change;
+}

@@ -1,0 +1,107 @@
+"""The score of many settings on the same drives; what does not depend on them is computed once."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.analysis.quality import fast_tilt, opposite
+from motioncue.analysis.scene import Scene, poses_of
+from motioncue.analysis.score import WEIGHTINGS, best_poses, weighed
+from motioncue.analysis.senses import Array
+from motioncue.errors import ConfigError
+from motioncue.profile import Profile
+from motioncue.tuning.parameters import with_values
+
+__all__ = ["IMPOSSIBLE", "Judge", "Outcome"]
+
+
+class Outcome(NamedTuple):
+    """What settings are worth on one drive."""
+
+    score: float
+    """With forces first, of the cue made smaller until it fits the platform."""
+    rates_first: float
+    """The same with the thresholds of turning halved."""
+    use: float
+    """Largest share of the platform's travel, speed or acceleration that the cue asks for; above 1 it does not fit."""
+    fast_tilt: float
+    """Share of time in which the platform rolls or pitches more than 3 deg/s faster than the car, or against it."""
+    opposite: float
+    """Share of time in which a sense feels the platform against the car, by more than a threshold; the largest of all
+    senses."""
+
+
+IMPOSSIBLE = Outcome(-math.inf, -math.inf, math.inf, 1.0, 1.0)
+"""Of settings that cannot be designed."""
+
+
+class Judge:
+    """Scores settings of a profile's algorithm on drives.
+
+    Parameters
+    ----------
+    profile : Profile
+        With a platform.
+    motions : sequence of ndarray of MOTION_DTYPE
+        The frames of each drive.
+    best : sequence of (6,) arrays by weighting, optional
+        Errors of the best motion on each drive, by sense; found if not given.
+
+    Raises
+    ------
+    ConfigError
+        If a drive or the platform is refused.
+
+    Notes
+    -----
+    Scores equal those of `motioncue.score`, but where a profile's own motion is better than the best one known: there
+    that takes the profile's as the best, and this gives more than 100.  It can be pickled: another process prepares
+    the drives again, and takes the errors of the best motion as they are.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        motions: Sequence[npt.NDArray[np.void]],
+        best: Sequence[Mapping[str, Array]] | None = None,
+    ) -> None:
+        self.profile = profile
+        self.motions = tuple(motions)
+        self._scenes = [Scene(profile, motion) for motion in self.motions]
+        self._best = [_best_errors(scene) for scene in self._scenes] if best is None else list(best)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what makes the same judge in another process."""
+        return Judge, (self.profile, self.motions, self._best)
+
+    def __call__(self, values: Mapping[str, float]) -> list[Outcome]:
+        """Return what settings are worth on each drive.
+
+        Parameters
+        ----------
+        values : mapping
+            Values by key, such as ``cueing.surge.gain``, which replace those of the profile.
+        """
+        try:
+            cueing = with_values(self.profile.cueing, values)
+            return [self._outcome(scene, best, cueing) for scene, best in zip(self._scenes, self._best, strict=True)]
+        except ConfigError:  # such as a frequency above half the rate
+            return [IMPOSSIBLE] * len(self._scenes)
+
+    def _outcome(self, scene: Scene, best: Mapping[str, Array], cueing: Any) -> Outcome:
+        asked = poses_of(scene.cues(cueing))
+        if not np.isfinite(asked).all():
+            return IMPOSSIBLE
+        _, factors, use = scene.fitted(asked)
+        felt = scene.felt(scene.made(asked * factors))
+        errors = scene.errors(felt)
+        scores = [weighed(weights, scene.still, errors, best[name]) for name, weights in WEIGHTINGS.items()]
+        return Outcome(scores[0], scores[1], use, fast_tilt(scene.car, felt), float(np.max(opposite(scene.car, felt))))
+
+
+def _best_errors(scene: Scene) -> dict[str, Array]:
+    """Return the errors of the best motion with each weighting, by sense."""
+    return {name: scene.errors(scene.felt(best_poses(scene, weights))) for name, weights in WEIGHTINGS.items()}

@@ -1,0 +1,53 @@
+"""A tuned profile as TOML: the text of the profile before with other values, comments kept.
+
+Needs the package ``tomlkit``, from the extra ``tune``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from motioncue.errors import ConfigError
+from motioncue.profile import Profile, parse_profile
+from motioncue.runtime.fitting import gains_for
+from motioncue.settings.kept import changed_text
+
+__all__ = ["tuned_text"]
+
+MARK = "# tuned: "
+
+
+def tuned_text(text: str, values: Mapping[str, Any], remarks: Sequence[str], tuned: Profile) -> str:
+    """Return the text of a profile with some values changed.
+
+    Parameters
+    ----------
+    text : str
+        TOML of the profile before.
+    values : mapping
+        Values by dotted key.
+    remarks : sequence of str
+        Lines that are put first, as comments; those of an earlier search are taken out.
+    tuned : Profile
+        The profile that the text must give, except for its platform.
+
+    Raises
+    ------
+    ConfigError
+        If tomlkit is missing, or the text would give another cueing.
+    """
+    lines = [line for line in text.splitlines(keepends=True) if not line.startswith(MARK)]
+    try:
+        changed = changed_text("".join(lines), values)
+    except ImportError as error:
+        raise ConfigError(f'tune: {error.name} is missing: pip install "motioncue[tune]"') from error
+    found = "".join(f"{MARK}{_printable(remark)}\n" for remark in remarks) + changed
+    if parse_profile(found, name=tuned.name, scaled=gains_for).cueing != tuned.cueing:
+        raise ConfigError(
+            "--out: the values found cannot be put into this profile; allowed is one that names its cueing"
+        )
+    return found
+
+
+def _printable(remark: str) -> str:
+    """Return a remark as one line of a comment: a file's name may hold anything."""
+    return "".join(each if each.isprintable() else "?" for each in remark)

@@ -1,0 +1,238 @@
+"""The search itself: CMA-ES by ask and tell, over what is scored by any number of workers.
+
+Needs the package ``cma``, from the extra ``tune``.
+
+References
+----------
+N. Hansen, The CMA Evolution Strategy: A Tutorial, arXiv:1604.00772.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from motioncue.tuning.judge import Outcome
+from motioncue.tuning.parameters import Parameter
+
+__all__ = ["Bounds", "Found", "Search", "State", "Team", "mean_score", "neighbors"]
+
+STEP = 0.3  # of the first generation: in doublings of a frequency, in the first value of a gain
+PENALTY = 300.0  # [points of score] per share of time beyond a bound, or for a use of e = 2.7
+WORST = 1e6  # what settings cost that cannot be designed
+
+
+class Bounds(NamedTuple):
+    """What must hold on every drive."""
+
+    use: float = 1.0
+    """Largest share of the platform's travel, speed or acceleration that a cue may ask for."""
+    fast_tilt: float = 0.25
+    """Largest share of time in which the platform may roll or pitch more than 3 deg/s faster than the car."""
+    opposite: float = 0.25
+    """Largest share of time in which a sense may feel the platform against the car, by more than a threshold."""
+
+    def excess(self, outcomes: Sequence[Outcome]) -> dict[str, float]:
+        """Return by how much settings exceed each bound, on the drive where most; 0 if they keep it.
+
+        Parameters
+        ----------
+        outcomes : sequence of Outcome
+            One per drive.
+        """
+        return {
+            "use": max(0.0, *(math.log(max(each.use, 1e-9) / self.use) for each in outcomes)),
+            "fast_tilt": max(0.0, *(each.fast_tilt - self.fast_tilt for each in outcomes)),
+            "opposite": max(0.0, *(each.opposite - self.opposite for each in outcomes)),
+        }
+
+    def cost(self, outcomes: Sequence[Outcome]) -> float:
+        """Return what the search makes small: the mean score, negative, and a penalty for each bound exceeded.
+
+        Parameters
+        ----------
+        outcomes : sequence of Outcome
+            One per drive.
+        """
+        found = PENALTY * sum(self.excess(outcomes).values()) - mean_score(outcomes)
+        return min(found, WORST) if not math.isnan(found) else WORST
+
+
+class Found(NamedTuple):
+    """Settings and what they are worth."""
+
+    values: dict[str, float]
+    """By key."""
+    outcomes: list[Outcome]
+    """One per drive."""
+    cost: float
+    """What the search makes small."""
+
+
+class Team(Protocol):
+    """Whoever scores settings: this process, or several."""
+
+    def __call__(self, settings: Sequence[Mapping[str, float]]) -> list[list[Outcome]]:
+        """Return the outcomes of each, in the same order."""
+
+
+class State(Protocol):
+    """What was scored before, kept so that a search can go on later."""
+
+    def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
+        """Return what settings were worth; None if they were not scored."""
+
+    def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
+        """Keep what settings are worth."""
+
+
+class Search:
+    """A search for the settings that score best within bounds.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        What to change.
+    team : Team
+        Who scores settings.
+    bounds : Bounds
+        What must hold.
+    seed : int
+        The same seed finds the same settings, whoever scores them.
+    others : sequence of mapping
+        Values by key that are scored first, after those of the parameters; the search goes on from the best of these.
+    state : State, optional
+        Keeps what was found, and knows what was found before.
+
+    Attributes
+    ----------
+    best : Found or None
+        The best settings so far: of those that keep the bounds, if there are any.
+    first : list of Outcome
+        What the first settings are worth, one per drive.
+    evaluations : int
+        Settings that were scored.
+    """
+
+    def __init__(
+        self,
+        parameters: Sequence[Parameter],
+        team: Team,
+        bounds: Bounds,
+        seed: int,
+        others: Sequence[Mapping[str, float]] = (),
+        state: State | None = None,
+    ) -> None:
+        self.parameters, self.team, self.bounds, self.state = list(parameters), team, bounds, state
+        self.best: Found | None = None
+        self.first: list[Outcome] = []
+        self.evaluations = 0
+        self._seed, self._others = seed, others
+        self._wide = max(2, len(self.parameters))  # the strategy is not made for one number alone
+
+    def run(self, evaluations: int) -> Iterator[int]:
+        """Score generations of settings; yield after each the number of settings scored.
+
+        Parameters
+        ----------
+        evaluations : int
+            Settings to score, the first ones included.
+        """
+        starts = [np.zeros(self._wide), *map(self._place, self._others)][:evaluations]
+        costs = self._scored(starts)
+        yield self.evaluations
+        strategy = self._strategy(starts[int(np.argmin(costs))], evaluations - self.evaluations)
+        while self.evaluations < evaluations and not strategy.stop():
+            size = min(strategy.popsize, evaluations - self.evaluations)
+            places = strategy.ask(size)
+            costs = self._scored(places)
+            if size == strategy.popsize:  # a part of a generation is scored, but teaches nothing
+                strategy.tell(places, costs)
+            yield self.evaluations
+
+    def _place(self, values: Mapping[str, float]) -> Any:
+        """Return where values are in the search; within bounds, and at the first value of a key that is not given."""
+        place = np.zeros(self._wide)
+        for index, each in enumerate(self.parameters):
+            value = min(max(values.get(each.key, each.value), each.low), each.high)
+            place[index] = each.to_search(value)
+        return place
+
+    def _strategy(self, start: Any, evaluations: int) -> Any:
+        """Return the evolution strategy; a search shorter than a generation has a smaller one."""
+        import cma
+
+        random = np.random.default_rng(self._seed)
+        low = [each.to_search(each.low) if math.isfinite(each.low) else None for each in self.parameters]
+        high = [each.to_search(each.high) if math.isfinite(each.high) else None for each in self.parameters]
+        idle = [None] * (self._wide - len(self.parameters))
+        options = {
+            "bounds": [low + idle, high + idle],
+            "seed": math.nan,  # the generator of NumPy that all share is left alone
+            "randn": lambda *size: random.standard_normal(size),
+            "verbose": -9,
+        }
+        usual = 4 + int(3 * math.log(len(self.parameters)))
+        return cma.CMAEvolutionStrategy(start, STEP, {**options, "popsize": max(2, min(usual, evaluations))})
+
+    def _scored(self, places: Sequence[Any]) -> list[float]:
+        """Score settings, keep the best, and return their costs."""
+        settings = [
+            {each.key: each.from_search(float(place)) for each, place in zip(self.parameters, row, strict=False)}
+            for row in places
+        ]
+        outcomes = self._outcomes(settings)
+        self.evaluations += len(settings)
+        self.first = self.first or outcomes[0]
+        costs = [self.bounds.cost(each) for each in outcomes]
+        for values, own, cost in zip(settings, outcomes, costs, strict=True):
+            if self.best is None or self._rank(own, cost) < self._rank(self.best.outcomes, self.best.cost):
+                self.best = Found(values, own, cost)
+        return costs
+
+    def _outcomes(self, settings: list[dict[str, float]]) -> list[list[Outcome]]:
+        """Return what settings are worth; those that were scored before are not scored again."""
+        before = [self.state.known(values) if self.state is not None else None for values in settings]
+        new = [values for values, own in zip(settings, before, strict=True) if own is None]
+        found = self.team(new) if new else []
+        if self.state is not None and new:
+            self.state.keep(new, found)
+        later = iter(found)
+        return [next(later) if own is None else own for own in before]
+
+    def _rank(self, outcomes: Sequence[Outcome], cost: float) -> tuple[bool, float]:
+        """Return what is smaller for better settings; those that keep the bounds come first."""
+        return any(self.bounds.excess(outcomes).values()), cost
+
+
+def mean_score(outcomes: Sequence[Outcome], name: str = "score") -> float:
+    """Return the mean over drives of a score.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        One per drive.
+    name : str
+        ``score`` or ``rates_first``.
+    """
+    return float(np.mean([getattr(each, name) for each in outcomes]))
+
+
+def neighbors(parameters: Sequence[Parameter], found: Mapping[str, float], step: float) -> list[dict[str, float]]:
+    """Return settings in which one parameter differs: two for each, smaller and larger.
+
+    Parameters
+    ----------
+    parameters : sequence of Parameter
+        What may differ.
+    found : mapping
+        Values by key.
+    step : float
+        How far, as the search counts.
+    """
+    settings = []
+    for each in parameters:
+        about = Parameter(each.key, found[each.key], each.low, each.high, each.scale)
+        settings += [{**found, each.key: about.from_search(way)} for way in (-step, step)]
+    return settings

@@ -1,0 +1,279 @@
+"""Settings that score best on drives and a platform, judged on drives that the search did not see.
+
+Needs the extra ``tune``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.analysis.scene import with_platform
+from motioncue.analysis.score import Score, need, score
+from motioncue.errors import ConfigError
+from motioncue.profile import Profile
+from motioncue.settings import Cueing
+from motioncue.settings.nested import flat
+from motioncue.settings.platform import Platform
+from motioncue.tuning.judge import Judge
+from motioncue.tuning.parameters import Parameter, parameters_of, with_values
+from motioncue.tuning.search import Bounds, Found, Search, Team, mean_score, neighbors
+from motioncue.tuning.state import FileState, content_of
+from motioncue.tuning.team import team_of
+
+__all__ = ["Bounds", "Judged", "Sensitivity", "Tuned", "tune"]
+
+Motion: TypeAlias = npt.NDArray[np.void]
+Drives: TypeAlias = Mapping[str, Motion] | Sequence[Motion]
+
+PROBE = 1.0  # step after which a parameter that changes nothing counts as one without effect
+STEP = 0.3  # of the sensitivities: a factor of 1.23, or 0.3 of the first value
+STATE = ".search"  # ending of the file in which a search is kept
+
+
+class Judged(NamedTuple):
+    """A drive before and after tuning."""
+
+    drive: str
+    """Its name."""
+    held_out: bool
+    """Whether the search did not see it."""
+    before: Score
+    after: Score
+
+
+class Sensitivity(NamedTuple):
+    """What a parameter matters around the settings found, on the drives of the search."""
+
+    key: str
+    value: float
+    """What was found."""
+    smaller: float
+    larger: float
+    """Values that were tried beside it, nothing else changed."""
+    by_smaller: float
+    by_larger: float
+    """Change of the mean score with them."""
+
+
+class Tuned(NamedTuple):
+    """What a search has found; scores are means over drives, forces first."""
+
+    profile: Profile
+    """The profile with the values found, and with the platform of the search."""
+    before: float
+    after: float
+    """On the drives of the search."""
+    hold_out_before: float | None
+    hold_out_after: float | None
+    """On drives that the search did not see; None if there are none."""
+    evaluations: int
+    """Settings that were scored."""
+    ended: str
+    """Why the search ended: ``evaluations``, ``converged`` or ``interrupted``."""
+    excess_before: dict[str, float]
+    excess: dict[str, float]
+    """By how much the first settings, and those found, exceed each bound on the drives of the search: 0 where they keep
+    it, else a share of time, or the logarithm of the use."""
+    changes: dict[str, tuple[float, float]]
+    """Values before and after, by key; all that were searched."""
+    idle: tuple[str, ...]
+    """Parameters that were left out because they change nothing on these drives."""
+    drives: list[Judged]
+    """Every drive."""
+    sensitivities: list[Sensitivity]
+    """What matters most first; empty if the search was interrupted."""
+    course: list[tuple[int, float]]
+    """Settings scored and best mean score, after each generation."""
+
+
+def tune(
+    profile: Profile | str | Path,
+    drives: Drives,
+    *,
+    hold_out: Drives = (),
+    platform: Platform | Mapping[str, Any] | str | Path | None = None,
+    parameters: Sequence[str] = (),
+    evaluations: int = 300,
+    seed: int = 1,
+    workers: int = 1,
+    dask: str | None = None,
+    bounds: Bounds = Bounds(),  # noqa: B008 - a named tuple does not change
+    state: str | Path | None = None,
+    resume: bool = False,
+    progress: Callable[[int, int, float], object] = lambda done, total, best: None,
+) -> Tuned:
+    """Return a profile with the settings that score best on drives and a platform.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `motioncue.load_profile` takes.
+    drives : mapping of str to ndarray of MOTION_DTYPE, or sequence of them
+        The frames of each drive, such as ``motioncue.read(file).motion``.
+    hold_out : mapping or sequence, optional
+        Drives that the search does not see, and that are judged before and after.
+    platform : Platform, mapping, str or Path, optional
+        As for `motioncue.platform`; the profile's if not given.
+    parameters : sequence of str, optional
+        Keys below ``cueing``, tables of them, or patterns: ``surge.gain``, ``tilt``, ``*.cutoff_hz``.  All numbers of
+        the algorithm if not given.
+    evaluations : int, optional
+        Settings to score.
+    seed : int, optional
+        The same seed finds the same settings, with any number of workers.
+    workers : int, optional
+        Processes; a program that uses more than one needs ``if __name__ == "__main__":``.
+    dask : str, optional
+        Address of a Dask scheduler, whose workers score instead; they need the same version of motioncue.
+    bounds : Bounds, optional
+        What must hold on every drive of the search.
+    state : str or Path, optional
+        File in which the search is kept while it runs.
+    resume : bool, optional
+        Go on with the search in that file.
+    progress : callable, optional
+        Called with the settings scored, their total, and the best mean score so far.
+
+    Returns
+    -------
+    Tuned
+
+    Raises
+    ------
+    ConfigError
+        If a profile, a drive, the platform or a number is refused, there is nothing to search, or a library is missing.
+
+    Notes
+    -----
+    CMA-ES by ask and tell over the parameters within the bounds that their settings declare, from the profile's values
+    or, if one is better, those of a preset of the algorithm.  What exceeds `bounds` is charged, and the result is the
+    best of those settings that keep them.  Ctrl-C ends the search and keeps the best.
+
+    Examples
+    --------
+    >>> drive = motioncue.read("drive.mcap").motion                                               # doctest: +SKIP
+    >>> motioncue.tune("ccd-dk-washout", [drive], platform="hexapod-dim").changes                 # doctest: +SKIP
+    """
+    _need()
+    for name, value in (("evaluations", evaluations), ("workers", workers), ("seed", seed)):
+        if not isinstance(value, int) or value < 1:
+            raise ConfigError(f"{name}: found {value!r}, allowed are whole numbers from 1")
+    for name, share in bounds._asdict().items():
+        if not (share > 0.0 if name == "use" else share >= 0.0):  # also refuses what is not a number
+            raise ConfigError(f"{name}: found {share!r}, allowed are numbers {'above' if name == 'use' else 'from'} 0")
+    profile = with_platform(profile, platform)
+    named = parameters_of(profile.cueing, parameters)
+    own, others = _named(drives, "drive"), _named(hold_out, "hold-out")
+    if not own:
+        raise ConfigError("drives: found none, allowed are one or more")
+    if same := own.keys() & others.keys():
+        raise ConfigError(f"hold_out: found {min(same)!r}, on which is tuned; allowed are other drives")
+    judge = Judge(profile, list(own.values()))
+    with team_of(judge, workers, dask) as team:
+        ended, course = "evaluations", []
+        active, idle = _active(team, named, every=not parameters)
+        content = content_of(profile, list(own.values()), active, bounds, seed)
+        kept = None if state is None else FileState(Path(state), content, resume=resume)
+        search = Search(active, team, bounds, seed, _presets(profile.cueing), kept)
+        try:
+            for done in search.run(evaluations):
+                assert search.best is not None
+                course.append((done, mean_score(search.best.outcomes)))
+                progress(done, evaluations, course[-1][1])
+            ended = "evaluations" if search.evaluations >= evaluations else "converged"
+            best = _best(search)
+            sensitivities = _sensitivities(team, active, best)
+        except KeyboardInterrupt:
+            best, sensitivities, ended = _best(search), [], "interrupted"
+    found = msgspec.structs.replace(profile, cueing=with_values(profile.cueing, best.values))
+    judged = [
+        Judged(name, name in others, score(profile, motion), score(found, motion))
+        for name, motion in {**own, **others}.items()
+    ]
+    return Tuned(
+        found,
+        *_means([each for each in judged if not each.held_out]),
+        *_means([each for each in judged if each.held_out]),
+        search.evaluations,
+        ended,
+        bounds.excess(search.first),
+        bounds.excess(best.outcomes),
+        {each.key: (each.value, best.values[each.key]) for each in active},
+        idle,
+        judged,
+        sensitivities,
+        course,
+    )
+
+
+def _need() -> None:
+    """Raise ConfigError if a library is missing."""
+    need()
+    try:
+        import cma  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(f'tune: {error.name} is missing: pip install "motioncue[tune]"') from error
+
+
+def _named(drives: Drives, word: str) -> dict[str, Motion]:
+    """Return drives by name; a number for those without."""
+    if isinstance(drives, Mapping):
+        return dict(drives)
+    return {f"{word} {number}": motion for number, motion in enumerate(drives, 1)}
+
+
+def _best(search: Search) -> Found:
+    """Return the best settings of a search; a Ctrl-C before there are any ends the program."""
+    if search.best is None:
+        raise KeyboardInterrupt
+    return search.best
+
+
+def _presets(cueing: Cueing) -> list[dict[str, float]]:
+    """Return the numbers of the algorithm's published parameter sets, by key."""
+    return [
+        {key: float(value) for key, value in flat({"cueing": preset}) if isinstance(value, int | float)}
+        for preset in type(cueing).presets.values()
+    ]
+
+
+def _active(team: Team, parameters: list[Parameter], *, every: bool) -> tuple[list[Parameter], tuple[str, ...]]:
+    """Return the parameters that change something, and the keys of the others; all if they were chosen by name."""
+    if not every:
+        return parameters, ()
+    start = {each.key: each.value for each in parameters}
+    first, *others = team([start, *neighbors(parameters, start, PROBE)])
+    changes = [others[2 * place] != first or others[2 * place + 1] != first for place in range(len(parameters))]
+    active = [each for each, changed in zip(parameters, changes, strict=True) if changed]
+    if not active:
+        raise ConfigError("parameters: found none that changes anything on these drives and this platform")
+    return active, tuple(each.key for each in parameters if each not in active)
+
+
+def _sensitivities(team: Team, parameters: list[Parameter], best: Found) -> list[Sensitivity]:
+    """Return what each parameter matters around the settings found, what matters most first."""
+    settings = neighbors(parameters, best.values, STEP)
+    scores = [mean_score(each) - mean_score(best.outcomes) for each in team(settings)]
+    rows = [
+        Sensitivity(
+            each.key,
+            best.values[each.key],
+            settings[2 * place][each.key],
+            settings[2 * place + 1][each.key],
+            scores[2 * place],
+            scores[2 * place + 1],
+        )
+        for place, each in enumerate(parameters)
+    ]
+    return sorted(rows, key=lambda row: -max(abs(row.by_smaller), abs(row.by_larger)))
+
+
+def _means(judged: Sequence[Judged]) -> tuple[Any, Any]:
+    """Return the mean scores before and after; None if there are no drives."""
+    if not judged:
+        return None, None
+    return tuple(float(np.mean([getattr(each, side).score for each in judged])) for side in ("before", "after"))  # type: ignore[return-value]

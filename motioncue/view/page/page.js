@@ -1,0 +1,244 @@
+// Connects the page with the engine: frames in, requests out.
+
+import { History, Plots } from "./plots.js";
+import { Rig } from "./rig.js";
+import { Tuning } from "./tuning.js";
+
+const $ = (id) => document.getElementById(id);
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;
+const LOST_MS = 1500;         // without a frame until the page says so
+
+let socket = null, hello = null, columns = {}, history = null, plots = null, rig = null, newest = null, newestAt = 0;
+let frames = 0, frozenAt = null, peaks = {}, events = {}, bars = [], lastState = "";
+
+function send(request) {
+  if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(request));
+  else say("not sent: there is no connection");
+}
+
+let quieting = 0;
+function say(text) {
+  $("notice").textContent = text;
+  clearTimeout(quieting);
+  if (text) quieting = setTimeout(() => ($("notice").textContent = ""), 8000);
+}
+
+const tuning = new Tuning($("parameters"), send);
+
+// ---- what comes in ----
+
+function connect() {
+  const token = new URLSearchParams(location.search).get("token");
+  socket = new WebSocket(`ws://${location.host}/live${token ? `?token=${encodeURIComponent(token)}` : ""}`);
+  socket.binaryType = "arraybuffer";
+  socket.onmessage = ({ data }) => (typeof data === "string" ? take(JSON.parse(data)) : frame(new Float64Array(data)));
+  socket.onclose = () => {
+    showState("lost", "connection lost");
+    setTimeout(connect, RETRY_MS);
+  };
+}
+
+function take(message) {
+  const handlers = { hello: begin, settings, hands, stats, refused, saved };
+  handlers[message.kind]?.(message);
+}
+
+function begin(message) {
+  const again = hello && hello.names.join() === message.names.join();
+  hello = message;
+  frames = 0;
+  $("title").textContent = message.title;
+  document.title = `motioncue · ${message.title}`;
+  $("caption").title = message.scene.sent ? "" : "No output sends the positions of its actuators: these are what the cue's pose would need.";
+  $("caption").textContent = message.scene.kind === "none" ? (message.poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${message.scene.kind}${message.scene.sent ? "" : ", as the cue asks"}`;
+  const labels = message.plays ? ["Play", "Pause", "To the start"] : ["Engage", "Hold", "Park"];
+  ["engage", "hold", "park"].forEach((id, index) => ($(id).firstChild.textContent = labels[index]));
+  say("");
+  if (again) return;                       // the connection came back: what was seen stays
+  columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
+  history = new History(message.names.length);
+  plots = new Plots($("plots"), message.channels, columns);
+  rig = new Rig($("rig"), message.scene, columns);
+  tuning.build(message.parameters);
+  buildBars(message.scene.names);
+}
+
+function frame(row) {
+  if (!history || row.length !== history.width) return;
+  history.add(row);
+  newest = row;
+  newestAt = performance.now();
+  frames += 1;
+  send({ do: "seen", frames });
+  for (const { name, column } of bars) {
+    const used = row[column], peak = (peaks[name] ??= [0, 0]);
+    if (used < peak[0]) peak[0] = used;
+    if (used > peak[1]) peak[1] = used;
+  }
+}
+
+function settings(message) {
+  tuning.show(message);
+  plots.bounds = message.bounds;
+  for (const slot of ["A", "B"]) $(slot).className = slot === message.slot ? "on" : "";
+  $("undo").disabled = !message.undo;
+  const changed = Object.keys(message.changed).length, differs = message.differs.length;
+  $("differs").textContent = `${changed ? `${changed} changed since the beginning` : "as at the beginning"} · A and B ${differs ? `differ in ${differs}` : "are the same"}`;
+}
+
+function hands({ steers, who, pages }) {
+  $("who").textContent = `${steers ? "you steer" : who ? `${who} steers` : "nobody steers"}${pages > 1 ? ` · ${pages} pages` : ""}`;
+  $("take").firstChild.textContent = steers ? "Let go" : "Take over";
+  $("take").dataset.steers = steers ? "yes" : "";
+}
+
+function refused({ key, why }) {
+  if (!tuning.refuse(key, why)) say(why);
+}
+
+function saved({ file, diff }) {
+  const pre = document.createElement("pre");
+  for (const line of diff) {
+    const row = document.createElement("span");
+    row.textContent = `${line}\n`;
+    row.className = line.startsWith("+") ? "plus" : line.startsWith("-") ? "minus" : "";
+    pre.append(row);
+  }
+  $("saved").replaceChildren(`saved as ${file}`, ...(diff.length ? [pre] : [": nothing was changed"]));
+}
+
+function duration(us) {
+  return us < 999.5 ? `${us.toPrecision(us < 100 ? 2 : 3)} µs` : us < 999500 ? `${(us / 1000).toPrecision(3)} ms` : `${(us / 1e6).toPrecision(3)} s`;
+}
+
+let before = null;
+function stats(message) {
+  const now = performance.now();
+  const rate = before ? ((message.frames_received - before.frames) * 1000) / (now - before.at) : 0;
+  before = { frames: message.frames_received, at: now };
+  const late = message.lateness_us;
+  const rejected = Object.values(message.rejected).reduce((sum, each) => sum + each, 0);
+  const limited = Object.entries(message.limited).filter(([, share]) => share > 0).sort((a, b) => b[1] - a[1]).slice(0, 4)
+    .map(([name, share]) => `${name.replaceAll("_", " ")} ${share < 0.01 ? "<1" : (100 * share).toFixed(0)} %`);
+  const rows = [
+    ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
+    ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
+    ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
+  ];
+  $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
+  $("verdict").dataset.grade = message.grade;
+  $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: message.grade }), ` · ${message.verdict}`);
+  for (const { t, reason, to } of message.transitions) plots.flag(t, reason === "retuned" ? "retuned" : `${reason.replaceAll("_", " ")} → ${to.toLowerCase()}`, to === "FAULT");
+  for (const [name, count] of Object.entries(message.events)) {
+    if (count > (events[name] || 0) && history.count) plots.flag(history.newest, name.replaceAll("_", " "), true);
+    events[name] = count;
+  }
+  showEvents();
+}
+
+function showEvents() {
+  $("events").replaceChildren(...plots.flags.slice(-40).reverse().map(({ time, text }) => {
+    const item = document.createElement("li");
+    item.append(Object.assign(document.createElement("time"), { textContent: `${time.toFixed(1)} s` }), text);
+    return item;
+  }));
+}
+
+// ---- what is shown ----
+
+function showState(state, text = state) {
+  if (lastState === text) return;
+  lastState = text;
+  $("state").dataset.state = state;
+  $("state").textContent = text;
+}
+
+function buildBars(names) {
+  peaks = {};
+  bars = names.map((name) => {
+    const bar = document.createElement("div");
+    bar.className = "bar";
+    bar.innerHTML = `<b></b><div class="rail"><div class="fill"></div><div class="peak"></div><div class="peak"></div></div><output></output>`;
+    bar.firstChild.textContent = name.replaceAll("_", " ");
+    const [fill, low, high] = bar.children[1].children;
+    return { name, column: columns[`used.${name}`], bar, fill, low, high, output: bar.lastChild };
+  });
+  const none = Object.assign(document.createElement("p"), { className: "quiet", textContent: "The profile has no [platform], so there is no travel to use up." });
+  $("travel").replaceChildren(...(bars.length ? bars.map(({ bar }) => bar) : [none]));
+}
+
+function showBars() {
+  for (const { name, column, bar, fill, low, high, output } of bars) {
+    const used = newest[column], [least, most] = peaks[name] || [0, 0];
+    const reached = Number.isFinite(used), length = reached ? 50 * Math.min(1, Math.abs(used)) : 50;
+    fill.style.width = `${length}%`;
+    fill.style.left = `${used < 0 ? 50 - length : 50}%`;
+    low.style.left = `calc(${50 + 50 * Math.max(-1, least)}% - 1px)`;
+    high.style.left = `calc(${50 + 50 * Math.min(1, most)}% - 1px)`;
+    bar.dataset.use = !(Math.abs(used) <= 0.95) ? "bad" : Math.abs(used) > 0.75 ? "warn" : "";
+    output.textContent = !reached ? "no reach" : `${used < 0 ? "−" : "+"}${Math.abs(100 * used).toFixed(0)} %`;
+  }
+}
+
+let drawnAt = 0, toldAt = 0;
+function draw(now) {
+  requestAnimationFrame(draw);
+  if (!history || now - drawnAt < (calm.matches ? CALM_MS : DRAW_MS)) return;
+  drawnAt = now;
+  const seconds = Number($("window").value), end = (frozenAt ?? history.newest) + Number($("back").value);
+  plots.draw(history, seconds, end);
+  rig.draw(newest, calm.matches);
+  if (!newest || now - toldAt < TEXT_MS) return;
+  toldAt = now;
+  showBars();
+  if (socket.readyState !== WebSocket.OPEN) return;
+  if (now - newestAt > LOST_MS) showState(hello.plays ? "holding" : "lost", hello.plays ? "paused" : "no ticks");
+  else {
+    const state = hello.states[newest[columns.state]] || "?", weight = newest[columns.weight];
+    showState(state, ["engaging", "parking"].includes(state) ? `${state} ${Math.round(100 * weight)} %` : state);
+  }
+}
+
+// ---- what goes out ----
+
+const actions = {
+  engage: () => send({ do: "operate", what: "engage" }),
+  hold: () => send({ do: "operate", what: "hold" }),
+  park: () => send({ do: "operate", what: "park" }),
+  take: () => send({ do: $("take").dataset.steers ? "give" : "take" }),
+  swap: () => send({ do: "swap" }),
+  undo: () => send({ do: "undo" }),
+  peaks: () => (peaks = {}),
+  freeze: () => {
+    frozenAt = frozenAt === null ? history?.newest ?? 0 : null;
+    $("freeze").setAttribute("aria-pressed", String(frozenAt !== null));
+  },
+};
+for (const [id, action] of Object.entries(actions)) $(id).addEventListener("click", action);
+$("filter").addEventListener("input", () => tuning.find($("filter").value));
+$("save").addEventListener("submit", (event) => {
+  event.preventDefault();
+  send({ do: "save", name: $("file").value });
+});
+
+const KEYS = { e: "engage", h: "hold", p: "park", t: "take", x: "swap", u: "undo", r: "peaks", " ": "freeze" };
+document.addEventListener("keydown", (event) => {
+  const { target, key } = event;
+  const types = target.matches("input:not([type=range]), textarea, select");
+  if (key === "Escape" && types) target.blur();
+  if (event.ctrlKey && key === "z" && !types) actions.undo();
+  else if (event.ctrlKey || event.altKey || event.metaKey || types || event.repeat && key.length === 1) return;
+  else if (key === "/") $("filter").focus();
+  else if (key.startsWith("Arrow") && !target.matches("input, summary")) {
+    if (key === "ArrowLeft") $("back").stepDown(10);
+    else if (key === "ArrowRight") $("back").stepUp(10);
+    else return;
+  } else if (key === " " && target.matches("button, summary, input")) return;
+  else if (KEYS[key.toLowerCase()]) actions[KEYS[key.toLowerCase()]]();
+  else return;
+  event.preventDefault();
+});
+
+connect();
+requestAnimationFrame(draw);

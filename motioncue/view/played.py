@@ -1,0 +1,153 @@
+"""A recording that plays as if it were running, and can be tuned: what changes is replayed at once."""
+
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.kernels.supervisor import State
+from motioncue.profile import Profile
+from motioncue.recording.load import Drive
+from motioncue.recording.topics import Event
+from motioncue.runtime.journal import CALM, REFUSED
+from motioncue.runtime.replay import Progress, profile_of, repeat
+from motioncue.runtime.tuning import Change, Tuner
+
+__all__ = ["Played"]
+
+QUANTILES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
+
+
+class Played:
+    """Plays the ticks of a recording in their own time, over and over; the page takes it for an engine.
+
+    Parameters
+    ----------
+    drive : Drive
+        A recording with ticks, of a run.
+    profile : Profile, optional
+        Settings to use instead of the recorded ones.
+    progress : callable
+        Called with ticks done and ticks in all while the recording is taken through the engine first.
+
+    Raises
+    ------
+    ConfigError, PacketError
+        As `motioncue.runtime.replay.repeat` does.
+
+    Notes
+    -----
+    A change of the settings takes the whole recording through the engine again, in the caller's thread; the ticks shown
+    go on at the same moment of the drive.
+    """
+
+    def __init__(
+        self, drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None
+    ) -> None:
+        self._drive = drive
+        self._shown = repeat(drive, profile, progress=progress)
+        if profile is None:
+            profile = profile_of(drive.settings[0].profile)
+        self._tuner = Tuner(profile)
+        self._retunes = 0
+        self._lock = threading.Lock()
+        self._passed_s, self._since = 0.0, time.monotonic()
+        self._playing = True
+        first, last = (int(self._shown.ticks["index"][at]) for at in (0, -1))
+        self._first, self._length_s = first, max((last - first) / profile.rate_hz, 1.0 / profile.rate_hz)
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose ticks are shown."""
+        return self._tuner.profile
+
+    requested = profile
+
+    def retune(self, change: Change) -> None:
+        """Replay with other settings.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            As for `Engine.retune`.
+
+        Raises
+        ------
+        ConfigError
+            If it is refused; then nothing changes.
+        """
+
+        def replayed(settings: Any) -> None:
+            self._shown = repeat(self._drive, settings.profile)
+            self._retunes += 1
+
+        self._tuner(change, replayed)
+
+    def engage(self) -> None:
+        """Play on."""
+        self._move(self._at_s(), playing=True)
+
+    def hold(self) -> None:
+        """Stop at this moment."""
+        self._move(self._at_s(), playing=False)
+
+    def park(self) -> None:
+        """Stop at the beginning."""
+        self._move(0.0, playing=False)
+
+    def _move(self, at_s: float, *, playing: bool) -> None:
+        with self._lock:
+            self._passed_s, self._since, self._playing = at_s, time.monotonic(), playing
+
+    def _at_s(self) -> float:
+        """Return the moment shown, from the beginning of the recording [s]."""
+        with self._lock:
+            passed = self._passed_s + (time.monotonic() - self._since if self._playing else 0.0)
+        return passed % self._length_s
+
+    def newest(self) -> npt.NDArray[np.void]:
+        """Return the tick of this moment, ndarray of TICK_DTYPE and shape (1,)."""
+        ticks = self._shown.ticks
+        index = self._first + self._at_s() * self.profile.rate_hz
+        place = max(0, int(np.searchsorted(ticks["index"], index, side="right")) - 1)
+        return ticks[place : place + 1].copy()
+
+    def stats(self) -> dict[str, Any]:
+        """Return statistics of the whole recording, of those that `Engine.stats` has.
+
+        Lateness and skipped ticks are those of the recorded run; ``events`` are the reasons why the platform parked.
+        """
+        shown, recorded = self._shown, self._drive.ticks
+        late = np.sort(recorded["lateness"]) * 1e-3
+        lost = int(recorded["index"][-1] - recorded["index"][0]) + 1 - len(recorded)
+        moves = [event for event in shown.events if event.what == "transition"]
+        caught = [event for event in shown.events if event.what == "intake"]
+        return {
+            "state": State(int(self.newest()["state"][0])).name,
+            "rate_hz": self.profile.rate_hz,
+            "frames_received": len(shown.motion),
+            "packets_sent": len(recorded),
+            "skipped": lost,
+            "lateness_us": {
+                name: float(late[min(len(late) - 1, int(part * len(late)))]) for name, part in QUANTILES.items()
+            },
+            "latency_s": 0.0,
+            "rejected": dict(Counter(event.reason for event in caught if event.reason in REFUSED)),
+            "events": dict(Counter(move.reason for move in moves if move.reason not in CALM)),
+            "limited": {},
+            "outputs": [{"refused": 0, "unheard": 0}],
+            "transitions": [self._transition(event) for event in moves],
+            "retunes": self._retunes,
+        }
+
+    def _transition(self, event: Event) -> dict[str, Any]:
+        began = int(self._drive.ticks["deadline"][0]) - round(1e9 * self._first / self.profile.rate_hz)
+        return {
+            "t": (event.time - began) * 1e-9,
+            "from": event.before,
+            "to": event.after,
+            "reason": event.reason,
+        }

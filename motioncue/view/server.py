@@ -1,0 +1,484 @@
+"""The page's server, a thread beside the engine: sends frames to browsers, takes their requests."""
+
+import asyncio
+import logging
+import math
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import resources
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import msgspec
+
+from motioncue.bench.verdict import GRADES, bearable, punctual
+from motioncue.errors import ConfigError, EndpointError, MotioncueError
+from motioncue.profile import Profile
+from motioncue.view.address import Address, Door
+from motioncue.view.desk import Desk
+from motioncue.view.frames import STATES, Frames
+from motioncue.view.requests import Give, Operate, Request, Save, Seen, Set, Swap, Take, Undo, parse_request
+from motioncue.view.scene import scene_of
+from motioncue.view.visitor import Visitor
+from motioncue.view.watched import CHANNELS, Watched, path_of, verdict
+
+__all__ = ["Server", "check_installed"]
+
+log = logging.getLogger("motioncue")
+
+FILES = {
+    "/": ("index.html", "text/html"),
+    "/page.css": ("page.css", "text/css"),
+    "/page.js": ("page.js", "text/javascript"),
+    "/plots.js": ("plots.js", "text/javascript"),
+    "/rig.js": ("rig.js", "text/javascript"),
+    "/tuning.js": ("tuning.js", "text/javascript"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+"""Files of the page by their path: name and type."""
+
+WAITING = "the platform has not been driven yet"
+"""The verdict on a run that has frames and has not engaged."""
+
+LIVE = "/live"
+"""Path of the connection."""
+
+STATISTICS = (
+    "state",
+    "rate_hz",
+    "frames_received",
+    "packets_sent",
+    "skipped",
+    "lateness_us",
+    "latency_s",
+    "rejected",
+    "events",
+    "limited",
+)
+"""Statistics of the engine that the page shows."""
+
+SHOWN = 40  # transitions
+FRAMES_HZ = 60.0
+STATS_S = 0.5  # between statistics
+AHEAD = 12  # frames that a page may be behind before none is sent to it
+PATIENCE_S = 10.0  # after which a page that reads nothing is dropped
+PAGES = 16  # most pages at once
+REQUEST_BYTES = 2048
+REQUESTS_HZ = 200.0  # of a page; more wait in the network
+BAD = 50  # requests that are none, after which a page is dropped
+NICE = 10  # added to the thread's niceness, so that it never competes with who is on time
+SEND_BYTES = 1 << 16  # the network's memory for one page
+
+
+def check_installed() -> None:
+    """Raise ConfigError, which says how to install it, if websockets is missing."""
+    try:
+        import websockets.asyncio.server  # noqa: F401
+    except ImportError as error:
+        raise ConfigError('--view: websockets is missing: pip install "motioncue[view]"') from error
+
+
+class Server:
+    """Serves the page of an engine; a context manager around its thread.
+
+    Parameters
+    ----------
+    engine : Watched
+        A running engine, or a recording that plays.
+    address : Address
+        Where to serve.
+    text : str, optional
+        TOML of the profile, for `Desk.save`.
+    folder : Path, optional
+        Where profiles are saved; the present folder if not given.
+    patience_s : float
+        Time after which a page that reads nothing is dropped [s].
+    plays : bool
+        Whether `engine` is a recording, which engage plays, hold stops, and park takes to its beginning.
+
+    Attributes
+    ----------
+    counts : dict of str to int
+        What was refused and dropped so far: ``requests`` (of files and connections), ``malformed``, ``dropped``.
+
+    Raises
+    ------
+    ConfigError
+        If websockets is missing.
+    EndpointError
+        On entering: if the address is in use or not this machine's.
+
+    Notes
+    -----
+    The engine's loops run without the GIL and share nothing with this thread but the newest tick, so a page that hangs,
+    dies or floods cannot delay a tick.  A page that has not drawn its last frames is sent none, so nothing piles up.
+    """
+
+    def __init__(
+        self,
+        engine: Watched,
+        address: Address,
+        *,
+        text: str | None = None,
+        folder: Path | None = None,
+        patience_s: float = PATIENCE_S,
+        plays: bool = False,
+    ) -> None:
+        check_installed()
+        self._engine = engine
+        self._address = address
+        self._patience_s = patience_s
+        self._plays = plays
+        self._desk = Desk(engine, text, folder)
+        self._frames = Frames(engine)
+        self._pages: list[Visitor] = []
+        self._hand: Visitor | None = None
+        self._numbered = 0
+        self._versions = [0, 0]  # of the settings and of the hands
+        self._shown: Profile | None = None  # whose settings the newest version is
+        self._frame: tuple[float, int, bytes] = (-math.inf, 0, b"")  # time, number, contents
+        self._stats: tuple[float, str] = (-math.inf, "")
+        self._changing: asyncio.Lock
+        self._ready = threading.Event()
+        self._failed: BaseException | None = None
+        self._end: Callable[[], object] = lambda: None
+        self._thread = threading.Thread(target=self._run, name="motioncue view", daemon=True)
+        self.counts = {"requests": 0, "malformed": 0, "dropped": 0}
+
+    @property
+    def url(self) -> str:
+        """The page's address, with the token if it needs one."""
+        return self._door.url
+
+    @property
+    def pages(self) -> int:
+        """Number of pages connected."""
+        return len(self._pages)
+
+    def __enter__(self) -> "Server":
+        """Begin to serve."""
+        self._thread.start()
+        self._ready.wait()
+        if self._failed is not None:
+            host, port = self._address
+            why = getattr(self._failed, "strerror", None) or self._failed
+            raise EndpointError(f"--view: {host}:{port} cannot be served: {why}") from self._failed
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Drop all pages and end."""
+        self._end()
+        self._thread.join(5.0)
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        if sys.platform == "linux":
+            with suppress(OSError):
+                os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
+        try:
+            asyncio.run(self._serve())
+        except Exception as error:  # of the address: OSError, UnicodeError
+            if self._ready.is_set():
+                log.exception("--view: the page's server ended")
+            self._failed = error
+        finally:
+            self._ready.set()
+
+    async def _serve(self) -> None:
+        from websockets.asyncio.server import serve
+
+        quiet = logging.getLogger("motioncue.view.connections")
+        quiet.setLevel(logging.CRITICAL)  # whoever knocks wrongly is counted, not logged
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        self._changing = asyncio.Lock()
+        async with serve(
+            self._visit,
+            self._address.host,
+            self._address.port,
+            process_request=self._answer,
+            compression=None,
+            max_size=REQUEST_BYTES,
+            max_queue=4,
+            write_limit=SEND_BYTES,
+            open_timeout=self._patience_s,
+            close_timeout=1.0,
+            ping_interval=self._patience_s / 2,
+            ping_timeout=self._patience_s,
+            logger=quiet,
+        ) as server:
+            port = next(iter(server.sockets)).getsockname()[1]
+            self._door = Door(self._address._replace(port=port))
+            self._end = lambda: loop.call_soon_threadsafe(ended.set)
+            self._ready.set()
+            await ended.wait()
+
+    # ---- files ----
+
+    def _answer(self, connection: Any, request: Any) -> Any:
+        """Answer a request for a file; None lets a connection through."""
+        from websockets.datastructures import Headers
+        from websockets.http11 import Response
+
+        headers = request.headers
+        path = request.path.partition("?")[0]
+        host, origin = (_only(headers.get_all(name)) for name in ("Host", "Origin"))
+        why = None
+        if path in ("/", LIVE):  # the other files are the same everywhere
+            why = self._door.refuses(request.path, host, origin, connects=path == LIVE)
+        if why is None and path == LIVE and len(self._pages) >= PAGES:
+            why = f"pages: found {PAGES} already, no more are allowed"
+        if why is not None:
+            self.counts["requests"] += 1
+            return connection.respond(403, f"{why}\n")
+        if path == LIVE:
+            return None
+        if path not in FILES:
+            self.counts["requests"] += 1
+            return connection.respond(404, "there is no such file\n")
+        name, kind = FILES[path]
+        body = (resources.files("motioncue.view") / "page" / name).read_bytes()
+        said = {
+            "Content-Type": f"{kind}; charset=utf-8",
+            "Content-Length": str(len(body)),
+            "Content-Security-Policy": f"default-src 'self'; connect-src 'self' ws://{host or ''}; base-uri 'none'; "
+            "form-action 'none'; frame-ancestors 'none'",
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store",
+            "Connection": "close",
+        }
+        return Response(200, "OK", Headers(said), body)
+
+    # ---- a page ----
+
+    async def _visit(self, connection: Any) -> None:
+        """Serve one page until it is gone."""
+        from websockets.exceptions import ConnectionClosed
+
+        with suppress(OSError):
+            connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+        self._numbered += 1
+        page = Visitor(connection, self._numbered, f"page {self._numbered} ({connection.remote_address[0]})")
+        self._pages.append(page)
+        self._versions[1] += 1
+        tasks = [asyncio.create_task(self._send(page)), asyncio.create_task(self._change(page))]
+        try:
+            async for message in connection:
+                if page.dropped:
+                    break
+                self._receive(page, message)
+                await asyncio.sleep(1.0 / REQUESTS_HZ)
+        except ConnectionClosed:
+            pass
+        finally:
+            for task in tasks:
+                task.cancel()
+            self._pages.remove(page)
+            if self._hand is page:
+                self._hand = None
+            self._versions[1] += 1
+
+    async def _send(self, page: Visitor) -> None:
+        """Send a page what is new; drop it if it reads nothing."""
+        from websockets.exceptions import ConnectionClosed
+
+        try:
+            await page.connection.send(_json(self._hello(page)))
+            while page.sent == page.seen or time.monotonic() - page.seen_at < self._patience_s:
+                for message in self._news(page):
+                    await asyncio.wait_for(page.connection.send(message), self._patience_s)
+                await asyncio.sleep(1.0 / FRAMES_HZ)
+        except ConnectionClosed:
+            return
+        except asyncio.TimeoutError:
+            pass
+        except Exception:
+            log.exception("--view: %s is dropped", page.name)
+        self._drop(page)
+
+    def _drop(self, page: Visitor) -> None:
+        """End a page's connection without its consent."""
+        if not page.dropped:
+            page.dropped = True
+            self.counts["dropped"] += 1
+            page.connection.transport.abort()
+
+    def _news(self, page: Visitor) -> list[str | bytes]:
+        """Return what a page has not been sent yet."""
+        now = time.monotonic()
+        self._look(now)
+        news: list[str | bytes] = []
+        if page.known[0] != self._versions[0]:
+            news.append(_json({"kind": "settings", **self._desk.state()}))
+        if page.known[1] != self._versions[1]:
+            news.append(_json(self._hands(page)))
+        page.known = (self._versions[0], self._versions[1])
+        while page.replies:
+            news.append(_json(page.replies.popleft()))
+        if now - page.stats_at >= STATS_S:
+            page.stats_at = now
+            news.append(self._statistics(now))
+        if page.frame != self._frame[1] and page.sent - page.seen < AHEAD:
+            page.frame = self._frame[1]
+            if page.sent == page.seen:
+                page.seen_at = now
+            page.sent += 1
+            news.append(self._frame[2])
+        return news
+
+    def _look(self, now: float) -> None:
+        """Look at the engine, at most once for all pages together."""
+        if now - self._frame[0] >= 0.5 / FRAMES_HZ:
+            newest = self._frames.newest()
+            _, number, contents = self._frame
+            self._frame = (now, number, contents) if newest is None else (now, number + 1, newest)
+        if self._engine.requested is not self._shown:
+            self._shown = self._engine.requested
+            self._versions[0] += 1
+
+    def _hello(self, page: Visitor) -> dict[str, Any]:
+        """Return what a page is told first."""
+        profile = self._engine.profile
+        return {
+            "kind": "hello",
+            "you": page.number,
+            "title": path_of(profile),
+            "names": self._frames.names,
+            "states": STATES,
+            "channels": [channel._asdict() for channel in CHANNELS],
+            "plays": self._plays,
+            "poses": profile.cueing.poses,
+            "scene": scene_of(profile, self._frames.built()),
+            "parameters": [number._asdict() for number in self._desk.parameters()],
+            "rate_hz": profile.rate_hz,
+        }
+
+    def _hands(self, page: Visitor) -> dict[str, Any]:
+        """Return who steers."""
+        hand = self._hand
+        return {
+            "kind": "hands",
+            "steers": hand is page,
+            "who": None if hand is None else hand.name,
+            "pages": len(self._pages),
+        }
+
+    def _statistics(self, now: float) -> str:
+        """Return the statistics, computed at most once for all pages together."""
+        if now - self._stats[0] >= 0.9 * STATS_S:
+            stats = self._engine.stats()
+            driven = any(move["to"] == "RUNNING" for move in stats["transitions"])
+            said = {key: stats[key] for key in STATISTICS}
+            said |= {
+                "kind": "stats",
+                "transitions": stats["transitions"][-SHOWN:],
+                "verdict": verdict(stats) if driven or not stats["frames_received"] else WAITING,
+                "grade": _grade(stats),
+            }
+            self._stats = (now, _json(said))
+        return self._stats[1]
+
+    # ---- requests ----
+
+    def _receive(self, page: Visitor, message: str | bytes) -> None:
+        """Do what a page requests, or tell it why not."""
+        try:
+            request = parse_request(message)
+        except ValueError as error:
+            self.counts["malformed"] += 1
+            page.bad += 1
+            page.replies.append({"kind": "refused", "key": None, "why": str(error)})
+            if page.bad >= BAD:
+                self._drop(page)
+            return
+        if isinstance(request, Seen):
+            if page.seen < request.frames <= page.sent:
+                page.seen, page.seen_at = request.frames, time.monotonic()
+            return
+        try:
+            self._do(page, request)
+        except (MotioncueError, RuntimeError) as error:
+            page.refuse(request, error)
+
+    def _do(self, page: Visitor, request: Request) -> None:
+        """Carry out a request; raise ConfigError if it is refused."""
+        if isinstance(request, Operate) and request.what == "park":  # anybody may, at any time
+            self._engine.park()
+            return
+        if isinstance(request, Give):
+            if self._hand is page:
+                self._take(None)
+            return
+        if isinstance(request, Take) or self._hand is None:
+            self._take(page)
+        if self._hand is not page:
+            raise ConfigError(f"{self._hand.name if self._hand else 'nobody'} steers; take over first (key T)")
+        if isinstance(request, Operate):
+            getattr(self._engine, request.what)()
+        elif not isinstance(request, Take):
+            page.put(request)
+
+    def _take(self, page: Visitor | None) -> None:
+        """Let a page steer, or nobody."""
+        if self._hand is not page:
+            self._hand = page
+            self._versions[1] += 1
+
+    async def _change(self, page: Visitor) -> None:
+        """Make the changes of settings that a page requests, one after the other.
+
+        Each in a thread of its own, because a design, or the replay of a recording, takes its time.
+        """
+        while True:
+            request = await page.next_change()
+            try:
+                async with self._changing:
+                    answer = await asyncio.to_thread(self._changed, page, request)
+            except (MotioncueError, RuntimeError) as error:
+                page.refuse(request, error)
+            else:
+                page.replies.extend(answer)
+
+    def _changed(self, page: Visitor, request: Request) -> list[dict[str, Any]]:
+        """Make a change of settings; return what the page is told."""
+        if isinstance(request, Set):
+            self._desk.set(request.key, request.value, (page.number, request.gesture))
+        elif isinstance(request, Undo):
+            self._desk.undo()
+        elif isinstance(request, Swap):
+            self._desk.swap()
+            self._versions[0] += 1  # even if both are the same
+        elif isinstance(request, Save):
+            return [{"kind": "saved", **self._desk.save(request.name)}]
+        return []
+
+
+def _only(values: list[str]) -> str | None:
+    """Return the value of a header that stands once."""
+    return values[0] if len(values) == 1 else None
+
+
+def _grade(stats: dict[str, Any]) -> str:
+    """Return how punctual the ticks were so far, in the words of `motioncue bench`."""
+    row = {
+        "rate_hz": stats["rate_hz"],
+        "emitter": {**{key: stats[key] for key in ("skipped", "lateness_us")}, "ticks": stats["packets_sent"]},
+    }
+    if not stats["packets_sent"]:
+        return "no tick yet"
+    return GRADES[0] if punctual(row) else GRADES[2] if bearable(row) else GRADES[3]
+
+
+def _json(value: dict[str, Any]) -> str:
+    """Return strict JSON, in which numbers that it does not have are null."""
+    return msgspec.json.encode(value).decode()  # writes NaN and infinity as null

@@ -1,0 +1,55 @@
+"""The verdict of a run: what is most wrong with it, and what to do next."""
+
+import pytest
+
+from motioncue.cli.summary import engine_rows, verdict
+
+OUTPUT = {"endpoint": "udp://127.0.0.1:4444", "refused": 0, "unheard": 0, "error": "", "sent": 3333}
+DROVE = [
+    {"t": 0.1, "to": "ENGAGING", "reason": "input"},
+    {"t": 1.1, "to": "RUNNING", "reason": "cue_reached"},
+]
+WELL = {
+    "duration_s": 10.0,
+    "frames_received": 600,
+    "packets_sent": 3333,
+    "rate_hz": 333.33,
+    "outputs": [OUTPUT],
+    "lateness_us": {"p50": 30.0, "p99": 60.0, "p999": 90.0, "max": 120.0},
+    "skipped": 0,
+    "rejected": {},
+    "state": "OFFLINE",
+    "transitions": DROVE,
+    "events": {},
+    "limited": {"surge": 0.001},
+    "limits": "default",
+}
+
+
+def test_a_good_run_is_well():
+    assert verdict(WELL).startswith("all is well")
+    assert next(name for name, _ in engine_rows(WELL)) == "verdict"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"frames_received": 0}, "nothing was driven"),
+        ({"outputs": [{**OUTPUT, "refused": 3, "error": "not allowed"}]}, "did not get every packet"),
+        ({"outputs": [{**OUTPUT, "unheard": 3}]}, "nobody heard"),
+        ({"transitions": [*DROVE, {"t": 2.0, "to": "FAULT", "reason": "not_finite"}]}, "there was a fault"),
+        ({"transitions": []}, "never driven"),
+        ({"skipped": 40}, "ticks were left out"),
+        ({"events": {"teleport": 1}}, "the drive was not whole"),
+        ({"rejected": {"size": 1}}, "the drive was not whole"),
+        ({"limited": {"surge": 0.001, "surge_displacement": 0.3}}, "the cue met its limits (surge displacement)"),
+    ],
+)
+def test_what_is_most_wrong_is_said(change, words):
+    assert words in verdict({**WELL, **change})
+
+
+def test_a_run_without_a_simulator_reports_no_fine_statistics():
+    names = [name for name, _ in engine_rows({**WELL, "frames_received": 0})]
+    assert "late by" not in names
+    assert "skipped" not in names

@@ -1,0 +1,325 @@
+"""The predictive algorithm: its program, its bounds, what it does when the solver fails, what a retune keeps."""
+
+import itertools
+
+import msgspec
+import numpy as np
+import pytest
+
+pytest.importorskip("daqp")
+pytest.importorskip("scipy")
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import linalg, signal
+
+import motioncue
+from motioncue import cueing, platforms
+from motioncue.analysis import senses
+from motioncue.cueing import horizon, predictive
+from motioncue.errors import ConfigError
+from motioncue.kernels import solver
+from motioncue.motion import MOTION_DTYPE
+from motioncue.platforms import CHANNELS
+from motioncue.recording.load import read
+from motioncue.runtime.replay import first_difference, repeat
+from motioncue.settings.predictive import PRESETS, Predictive
+from motioncue.virtual.offline import ride
+
+pytestmark = pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
+
+RATE_HZ = 1e9 / round(1e9 / 333.33)
+PERIOD = 3  # ticks from plan to plan at that rate and 100 plans a second
+
+
+def profile(*overrides, platform=None):
+    keys = ["cueing.algorithm=predictive", *overrides]
+    return motioncue.load_profile("ccd-dk", *keys, *([{"platform": {"preset": platform}}] if platform else []))
+
+
+def made(preset="small", **changes):
+    """Return the groups of a preset's program, and the time from plan to plan."""
+    table = msgspec.convert({"algorithm": "predictive", **PRESETS[preset], **changes}, Predictive)
+    bounds, _ = predictive._bounds(table.workspace, None)
+    step_s = PERIOD / RATE_HZ
+    return predictive.programs(table, step_s, *(predictive._key(each) for each in bounds)), step_s, table
+
+
+def pose_of(cues):
+    return np.stack([cues[channel] for channel in CHANNELS], axis=1)
+
+
+def drive(rng, n, size=1.0):
+    """Return a drive in which everything moves, low-passed so that it is felt."""
+    motion = np.zeros(n, MOTION_DTYPE)
+    for name in ("surge", "sway", "heave", "roll_rate", "pitch_rate", "yaw_rate"):
+        values = signal.sosfilt(signal.butter(2, 1.0, fs=RATE_HZ, output="sos"), rng.normal(size=n))
+        motion[name] = size * values / values.std() * (2.0 if "rate" not in name else 0.1)
+    return motion
+
+
+def test_thresholds_and_organs_are_those_of_the_score():
+    np.testing.assert_array_equal(predictive.THRESHOLDS, senses.THRESHOLDS)
+    s = 2j * np.pi * np.array([0.05, 0.2, 0.5, 1.0])  # below the band's end and above the canal's 80 s
+    for sense, (numerator, denominator) in ((0, senses.OTOLITH), (3, senses.CANAL)):
+        by_error, by_state = horizon.GAINS[sense]
+        ours = by_error + by_state / (horizon.ORGANS_S[sense] * s + 1.0)
+        theirs = np.polyval(numerator, s) / np.polyval(denominator, s)
+        np.testing.assert_allclose(abs(ours), abs(theirs), rtol=0.03)
+
+
+@pytest.mark.parametrize(("steps", "lengths"), [(1, [1]), (2, [1, 1]), (4, [1, 1, 2]), (235, None), (500, None)])
+def test_blocks_cover_the_horizon(steps, lengths):
+    found = horizon.blocks(steps)
+    assert sum(found) == steps
+    assert found[0] == 1
+    assert all(b <= 3 * a for a, b in itertools.pairwise(found))
+    assert lengths in (None, found)
+
+
+@pytest.mark.search
+def test_a_plan_without_bounds_is_the_least_sum_of_squares_over_a_long_time():
+    """Yaw alone: 40 free steps and the cost of what follows are as good as 40 s of free steps, by least squares."""
+    step_s, n = 0.05, 800
+    weights = horizon.Cost(*(np.full(6, value) for value in (22.0, 5.0, 0.6, 0.1, 0.02)))
+    bounds = horizon.Bounds(np.eye(6)[5:], -np.ones(1), np.ones(1), np.ones(1), np.ones(1))
+    ahead = np.array([np.exp(-step_s * np.arange(41) / horizon.FADE_S)])
+    program = horizon.program([5], [5], [1] * 40, step_s, ahead, weights, bounds, (1.0, 1.0), np.full(6, 8.0))
+    known = np.array([0.02, -0.01, 0.3, 0.05, 0.2])  # angle, speed, acceleration, canal, yaw rate of the car
+
+    time = step_s * np.arange(n + 1)
+    push = np.eye(n + 1)  # acceleration at each step, the first one known
+    speeds = linalg.toeplitz(np.r_[0.5, np.ones(n)], np.zeros(n + 1)) * step_s
+    speeds[:, 0] = 0.5 * step_s
+    speeds[0] = 0.0
+    places = np.zeros_like(speeds)
+    for k in range(n):
+        places[k + 1] = places[k] + step_s * speeds[k] + step_s**2 * (2.0 * push[k] + push[k + 1]) / 6.0
+    car = known[4] * np.exp(-time / horizon.FADE_S) - known[1]
+    canal = signal.StateSpace([[-1.0 / 5.73]], [[1.0 / 5.73]], [[-1.0]], [[1.0]])  # e - x
+
+    def felt(error, state):
+        return signal.lsim(canal, error, time, state)[1]
+
+    by = -np.column_stack([felt(column, 0.0) for column in speeds.T])
+    rows = [
+        (22.0, felt(car, known[3]), by),
+        (5.0, known[0] + known[1] * time, places),
+        (0.6, known[1] + 0.0 * time, speeds),
+        (0.1, 0.0 * time, push),
+        (0.02 / step_s, 0.0 * time, np.diff(push, axis=0, prepend=push[:1])),
+    ]
+    right = np.concatenate([weight * (rest + each[:, 0] * known[2])[1:] for weight, rest, each in rows])
+    left = np.concatenate([weight * each[1:, 1:] for weight, _, each in rows])
+    expected = np.linalg.lstsq(left, -right)[0]
+    found = -np.linalg.solve(program.hessian, program.gradient @ known) * program.scale
+    np.testing.assert_allclose(found[:10], expected[:10], rtol=1e-3, atol=1e-3 * abs(expected).max())
+
+
+def test_the_solver_agrees_with_an_independent_one(rng):
+    clarabel = pytest.importorskip("clarabel")
+    from scipy import sparse
+
+    groups, _, _ = made()
+    for channels, felt, program in groups:
+        n, m = len(program.hessian), len(program.rows)
+        usual = [(0.03, 0.05, 0.5) if channel < 3 else (0.03, 0.02, 0.3) for channel in channels]
+        usual = np.array(
+            [*np.ravel(usual), *[0.3] * len(felt), *np.repeat([2.0 if sense < 3 else 0.1 for sense in felt], 8)]
+        )
+        soft = np.where(program.per_place > 0.0, *predictive.SOFTNESS)
+        ours = solver.Solver(program.hessian, program.rows, soft, 500)
+        for size in (0.5, 1.0, 1.5):
+            known = size * usual * rng.uniform(-1.0, 1.0, len(usual))
+            linear, shift = program.gradient @ known, program.drift @ known
+            ours.pose(
+                linear,
+                np.concatenate([-np.ones(n), program.low - shift]),
+                np.concatenate([np.ones(n), program.high - shift]),
+            )
+            assert ours.solve()
+            # One slack s for each row and side costs s^2 / (2 softness).
+            wide = np.hstack([program.rows, -np.eye(m), np.zeros((m, m))])
+            deep = np.hstack([-program.rows, np.zeros((m, m)), -np.eye(m)])
+            bounds = np.hstack([np.vstack([np.eye(n), -np.eye(n)]), np.zeros((2 * n, 2 * m))])
+            slack = np.hstack([np.zeros((2 * m, n)), -np.eye(2 * m)])
+            square = linalg.block_diag(program.hessian, np.diag(1.0 / np.tile(soft, 2)))
+            options = clarabel.DefaultSettings()
+            options.verbose = False
+            options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-12
+            theirs = clarabel.DefaultSolver(
+                sparse.csc_matrix(np.triu(square)),
+                np.concatenate([linear, np.zeros(2 * m)]),
+                sparse.csc_matrix(np.vstack([wide, deep, bounds, slack])),
+                np.concatenate([program.high - shift, shift - program.low, np.ones(2 * n), np.zeros(2 * m)]),
+                [clarabel.NonnegativeConeT(4 * m + 2 * n)],
+                options,
+            ).solve()
+            np.testing.assert_allclose(ours.solution, np.array(theirs.x)[:n], atol=1e-3)
+
+
+BOUNDS = {"small": (0.15, 0.5, 6.0, 12.0), "large": (0.7, 1.5, 10.0, 25.0)}
+VALUES = st.tuples(*(st.floats(-size, size) for size in (60, 60, 60, 3, 1.5, 3, 20, 20, 20)))
+
+
+@settings(max_examples=30, deadline=None)
+@given(rows=st.lists(VALUES, min_size=1, max_size=12), repeat=st.integers(1, 400), preset=st.sampled_from([*BOUNDS]))
+def test_nothing_leaves_the_workspace_whatever_comes_in(rows, repeat, preset):
+    algorithm = cueing.design(profile(f"cueing.preset={preset}").cueing, RATE_HZ)
+    motion = np.zeros(len(rows) * repeat, MOTION_DTYPE)
+    for place, name in enumerate(MOTION_DTYPE.names[:9]):
+        motion[name] = np.repeat([row[place] for row in rows], repeat)
+    poses = pose_of(algorithm.process(motion))
+    travel, speed, acceleration, angle = BOUNDS[preset]
+    ends = np.array([travel] * 3 + [np.radians(angle)] * 3)
+    speeds = np.array([speed] * 3 + [np.radians(30.0)] * 3)
+    accelerations = np.array([acceleration] * 3 + [np.radians(500.0)] * 3)
+    assert (abs(poses) <= ends * (1 + 1e-3)).all()
+    assert (abs(np.diff(poses, axis=0)) * RATE_HZ <= speeds * (1 + 1e-3)).all()
+    assert (abs(np.diff(poses, 2, axis=0)) * RATE_HZ**2 <= accelerations * (1 + 1e-3) + 1e-6).all()
+
+
+def test_tilt_stays_below_its_rate_limit():
+    never = "cueing.tilt.hurry_share=0"
+    motion = np.zeros(round(20 * RATE_HZ), MOTION_DTYPE)
+    motion["surge"][300:4000] = 3.0
+    motion["sway"][2000:] = -4.0
+    cues = cueing.design(profile("cueing.preset=large", never).cueing, RATE_HZ).process(motion)
+    assert np.degrees(np.abs(cues["pitch_rate"]).max()) == pytest.approx(3.0, abs=0.1)
+    assert np.degrees(np.abs(cues["roll_rate"]).max()) == pytest.approx(3.0, abs=0.1)
+    assert np.degrees(cues["pitch"].max()) > 8.0  # nose up presents forward force
+    assert np.degrees(cues["roll"].max()) > 8.0  # right side down presents force to the left
+
+
+@pytest.mark.parametrize("share", [0.1, 0.25])
+def test_tilt_is_fast_for_no_more_than_its_share_of_the_time(share):
+    motion = np.zeros(round(120 * RATE_HZ), MOTION_DTYPE)
+    time = np.arange(len(motion)) / RATE_HZ
+    motion["surge"] = 3.0 * np.sign(np.sin(0.5 * time))
+    cues = cueing.design(profile("cueing.preset=large", f"cueing.tilt.hurry_share={share}").cueing, RATE_HZ).process(
+        motion
+    )
+    fast = np.degrees(np.abs(cues["pitch_rate"])) > 3.05
+    assert np.degrees(np.abs(cues["pitch_rate"])).max() > 8.0
+    assert 0.5 * share < fast.mean() < share + 0.06  # the limit takes a quarter of a second to close
+
+
+def test_it_returns_to_neutral(rng):
+    algorithm = cueing.design(profile().cueing, RATE_HZ)
+    algorithm.process(drive(rng, 3000, 2.0))
+    rest = pose_of(algorithm.process(np.zeros(round(120 * RATE_HZ), MOTION_DTYPE)))
+    assert abs(rest[0]).max() > 1e-3
+    assert abs(rest[-1]).max() < 1e-6
+
+
+def test_a_plan_that_fails_is_followed_by_the_one_before_and_counted(rng):
+    algorithm = cueing.design(profile("cueing.iterations=5").cueing, RATE_HZ)
+    poses = pose_of(algorithm.process(drive(rng, 6000, 8.0)))
+    counts = algorithm.counts
+    assert counts["plans"] == pytest.approx(4 * 6000 / PERIOD, abs=4)
+    assert 0 < counts["failed"] < 0.5 * counts["plans"]
+    assert counts["most_steps"] <= 5
+    assert (abs(poses) <= [0.1501] * 3 + [np.radians(12.01)] * 3).all()
+    jerks = np.diff(poses[:, :3], 3, axis=0) * RATE_HZ**3
+    assert abs(jerks).max() <= 2 * 6.0 * RATE_HZ / PERIOD * 1.01  # acceleration goes along straight lines even then
+
+
+def test_when_all_plans_fail_the_platform_stops_safely(rng):
+    stepper = motioncue.bind(profile())
+    poses = []
+    for number, row in enumerate(drive(rng, 6000, 3.0)):
+        if number == 2000:  # no plan can be found in no steps
+            stepper.retune({"cueing.iterations": 1})
+        stepper.motion[0] = row
+        stepper.step()
+        poses.append(pose_of(stepper.cue)[0])
+    poses = np.array(poses)
+    assert abs(poses[2000]).max() > 1e-3
+    assert abs(poses[-1]).max() < 0.01 * abs(poses[:2000]).max()  # on its way to neutral
+    accelerations = np.diff(poses, 2, axis=0) * RATE_HZ**2
+    assert abs(accelerations[2100:, :3]).max() <= 6.0
+    alone = cueing.design(profile("cueing.iterations=1").cueing, RATE_HZ)
+    assert not pose_of(alone.process(drive(rng, 2000, 3.0))).any()
+    assert alone.counts["stopped"] > 0.9 * alone.counts["failed"] > 0
+
+
+def test_with_enough_steps_no_plan_fails(rng):
+    algorithm = cueing.design(profile("cueing.preset=large").cueing, RATE_HZ)
+    algorithm.process(drive(rng, 20_000, 4.0))
+    assert algorithm.counts["failed"] == 0
+
+
+def test_steps_one_by_one_give_the_bits_of_a_whole_drive(rng):
+    motion = drive(rng, 500, 3.0)
+    whole = motioncue.cue(profile(), motion)
+    stepper = motioncue.bind(profile())
+    single = np.zeros_like(whole)
+    for place, row in enumerate(motion):
+        stepper.motion[0] = row
+        stepper.step()
+        single[place] = stepper.cue[0]
+    for channel in CHANNELS:
+        assert single[channel].tobytes() == whole[channel].tobytes()
+
+
+def test_a_retune_keeps_the_state_and_has_no_step(rng):
+    motion = drive(rng, 4000, 2.0)
+    stepper = motioncue.bind(profile())
+    poses = []
+    for number, row in enumerate(motion):
+        if number == 2000:
+            stepper.retune({"cueing.weights.travel": 2.0})
+        stepper.motion[0] = row
+        stepper.step()
+        poses.append(pose_of(stepper.cue)[0])
+    speeds = np.diff(np.array(poses), axis=0) * RATE_HZ
+    assert abs(np.diff(speeds, axis=0)[1990:2050]).max() * RATE_HZ < 7.0
+
+
+def test_a_motion_that_is_not_finite_moves_nothing():
+    motion = np.zeros(2000, MOTION_DTYPE)
+    for name in MOTION_DTYPE.names[:9]:
+        motion[name][500:1500] = np.nan
+    assert not pose_of(cueing.design(profile().cueing, RATE_HZ).process(motion)).any()
+
+
+@pytest.mark.search
+def test_a_platform_is_planned_for_by_its_actuators():
+    for name, groups in {"box-large": 4, "posts-3": 1, "hexapod-dim": 1}.items():
+        built = platforms.build(platforms.platform_named(name))
+        bounds, geared = predictive._bounds(Predictive().workspace, built)
+        assert (geared is None) == (name == "box-large")
+        assert len(predictive.programs(Predictive(), 0.02, *(predictive._key(each) for each in bounds))) == groups
+        cueing.design(Predictive(), RATE_HZ, built)
+
+
+def test_with_a_preview_it_prepares_for_what_comes():
+    motion = np.zeros(1500, MOTION_DTYPE)
+    motion["surge"][1000:] = -3.0
+    algorithm = cueing.design(profile().cueing, RATE_HZ)
+    blind = algorithm.process(motion)
+    assert not pose_of(blind[:999]).any()
+    algorithm.look_ahead(motion)
+    algorithm.reset()
+    seen = algorithm.process(motion)
+    assert seen["pitch"][999] < -0.05  # leans before the brake, and hides it by travel
+    after, whole = ([abs(cues["surge"] - motion["surge"])[at:].mean() for cues in (seen, blind)] for at in (1000, 0))
+    assert after[0] < 0.6 * after[1]
+    assert whole[0] < 0.8 * whole[1]
+    algorithm.look_ahead(None)
+    algorithm.reset()
+    assert algorithm.process(motion).tobytes() == blind.tobytes()
+
+
+def test_without_the_solver_a_profile_is_refused(monkeypatch):
+    monkeypatch.setattr(solver, "missing", lambda: 'DAQP is missing: pip install "motioncue[predictive]"')
+    with pytest.raises(ConfigError, match=r"cueing.algorithm: predictive: DAQP is missing: pip install"):
+        profile()
+
+
+def test_a_recorded_run_with_a_platform_is_replayed_to_the_bit(tmp_path):
+    rig = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", {"platform": {"preset": "hexapod-dim"}})
+    run = ride(rig, "brake", record=tmp_path / "brake.mcap")
+    recording = read(tmp_path / "brake.mcap")
+    assert abs(run.ticks["cue"]["surge_displacement"]).max() > 0.01
+    assert first_difference(recording.ticks, repeat(recording).ticks) is None

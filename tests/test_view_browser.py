@@ -1,0 +1,191 @@
+"""The page in a real browser: it draws, parks, tunes the real engine, comes back, and asks nobody else for anything."""
+
+import os
+import shutil
+import time
+
+import numpy as np
+import pytest
+from view_rig import profile, soon
+
+from motioncue.motion import MOTION_DTYPE
+from motioncue.runtime.engine import Engine
+from motioncue.view.address import Address
+from motioncue.view.server import Server
+
+playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")
+
+BROWSER = os.environ.get("MOTIONCUE_BROWSER") or next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+pytestmark = [
+    pytest.mark.rt,
+    pytest.mark.slow,
+    pytest.mark.skipif(BROWSER is None, reason="needs a Chromium, in the path or named by MOTIONCUE_BROWSER"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=BROWSER, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def engine():
+    with Engine(profile()) as engine:
+        yield engine
+
+
+@pytest.fixture
+def server(engine, tmp_path):
+    with Server(engine, Address("127.0.0.1", 0), folder=tmp_path) as server:
+        yield server
+
+
+class Tab:
+    """A page in the browser, with what went wrong in it and what it asked for."""
+
+    def __init__(self, browser, server, **options):
+        self.context = browser.new_context(viewport={"width": 1500, "height": 900}, **options)
+        self.page = self.context.new_page()
+        self.errors, self.asked = [], []
+        self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(server.url)
+        self.shows("#state", "offline")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+    def shows(self, where, text):
+        """Wait until an element has a text."""
+        playwright.expect(self.page.locator(where)).to_contain_text(text, timeout=20_000)
+
+    def pixels(self, canvas):
+        """Return the number of different pixels' colors of a canvas."""
+        return self.page.evaluate(
+            "id => new Set(new Uint32Array(document.getElementById(id).getContext('2d')"
+            ".getImageData(0, 0, 400, 250).data.buffer)).size",
+            canvas,
+        )
+
+
+def braking(engine, seconds=0.5):
+    """Feed the engine with a car that stands, then brakes."""
+    motion = np.zeros(1, MOTION_DTYPE)
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < seconds:
+        motion["frame_time"] += 0.01
+        motion["surge"] = -3.0 * min(1.0, passed)
+        engine.feed(motion)
+        time.sleep(0.01)
+
+
+def test_it_draws_and_asks_only_this_server(browser, server, engine):
+    with Tab(browser, server) as tab:
+        braking(engine, 2.0)
+        soon(lambda: tab.pixels("rig") > 20)
+        assert tab.pixels("plots") > 20
+        assert len(tab.page.query_selector_all(".bar")) == 6
+        tab.shows("#timing", "packets out")
+        tab.shows("#events", "engaging")
+        assert tab.errors == []
+        assert {url.partition("?")[0].rpartition("/")[0] for url in tab.asked} == {server.url.rstrip("/")}
+
+
+def test_buttons_and_keys_operate_the_engine(browser, server, engine):
+    with Tab(browser, server) as tab:
+        for act, operation in (
+            (lambda: tab.page.click("#park"), 2),
+            (lambda: tab.page.keyboard.press("e"), 0),
+            (lambda: tab.page.keyboard.press("h"), 1),
+            (lambda: tab.page.click("#engage"), 0),
+            (lambda: tab.page.keyboard.press("p"), 2),
+        ):
+            act()
+            soon(lambda operation=operation: engine.newest()["operation"][0] & 7 == operation)
+        tab.shows("#who", "you steer")
+
+
+def test_a_slider_changes_the_engine_and_a_key_undoes_it(browser, server, engine):
+    begin = engine.requested.cueing.surge.gain
+    with Tab(browser, server) as tab:
+        box = tab.page.locator('[data-key="cueing.surge.gain"]')
+        box.locator("input[type=range]").focus()
+        tab.page.keyboard.press("PageUp")
+        soon(lambda: engine.requested.cueing.surge.gain > begin)
+        tab.shows("#differs", "1 changed")
+        tab.page.keyboard.press("u")
+        soon(lambda: engine.requested.cueing.surge.gain == begin)
+        tab.page.keyboard.press("x")
+        playwright.expect(tab.page.locator("#B.on")).to_be_visible(timeout=20_000)
+        number = box.locator("input[type=number]")
+        number.fill("77")
+        number.press("Enter")
+        playwright.expect(box.locator(".why")).to_contain_text("allowed is a number from -10 to 10", timeout=20_000)
+        assert engine.requested.cueing.surge.gain == begin
+        number.fill("0.125")
+        number.press("Enter")
+        soon(lambda: engine.requested.cueing.surge.gain == 0.125)
+        playwright.expect(box.locator(".why")).to_be_empty()
+        assert tab.errors == []
+
+
+def test_letters_typed_into_a_field_operate_nothing(browser, server, engine):
+    with Tab(browser, server) as tab:
+        tab.page.keyboard.press("/")
+        tab.page.keyboard.type("heave p")
+        playwright.expect(tab.page.locator('[data-key="cueing.heave.gain"]')).to_be_hidden()
+        tab.page.fill("#filter", "heave gain")
+        playwright.expect(tab.page.locator('[data-key="cueing.heave.gain"]')).to_be_visible()
+        playwright.expect(tab.page.locator('[data-key="cueing.surge.gain"]')).to_be_hidden()
+        assert engine.newest()["operation"][0] & 7 == 0
+        tab.page.keyboard.press("Escape")
+        tab.page.keyboard.press("p")
+        soon(lambda: engine.newest()["operation"][0] & 7 == 2)
+
+
+def test_two_pages_see_who_steers(browser, server):
+    with Tab(browser, server) as first, Tab(browser, server) as second:
+        first.page.keyboard.press("t")
+        first.shows("#who", "you steer · 2 pages")
+        second.shows("#who", "page 1 (127.0.0.1) steers · 2 pages")
+        second.page.keyboard.press("h")
+        second.shows("#notice", "page 1 (127.0.0.1) steers; take over first")
+        first.page.reload()
+        second.shows("#who", "nobody steers")
+
+
+def test_a_lost_connection_is_said_and_comes_back(browser, engine, tmp_path):
+    with Server(engine, Address("127.0.0.1", 0)) as server:
+        port = int(server.url.rstrip("/").rpartition(":")[2])
+        tab = Tab(browser, server)
+    with tab:
+        tab.shows("#state", "connection lost")
+        with Server(engine, Address("127.0.0.1", port)) as server:
+            tab.shows("#state", "offline")
+            tab.page.keyboard.press("p")
+            soon(lambda: engine.newest()["operation"][0] & 7 == 2)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_shows_it_without_scrolling_sideways(browser, server, scheme):
+    options = {"viewport": {"width": 360, "height": 740}, "color_scheme": scheme, "reduced_motion": "reduce"}
+    context = browser.new_context(**options)
+    page = context.new_page()
+    page.goto(server.url)
+    playwright.expect(page.locator("#state")).to_contain_text("offline", timeout=20_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for name in ("engage", "hold", "park"):
+        place = page.locator(f"#{name}").bounding_box()
+        assert place["height"] >= 40  # a finger's width
+        assert place["x"] + place["width"] <= 360
+    context.close()

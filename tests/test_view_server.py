@@ -1,0 +1,337 @@
+"""The page's server with real connections: what it serves, whom it refuses, and that nobody can hold it up."""
+
+import contextlib
+import json
+import socket
+import time
+import urllib.error
+import urllib.request
+
+import numpy as np
+import pytest
+from view_rig import profile, soon
+
+from motioncue.errors import ConfigError, EndpointError
+from motioncue.runtime.engine import Engine
+from motioncue.view.address import Address
+from motioncue.view.server import AHEAD, BAD, FILES, REQUEST_BYTES, Server
+
+pytestmark = pytest.mark.rt
+
+client = pytest.importorskip("websockets.sync.client")
+exceptions = pytest.importorskip("websockets.exceptions")
+
+
+@pytest.fixture
+def engine():
+    with Engine(profile()) as engine:
+        yield engine
+
+
+@pytest.fixture
+def server(engine, tmp_path):
+    with Server(engine, Address("127.0.0.1", 0), folder=tmp_path, patience_s=60.0) as server:
+        yield server
+
+
+@pytest.fixture
+def impatient(engine):
+    with Server(engine, Address("127.0.0.1", 0), patience_s=2.0) as server:
+        yield server
+
+
+class Visitor:
+    """A page without a browser."""
+
+    def __init__(self, server, **options):
+        where = server.url.removeprefix("http://")
+        host, _, query = where.partition("/")
+        options = {"origin": f"http://{host}", "compression": None, "close_timeout": 1, **options}
+        self.connection = client.connect(f"ws://{host}/live{query}", **options).__enter__()
+        self.frames = 0
+        self.hello = self.next("hello")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.connection.close()
+
+    def send(self, **request):
+        self.connection.send(json.dumps(request))
+
+    def receive(self):
+        """Return the next frame or message; acknowledge frames."""
+        message = self.connection.recv(timeout=20)
+        if isinstance(message, bytes):
+            self.frames += 1
+            self.send(do="seen", frames=self.frames)
+            return np.frombuffer(message, "<f8")
+        return json.loads(message)
+
+    def next(self, kind, fits=lambda message: True):
+        """Return the next message of a kind that fits."""
+        for _ in range(3000):
+            message = self.receive()
+            if kind == "frame" and isinstance(message, np.ndarray):
+                return dict(zip(self.hello["names"], message.tolist(), strict=True))
+            if isinstance(message, dict) and message["kind"] == kind and fits(message):
+                return message
+        raise AssertionError(f"no {kind}")
+
+
+def get(server, path, **headers):
+    """Return status, headers and text of a file."""
+    port = server.url.partition("?")[0].rstrip("/").rpartition(":")[2]
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, dict(answer.headers), answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, dict(error.headers), error.read().decode()
+
+
+def test_the_page_and_its_files_are_served_with_a_policy_that_forbids_all_other_places(server):
+    for path, (_, kind) in FILES.items():
+        status, headers, text = get(server, path)
+        assert (status, headers["Content-Type"]) == (200, f"{kind}; charset=utf-8")
+        assert len(text) > 100
+        policy = dict(part.split(" ", 1) for part in headers["Content-Security-Policy"].split("; "))
+        assert policy["default-src"] == "'self'"
+        assert policy["frame-ancestors"] == "'none'"
+    for path in ("/nothing", "/../server.py", "/%2e%2e/server.py", "//etc/passwd"):
+        assert get(server, path)[0] == 404
+
+
+def test_a_foreign_host_is_refused_for_the_page(server):
+    status, _, text = get(server, "/", Host="evil.example")
+    assert status == 403
+    assert text.startswith("Host: found evil.example")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"origin": "http://evil.example"},
+        {"origin": None},
+        {"additional_headers": {"Origin": "http://evil.example"}},  # beside the right one
+        {"origin": "http://localhost:1"},
+    ],
+)
+def test_a_foreign_origin_is_refused(server, options):
+    with pytest.raises(exceptions.InvalidStatus, match="403"):
+        Visitor(server, **options)
+    assert server.counts["requests"] == 1
+    assert server.pages == 0
+
+
+def test_beyond_loopback_nothing_is_shown_without_the_token(engine):
+    with Server(engine, Address("0.0.0.0", 0)) as server:
+        port = server.url.partition("?")[0].rstrip("/").rpartition(":")[2]
+        token = server.url.partition("?token=")[2]
+        home = f"127.0.0.1:{port}"
+        for query, status in (("", 403), ("?token=wrong", 403), (f"?token={token}", 200)):
+            assert get(server, f"/{query}", Host=home)[0] == status
+        with (
+            pytest.raises(exceptions.InvalidStatus, match="403"),
+            client.connect(f"ws://{home}/live?token=wrong", origin=f"http://{home}"),
+        ):
+            pass
+        with client.connect(f"ws://{home}/live?token={token}", origin=f"http://{home}") as connection:
+            assert json.loads(connection.recv(timeout=20))["kind"] == "hello"
+
+
+def test_an_address_in_use_is_refused_by_name(engine):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(EndpointError, match=f"--view: 127.0.0.1:{port} cannot be served"):
+            Server(engine, Address("127.0.0.1", port)).__enter__()
+
+
+def test_a_missing_library_is_named_with_its_extra(engine, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "websockets", None)
+    with pytest.raises(ConfigError, match=r'websockets is missing: pip install "motioncue\[view\]"'):
+        Server(engine, Address("127.0.0.1", 0))
+
+
+def test_frames_come_with_the_names_that_the_page_was_told(server, engine):
+    with Visitor(server) as page:
+        first, second = page.next("frame"), page.next("frame")
+        assert second["time"] > first["time"]
+        assert page.hello["states"][int(second["state"])] == "offline"
+        assert page.hello["scene"]["names"] == [f"leg_{n}" for n in range(1, 7)]
+        stats = page.next("stats")
+        assert stats["verdict"].startswith("nothing was driven")
+        assert set(stats) >= {"lateness_us", "frames_received", "packets_sent", "events", "transitions", "grade"}
+
+
+def test_a_slider_changes_the_engines_profile_and_every_page_is_told(server, engine):
+    with Visitor(server) as page, Visitor(server) as other:
+        page.send(do="set", key="cueing.surge.gain", value=0.25, gesture=1)
+        for each in (page, other):
+            told = each.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.25)
+            assert told["undo"] == 1
+        soon(lambda: engine.profile.cueing.surge.gain == 0.25)
+        page.send(do="undo")
+        other.next("settings", lambda said: said["undo"] == 0)
+        assert engine.requested.cueing.surge.gain != 0.25
+
+
+def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):
+    with Visitor(server) as page:
+        page.send(do="set", key="cueing.surge.gain", value=99, gesture=1)
+        said = page.next("refused")
+        assert said["key"] == "cueing.surge.gain"
+        assert "allowed is a number from -10 to 10" in said["why"]
+
+
+def test_park_and_engage_reach_the_engine(server, engine):
+    with Visitor(server) as page:
+        page.send(do="operate", what="park")
+        soon(lambda: engine.newest()["operation"][0] & 7 == 2)
+        page.send(do="operate", what="hold")
+        soon(lambda: engine.newest()["operation"][0] & 7 == 1)
+        page.send(do="operate", what="engage")
+        soon(lambda: engine.newest()["operation"][0] & 7 == 0)
+
+
+def test_one_page_steers_and_the_others_see_which(server, engine):
+    with Visitor(server) as first, Visitor(server) as second:
+        first.send(do="set", key="cueing.surge.gain", value=0.3, gesture=1)  # nobody steered: this page does now
+        assert first.next("hands", lambda said: said["steers"])["who"] == "page 1 (127.0.0.1)"
+        assert not second.next("hands", lambda said: said["who"])["steers"]
+        second.send(do="set", key="cueing.surge.gain", value=0.4, gesture=1)
+        assert second.next("refused")["why"].startswith("page 1 (127.0.0.1) steers")
+        second.send(do="operate", what="hold")
+        assert "steers" in second.next("refused")["why"]
+        assert engine.requested.cueing.surge.gain == 0.3
+        second.send(do="operate", what="park")  # anybody may park
+        soon(lambda: engine.newest()["operation"][0] & 7 == 2)
+        second.send(do="take")
+        second.next("hands", lambda said: said["steers"])
+        second.send(do="set", key="cueing.surge.gain", value=0.4, gesture=2)
+        second.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.4)
+        first.send(do="swap")
+        assert first.next("refused")["why"].startswith("page 2")
+        second.connection.close()
+        first.next("hands", lambda said: said["who"] is None)
+        first.send(do="undo")
+        first.next("hands", lambda said: said["steers"])
+
+
+def test_what_is_no_request_is_counted_and_said_and_a_page_of_nothing_else_is_dropped(server):
+    with Visitor(server) as page, Visitor(server) as other:
+        for text in ("{", "[]", '{"do": "explode"}', "\x00"):
+            page.connection.send(text)
+            assert page.next("refused")["why"].startswith("no request")
+        page.connection.send(b"\xff\xfe")
+        page.next("refused")
+        assert server.counts["malformed"] == 5
+        with contextlib.suppress(exceptions.ConnectionClosed):
+            for _ in range(BAD):
+                page.connection.send("{")
+        soon(lambda: server.pages == 1)
+        assert server.counts["dropped"] == 1
+        assert other.next("frame")
+
+
+def test_a_message_that_is_too_long_ends_its_connection_only(server):
+    with Visitor(server) as page, Visitor(server) as other:
+        page.connection.send("x" * (REQUEST_BYTES + 1))
+        with pytest.raises(exceptions.ConnectionClosed):
+            page.next("nothing")
+        assert other.next("frame")
+
+
+def test_a_page_that_draws_nothing_is_sent_little_and_then_dropped(impatient):
+    with Visitor(impatient) as page, Visitor(impatient) as other:
+        frames = 0
+        with contextlib.suppress(exceptions.ConnectionClosed):
+            while True:  # reads, as a browser does for a script that hangs, and acknowledges nothing
+                frames += isinstance(page.connection.recv(timeout=20), bytes)
+                other.receive()
+        assert frames <= AHEAD
+        assert impatient.counts["dropped"] == 1
+        assert other.next("frame")
+
+
+def test_a_page_that_reads_nothing_is_dropped(impatient):
+    host = impatient.url.removeprefix("http://").rstrip("/")
+    with socket.create_connection(("127.0.0.1", int(host.rpartition(":")[2]))) as silent, Visitor(impatient) as other:
+        silent.sendall(
+            f"GET /live HTTP/1.1\r\nHost: {host}\r\nOrigin: http://{host}\r\n"
+            "Upgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n".encode()
+        )
+        soon(lambda: impatient.pages == 2)
+        for _ in range(2000):
+            other.receive()
+            if impatient.pages == 1:
+                break
+        assert impatient.pages == 1
+        assert impatient.counts["dropped"] == 1
+
+
+def test_more_pages_than_allowed_are_refused(server, monkeypatch):
+    monkeypatch.setattr("motioncue.view.server.PAGES", 3)
+    with contextlib.ExitStack() as stack:
+        pages = [stack.enter_context(Visitor(server)) for _ in range(3)]
+        with pytest.raises(exceptions.InvalidStatus, match="403"):
+            Visitor(server)
+        pages[0].connection.close()
+        soon(lambda: server.pages < 3)
+        stack.enter_context(Visitor(server))
+
+
+def test_the_server_ends_while_pages_are_open(engine):
+    with Server(engine, Address("127.0.0.1", 0)) as server:
+        page = Visitor(server)
+        page.next("frame")
+    begin = time.monotonic()
+    with pytest.raises(exceptions.ConnectionClosed):
+        page.next("nothing")
+    assert not server._thread.is_alive()
+    assert time.monotonic() >= begin
+    page.connection.close()
+
+
+def test_the_engine_ends_before_its_server_without_harm(tmp_path):
+    with Engine(profile()) as engine, Server(engine, Address("127.0.0.1", 0)) as server, Visitor(server) as page:
+        page.next("frame")
+        engine.stop()
+        page.send(do="operate", what="engage")
+        page.next("stats")
+        page.send(do="nothing")
+        page.next("refused")
+
+
+def test_a_page_that_floods_waits_itself_and_the_others_do_not(server, engine):
+    with Visitor(server) as flood, Visitor(server) as other:
+        change = json.dumps({"do": "set", "key": "cueing.surge.gain", "value": 0.25, "gesture": 1})
+        for _ in range(300):
+            flood.connection.send(change)
+        before = other.next("frame")
+        other.send(do="operate", what="park")
+        soon(lambda: engine.newest()["operation"][0] & 7 == 2)
+        assert other.next("frame")["time"] > before["time"]
+        flood.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.25)
+        assert flood.next("settings")["undo"] == 1
+
+
+def test_a_change_that_takes_long_holds_up_no_frame_and_its_newest_value_wins(impatient, engine, monkeypatch):
+    begun = []
+
+    def slow(key, value, gesture):
+        begun.append(value)
+        time.sleep(3.0 if len(begun) == 1 else 0.0)  # longer than the server's patience
+        engine.retune({key: value})
+
+    monkeypatch.setattr(impatient._desk, "set", slow)
+    with Visitor(impatient) as page:
+        for number in range(1, 9):
+            page.send(do="set", key="cueing.surge.gain", value=number / 10, gesture=1)
+        page.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.8)
+        assert page.frames > 30
+    assert begun[0] == 0.1
+    assert begun[-1] == 0.8
+    assert len(begun) <= 3

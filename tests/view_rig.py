@@ -1,0 +1,24 @@
+"""What tests of the page share: a profile without a simulator, and waiting."""
+
+import socket
+import time
+
+from helpers import free_port
+
+from motioncue.runtime.assembly import load_profile
+
+
+def soon(fits):
+    """Wait until something holds."""
+    for _ in range(1000):
+        if fits():
+            return
+        time.sleep(0.02)
+    raise AssertionError("never")
+
+
+def profile():
+    """Return a profile that is fed by this program, and sends to nobody."""
+    port = free_port(socket.SOCK_DGRAM)
+    more = ["cueing.algorithm=classical", "platform.preset=hexapod-simona", "supervisor.fade_s=0.1"]
+    return load_profile("program-dk", f"output.motion=udp://127.0.0.1:{port}", *more)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from view_rig import profile, soon
 
+from motioncue.bench.verdict import GRADES
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.runtime.engine import Engine
 from motioncue.view.address import Address
@@ -101,6 +102,15 @@ def test_the_page_and_its_files_are_served_with_a_policy_that_forbids_all_other_
         assert policy["frame-ancestors"] == "'none'"
     for path in ("/nothing", "/../server.py", "/%2e%2e/server.py", "//etc/passwd"):
         assert get(server, path)[0] == 404
+
+
+def test_a_page_opened_before_the_second_packet_is_served(engine, tmp_path, monkeypatch):
+    # One packet has no rate yet.  A page that came at just that time was dropped.
+    stats = engine.stats
+    monkeypatch.setattr(engine, "stats", lambda: {**stats(), "packets_sent": 1, "rate_hz": 0.0})
+    with Server(engine, Address("127.0.0.1", 0), folder=tmp_path) as server, Visitor(server) as page:
+        assert page.next("stats")["grade"] in GRADES
+        assert page.next("frame")
 
 
 def test_a_foreign_host_is_refused_for_the_page(server):

@@ -383,7 +383,7 @@ class Server:
                 "kind": "stats",
                 "transitions": stats["transitions"][-SHOWN:],
                 "verdict": verdict(stats) if driven or not stats["frames_received"] else WAITING,
-                "grade": _grade(stats),
+                "grade": _grade(stats, self._engine.profile.rate_hz),
             }
             self._stats = (now, _json(said))
         return self._stats[1]
@@ -468,10 +468,10 @@ def _only(values: list[str]) -> str | None:
     return values[0] if len(values) == 1 else None
 
 
-def _grade(stats: dict[str, Any]) -> str:
+def _grade(stats: dict[str, Any], rate_hz: float) -> str:
     """Return how punctual the ticks were so far, in the words of `motioncue bench`."""
     row = {
-        "rate_hz": stats["rate_hz"],
+        "rate_hz": rate_hz,  # of the profile: after one packet none can be measured
         "emitter": {**{key: stats[key] for key in ("skipped", "lateness_us")}, "ticks": stats["packets_sent"]},
     }
     if not stats["packets_sent"]:

@@ -270,10 +270,8 @@ def program(
     times = step_s * np.cumsum(lengths)
     rows, low, high, bound, per_place, per_speed, tilting = _bounded(channels, ends, times, bounds, tilt[0])
     turning = np.zeros((len(rows), known))
-    turning[tilting > 0] = np.concatenate(
-        [[each[list(senses).index(channel)] for each in turns] for channel in TILTING if channel in channels]
-        or [np.zeros((0, known))]
-    ) / tilt[0]
+    own = [each[list(senses).index(channel)] for channel in TILTING if channel in channels for each in turns]
+    turning[tilting > 0] = np.reshape(own, (-1, known)) / tilt[0]
     return Program(
         form[known:, known:],
         form[known:, :known],

@@ -12,10 +12,12 @@ pytest.importorskip("scipy")
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
+from trouble_helpers import Bench, driven
 
 import motioncue
 from motioncue import cueing, platforms
 from motioncue.analysis import senses
+from motioncue.cli.summary import engine_rows
 from motioncue.cueing import horizon, predictive
 from motioncue.errors import ConfigError
 from motioncue.kernels import solver
@@ -346,3 +348,21 @@ def test_a_recorded_run_with_a_platform_is_replayed_to_the_bit(tmp_path):
     recording = read(tmp_path / "brake.mcap")
     assert abs(run.ticks["cue"]["surge_displacement"]).max() > 0.01
     assert first_difference(recording.ticks, repeat(recording).ticks) is None
+
+
+def test_the_statistics_of_a_run_count_its_plans_through_retunes():
+    bench = Bench("cueing.algorithm=predictive", "cueing.iterations=1").connect()
+    frames = driven("brake", 60)
+    bench.play(frames[:240], np.arange(240) / 60)
+    before = bench.pipeline.stats()["algorithm"]
+    assert before["plans"] >= 4 * 230 / 60 * RATE_HZ / PERIOD
+    assert 0 < before["failed"] <= before["plans"]  # a plan takes more than one step as soon as a bound is met
+    bench.pipeline.retune({"cueing.iterations": 60})
+    bench.play(frames[240:480], np.arange(240) / 60)
+    after = bench.pipeline.stats()
+    assert after["algorithm"]["plans"] >= before["plans"] + 4 * 230 / 60 * RATE_HZ / PERIOD
+    assert (
+        f"{after['algorithm']['failed']} failed"
+        in dict(engine_rows({"duration_s": 8.0, "outputs": [], **after}))["algorithm"]
+    )
+    assert "algorithm" not in Bench().pipeline.stats()

@@ -60,6 +60,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("state", changes(stats)),
         ("events", reasons(stats["events"])),
         ("limited", "nothing is bounded" if unbounded else limited or "0"),
+        *([("algorithm", reasons(stats["algorithm"]))] if "algorithm" in stats else []),
         *([("recorded", recorded(stats["recorded"]))] if "recorded" in stats else []),
     ]
 

@@ -22,6 +22,8 @@ cdef class Algorithm:
     ----------
     latency_s : float
         How much later than the motion the cue is [s], not counting the phase of the algorithm's filters.
+    counts : dict of int
+        What it counts while it runs; most count nothing.
 
     Notes
     -----
@@ -32,6 +34,11 @@ cdef class Algorithm:
     def latency_s(self):
         """How much later than the motion the cue is [s], not counting the phase of the algorithm's filters."""
         return 0.0
+
+    @property
+    def counts(self):
+        """What an algorithm counts while it runs, by name; most count nothing."""
+        return {}
 
     def continues(self, Algorithm other not None):
         """Say whether this algorithm can continue from the state of another one.

@@ -66,6 +66,12 @@ ctypedef struct PredictiveCoeffs:
     double slopes[12][AXES]     # derivatives of their positions at neutral
     double neutral[12]
 
+ctypedef struct Counts:
+    int64_t plans
+    int64_t failed
+    int64_t stopped             # in a safe stop
+    int64_t most_steps          # of the solver
+
 ctypedef struct PredictiveState:
     int64_t tick                # within the period
     int64_t at                  # ticks since the reset
@@ -81,10 +87,7 @@ ctypedef struct PredictiveState:
     int64_t age[AXES]           # by group: plans that have failed since the newest one
     signed char active[ROWS]    # states of the constraints at the newest solution
     ForeseeState foresee
-    int64_t plans               # counts
-    int64_t failed
-    int64_t stopped
-    int64_t most                # steps of the solver
+    Counts counts
     Turn platform[3]
 
 

@@ -202,18 +202,18 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
     cdef double target
     cdef int i, channel
     pose_program(c, g, s, car)
-    s.plans += 1
+    s.counts.plans += 1
     if solved(g.quadratic) and take_plan(g, s):
         s.age[number] = 0
     else:
         s.age[number] += 1
-        s.failed += 1
+        s.counts.failed += 1
         for i in range(g.unknowns + g.rows):    # the next program goes on from where this one was left
             s.active[g.first + i] = g.quadratic.workspace.sense[i] & (ACTIVE | LOWER)
-    if g.quadratic.result.iter > s.most:
-        s.most = g.quadratic.result.iter
+    if g.quadratic.result.iter > s.counts.most_steps:
+        s.counts.most_steps = g.quadratic.result.iter
     if s.age[number] > c.patience:
-        s.stopped += 1
+        s.counts.stopped += 1
     for i in range(g.channels):
         channel = g.channel[i]
         if s.age[number] <= c.patience:
@@ -309,8 +309,10 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
 
 cdef void reset(void* state) noexcept nogil:
     cdef PredictiveState* s = <PredictiveState*>state
+    cdef Counts counts = s.counts       # of all drives
     cdef int i
     memset(s, 0, sizeof(PredictiveState))
+    s.counts = counts
     for i in range(3):
         turn(&s.platform[i], 0.0)
 
@@ -483,6 +485,5 @@ cdef class Predictive(Algorithm):
 
     @property
     def counts(self):
-        """Numbers of plans: all, failed, in a safe stop; and the most steps of the solver."""
-        s = &self.state
-        return {"plans": s.plans, "failed": s.failed, "stopped": s.stopped, "most_steps": s.most}
+        """Plans of all drives: how many, how many of them failed or found it in a safe stop; the most solver steps."""
+        return self.state.counts

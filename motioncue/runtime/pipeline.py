@@ -112,6 +112,7 @@ class Pipeline:
         moves, _ = self.transitions()
         began = self.emitter.counts()["first_ns"]
         counts = self.emitter.counts()
+        algorithm = self.emitter.settings.algorithm.counts
         return {
             "frames_received": self.intake.accepted,
             "packets_sent": counts["packets"],
@@ -140,6 +141,7 @@ class Pipeline:
             "events": self.intake.discontinuities,
             "limits": self._bounds() or "none",
             "limited": self.emitter.settings.limits.shares() | self._output_shares(),
+            **({"algorithm": algorithm} if algorithm else {}),
             **({} if self.recorder is None else {"recorded": self.recorder.counts()}),
         }
 

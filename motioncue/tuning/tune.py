@@ -13,11 +13,12 @@ import numpy.typing as npt
 
 from motioncue.analysis.scene import with_platform
 from motioncue.analysis.score import Score, need, score
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.profile import Profile
 from motioncue.settings import Cueing
 from motioncue.settings.nested import flat
 from motioncue.settings.platform import Platform
+from motioncue.tuning.front import AIMS, SHARES, Front, FrontSearch, Point, largest
 from motioncue.tuning.judge import Judge
 from motioncue.tuning.parameters import Parameter, parameters_of, with_values
 from motioncue.tuning.search import Bounds, Found, Search, Team, mean_score, neighbors
@@ -88,6 +89,8 @@ class Tuned(NamedTuple):
     """What matters most first; empty if the search was interrupted."""
     course: list[tuple[int, float]]
     """Settings scored and best mean score, after each generation."""
+    front: Front | None = None
+    """The best settings with less of one of the bounds, if they were asked for."""
 
 
 def tune(
@@ -102,6 +105,7 @@ def tune(
     workers: int = 1,
     dask: str | None = None,
     bounds: Bounds = Bounds(),  # noqa: B008 - a named tuple does not change
+    front: str | None = None,
     state: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int, float], object] = lambda done, total, best: None,
@@ -122,7 +126,7 @@ def tune(
         Keys below ``cueing``, tables of them, or patterns: ``surge.gain``, ``tilt``, ``*.cutoff_hz``.  All numbers of
         the algorithm if not given.
     evaluations : int, optional
-        Settings to score.
+        Settings to score; with `front`, for each of its points.
     seed : int, optional
         The same seed finds the same settings, with any number of workers.
     workers : int, optional
@@ -131,6 +135,8 @@ def tune(
         Address of a Dask scheduler, whose workers score instead; they need the same version of motioncue.
     bounds : Bounds, optional
         What must hold on every drive of the search.
+    front : str, optional
+        Name of a bound, such as ``use``: the best settings are found within 25, 50, 75 and 100 % of it.
     state : str or Path, optional
         File in which the search is kept while it runs.
     resume : bool, optional
@@ -165,6 +171,10 @@ def tune(
     for name, share in bounds._asdict().items():
         if not (share > 0.0 if name == "use" else share >= 0.0):  # also refuses what is not a number
             raise ConfigError(f"{name}: found {share!r}, allowed are numbers {'above' if name == 'use' else 'from'} 0")
+    if front is not None and front not in AIMS:
+        raise ConfigError(f"front: {not_among(front, AIMS)}")
+    if front is not None and not getattr(bounds, front) > 0.0:
+        raise ConfigError(f"{front}: found 0, allowed with front are numbers above 0")
     profile = with_platform(profile, platform)
     named = parameters_of(profile.cueing, parameters)
     own, others = _named(drives, "drive"), _named(hold_out, "hold-out")
@@ -176,15 +186,17 @@ def tune(
     with team_of(judge, workers, dask) as team:
         ended, course = "evaluations", []
         active, idle = _active(team, named, every=not parameters)
-        content = content_of(profile, list(own.values()), active, bounds, seed)
+        content = content_of(profile, list(own.values()), active, bounds, seed, front)
         kept = None if state is None else FileState(Path(state), content, resume=resume)
-        search = Search(active, team, bounds, seed, _presets(profile.cueing), kept)
+        about = active, team, bounds, seed, _presets(profile.cueing), kept
+        search = Search(*about) if front is None else FrontSearch(front, *about)
+        total = evaluations * (1 if front is None else len(SHARES))
         try:
             for done in search.run(evaluations):
                 assert search.best is not None
                 course.append((done, mean_score(search.best.outcomes)))
-                progress(done, evaluations, course[-1][1])
-            ended = "evaluations" if search.evaluations >= evaluations else "converged"
+                progress(done, total, course[-1][1])
+            ended = "evaluations" if search.evaluations >= total else "converged"
             best = _best(search)
             sensitivities = _sensitivities(team, active, best)
         except KeyboardInterrupt:
@@ -207,6 +219,7 @@ def tune(
         judged,
         sensitivities,
         course,
+        _front(search, profile, own, others) if isinstance(search, FrontSearch) else None,
     )
 
 
@@ -226,7 +239,7 @@ def _named(drives: Drives, word: str) -> dict[str, Motion]:
     return {f"{word} {number}": motion for number, motion in enumerate(drives, 1)}
 
 
-def _best(search: Search) -> Found:
+def _best(search: Search | FrontSearch) -> Found:
     """Return the best settings of a search; a Ctrl-C before there are any ends the program."""
     if search.best is None:
         raise KeyboardInterrupt
@@ -270,6 +283,31 @@ def _sensitivities(team: Team, parameters: list[Parameter], best: Found) -> list
         for place, each in enumerate(parameters)
     ]
     return sorted(rows, key=lambda row: -max(abs(row.by_smaller), abs(row.by_larger)))
+
+
+def _front(search: FrontSearch, profile: Profile, own: Mapping[str, Motion], others: Mapping[str, Motion]) -> Front:
+    """Return the points of a search, judged on all drives."""
+    points, missed = search.found()
+    settings = [best.values for _, best in points]
+    found = [msgspec.structs.replace(profile, cueing=with_values(profile.cueing, values)) for values in settings]
+    judged = [
+        Point(
+            share,
+            share * search.bound,
+            best.values,
+            _mean(tuned, own),
+            _mean(tuned, others) if others else None,
+            *(largest(best.outcomes, name) for name in AIMS),
+        )
+        for (share, best), tuned in zip(points, found, strict=True)
+    ]
+    before = largest(search.first, search.aim), mean_score(search.first)
+    return Front(search.aim, tuple(judged), tuple(missed), tuple(search.scored()), before)
+
+
+def _mean(profile: Profile, motions: Mapping[str, Motion]) -> float:
+    """Return the mean score of a profile on drives."""
+    return float(np.mean([score(profile, motion).score for motion in motions.values()]))
 
 
 def _means(judged: Sequence[Judged]) -> tuple[Any, Any]:

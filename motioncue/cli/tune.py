@@ -1,5 +1,6 @@
 """``motioncue tune``: the settings that score best on drives and a platform."""
 
+import math
 import shlex
 import sys
 import time
@@ -341,10 +342,12 @@ def _kept(excess: Mapping[str, float]) -> str:
 
 
 def _matters(each: Sensitivity) -> str:
-    return (
-        f"{each.value:.3g}; with {each.smaller:.3g} the score changes by {each.by_smaller:+.1f}, "
-        f"with {each.larger:.3g} by {each.by_larger:+.1f}"
-    )
+    """Return in words what a parameter matters."""
+    sides = [
+        f"{value:.3g} the score changes by {by:+.1f}" if math.isfinite(by) else f"{value:.3g} nothing is possible"
+        for value, by in ((each.smaller, each.by_smaller), (each.larger, each.by_larger))
+    ]
+    return f"{each.value:.3g}; with {sides[0]}, with {sides[1]}"
 
 
 def _plain(found: Tuned) -> dict[str, Any]:

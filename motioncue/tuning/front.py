@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from motioncue.tuning.judge import Outcome
-from motioncue.tuning.parameters import Parameter
+from motioncue.tuning.parameters import Orders, Parameter
 from motioncue.tuning.search import Bounds, Found, Search, State, Team, mean_score
 
 __all__ = ["AIMS", "SHARES", "Archive", "Front", "FrontSearch", "Point", "largest", "staircase"]
@@ -133,7 +133,7 @@ class FrontSearch:
     ----------
     aim : str
         The bound.
-    parameters, team, bounds, seed, others, state
+    parameters, team, bounds, seed, others, state, orders
         As for `Search`; the first point is found as that finds it.
 
     Attributes
@@ -155,11 +155,13 @@ class FrontSearch:
         seed: int,
         others: Sequence[Mapping[str, float]] = (),
         state: State | None = None,
+        orders: Orders = (),
     ) -> None:
         self.aim, self.bound = aim, float(getattr(bounds, aim))
         self._bounds = [bounds._replace(**{aim: share * self.bound}) for share in SHARES]
         self._archive = Archive(aim, self._bounds, state)
         self._parameters, self._team, self._seed, self._others = parameters, team, seed, others
+        self._orders = orders
         self.first: list[Outcome] = []
         self.evaluations = 0
 
@@ -181,7 +183,7 @@ class FrontSearch:
             if (known := self._archive.best[index]) is not None:
                 parameters = [each._replace(value=known.values[each.key]) for each in self._parameters]
                 others = ()
-            search = Search(parameters, self._team, bounds, self._seed, others, self._archive)
+            search = Search(parameters, self._team, bounds, self._seed, others, self._archive, self._orders)
             before = self.evaluations
             for done in search.run(evaluations):
                 self.first = self.first or search.first

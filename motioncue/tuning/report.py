@@ -136,14 +136,21 @@ def sensitivities_figure(sensitivities: Sequence[Sensitivity]) -> "Figure":
     Returns
     -------
     matplotlib.figure.Figure
-        A bar to each side per parameter: the change of the mean score with a smaller and a larger value.
+        Two bars per parameter: the change of the mean score with a smaller and a larger value; words where such a value
+        is not possible.
     """
     figure = figure_of(1.0 + 0.28 * len(sensitivities))
     side = figure.subplots()
     names = [f"{each.key.removeprefix('cueing.')} = {each.value:.3g}" for each in sensitivities]
     places = range(len(names))
-    side.barh([place - 0.2 for place in places], [each.by_smaller for each in sensitivities], 0.38, label="smaller")
-    side.barh([place + 0.2 for place in places], [each.by_larger for each in sensitivities], 0.38, label="larger")
+    for shift, label in ((-0.2, "smaller"), (0.2, "larger")):
+        changes = [getattr(each, f"by_{label}") for each in sensitivities]
+        side.barh(
+            [place + shift for place in places], [by if math.isfinite(by) else 0.0 for by in changes], 0.38, label=label
+        )
+        for place, by in zip(places, changes, strict=True):
+            if not math.isfinite(by):
+                side.text(0.0, place + shift, f" {label}: not possible", va="center", fontsize="x-small")
     side.set_yticks(list(places), names, fontsize="small")
     side.invert_yaxis()
     side.axvline(0.0, color="0.3", linewidth=0.8)

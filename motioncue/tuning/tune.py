@@ -3,6 +3,7 @@
 Needs the extra ``tune``.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -20,7 +21,7 @@ from motioncue.settings.nested import flat
 from motioncue.settings.platform import Platform
 from motioncue.tuning.front import AIMS, SHARES, Front, FrontSearch, Point, largest
 from motioncue.tuning.judge import Judge
-from motioncue.tuning.parameters import Parameter, parameters_of, with_values
+from motioncue.tuning.parameters import Orders, Parameter, orders_of, parameters_of, with_values
 from motioncue.tuning.search import Bounds, Found, Search, Team, mean_score, neighbors
 from motioncue.tuning.state import FileState, content_of
 from motioncue.tuning.team import team_of
@@ -57,7 +58,7 @@ class Sensitivity(NamedTuple):
     """Values that were tried beside it, nothing else changed."""
     by_smaller: float
     by_larger: float
-    """Change of the mean score with them."""
+    """Change of the mean score with them; minus infinity where they are not possible."""
 
 
 class Tuned(NamedTuple):
@@ -185,10 +186,11 @@ def tune(
     judge = Judge(profile, list(own.values()))
     with team_of(judge, workers, dask) as team:
         ended, course = "evaluations", []
-        active, idle = _active(team, named, every=not parameters)
+        orders = orders_of(profile.cueing)
+        active, idle = _active(team, named, orders, every=not parameters)
         content = content_of(profile, list(own.values()), active, bounds, seed, front)
         kept = None if state is None else FileState(Path(state), content, resume=resume)
-        about = active, team, bounds, seed, _presets(profile.cueing), kept
+        about = active, team, bounds, seed, _presets(profile.cueing), kept, orders
         search = Search(*about) if front is None else FrontSearch(front, *about)
         total = evaluations * (1 if front is None else len(SHARES))
         try:
@@ -198,7 +200,7 @@ def tune(
                 progress(done, total, course[-1][1])
             ended = "evaluations" if search.evaluations >= total else "converged"
             best = _best(search)
-            sensitivities = _sensitivities(team, active, best)
+            sensitivities = _sensitivities(team, active, orders, best)
         except KeyboardInterrupt:
             best, sensitivities, ended = _best(search), [], "interrupted"
     found = msgspec.structs.replace(profile, cueing=with_values(profile.cueing, best.values))
@@ -254,12 +256,14 @@ def _presets(cueing: Cueing) -> list[dict[str, float]]:
     ]
 
 
-def _active(team: Team, parameters: list[Parameter], *, every: bool) -> tuple[list[Parameter], tuple[str, ...]]:
+def _active(
+    team: Team, parameters: list[Parameter], orders: Orders, *, every: bool
+) -> tuple[list[Parameter], tuple[str, ...]]:
     """Return the parameters that change something, and the keys of the others; all if they were chosen by name."""
     if not every:
         return parameters, ()
     start = {each.key: each.value for each in parameters}
-    first, *others = team([start, *neighbors(parameters, start, PROBE)])
+    first, *others = team([start, *neighbors(parameters, start, PROBE, orders)])
     changes = [others[2 * place] != first or others[2 * place + 1] != first for place in range(len(parameters))]
     active = [each for each, changed in zip(parameters, changes, strict=True) if changed]
     if not active:
@@ -267,22 +271,17 @@ def _active(team: Team, parameters: list[Parameter], *, every: bool) -> tuple[li
     return active, tuple(each.key for each in parameters if each not in active)
 
 
-def _sensitivities(team: Team, parameters: list[Parameter], best: Found) -> list[Sensitivity]:
+def _sensitivities(team: Team, parameters: list[Parameter], orders: Orders, best: Found) -> list[Sensitivity]:
     """Return what each parameter matters around the settings found, what matters most first."""
-    settings = neighbors(parameters, best.values, STEP)
-    scores = [mean_score(each) - mean_score(best.outcomes) for each in team(settings)]
+    settings = neighbors(parameters, best.values, STEP, orders)
+    changes = [mean_score(each) - mean_score(best.outcomes) for each in team(settings)]
     rows = [
-        Sensitivity(
-            each.key,
-            best.values[each.key],
-            settings[2 * place][each.key],
-            settings[2 * place + 1][each.key],
-            scores[2 * place],
-            scores[2 * place + 1],
+        Sensitivity(each.key, best.values[each.key], less[each.key], more[each.key], *by)
+        for each, less, more, by in zip(
+            parameters, settings[::2], settings[1::2], zip(changes[::2], changes[1::2], strict=True), strict=True
         )
-        for place, each in enumerate(parameters)
     ]
-    return sorted(rows, key=lambda row: -max(abs(row.by_smaller), abs(row.by_larger)))
+    return sorted(rows, key=lambda row: -max((abs(by) for by in row[-2:] if math.isfinite(by)), default=0.0))
 
 
 def _front(search: FrontSearch, profile: Profile, own: Mapping[str, Motion], others: Mapping[str, Motion]) -> Front:

@@ -66,7 +66,7 @@ def load_profile_on(
     platform: Platform | Mapping[str, Any] | str | Path | None,
     *overrides: str | Mapping[str, Any],
 ) -> Profile:
-    """Return a checked profile on another platform than its own, for which its preset ``auto`` is resolved.
+    """Return a checked profile on another platform, for which its preset ``auto`` is resolved.
 
     Parameters
     ----------

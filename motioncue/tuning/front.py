@@ -56,7 +56,9 @@ class Front(NamedTuple):
 
 
 class Archive:
-    """Every setting that was scored, and the best within each of several bounds; what a search takes as its state.
+    """Every setting that was scored, and the best within each of several bounds.
+
+    It is the state of several searches, which so know what the others have scored.
 
     Parameters
     ----------
@@ -191,7 +193,7 @@ class FrontSearch:
                 yield self.evaluations
 
     def found(self) -> tuple[list[tuple[float, Found]], list[float]]:
-        """Return the points with their shares of the bound, from little of the aim to much, and the shares missed."""
+        """Return the points with their shares, from little of the aim to much, and shares missed."""
         points: list[tuple[float, Found]] = []
         missed = []
         for share, bounds, best in reversed(list(zip(SHARES, self._bounds, self._archive.best, strict=True))):
@@ -202,7 +204,7 @@ class FrontSearch:
         return points, missed
 
     def scored(self) -> list[tuple[float, float]]:
-        """Return the aim and the mean score of all settings that keep the other bounds, and can be designed."""
+        """Return the aim and the mean score of all possible settings that keep the other bounds."""
         found = []
         for own in self._archive.scored:
             beyond = self._bounds[0].excess(own)

@@ -226,7 +226,9 @@ def mean_score(outcomes: Sequence[Outcome], name: str = "score") -> float:
 def neighbors(
     parameters: Sequence[Parameter], found: Mapping[str, float], step: float, orders: Orders = ()
 ) -> list[dict[str, float]]:
-    """Return settings in which one parameter differs, and what must follow it: two for each, smaller and larger.
+    """Return settings in which one parameter differs: two for each, smaller and larger.
+
+    Values that must be in order follow it.
 
     Parameters
     ----------

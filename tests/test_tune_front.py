@@ -263,7 +263,9 @@ COMMAND += ["--parameter", "surge", "--set", "output.rate_hz=60", "--set", UTIAS
 def test_each_point_is_saved_as_a_profile_that_scores_what_is_said(tmp_path):
     out, report = tmp_path / "mine.toml", tmp_path / "it.html"
     command = [*COMMAND, "--front", "use", "--save-front", "--out", str(out), "--report", str(report), "--json"]
-    result = CliRunner().invoke(cli, command)
+    (tmp_path / "mine-use-25.toml").write_text("old", encoding="utf-8")
+    assert CliRunner().invoke(cli, command).exit_code == 2
+    result = CliRunner().invoke(cli, [*command, "--force"])
     assert result.exit_code == 0, result.output
     front = json.loads(result.stdout.splitlines()[-1])["front"]
     assert front["aim"] == "use"
@@ -271,13 +273,20 @@ def test_each_point_is_saved_as_a_profile_that_scores_what_is_said(tmp_path):
     assert len(front["points"]) >= 2
     files = {"mine.toml", "mine.toml.search", "it.html"}
     for point in front["points"]:
-        file = out if point["share"] == 1.0 else tmp_path / f"mine-use-{100 * point['share']:.0f}.toml"
+        assert f"{point['bound']:.3g} ({100 * point['share']:.0f} %)" in result.stdout
+    for share in (0.25, 0.5, 0.75, 1.0):
+        file = out if share == 1.0 else tmp_path / f"mine-use-{100 * share:.0f}.toml"
+        within = [point for point in front["points"] if point["share"] <= share]
+        if not within:
+            assert not file.exists()  # the one that was there is of no search
+            continue
+        point = within[-1]
         files.add(file.name)
         found = motioncue.score(motioncue.load_profile(file), drive_motion("brake"), platform="box-small")
         assert found.score == pytest.approx(point["score"], abs=1e-9)
         if file != out:
-            assert f"# tuned: use of {point['use']:.3g} within {point['bound']:.3g}: score" in file.read_text("utf-8")
-        assert f"{point['bound']:.3g} ({100 * point['share']:.0f} %)" in result.stdout
+            text = file.read_text(encoding="utf-8")
+            assert f"# tuned: use of {point['use']:.3g} within {point['bound']:.3g}: score" in text
     assert {each.name for each in tmp_path.iterdir()} == files
     assert report.read_text(encoding="utf-8").count("<img") == 3
     again = CliRunner().invoke(cli, [*command[:-3], "--out", str(tmp_path / "mine.toml")])

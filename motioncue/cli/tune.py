@@ -177,9 +177,12 @@ def command(
     values = {key: after for key, (_, after) in found.changes.items()}
     _write(out, text(found.profile, values, _remarks(found, platform)))
     if found.front is not None and save_front:
-        for point in found.front.points:
-            if point.share in beside:
-                _write(beside[point.share], text(found.profile, point.values, _point_remarks(found, point, platform)))
+        for share, each in beside.items():
+            within = [point for point in found.front.points if point.share <= share]
+            if within:  # the last is the best
+                _write(each, text(found.profile, within[-1].values, _point_remarks(found, within[-1], platform)))
+            else:
+                each.unlink(missing_ok=True)  # of another search, which --force or --resume replaces
     print_summary(f"{profile}, tuned: {file}", _rows(found))
     if path is not None:
         write_report(path, lambda: report(found))

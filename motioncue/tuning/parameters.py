@@ -125,7 +125,8 @@ def orders_of(cueing: Cueing) -> list[dict[str, float]]:
 def in_order(values: Mapping[str, float], orders: Orders) -> dict[str, float]:
     """Return values of which none is above one that it must not exceed.
 
-    A searched value that is too high is lowered, or else the other one raised.  Without this, hardly any settings that a search asks for would be possible.
+    A searched value that is too high is lowered, or else the other one raised.  Without this, hardly any settings that
+    a search asks for would be possible.
 
     Parameters
     ----------

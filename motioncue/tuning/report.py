@@ -152,6 +152,7 @@ def sensitivities_figure(sensitivities: Sequence[Sensitivity]) -> "Figure":
             if not math.isfinite(by):
                 side.text(0.0, place + shift, f" {label}: not possible", va="center", fontsize="x-small")
     side.set_yticks(list(places), names, fontsize="small")
+    side.margins(y=0.01)
     side.invert_yaxis()
     side.axvline(0.0, color="0.3", linewidth=0.8)
     side.set_xlabel("change of the mean score")

@@ -9,6 +9,7 @@ pytest.importorskip("clarabel")
 pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
+from msgspec import to_builtins
 from tune_helpers import SLOW, driven, profile
 
 import motioncue
@@ -16,8 +17,8 @@ from motioncue.analysis import score as module
 from motioncue.kernels import solver
 from motioncue.profile import profile_text
 from motioncue.settings import ALGORITHMS
-from motioncue.settings.nested import parsed
-from motioncue.tuning.keep import tuned_text
+from motioncue.settings.nested import flat, parsed
+from motioncue.tuning.keep import tuned_text, written_out
 from motioncue.tuning.search import Bounds
 from motioncue.tuning.tune import tune
 
@@ -59,10 +60,12 @@ def test_any_algorithm_is_tuned_saved_and_scores_what_is_said(name, tmp_path):
     assert found.after >= found.before
     assert found.evaluations == 10
     values = {key: after for key, (_, after) in found.changes.items()}
-    text = tuned_text(profile_text("ccd-dk-washout"), dict(map(parsed, overrides)) | values, [], found.profile)
+    tuned, written = written_out(found.profile) if ALGORITHMS[name].auto else (found.profile, values)
+    text = tuned_text(profile_text("ccd-dk-washout"), dict(map(parsed, overrides)) | written, [], tuned)
     (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
     saved = motioncue.load_profile(tmp_path / "mine.toml")
-    assert saved.cueing == found.profile.cueing
+    assert saved.cueing == tuned.cueing
+    assert {key: value for key, value in flat({"cueing": to_builtins(saved.cueing)}) if key in values} == values
     scored = motioncue.score(saved, driven())
     assert scored.score == found.after
     fits = scored.motions["fits"]

@@ -155,7 +155,7 @@ def command(
         raise ConfigError("--save-front: allowed with --front")
     beside = {share: _target(_name(out, front, share), force or resume) for share in SHARES[1:] if save_front}
     changed = dict(map(parsed, overrides))
-    text = partial(_text, profile_text(profile), changed, platform is not None)
+    text = partial(_text, profile_text(profile), changed)
     text(loaded, {}, [])  # refused before the search if it cannot be written after it
     with _progress(evaluations) as tell:
         found = tune(
@@ -193,7 +193,6 @@ def command(
 def _text(
     text: str,
     changed: Mapping[str, Any],
-    beside: bool,
     tuned: Profile,
     values: Mapping[str, float],
     remarks: Sequence[str],
@@ -206,8 +205,6 @@ def _text(
         Of the profile before.
     changed : mapping
         By --set, by key.
-    beside : bool
-        Whether the platform is not in the profile.
     tuned : Profile
         The profile of the search.
     values : mapping
@@ -216,7 +213,7 @@ def _text(
         Comments for its beginning.
     """
     tuned = msgspec.structs.replace(tuned, cueing=with_values(tuned.cueing, values))
-    if not beside or getattr(tuned.cueing, "preset", None) != "auto":
+    if getattr(tuned.cueing, "preset", None) != "auto":
         return tuned_text(text, {**changed, **values}, remarks, tuned)
     plain, written = written_out(tuned)
     return tuned_text(text, {**changed, **written}, remarks, plain)

@@ -55,8 +55,8 @@ def tuned_text(text: str, values: Mapping[str, Any], remarks: Sequence[str], tun
 def written_out(profile: Profile) -> tuple[Profile, dict[str, Any]]:
     """Return a profile whose cueing says every value itself, and these values for `tuned_text`.
 
-    A file with the preset ``auto`` means the platform in that file.  What ``auto`` gave for another platform is kept as
-    plain values, without the preset.
+    What the preset ``auto`` gave is kept as plain values, without the preset: in a file it means the platform in that
+    file, and what it gives may depend on the values beside it.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 import sys
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -18,7 +19,8 @@ from motioncue.analysis import score as module
 from motioncue.errors import ConfigError
 from motioncue.profile import profile_text
 from motioncue.tuning.judge import IMPOSSIBLE, Judge
-from motioncue.tuning.keep import tuned_text
+from motioncue.tuning.keep import tuned_text, written_out
+from motioncue.tuning.parameters import with_values
 from motioncue.tuning.search import Bounds
 from motioncue.tuning.tune import tune
 
@@ -54,8 +56,6 @@ def test_settings_are_worth_what_they_score(platform, gain):
 
 
 def _on(profile, table):
-    import msgspec
-
     return msgspec.structs.replace(profile, platform=table)
 
 
@@ -245,6 +245,19 @@ def test_a_built_in_profile_can_be_written_with_what_was_found(tmp_path):
     path = tmp_path / "ccd-dk-washout.toml"
     path.write_text(tuned_text(profile_text("ccd-dk-washout"), values, [], tuned))
     assert motioncue.load_profile(path) == tuned
+
+
+def test_what_auto_gave_is_written_as_values_because_it_depends_on_others(tmp_path):
+    changes = {"cueing.algorithm": "optimal", "cueing.preset": "auto", "platform.preset": "box-small"}
+    start, values = motioncue.load_profile("ccd-dk-washout", changes), {"cueing.surge.weight": 3.0}
+    tuned = msgspec.structs.replace(start, cueing=with_values(start.cueing, values))
+    assert motioncue.load_profile("ccd-dk-washout", changes, values).cueing != tuned.cueing  # other angles
+    plain, written = written_out(tuned)
+    assert plain.cueing == msgspec.structs.replace(tuned.cueing, preset=None)
+    path = tmp_path / "mine.toml"
+    path.write_text(tuned_text(profile_text("ccd-dk-washout"), {**changes, **written}, [], plain))
+    assert motioncue.load_profile(path).cueing == plain.cueing
+    assert motioncue.load_profile(path).platform == tuned.platform
 
 
 def test_values_that_would_not_come_back_are_not_written():

@@ -13,13 +13,16 @@ pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
 import motioncue
+from motioncue.cueing import design
 from motioncue.errors import ConfigError
+from motioncue.kernels import solver
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.table import CueingTable, Positive, Table
 from motioncue.tuning.judge import IMPOSSIBLE, Outcome
-from motioncue.tuning.parameters import DOUBLINGS, Parameter, parameters_of, with_values
-from motioncue.tuning.search import Bounds, Search, neighbors
+from motioncue.tuning.parameters import DOUBLINGS, Parameter, in_order, orders_of, parameters_of, with_values
+from motioncue.tuning.search import Bounds, Found, Search, neighbors
 from motioncue.tuning.state import FileState
+from motioncue.tuning.tune import _sensitivities
 
 PARAMETERS = [
     Parameter("cueing.frequency_hz", 1.0, 1.0 / 64.0, 64.0, 0.0),
@@ -291,3 +294,90 @@ def test_neighbors_differ_in_one_parameter():
     settings = neighbors(PARAMETERS, found, 1.0)
     assert [values["cueing.frequency_hz"] for values in settings] == [0.125, 0.5, 0.25, 0.25, 0.25, 0.25]
     assert [values["cueing.gain"] for values in settings[2:4]] == [0.0, 0.51]  # not below 0
+
+
+ORDER = {"cueing.least": 0.0, "cueing.start": 1.0, "cueing.most": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({"cueing.start": 1.3}, {"cueing.start": 1.0}),  # most is not searched: it stays
+        ({"cueing.most": 0.5}, {"cueing.most": 1.0}),  # nor is start
+        ({"cueing.start": 1.3, "cueing.most": 0.8}, {"cueing.start": 0.8, "cueing.most": 0.8}),
+        (
+            {"cueing.least": 0.9, "cueing.start": 0.4, "cueing.most": 0.7},
+            dict.fromkeys(ORDER, 0.4) | {"cueing.most": 0.7},
+        ),
+        ({"cueing.least": 0.2, "cueing.gain": 5.0}, {"cueing.least": 0.2, "cueing.gain": 5.0}),
+        ({"cueing.least": 3.0}, {"cueing.least": 1.0}),
+    ],
+)
+def test_values_are_put_in_order(values, expected):
+    assert in_order(values, [ORDER]) == expected
+    assert in_order(values, []) == values
+
+
+@pytest.mark.parametrize("name", [name for name, table in ALGORITHMS.items() if table.poses])
+def test_nearly_all_settings_that_a_search_asks_for_are_possible(name):
+    # Of ten settings beside the algorithm's own, drawn as the search draws them; most are possible by chance alone only
+    # if no values depend on each other.
+    kind = ALGORITHMS[name]
+    if name == "predictive" and solver.missing():
+        pytest.skip(solver.missing())
+    cueing = motioncue.load_profile("ccd-dk-washout", f"cueing.algorithm={name}").cueing
+    assert type(cueing) is kind
+    possible = []
+
+    def team(settings):
+        for values in settings:
+            try:
+                design(with_values(cueing, values), 333.33)
+                possible.append(True)
+            except ConfigError:
+                possible.append(False)
+        return [[IMPOSSIBLE] for _ in settings]
+
+    search = Search(parameters_of(cueing), team, ANYTHING, 1, (), None, orders_of(cueing))
+    list(search.run(11))
+    assert possible[0]
+    assert sum(possible) >= 9
+
+
+def test_sensitivities_are_those_of_the_equations_and_what_matters_most_comes_first():
+    # About the answer of `worth`: 2^0.3 times a frequency or damping costs 10 * 0.3^2, 0.15 more gain 50 * 0.15^2.
+    idle = Parameter("cueing.idle", 2.0, 0.0, 9.0, 2.0)
+    walled = Parameter("cueing.wall", 1.0, 0.0, 9.0, 1.0)
+
+    def team(settings):
+        return [[IMPOSSIBLE] if values["cueing.wall"] > 1.0 else worth(values) for values in settings]
+
+    best = Found({**ANSWER, "cueing.idle": 2.0, "cueing.wall": 1.0}, worth(ANSWER), -80.0)
+    rows = _sensitivities(team, [idle, walled, *PARAMETERS], [], best)
+    assert [row.key.removeprefix("cueing.") for row in rows] == ["gain", "frequency_hz", "damping", "idle", "wall"]
+    gain, frequency, damping, nothing, wall = rows
+    assert gain[1:] == pytest.approx((0.8, 0.65, 0.95, -50.0 * 0.15**2, -50.0 * 0.15**2))
+    for row, value in ((frequency, 0.25), (damping, 0.7)):
+        assert row[1:] == pytest.approx((value, value * 2**-0.3, value * 2**0.3, -0.9, -0.9), rel=1e-3)
+    assert nothing[1:] == (2.0, 1.4, 2.6, 0.0, 0.0)
+    assert wall[1:] == (1.0, 0.7, 1.3, 0.0, -math.inf)  # not first: that nothing larger is possible says nothing of it
+
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from motioncue.tuning.report import sensitivities_figure
+
+    (side,) = sensitivities_figure(rows).axes
+    smaller, larger = ([bar.get_width() for bar in bars] for bars in side.containers)
+    assert smaller == [row.by_smaller for row in rows]
+    assert larger == [*(row.by_larger for row in rows[:4]), 0.0]
+    assert [label.get_text() for label in side.get_yticklabels()] == [
+        "gain = 0.8", "frequency_hz = 0.25", "damping = 0.7", "idle = 2", "wall = 1",
+    ]  # fmt: skip
+    heights = [[bar.get_y() + bar.get_height() / 2 for bar in bars] for bars in side.containers]
+    assert heights == [pytest.approx([place + shift for place in range(5)]) for shift in (-0.2, 0.2)]
+    assert side.yaxis_inverted()  # the first row at the top
+    assert [text.get_text().strip() for text in side.texts] == ["larger: not possible"]
+    assert [text.get_text() for text in side.get_legend().get_texts()] == ["smaller", "larger"]
+    pyplot.close("all")

@@ -28,7 +28,7 @@ from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.platforms import CHANNELS, Built, build
 from motioncue.platforms.machine import platform_table
 from motioncue.profile import Profile
-from motioncue.runtime.assembly import check_pose, cue, load_profile, period_ns_of
+from motioncue.runtime.assembly import check_pose, cue, load_profile_on, period_ns_of
 from motioncue.settings.platform import Platform
 from motioncue.virtual.platform import drive_of
 
@@ -173,8 +173,9 @@ def omct(
     >>> [round(row.gain, 9) for row in rows if row.channel_in == row.channel_out]
     [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    if platform is not None:
+    if not isinstance(profile, Profile):
+        profile = load_profile_on(profile, platform)
+    elif platform is not None:
         profile = msgspec.structs.replace(profile, platform=platform_table(platform))
     check_pose(profile)
     limits = boundaries if boundaries is None or isinstance(boundaries, Boundaries) else boundaries_of(boundaries)

@@ -21,7 +21,7 @@ from motioncue.platforms import CHANNELS, Built, build, ranges
 from motioncue.platforms.machine import platform_table
 from motioncue.profile import Profile
 from motioncue.recording.read import at_ticks
-from motioncue.runtime.assembly import check_pose, cue, load_profile, period_ns_of
+from motioncue.runtime.assembly import check_pose, cue, load_profile_on, period_ns_of
 from motioncue.settings import Cueing
 from motioncue.settings.platform import Platform
 
@@ -46,15 +46,17 @@ def with_platform(
     profile : Profile, str or Path
         A profile, or what `motioncue.load_profile` takes.
     platform : Platform, mapping, str or Path, optional
-        As for `motioncue.platform`; the profile's if not given.
+        As for `motioncue.platform`; the profile's if not given.  The preset ``auto`` is resolved for it, but not in a
+        `Profile`, which has its values already.
 
     Raises
     ------
     ConfigError
         If one of them is refused, there is no platform, or the algorithm gives no poses.
     """
-    profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    if platform is not None:
+    if not isinstance(profile, Profile):
+        profile = load_profile_on(profile, platform)
+    elif platform is not None:
         profile = msgspec.structs.replace(profile, platform=platform_table(platform))
     if profile.platform is None:
         raise ConfigError("platform: missing, allowed is one in the profile, or the name of one beside it")

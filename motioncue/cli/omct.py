@@ -9,7 +9,7 @@ from motioncue.analysis.omct_boundaries import boundaries_of
 from motioncue.analysis.omct_report import report
 from motioncue.cli.common import json_option, print_json, progress, report_option, write_report
 from motioncue.cli.summary import print_summary
-from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.assembly import load_profile_on
 
 __all__ = ["command"]
 
@@ -59,7 +59,7 @@ def command(
     \b
     Example:  motioncue omct ccd-dk-washout --report omct.html
     """
-    loaded = load_profile(profile, *overrides)
+    loaded = load_profile_on(profile, platform, *overrides)
     boundaries = None if file is None else boundaries_of(file)
     with progress(f"{profile}, sines") as tell:
         rows = omct(

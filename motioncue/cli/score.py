@@ -13,7 +13,7 @@ from motioncue.analysis.score_report import report
 from motioncue.cli.common import json_option, print_json, report_option, write_report
 from motioncue.cli.drives import DRIVES, drive_of, drive_options
 from motioncue.cli.summary import print_summary
-from motioncue.runtime.assembly import load_profile
+from motioncue.runtime.assembly import load_profile_on
 
 __all__ = ["command"]
 
@@ -54,7 +54,7 @@ def command(
     Example:  motioncue score ccd-dk-washout --drive sample --platform hexapod-dim
               pip install "motioncue[score]" brings what it needs
     """
-    loaded = [(name, load_profile(name, *overrides)) for name in profiles]
+    loaded = [(name, load_profile_on(name, platform, *overrides)) for name in profiles]
     motions = [(name, drive_of(name, system, rate)) for name in drives]
     found: list[tuple[str, str, Traces]] = []
     console = Console(stderr=True)

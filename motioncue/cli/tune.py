@@ -1,14 +1,17 @@
 """``motioncue tune``: the settings that score best on drives and a platform."""
 
+import math
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
+import msgspec
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -16,11 +19,13 @@ from motioncue.cli.common import json_option, print_json, report_option, write_r
 from motioncue.cli.drives import DRIVES, drive_of, drive_options
 from motioncue.cli.summary import print_summary
 from motioncue.errors import ConfigError
-from motioncue.profile import profile_text
-from motioncue.runtime.assembly import load_profile
+from motioncue.profile import Profile, profile_text
+from motioncue.runtime.assembly import load_profile_on
 from motioncue.settings.nested import parsed
-from motioncue.tuning.keep import tuned_text
-from motioncue.tuning.report import report
+from motioncue.tuning.front import AIMS, SHARES, Point
+from motioncue.tuning.keep import tuned_text, written_out
+from motioncue.tuning.parameters import with_values
+from motioncue.tuning.report import front_rows, report
 from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune
 
 __all__ = ["command"]
@@ -58,7 +63,7 @@ SAID_S = 10.0  # from line to line of progress without a terminal
     default=300,
     show_default=True,
     metavar="N",
-    help="Settings to score.",
+    help="Settings to score; with --front for each of the four bounds.",
 )
 @click.option(
     "--seed",
@@ -99,6 +104,12 @@ SAID_S = 10.0  # from line to line of progress without a terminal
     metavar="SHARE",
     help="Bound: share of time in which a sense feels the platform against the car.",
 )
+@click.option(
+    "--front",
+    type=click.Choice([name.replace("_", "-") for name in AIMS]),
+    help="Also the best settings within 25, 50 and 75 % of this bound: the score against what it costs.",
+)
+@click.option("--save-front", is_flag=True, help="Write them too: beside FILE.toml, as FILE-use-25.toml, and so on.")
 @click.option("--out", "file", metavar="FILE.toml", required=True, help="The profile with what was found.")
 @click.option("--force", is_flag=True, help="Replace that file, if it exists.")
 @click.option("--resume", is_flag=True, help=f"Go on with the search kept in FILE.toml{STATE}.")
@@ -120,6 +131,8 @@ def command(
     use: float,
     fast_tilt: float,
     opposite: float,
+    front: str | None,
+    save_front: bool,
     file: str,
     force: bool,
     resume: bool,
@@ -135,8 +148,15 @@ def command(
     Example:  motioncue tune rig.toml --drive drive.mcap --out tuned.toml
               pip install "motioncue[tune]" brings what it needs
     """
-    loaded = load_profile(profile, *overrides)
+    loaded = load_profile_on(profile, platform, *overrides)
+    aim = front and front.replace("-", "_")
     out = _target(file, force or resume)
+    if save_front and not front:
+        raise ConfigError("--save-front: allowed with --front")
+    beside = {share: _target(_name(out, front, share), force or resume) for share in SHARES[1:] if save_front}
+    changed = dict(map(parsed, overrides))
+    text = partial(_text, profile_text(profile), changed)
+    text(loaded, {}, [])  # refused before the search if it cannot be written after it
     with _progress(evaluations) as tell:
         found = tune(
             loaded,
@@ -149,21 +169,67 @@ def command(
             workers=workers,
             dask=dask,
             bounds=Bounds(use, fast_tilt, opposite),
+            front=aim,
             state=f"{out}{STATE}",
             resume=resume,
             progress=tell,
         )
-    values = dict(map(parsed, overrides)) | {key: after for key, (_, after) in found.changes.items()}
-    text = tuned_text(profile_text(profile), values, _remarks(found, platform), found.profile)
-    try:
-        out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"--out: {file!r} cannot be written: {error.strerror or error}") from error
+    values = {key: after for key, (_, after) in found.changes.items()}
+    _write(out, text(found.profile, values, _remarks(found, platform)))
+    if found.front is not None and save_front:
+        for share, each in beside.items():
+            within = [point for point in found.front.points if point.share <= share]
+            if within:  # the last is the best
+                _write(each, text(found.profile, within[-1].values, _point_remarks(found, within[-1], platform)))
+            else:
+                each.unlink(missing_ok=True)  # of another search, which --force or --resume replaces
     print_summary(f"{profile}, tuned: {file}", _rows(found))
     if path is not None:
         write_report(path, lambda: report(found))
     if as_json:
         print_json(_plain(found))
+
+
+def _text(
+    text: str,
+    changed: Mapping[str, Any],
+    tuned: Profile,
+    values: Mapping[str, float],
+    remarks: Sequence[str],
+) -> str:
+    """Return a profile's text with what --set changed and with values found.
+
+    Parameters
+    ----------
+    text : str
+        Of the profile before.
+    changed : mapping
+        By --set, by key.
+    tuned : Profile
+        The profile of the search.
+    values : mapping
+        What was found, by key.
+    remarks : sequence of str
+        Comments for its beginning.
+    """
+    tuned = msgspec.structs.replace(tuned, cueing=with_values(tuned.cueing, values))
+    if getattr(tuned.cueing, "preset", None) != "auto":
+        return tuned_text(text, {**changed, **values}, remarks, tuned)
+    plain, written = written_out(tuned)
+    return tuned_text(text, {**changed, **written}, remarks, plain)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a profile."""
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"--out: {str(file)!r} cannot be written: {error.strerror or error}") from error
+
+
+def _name(out: Path, aim: str | None, share: float) -> str:
+    """Return the file of a point of a front."""
+    return str(out.with_name(f"{out.stem}-{aim}-{100 * share:.0f}{out.suffix}"))
 
 
 def _target(file: str, replace: bool) -> Path:
@@ -201,7 +267,7 @@ def _progress(total: int) -> Iterator[Callable[[int, int, float], None]]:
             now = time.monotonic()
             began = began or (done, now)
             rate = (done - began[0]) / max(now - began[1], 1e-9)
-            bar.update(task, completed=done, best=f"{best:.1f}", rate=f"{rate:.1f}")
+            bar.update(task, completed=done, total=total, best=f"{best:.1f}", rate=f"{rate:.1f}")
             if not console.is_terminal and (now - said > SAID_S or done == total):
                 said = now
                 left = f", {rate:.1f} a second, {(total - done) / rate:.0f} s left" if rate > 0.0 else ""
@@ -227,6 +293,20 @@ def _remarks(found: Tuned, platform: str | None) -> list[str]:
     return lines
 
 
+def _point_remarks(found: Tuned, point: Point, platform: str | None) -> list[str]:
+    """Return what the file of a point of a front says of where its values come from."""
+    assert found.front is not None
+    aim = found.front.aim
+    command, _, *_ = _remarks(found, platform)
+    seen = [each.drive for each in found.drives if not each.held_out]
+    unseen = "" if point.hold_out is None else f", {point.hold_out:.1f} on drives that the search did not see"
+    return [
+        command,
+        f"{aim.replace('_', ' ')} of {getattr(point, aim):.3g} within {point.bound:.3g}: score {point.score:.1f} on "
+        f"{', '.join(seen)}" + (f", on {platform}" if platform is not None else "") + unseen,
+    ]
+
+
 def _rows(found: Tuned) -> list[tuple[str, str]]:
     rows = [("scored", f"{found.evaluations} settings" + ("" if found.ended == "evaluations" else f", {found.ended}"))]
     for each in found.drives:
@@ -241,10 +321,18 @@ def _rows(found: Tuned) -> list[tuple[str, str]]:
             )
         )
     rows.append(("bounds", f"{_kept(found.excess)}; before: {_kept(found.excess_before)}"))
+    if found.front is not None:
+        heads, lines = front_rows(found.front)
+        rows += [(f"{heads[0]} {line[0]}", _point_row(heads[1:], line[1:])) for line in lines]
     if found.idle:
         rows.append(("no effect", ", ".join(key.removeprefix("cueing.") for key in found.idle)))
     rows += [(each.key.removeprefix("cueing."), _matters(each)) for each in found.sensitivities[:SHOWN]]
     return rows
+
+
+def _point_row(heads: Sequence[str], cells: Sequence[str]) -> str:
+    """Return a point of a front as a line."""
+    return ", ".join(f"{head} {cell}" for head, cell in zip(heads, cells, strict=True) if cell not in ("", "-"))
 
 
 def _kept(excess: Mapping[str, float]) -> str:
@@ -254,10 +342,12 @@ def _kept(excess: Mapping[str, float]) -> str:
 
 
 def _matters(each: Sensitivity) -> str:
-    return (
-        f"{each.value:.3g}; with {each.smaller:.3g} the score changes by {each.by_smaller:+.1f}, "
-        f"with {each.larger:.3g} by {each.by_larger:+.1f}"
-    )
+    """Return in words what a parameter matters."""
+    sides = [
+        f"{value:.3g} the score changes by {by:+.1f}" if math.isfinite(by) else f"{value:.3g} nothing is possible"
+        for value, by in ((each.smaller, each.by_smaller), (each.larger, each.by_larger))
+    ]
+    return f"{each.value:.3g}; with {sides[0]}, with {sides[1]}"
 
 
 def _plain(found: Tuned) -> dict[str, Any]:
@@ -281,4 +371,8 @@ def _plain(found: Tuned) -> dict[str, Any]:
     ]
     plain = found._asdict()
     del plain["profile"], plain["course"]
+    if found.front is not None:
+        front = found.front._asdict()
+        del front["scored"]
+        plain["front"] = {**front, "points": [each._asdict() for each in found.front.points]}
     return {**plain, "drives": drives, "sensitivities": [each._asdict() for each in found.sensitivities]}

@@ -1,7 +1,7 @@
 """From a profile to the parts of an engine: checked, designed and connected."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,8 @@ from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Output, Profile, Source, parse_profile, profile_text
+from motioncue.platforms.machine import platform_table
+from motioncue.profile import Output, Profile, Scaled, Source, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.check_in import check_exchanges
@@ -29,7 +30,7 @@ from motioncue.settings.platform import Platform
 from motioncue.transports.endpoint import Endpoint, parse_endpoint
 from motioncue.transports.serial import BAUD, bits_of_a_byte
 
-__all__ = ["actuate", "cue", "load_profile"]
+__all__ = ["actuate", "cue", "load_profile", "load_profile_on"]
 
 ONE_FOR_ALL = ("rate_hz", "spin_us", "keep_awake", "core", "lock_memory")  # one loop sends all outputs
 
@@ -57,9 +58,46 @@ def load_profile(name_or_path: str | Path, *overrides: str | Mapping[str, Any]) 
     >>> motioncue.load_profile("ccd-dk").output.rate_hz
     333.33
     """
+    return _loaded(name_or_path, overrides, gains_for)
+
+
+def load_profile_on(
+    name_or_path: str | Path,
+    platform: Platform | Mapping[str, Any] | str | Path | None,
+    *overrides: str | Mapping[str, Any],
+) -> Profile:
+    """Return a checked profile on another platform, for which its preset ``auto`` is resolved.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        As for `load_profile`.
+    platform : Platform, mapping, str, Path or None
+        As for `motioncue.platform`; the profile's own if None.
+    *overrides : str or mapping
+        As for `load_profile`.
+
+    Raises
+    ------
+    ConfigError, EndpointError
+        As `load_profile` and `motioncue.platform` do.
+
+    Notes
+    -----
+    Outputs are checked with the profile's own platform: what is offered beside it is for scoring, not for sending.
+    """
+    if platform is None:
+        return load_profile(name_or_path, *overrides)
+    table = platform_table(platform)
+    profile = _loaded(name_or_path, overrides, lambda found: gains_for(msgspec.structs.replace(found, platform=table)))
+    return msgspec.structs.replace(profile, platform=table)
+
+
+def _loaded(name_or_path: str | Path, overrides: Iterable[str | Mapping[str, Any]], scaled: Scaled) -> Profile:
+    """Return a checked profile, whose preset ``auto`` is resolved by `scaled`."""
     name = str(name_or_path)
     try:
-        profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=gains_for)
+        profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=scaled)
     except ConfigError as error:
         if not str(error).endswith("source.system: missing, allowed is a text"):
             raise

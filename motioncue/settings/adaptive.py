@@ -33,6 +33,8 @@ Weight = Annotated[float, msgspec.Meta(ge=0, le=100)]
 class Adapted(Table, frozen=True, kw_only=True):
     """An axis whose share of the input adapts."""
 
+    ordered: ClassVar[tuple[str, ...]] = ("least", "start", "most")
+
     gain: Annotated[float, msgspec.Meta(ge=-10, le=10)] = 0.95
     """Factor on the input, before limit and share; the scaled input is what errors are measured against."""
     start: Share = 1.0

@@ -13,6 +13,9 @@ Positive = Annotated[float, msgspec.Meta(gt=0)]
 class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=True):
     """A table of a profile; unknown keys are refused."""
 
+    ordered: ClassVar[tuple[str, ...]] = ()
+    """Keys of numbers of which none may be above the next one."""
+
 
 class Room(NamedTuple):
     """What a platform has along one channel of the pose alone."""

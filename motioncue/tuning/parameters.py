@@ -3,7 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import Any, NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 from msgspec import inspect
@@ -11,12 +12,16 @@ from msgspec import inspect
 from motioncue.cueing import name_of
 from motioncue.errors import ConfigError, meant
 from motioncue.settings import Cueing
+from motioncue.settings.table import Table
 
-__all__ = ["Parameter", "parameters_of", "with_values"]
+__all__ = ["Orders", "Parameter", "in_order", "orders_of", "parameters_of", "with_values"]
 
 DIGITS = 5  # of a value, so that a profile holds exactly what was scored
 DOUBLINGS = 6.0  # that a logarithmic parameter may leave its first value, either way
 INSIDE = 1e-4  # of a bound that is not allowed itself: how far from it a value stays
+
+Orders: TypeAlias = Sequence[Mapping[str, float]]
+"""Keys, each with the value of the settings, of which none may be above the next one."""
 
 
 class Parameter(NamedTuple):
@@ -97,6 +102,49 @@ def parameters_of(cueing: Cueing, names: Sequence[str] = ()) -> list[Parameter]:
             )
         chosen |= {key: having[key] for key in fits if key in having}
     return list(chosen.values())
+
+
+def orders_of(cueing: Cueing) -> list[dict[str, float]]:
+    """Return which numbers of an algorithm's settings must be in order.
+
+    Parameters
+    ----------
+    cueing : Cueing
+        The ``cueing`` table of a profile.
+    """
+    found = []
+    tables: list[tuple[str, Any]] = [("cueing", cueing)]
+    for path, table in tables:  # grows on the way
+        values = msgspec.structs.asdict(table)
+        tables += [(f"{path}.{key}", value) for key, value in values.items() if isinstance(value, Table)]
+        if table.ordered:
+            found.append({f"{path}.{key}": float(values[key]) for key in table.ordered})
+    return found
+
+
+def in_order(values: Mapping[str, float], orders: Orders) -> dict[str, float]:
+    """Return values of which none is above one that it must not exceed.
+
+    A searched value that is too high is lowered, or else the other one raised.  Without this, hardly any settings that
+    a search asks for would be possible.
+
+    Parameters
+    ----------
+    values : mapping
+        Values by key; keys that are left out keep what the settings have.
+    orders : Orders
+        Of the settings, as `orders_of` returns them.
+    """
+    found = dict(values)
+    for order in orders:
+        keys = list(order)
+        for lower, upper in reversed(list(pairwise(keys))):
+            if lower in found:
+                found[lower] = min(found[lower], found.get(upper, order[upper]))
+        for lower, upper in pairwise(keys):
+            if upper in found:
+                found[upper] = max(found[upper], found.get(lower, order[lower]))
+    return found
 
 
 def with_values(cueing: Cueing, values: Mapping[str, float]) -> Cueing:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from motioncue.tuning.judge import Outcome
-from motioncue.tuning.parameters import Parameter
+from motioncue.tuning.parameters import Orders, Parameter, in_order
 
 __all__ = ["Bounds", "Found", "Search", "State", "Team", "mean_score", "neighbors"]
 
@@ -104,6 +104,8 @@ class Search:
         Values by key that are scored first, after those of the parameters; the search goes on from the best of these.
     state : State, optional
         Keeps what was found, and knows what was found before.
+    orders : Orders, optional
+        Values that must be in order.
 
     Attributes
     ----------
@@ -123,12 +125,13 @@ class Search:
         seed: int,
         others: Sequence[Mapping[str, float]] = (),
         state: State | None = None,
+        orders: Orders = (),
     ) -> None:
         self.parameters, self.team, self.bounds, self.state = list(parameters), team, bounds, state
         self.best: Found | None = None
         self.first: list[Outcome] = []
         self.evaluations = 0
-        self._seed, self._others = seed, others
+        self._seed, self._others, self._orders = seed, others, orders
         self._wide = max(2, len(self.parameters))  # the strategy is not made for one number alone
 
     def run(self, evaluations: int) -> Iterator[int]:
@@ -178,10 +181,11 @@ class Search:
 
     def _scored(self, places: Sequence[Any]) -> list[float]:
         """Score settings, keep the best, and return their costs."""
-        settings = [
+        asked = [
             {each.key: each.from_search(float(place)) for each, place in zip(self.parameters, row, strict=False)}
             for row in places
         ]
+        settings = [in_order(values, self._orders) for values in asked]
         outcomes = self._outcomes(settings)
         self.evaluations += len(settings)
         self.first = self.first or outcomes[0]
@@ -219,8 +223,12 @@ def mean_score(outcomes: Sequence[Outcome], name: str = "score") -> float:
     return float(np.mean([getattr(each, name) for each in outcomes]))
 
 
-def neighbors(parameters: Sequence[Parameter], found: Mapping[str, float], step: float) -> list[dict[str, float]]:
+def neighbors(
+    parameters: Sequence[Parameter], found: Mapping[str, float], step: float, orders: Orders = ()
+) -> list[dict[str, float]]:
     """Return settings in which one parameter differs: two for each, smaller and larger.
+
+    Values that must be in order follow it.
 
     Parameters
     ----------
@@ -230,9 +238,11 @@ def neighbors(parameters: Sequence[Parameter], found: Mapping[str, float], step:
         Values by key.
     step : float
         How far, as the search counts.
+    orders : Orders, optional
+        Values that must be in order.
     """
     settings = []
     for each in parameters:
         about = Parameter(each.key, found[each.key], each.low, each.high, each.scale)
-        settings += [{**found, each.key: about.from_search(way)} for way in (-step, step)]
+        settings += [in_order({**found, each.key: about.from_search(way)}, orders) for way in (-step, step)]
     return settings

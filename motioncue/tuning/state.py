@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from motioncue.errors import ConfigError
 from motioncue.profile import Profile
+from motioncue.tuning.front import SHARES
 from motioncue.tuning.judge import Outcome
 from motioncue.tuning.parameters import Parameter
 from motioncue.tuning.search import Bounds
@@ -29,6 +30,7 @@ def content_of(
     parameters: Sequence[Parameter],
     bounds: Bounds,
     seed: int,
+    front: str | None = None,
 ) -> dict[str, Any]:
     """Return what a search is about: two searches with the same content find the same.
 
@@ -44,6 +46,8 @@ def content_of(
         What must hold.
     seed : int
         Of the random numbers.
+    front : str, optional
+        The bound that is searched at several shares.
     """
     tables = msgspec.to_builtins(profile)
     told = {key: tables[key] for key in ("source", "cueing", "limits", "platform")}
@@ -54,6 +58,7 @@ def content_of(
         "parameters": {each.key: [each.value, each.low, each.high, each.scale] for each in parameters},
         "bounds": bounds._asdict(),
         "seed": seed,
+        "front": None if front is None else [front, *SHARES],
     }
 
 

@@ -1,6 +1,7 @@
 """Who scores settings: this process, worker processes, or a Dask cluster; with the same outcomes."""
 
 import multiprocessing
+import pickle
 import signal
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -49,18 +50,18 @@ def team_of(judge: Judge, workers: int = 1, cluster: str | None = None) -> Itera
 def _processes(judge: Judge, workers: int) -> Iterator[Team]:
     """Yield what scores settings in processes of this machine."""
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(judge,))
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(pickle.dumps(judge),))
     try:
         yield lambda settings: list(pool.map(_score, settings))
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _begin(judge: Judge) -> None:
-    """Begin a worker process; Ctrl-C is for the process that started it."""
+def _begin(judge: bytes) -> None:
+    """Begin a worker process; Ctrl-C is for the process that started it, also while the judge prepares its drives."""
     global _judge
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _judge = judge
+    _judge = pickle.loads(judge)
 
 
 def _score(values: Mapping[str, float]) -> list[Outcome]:

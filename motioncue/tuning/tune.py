@@ -3,6 +3,7 @@
 Needs the extra ``tune``.
 """
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -13,13 +14,14 @@ import numpy.typing as npt
 
 from motioncue.analysis.scene import with_platform
 from motioncue.analysis.score import Score, need, score
-from motioncue.errors import ConfigError
+from motioncue.errors import ConfigError, not_among
 from motioncue.profile import Profile
 from motioncue.settings import Cueing
 from motioncue.settings.nested import flat
 from motioncue.settings.platform import Platform
+from motioncue.tuning.front import AIMS, SHARES, Front, FrontSearch, Point, largest
 from motioncue.tuning.judge import Judge
-from motioncue.tuning.parameters import Parameter, parameters_of, with_values
+from motioncue.tuning.parameters import Orders, Parameter, orders_of, parameters_of, with_values
 from motioncue.tuning.search import Bounds, Found, Search, Team, mean_score, neighbors
 from motioncue.tuning.state import FileState, content_of
 from motioncue.tuning.team import team_of
@@ -56,7 +58,7 @@ class Sensitivity(NamedTuple):
     """Values that were tried beside it, nothing else changed."""
     by_smaller: float
     by_larger: float
-    """Change of the mean score with them."""
+    """Change of the mean score with them; minus infinity where they are not possible."""
 
 
 class Tuned(NamedTuple):
@@ -88,6 +90,8 @@ class Tuned(NamedTuple):
     """What matters most first; empty if the search was interrupted."""
     course: list[tuple[int, float]]
     """Settings scored and best mean score, after each generation."""
+    front: Front | None = None
+    """The best settings with less of one of the bounds, if they were asked for."""
 
 
 def tune(
@@ -102,6 +106,7 @@ def tune(
     workers: int = 1,
     dask: str | None = None,
     bounds: Bounds = Bounds(),  # noqa: B008 - a named tuple does not change
+    front: str | None = None,
     state: str | Path | None = None,
     resume: bool = False,
     progress: Callable[[int, int, float], object] = lambda done, total, best: None,
@@ -122,7 +127,7 @@ def tune(
         Keys below ``cueing``, tables of them, or patterns: ``surge.gain``, ``tilt``, ``*.cutoff_hz``.  All numbers of
         the algorithm if not given.
     evaluations : int, optional
-        Settings to score.
+        Settings to score; with `front`, for each of its points.
     seed : int, optional
         The same seed finds the same settings, with any number of workers.
     workers : int, optional
@@ -131,6 +136,8 @@ def tune(
         Address of a Dask scheduler, whose workers score instead; they need the same version of motioncue.
     bounds : Bounds, optional
         What must hold on every drive of the search.
+    front : str, optional
+        Name of a bound, such as ``use``: the best settings are found within 25, 50, 75 and 100 % of it.
     state : str or Path, optional
         File in which the search is kept while it runs.
     resume : bool, optional
@@ -165,6 +172,10 @@ def tune(
     for name, share in bounds._asdict().items():
         if not (share > 0.0 if name == "use" else share >= 0.0):  # also refuses what is not a number
             raise ConfigError(f"{name}: found {share!r}, allowed are numbers {'above' if name == 'use' else 'from'} 0")
+    if front is not None and front not in AIMS:
+        raise ConfigError(f"front: {not_among(front, AIMS)}")
+    if front is not None and not getattr(bounds, front) > 0.0:
+        raise ConfigError(f"{front}: found 0, allowed with front are numbers above 0")
     profile = with_platform(profile, platform)
     named = parameters_of(profile.cueing, parameters)
     own, others = _named(drives, "drive"), _named(hold_out, "hold-out")
@@ -175,18 +186,21 @@ def tune(
     judge = Judge(profile, list(own.values()))
     with team_of(judge, workers, dask) as team:
         ended, course = "evaluations", []
-        active, idle = _active(team, named, every=not parameters)
-        content = content_of(profile, list(own.values()), active, bounds, seed)
+        orders = orders_of(profile.cueing)
+        active, idle = _active(team, named, orders, every=not parameters)
+        content = content_of(profile, list(own.values()), active, bounds, seed, front)
         kept = None if state is None else FileState(Path(state), content, resume=resume)
-        search = Search(active, team, bounds, seed, _presets(profile.cueing), kept)
+        about = active, team, bounds, seed, _presets(profile.cueing), kept, orders
+        search = Search(*about) if front is None else FrontSearch(front, *about)
+        total = evaluations * (1 if front is None else len(SHARES))
         try:
             for done in search.run(evaluations):
                 assert search.best is not None
                 course.append((done, mean_score(search.best.outcomes)))
-                progress(done, evaluations, course[-1][1])
-            ended = "evaluations" if search.evaluations >= evaluations else "converged"
+                progress(done, total, course[-1][1])
+            ended = "evaluations" if search.evaluations >= total else "converged"
             best = _best(search)
-            sensitivities = _sensitivities(team, active, best)
+            sensitivities = _sensitivities(team, active, orders, best)
         except KeyboardInterrupt:
             best, sensitivities, ended = _best(search), [], "interrupted"
     found = msgspec.structs.replace(profile, cueing=with_values(profile.cueing, best.values))
@@ -207,6 +221,7 @@ def tune(
         judged,
         sensitivities,
         course,
+        _front(search, profile, own, others) if isinstance(search, FrontSearch) else None,
     )
 
 
@@ -226,7 +241,7 @@ def _named(drives: Drives, word: str) -> dict[str, Motion]:
     return {f"{word} {number}": motion for number, motion in enumerate(drives, 1)}
 
 
-def _best(search: Search) -> Found:
+def _best(search: Search | FrontSearch) -> Found:
     """Return the best settings of a search; a Ctrl-C before there are any ends the program."""
     if search.best is None:
         raise KeyboardInterrupt
@@ -241,12 +256,14 @@ def _presets(cueing: Cueing) -> list[dict[str, float]]:
     ]
 
 
-def _active(team: Team, parameters: list[Parameter], *, every: bool) -> tuple[list[Parameter], tuple[str, ...]]:
+def _active(
+    team: Team, parameters: list[Parameter], orders: Orders, *, every: bool
+) -> tuple[list[Parameter], tuple[str, ...]]:
     """Return the parameters that change something, and the keys of the others; all if they were chosen by name."""
     if not every:
         return parameters, ()
     start = {each.key: each.value for each in parameters}
-    first, *others = team([start, *neighbors(parameters, start, PROBE)])
+    first, *others = team([start, *neighbors(parameters, start, PROBE, orders)])
     changes = [others[2 * place] != first or others[2 * place + 1] != first for place in range(len(parameters))]
     active = [each for each, changed in zip(parameters, changes, strict=True) if changed]
     if not active:
@@ -254,22 +271,42 @@ def _active(team: Team, parameters: list[Parameter], *, every: bool) -> tuple[li
     return active, tuple(each.key for each in parameters if each not in active)
 
 
-def _sensitivities(team: Team, parameters: list[Parameter], best: Found) -> list[Sensitivity]:
+def _sensitivities(team: Team, parameters: list[Parameter], orders: Orders, best: Found) -> list[Sensitivity]:
     """Return what each parameter matters around the settings found, what matters most first."""
-    settings = neighbors(parameters, best.values, STEP)
-    scores = [mean_score(each) - mean_score(best.outcomes) for each in team(settings)]
+    settings = neighbors(parameters, best.values, STEP, orders)
+    changes = [mean_score(each) - mean_score(best.outcomes) for each in team(settings)]
     rows = [
-        Sensitivity(
-            each.key,
-            best.values[each.key],
-            settings[2 * place][each.key],
-            settings[2 * place + 1][each.key],
-            scores[2 * place],
-            scores[2 * place + 1],
+        Sensitivity(each.key, best.values[each.key], less[each.key], more[each.key], *by)
+        for each, less, more, by in zip(
+            parameters, settings[::2], settings[1::2], zip(changes[::2], changes[1::2], strict=True), strict=True
         )
-        for place, each in enumerate(parameters)
     ]
-    return sorted(rows, key=lambda row: -max(abs(row.by_smaller), abs(row.by_larger)))
+    return sorted(rows, key=lambda row: -max((abs(by) for by in row[-2:] if math.isfinite(by)), default=0.0))
+
+
+def _front(search: FrontSearch, profile: Profile, own: Mapping[str, Motion], others: Mapping[str, Motion]) -> Front:
+    """Return the points of a search, judged on all drives."""
+    points, missed = search.found()
+    settings = [best.values for _, best in points]
+    found = [msgspec.structs.replace(profile, cueing=with_values(profile.cueing, values)) for values in settings]
+    judged = [
+        Point(
+            share,
+            share * search.bound,
+            best.values,
+            _mean(tuned, own),
+            _mean(tuned, others) if others else None,
+            *(largest(best.outcomes, name) for name in AIMS),
+        )
+        for (share, best), tuned in zip(points, found, strict=True)
+    ]
+    before = largest(search.first, search.aim), mean_score(search.first)
+    return Front(search.aim, tuple(judged), tuple(missed), tuple(search.scored()), before)
+
+
+def _mean(profile: Profile, motions: Mapping[str, Motion]) -> float:
+    """Return the mean score of a profile on drives."""
+    return float(np.mean([score(profile, motion).score for motion in motions.values()]))
 
 
 def _means(judged: Sequence[Judged]) -> tuple[Any, Any]:

@@ -52,6 +52,17 @@ def test_report_draws_every_test_and_names_the_source_of_boundaries(tmp_path):
     assert "OUTSIDE" in result.stdout
 
 
+def test_an_auto_preset_is_that_of_the_platform_beside_it():
+    given = ["ccd-dk-washout", "--set", "output.rate_hz=60", "--acceleration", "0.5", "--rate", "2", "--json"]
+    auto, small = ["--set", "cueing.preset=auto"], ["--platform", "box-small"]
+    rows = []
+    for arguments in ([*auto, *small], [*auto, "--set", "platform.preset=box-small"], small):
+        result = run(*given, *arguments)
+        assert result.exit_code == 0, result.output
+        rows.append(json.loads(result.stdout.splitlines()[-1]))
+    assert rows[0] == rows[1] != rows[2]
+
+
 def test_figure_shows_points_and_equations_by_whole_turns_inside_the_boundaries():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

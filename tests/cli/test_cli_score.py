@@ -70,6 +70,20 @@ def test_refusals_are_one_line(arguments, said):
     assert said in line
 
 
+@pytest.mark.parametrize("own", [[], ["--set", "platform.preset=box-large"]])
+def test_an_auto_preset_is_that_of_the_platform_beside_it(own):
+    auto = ["ccd-dk-washout", "--set", "cueing.preset=auto", "--set", "output.rate_hz=60", "--drive", "brake", "--json"]
+    scores = []
+    for platform in ([*own, "--platform", "box-small"], ["--set", "platform.preset=box-small"], own):
+        result = run(*auto, *platform)
+        assert result.exit_code == (0 if platform else 2), result.output
+        found = json.loads(result.stdout.splitlines()[-1]) if platform else [{}]
+        scores.append({key: value for key, value in found[0].items() if key != "platform"})
+    assert scores[0] == scores[1] != scores[2]
+    if not own:
+        assert "cueing.preset: found 'auto', which scales its gains to a [platform], and there is none" in result.stderr
+
+
 def test_recordings_bytes_and_described_sources_are_drives(tmp_path):
     packets = tmp_path / "rally.bin"
     packets.write_bytes(b"".join(each.package for each in drive_packages("dirt-rally-dk", "brake", duration_s=12.0)))

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -17,6 +18,8 @@ pytest.importorskip("platformdirs")
 import motioncue
 from motioncue.analysis import score as module
 from motioncue.cli import cli
+from motioncue.profile import profile_text
+from motioncue.settings import ALGORITHMS
 from motioncue.virtual.offline import drive_motion
 
 pytestmark = pytest.mark.search
@@ -64,6 +67,43 @@ def test_a_profile_is_written_that_scores_what_is_said(tmp_path):
     more = run(*GIVEN, "--evaluations", 50, "--out", out, "--resume", "--json")
     assert more.exit_code == 0, more.output
     assert json.loads(more.stdout.splitlines()[-1])["after"] >= found["after"]
+
+
+@pytest.mark.parametrize("rig", [None, "[platform]\npreset = 'box-large'  # the old one\n"])
+def test_an_auto_preset_is_that_of_the_platform_beside_it_and_its_values_are_written(tmp_path, monkeypatch, rig):
+    monkeypatch.chdir(tmp_path)
+    name = "ccd-dk-washout" if rig is None else "rig.toml"
+    if rig is not None:
+        Path(name).write_text(profile_text("ccd-dk-washout") + rig, encoding="utf-8")
+    given = [name, "--drive", "brake", "--set", "cueing.preset=auto", "--set", "output.rate_hz=60"]
+    given += ["--parameter", "surge.gain", "--evaluations", 6, "--json"]
+    beside = run(*given, "--platform", "box-small", "--out", "beside.toml")
+    within = run(*given, "--set", "platform.preset=box-small", "--out", "within.toml")
+    assert beside.exit_code == within.exit_code == 0, beside.output + within.output
+    found, same = (json.loads(each.stdout.splitlines()[-1]) for each in (beside, within))
+    assert (found["before"], found["after"], found["changes"]) == (same["before"], same["after"], same["changes"])
+    for file, platform in (("beside.toml", "box-small"), ("within.toml", None)):
+        tuned = motioncue.load_profile(file)
+        assert motioncue.score(tuned, drive_motion("brake"), platform=platform).score == found["after"]
+    # Another platform in the file does not change what was found for this one.
+    assert motioncue.load_profile("beside.toml", "platform.preset=posts-3").cueing == (
+        motioncue.load_profile("beside.toml").cueing
+    )
+
+
+def test_another_algorithm_takes_the_place_of_all_settings_before(tmp_path):
+    rig, out = tmp_path / "rig.toml", tmp_path / "mine.toml"
+    old = profile_text("ccd-dk-washout").replace('preset = "simona"', 'tilt.rate_limit_deg_s = 4\npreset = "simona"')
+    rig.write_text(old, encoding="utf-8")
+    result = run(
+        rig, "--drive", "brake", "--platform", "box-small", "--set", "output.rate_hz=60", "--set",
+        "cueing.algorithm=adaptive", "--parameter", "surge.gain", "--evaluations", 4, "--out", out, "--json",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout.splitlines()[-1])
+    tuned = motioncue.load_profile(out)
+    assert type(tuned.cueing) is ALGORITHMS["adaptive"]
+    assert motioncue.score(tuned, drive_motion("brake"), platform="box-small").score == found["after"]
 
 
 @pytest.mark.rt

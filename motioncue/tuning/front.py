@@ -1,0 +1,242 @@
+"""Several aims as a front: the best settings at each share of a bound, found in one search.
+
+Each point is a search with a tighter bound than the one before (the epsilon-constraint method), which begins at the
+best settings that are known to keep it.  All searches know what the others have scored.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from motioncue.tuning.judge import Outcome
+from motioncue.tuning.parameters import Orders, Parameter
+from motioncue.tuning.search import Bounds, Found, Search, State, Team, mean_score
+
+__all__ = ["AIMS", "SHARES", "Archive", "Front", "FrontSearch", "Point", "largest", "staircase"]
+
+AIMS = Bounds._fields
+"""What a score can be weighed against: the bounds."""
+
+SHARES = (1.0, 0.75, 0.5, 0.25)
+"""Of the bound, for each point; in the order of the search."""
+
+
+class Point(NamedTuple):
+    """Settings of a front: nothing that was scored has a better score without more of the aim."""
+
+    share: float
+    """Of the bound that was searched within."""
+    bound: float
+    """The same as the aim is counted."""
+    values: dict[str, float]
+    """By key."""
+    score: float
+    """Mean over the drives of the search, forces first."""
+    hold_out: float | None
+    """Mean over drives that the search did not see; None if there are none."""
+    use: float
+    fast_tilt: float
+    opposite: float
+    """What is bounded, on the drive of the search where it is largest."""
+
+
+class Front(NamedTuple):
+    """The score against one of the bounds."""
+
+    aim: str
+    """Name of the bound: ``use``, ``fast_tilt`` or ``opposite``."""
+    points: tuple[Point, ...]
+    """From little of the aim to much."""
+    missed: tuple[float, ...]
+    """Shares of the bound within which no settings were found."""
+    scored: tuple[tuple[float, float], ...]
+    """The aim and the mean score of all settings scored that keep the other bounds."""
+    before: tuple[float, float]
+    """The same of the settings before."""
+
+
+class Archive:
+    """Every setting that was scored, and the best within each of several bounds.
+
+    It is the state of several searches, which so know what the others have scored.
+
+    Parameters
+    ----------
+    aim : str
+        Of settings with the same score, those with less of it are better.
+    bounds : sequence of Bounds
+        Within which the best are known.
+    state : State, optional
+        Keeps what was found beyond this process.
+
+    Attributes
+    ----------
+    best : list of Found or None
+        For each of the bounds: the best settings so far, of those that keep it, if there are any.
+    scored : list of list of Outcome
+        What each setting was worth, in the order in which they were asked for.
+    """
+
+    def __init__(self, aim: str, bounds: Sequence[Bounds], state: State | None = None) -> None:
+        self.best: list[Found | None] = [None] * len(bounds)
+        self.scored: list[list[Outcome]] = []
+        self._aim, self._bounds, self._state = aim, list(bounds), state
+        self._known: dict[tuple[float, ...], list[Outcome]] = {}
+
+    def known(self, values: Mapping[str, float]) -> list[Outcome] | None:
+        """Return what settings were worth; None if they were not scored.
+
+        Parameters
+        ----------
+        values : mapping
+            Values by key.
+        """
+        place = tuple(values.values())
+        if place not in self._known:
+            before = None if self._state is None else self._state.known(values)
+            if before is None:
+                return None
+            self._add(values, before)
+        return self._known[place]
+
+    def keep(self, settings: Sequence[Mapping[str, float]], outcomes: Sequence[Sequence[Outcome]]) -> None:
+        """Add what settings are worth.
+
+        Parameters
+        ----------
+        settings : sequence of mapping
+            Values by key.
+        outcomes : sequence of sequence of Outcome
+            For each, one per drive.
+        """
+        if self._state is not None:
+            self._state.keep(settings, outcomes)
+        for values, own in zip(settings, outcomes, strict=True):
+            if tuple(values.values()) not in self._known:
+                self._add(values, list(own))
+
+    def _add(self, values: Mapping[str, float], outcomes: list[Outcome]) -> None:
+        self._known[tuple(values.values())] = outcomes
+        self.scored.append(outcomes)
+        for index, bounds in enumerate(self._bounds):
+            found, before = Found(dict(values), outcomes, bounds.cost(outcomes)), self.best[index]
+            if before is None or self._rank(bounds, found) < self._rank(bounds, before):
+                self.best[index] = found
+
+    def _rank(self, bounds: Bounds, found: Found) -> tuple[bool, float, float]:
+        """Return what is smaller for better settings; those that keep the bounds come first."""
+        return any(bounds.excess(found.outcomes).values()), found.cost, largest(found.outcomes, self._aim)
+
+
+class FrontSearch:
+    """Searches for the settings that score best within each share of a bound.
+
+    Parameters
+    ----------
+    aim : str
+        The bound.
+    parameters, team, bounds, seed, others, state, orders
+        As for `Search`; the first point is found as that finds it.
+
+    Attributes
+    ----------
+    best, first, evaluations
+        As those of `Search`.
+    aim : str
+        Name of the bound.
+    bound : float
+        The whole of it.
+    """
+
+    def __init__(
+        self,
+        aim: str,
+        parameters: Sequence[Parameter],
+        team: Team,
+        bounds: Bounds,
+        seed: int,
+        others: Sequence[Mapping[str, float]] = (),
+        state: State | None = None,
+        orders: Orders = (),
+    ) -> None:
+        self.aim, self.bound = aim, float(getattr(bounds, aim))
+        self._bounds = [bounds._replace(**{aim: share * self.bound}) for share in SHARES]
+        self._archive = Archive(aim, self._bounds, state)
+        self._parameters, self._team, self._seed, self._others = parameters, team, seed, others
+        self._orders = orders
+        self.first: list[Outcome] = []
+        self.evaluations = 0
+
+    @property
+    def best(self) -> Found | None:
+        """The best settings within the whole bound."""
+        return self._archive.best[0]
+
+    def run(self, evaluations: int) -> Iterator[int]:
+        """Score generations of settings; yield after each the number of settings scored.
+
+        Parameters
+        ----------
+        evaluations : int
+            Settings to score for each point.
+        """
+        parameters, others = list(self._parameters), self._others
+        for index, bounds in enumerate(self._bounds):
+            if (known := self._archive.best[index]) is not None:
+                parameters = [each._replace(value=known.values[each.key]) for each in self._parameters]
+                others = ()
+            search = Search(parameters, self._team, bounds, self._seed, others, self._archive, self._orders)
+            before = self.evaluations
+            for done in search.run(evaluations):
+                self.first = self.first or search.first
+                self.evaluations = before + done
+                yield self.evaluations
+
+    def found(self) -> tuple[list[tuple[float, Found]], list[float]]:
+        """Return the points with their shares, from little of the aim to much, and shares missed."""
+        points: list[tuple[float, Found]] = []
+        missed = []
+        for share, bounds, best in reversed(list(zip(SHARES, self._bounds, self._archive.best, strict=True))):
+            if best is None or any(bounds.excess(best.outcomes).values()):
+                missed.append(share)
+            elif not points or points[-1][1].values != best.values:
+                points.append((share, best))
+        return points, missed
+
+    def scored(self) -> list[tuple[float, float]]:
+        """Return the aim and the mean score of all possible settings that keep the other bounds."""
+        found = []
+        for own in self._archive.scored:
+            beyond = self._bounds[0].excess(own)
+            score = mean_score(own)
+            if math.isfinite(score) and not any(beyond[key] for key in AIMS if key != self.aim):
+                found.append((largest(own, self.aim), score))
+        return found
+
+
+def largest(outcomes: Sequence[Outcome], aim: str) -> float:
+    """Return what is bounded, on the drive where it is largest.
+
+    Parameters
+    ----------
+    outcomes : sequence of Outcome
+        One per drive.
+    aim : str
+        Name of the bound.
+    """
+    return float(max(getattr(each, aim) for each in outcomes))
+
+
+def staircase(scored: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return those of which none has a better score without more of the aim, from little to much.
+
+    Parameters
+    ----------
+    scored : sequence of tuple
+        Aim and score of each.
+    """
+    steps: list[tuple[float, float]] = []
+    for aim, score in sorted(scored, key=lambda each: (each[0], -each[1])):
+        if not steps or score > steps[-1][1]:
+            steps.append((aim, score))
+    return steps

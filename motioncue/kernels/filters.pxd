@@ -32,6 +32,6 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
     void prime_2 "mc_prime_2"(const SecondOrder* c, SecondOrderState* s, double u)
 
 
-cdef FirstOrder first_order(double omega, double dt)
-cdef SecondOrder second_order(double omega, double zeta, double dt)
-cdef SecondOrder first_order_as_second(double omega, double dt)
+cdef FirstOrder first_order(double omega, double dt) noexcept nogil
+cdef SecondOrder second_order(double omega, double zeta, double dt, double rub=?) noexcept nogil
+cdef SecondOrder first_order_as_second(double omega, double dt) noexcept nogil

@@ -7,7 +7,7 @@ from motioncue.errors import ConfigError
 __all__ = ["HighPass"]
 
 
-cdef FirstOrder first_order(double omega, double dt):
+cdef FirstOrder first_order(double omega, double dt) noexcept nogil:
     """Return the section s / (s + omega), exact at `omega` [rad/s]; `dt` [s]."""
     cdef FirstOrder c
     c.g = tan(0.5 * omega * dt)
@@ -15,17 +15,20 @@ cdef FirstOrder first_order(double omega, double dt):
     return c
 
 
-cdef SecondOrder second_order(double omega, double zeta, double dt):
-    """Return the section with natural frequency `omega` [rad/s] and damping ratio `zeta`, exact at `omega`."""
+cdef SecondOrder second_order(double omega, double zeta, double dt, double rub=0.0) noexcept nogil:
+    """Return the section with natural frequency `omega` [rad/s] and damping ratio `zeta`, exact at `omega`.
+
+    `rub` is damping over mass beside that of the ratio [rad/s].
+    """
     cdef SecondOrder c
     c.c0 = omega * omega
     c.k = tan(0.5 * omega * dt) / omega if omega > 0.0 else 0.5 * dt
-    c.b = 2.0 * zeta * omega + c.c0 * c.k
+    c.b = 2.0 * zeta * omega + rub + c.c0 * c.k
     c.d = 1.0 / (1.0 + c.b * c.k)
     return c
 
 
-cdef SecondOrder first_order_as_second(double omega, double dt):
+cdef SecondOrder first_order_as_second(double omega, double dt) noexcept nogil:
     """Return the section s / (s + omega) with both integrals; the second one drifts under a sustained input."""
     cdef SecondOrder c
     c.c0 = 0.0

@@ -30,6 +30,8 @@ SETTINGS = {
         *("cueing.tilt.law=linear", "cueing.tilt.pitch_share=0.3", "cueing.tilt.roll_share=0"),
         "cueing.turned_by=platform",
     ],
+    "held": ["cueing.filters=hold", "cueing.heave.order=3", "cueing.heave.break_hz=0.02", "cueing.texture.roll_gain=1"],
+    "held bounded angles": ["cueing.filters=hold", "cueing.yaw.angle_limit_deg=20", "cueing.roll.order=1"],
     "bounded angles": ["cueing.yaw.angle_limit_deg=20", "cueing.pitch.angle_limit_deg=5"],
 }
 DRIVES = {

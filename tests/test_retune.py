@@ -61,6 +61,7 @@ CHANGES = {
     "gain": "cueing.surge.gain=0.1",
     "preset": "cueing.preset=utias",
     "algorithm": "cueing.algorithm=direct",
+    "filters": "cueing.filters=hold",
     "optimal": {"cueing": {"algorithm": "optimal", "preset": "small"}},
     "limits": {"limits": {"surge": {"value_m_s2": 0.3}, "pitch": {"value_deg": 0.5}}},
     "free": "limits=none",

@@ -287,6 +287,11 @@ MIXTURES = {
     "linear tilt of half the slope": [
         *("cueing.tilt.law=linear", "cueing.tilt.pitch_share=0.5", "cueing.tilt.roll_share=0")
     ],
+    "held": ["cueing.filters=hold", "cueing.roll.order=1", "cueing.tilt.damping=0.4", "cueing.yaw.limit_deg_s=5"],
+    "held, third order and texture": [
+        *("cueing.preset=utias", "cueing.filters=hold", "cueing.texture.sway_gain=0.5", "cueing.texture.roll_gain=1"),
+        "cueing.turned_by=platform",
+    ],
     "turned by the platform": ["cueing.preset=utias", "cueing.turned_by=platform"],
     "a gain the other way": [
         "cueing.preset=utias",

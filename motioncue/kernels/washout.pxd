@@ -27,7 +27,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
     ctypedef struct Bound "mc_Bound":       # of an angle
         double limit            # [rad]; infinite: none
         double per_limit        # 1 / limit [1/rad]
-        double room             # rate that takes the angle from 0 to the limit in a tick [rad/s]
+        double room             # rate that takes the angle from 0 to the limit in a tick [rad/s]; held input: or nearly so
 
     ctypedef struct HighPassState "mc_HighPassState":
         double outer            # state of the outer section [m/s^2 or rad/s]
@@ -68,6 +68,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         double curved           # whether any scaling is a polynomial: 1 or 0
         double bounded          # whether any angle has a bound: 1 or 0
         double textured         # whether there is texture: 1 or 0
+        double held             # whether the filters' input is held between ticks: 1 or 0
         double gravity          # [m/s^2]
         double ticks_per_second
 
@@ -102,6 +103,7 @@ ctypedef struct Corners:    # what the coefficients of the filters follow from
     double at[CORNERS]      # an axis: frequency [rad/s], damping ratio, break frequency [rad/s] (0: none); a tilt: two
     int order[AXES]
     bint textured
+    bint hold               # whether inputs are held between ticks
     double dt               # [s]
 
 

@@ -59,6 +59,7 @@ cdef Corners corners_of(settings, double dt):
     cdef int i
     memset(&c, 0, sizeof(Corners))
     c.dt = dt
+    c.hold = settings.filters == "hold"
     for i, axis in enumerate((settings.surge, settings.sway, settings.heave, settings.roll, settings.pitch, settings.yaw)):
         c.order[i] = axis.order
         c.at[3 * i] = 2.0 * M_PI * axis.cutoff_hz
@@ -76,24 +77,28 @@ cdef Corners corners_of(settings, double dt):
 cdef void fill_sections(WashoutCoeffs* w, const Corners* c, const double* rub) noexcept nogil:
     """Fill the filters from their corners; `rub[i]` is damping over mass that corner i adds to its section [rad/s]."""
     cdef HighPassAxis* axis
+    cdef Bound* bound
     cdef const double* at
     cdef int i
     for i in range(<int>AXES):
         axis = &w.translation[i] if i < 3 else &w.rotation[i - 3]
         at = &c.at[3 * i]
-        axis.outer = first_order(at[2], c.dt)
+        axis.outer = first_order(at[2], c.dt, c.hold)
         if c.order[i] == 1:
-            axis.inner = first_order_as_second(at[0], c.dt)
+            axis.inner = first_order_as_second(at[0], c.dt, c.hold)
         else:
-            axis.inner = second_order(at[0], at[1], c.dt, rub[3 * i])
+            axis.inner = second_order(at[0], at[1], c.dt, c.hold, rub[3 * i])
         if i >= 3:
-            w.bounds[i - 3].room = 0.5 * w.bounds[i - 3].limit / axis.inner.k
+            bound = &w.bounds[i - 3]
+            bound.room = (1.0 if c.hold else 0.5) * bound.limit / axis.inner.k
+            if c.hold and bound.limit < INFINITY:       # the spring moves the angle too, by this share of it
+                bound.room *= max(0.0, 1.0 - axis.inner.c0 * axis.inner.m)
     for i in range(2):
         at = &c.at[<int>TILTS + 2 * i]
-        w.tilt[i].low_pass = second_order(at[0], at[1], c.dt, rub[<int>TILTS + 2 * i])
+        w.tilt[i].low_pass = second_order(at[0], at[1], c.dt, c.hold, rub[<int>TILTS + 2 * i])
     if c.textured:
-        w.texture.band.outer = first_order(c.at[<int>TEXTURE], c.dt)
-        w.texture.band.inner = second_order(c.at[<int>TEXTURE], 0.5, c.dt, rub[<int>TEXTURE])
+        w.texture.band.outer = first_order(c.at[<int>TEXTURE], c.dt, c.hold)
+        w.texture.band.inner = second_order(c.at[<int>TEXTURE], 0.5, c.dt, c.hold, rub[<int>TEXTURE])
 
 
 cdef inline double base_of(int corner) noexcept nogil:
@@ -231,7 +236,8 @@ cdef class ClassicalWashout(Algorithm):
     -----
     Per axis, with K its gain and T the gain of its tilt: displacement K HP(s)/s^2 of the acceleration, tilt
     asin(T LP(s) f/g), attitude K HP(s)/s of the Euler rates.  HP is s/(s+w), s^2/(s^2+2 z w s+w^2), or that times
-    s/(s+w_b); LP is w^2/(s^2+2 z w s+w^2).  Bilinear transform prewarped at each section's own frequency.  Surge, sway
+    s/(s+w_b); LP is w^2/(s^2+2 z w s+w^2).  Bilinear transform prewarped at each section's own frequency, or with
+    ``filters = "hold"`` the solution for an input that is held from one tick to the next.  Surge, sway
     and heave of the cue are the specific force in platform axes less its value at rest, so for one translational axis
     alone they are K HP(s) + T LP(s) of the input while neither rate nor acceleration of the tilt is limited.
 
@@ -270,6 +276,7 @@ cdef class ClassicalWashout(Algorithm):
             self.coeffs.tilt[i].acceleration = limit_of(tilt.acceleration_limit_deg_s2, DEGREE) * dt * dt
         self.coeffs.linear = tilt.law == "linear"
         self.coeffs.by_platform = settings.turned_by == "platform"
+        self.coeffs.held = settings.filters == "hold"
         if any(axis.scaling is not None for axis in translation + rotation):
             self.coeffs.curved = 1.0
         if settings.texture is not None:

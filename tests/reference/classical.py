@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from reference.sections import HighPass, Stepper, half_tick, high_pass_1, low_pass_2
+from reference.sections import FORMS, HighPass, Stepper, half_tick, high_pass_1, low_pass_2
 
 CHANNELS = (
     *("surge", "sway", "heave"),
@@ -126,10 +126,10 @@ class BoundedAngle:
 class Texture:
     """The band of sway, heave, roll and pitch that goes round the washout."""
 
-    def __init__(self, settings: Any, dt: float) -> None:
+    def __init__(self, settings: Any, dt: float, form: Any) -> None:
         omega = 2 * np.pi * settings.cutoff_hz
         names = ("sway", "heave", "roll", "pitch")
-        self.bands = [HighPass(3, omega, 0.5, omega, dt) for _ in names]
+        self.bands = [HighPass(3, omega, 0.5, omega, dt, form) for _ in names]
         self.gains = [getattr(settings, f"{name}_gain") for name in names]
         self.limits = [settings.limit_m] * 2 + [np.radians(settings.limit_deg)] * 2
 
@@ -161,7 +161,7 @@ class Washout:
     """
 
     def __init__(self, settings: Any, dt: float) -> None:
-        self.dt, self.settings = dt, settings
+        self.dt, self.settings, self.form = dt, settings, FORMS[settings.filters]
         self.translation = [settings.surge, settings.sway, settings.heave]
         self.rotation = [settings.roll, settings.pitch, settings.yaw]
         self.onset = [self._high_pass(axis) for axis in self.translation]
@@ -170,19 +170,21 @@ class Washout:
         ]
         tilt = settings.tilt
         self.low = [
-            Stepper(low_pass_2(2 * np.pi * hz, tilt.damping), dt) for hz in (tilt.surge_cutoff_hz, tilt.sway_cutoff_hz)
+            self.form(low_pass_2(2 * np.pi * hz, tilt.damping), dt)
+            for hz in (tilt.surge_cutoff_hz, tilt.sway_cutoff_hz)
         ]
         limit = np.inf if tilt.rate_limit_deg_s is None else tilt.rate_limit_deg_s
         self.tilt_step = np.radians(limit) * dt
         limit = np.inf if tilt.acceleration_limit_deg_s2 is None else tilt.acceleration_limit_deg_s2
         self.tilts = [Tilt(self.tilt_step, np.radians(limit) * dt**2) for _ in range(2)]
         self.tilt = np.zeros(2)
-        self.texture = Texture(settings.texture, dt) if settings.texture else None
+        self.texture = Texture(settings.texture, dt, self.form) if settings.texture else None
         self.attitude = np.zeros(3)
 
     def _high_pass(self, axis: Any) -> HighPass:
         break_hz = axis.break_hz or 0.0
-        return HighPass(axis.order, 2 * np.pi * axis.cutoff_hz, axis.damping, 2 * np.pi * break_hz, self.dt)
+        omegas = 2 * np.pi * axis.cutoff_hz, 2 * np.pi * break_hz
+        return HighPass(axis.order, omegas[0], axis.damping, omegas[1], self.dt, self.form)
 
     def _sustained(self, force: Any) -> Any:
         """Return the specific force that becomes tilt: its own gain and limit if they are given, else the axis's."""

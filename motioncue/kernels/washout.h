@@ -15,7 +15,8 @@ typedef struct {
     NAME(Bound) bounds[3];
     NAME(TiltAxis) tilt[2];
     NAME(Texture) texture;
-    real linear, by_platform, curved, bounded, textured, held, gravity, ticks_per_second;
+    real turned_limits[6];
+    real linear, by_platform, curved, bounded, textured, held, limited_late, gravity, ticks_per_second;
 } NAME(WashoutCoeffs);
 
 typedef struct {
@@ -44,16 +45,26 @@ INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *eul
     euler[2] = c;
 }
 
+/* Saturate level accelerations and Euler rates where the limits act on these. */
+INLINE void NAME(saturate_turned)(const NAME(WashoutCoeffs) *w, real *level, real *euler) {
+    MC_UNROLL
+    for (int i = 0; i < 3; i++) {
+        level[i] = NAME(saturate)(level[i], w->turned_limits[i]);
+        euler[i] = NAME(saturate)(euler[i], w->turned_limits[3 + i]);
+    }
+}
+
 /* Start every filter that has not run yet from rest at this tick's input, so that engaging causes no transient. */
 INLINE void NAME(prime)(
     const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, const NAME(Demand) *in
 ) {
     const flag fresh = s->primed == ALL(0.0), held = w->held != ALL(0.0); /* states of a held input are 0 at rest */
     const real shaken[4] = {motion[MC_SWAY], -motion[MC_HEAVE], motion[MC_ROLL_RATE], motion[MC_PITCH_RATE]};
-    real euler[3];
+    real euler[3], level[3] = {in->level[0], in->level[1], in->level[2]};
     NAME(euler_rates)(s->platform, in->rates, euler);
+    NAME(saturate_turned)(w, level, euler);
     for (int i = 0; i < 3; i++) {
-        NAME(start)(&w->translation[i], &s->translation[i], fresh, NAME(pick)(held, ALL(0.0), in->level[i]));
+        NAME(start)(&w->translation[i], &s->translation[i], fresh, NAME(pick)(held, ALL(0.0), level[i]));
     }
     for (int i = 0; i < 3; i++) {
         real *angle = &s->rotation[i].inner.v; /* half a tick before this one */
@@ -168,6 +179,7 @@ INLINE void NAME(washout_move)(
         NAME(turn_level)(level, roll->sine, roll->cosine, pitch->sine, pitch->cosine, turned);
         NAME(pick_3)(by_platform, turned, level);
     }
+    if (NAME(any)(w->limited_late != ALL(0.0))) NAME(saturate_turned)(w, level, euler);
     const flag held = w->held != ALL(0.0);
     if (NAME(any)(held)) {
         MC_UNROLL

@@ -63,12 +63,14 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         Bound bounds[3]         # of the high-passed roll, pitch, yaw
         TiltAxis tilt[2]        # for surge (pitch) and sway (roll)
         Texture texture
+        double turned_limits[6] # of level accelerations and Euler rates; infinite unless limits act on these
         double linear           # whether the tilt is f/g instead of its arc sine: 1 or 0
         double by_platform      # whether the platform's attitude turns accelerations into level axes: 1 or 0
         double curved           # whether any scaling is a polynomial: 1 or 0
         double bounded          # whether any angle has a bound: 1 or 0
         double textured         # whether there is texture: 1 or 0
         double held             # whether the filters' input is held between ticks: 1 or 0
+        double limited_late     # whether limits act on what has been turned: 1 or 0
         double gravity          # [m/s^2]
         double ticks_per_second
 

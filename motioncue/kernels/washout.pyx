@@ -249,7 +249,8 @@ cdef class ClassicalWashout(Algorithm):
     def __init__(self, settings, double rate_hz):
         cdef double dt = 1.0 / rate_hz
         cdef Machine machine = chosen()
-        cdef double angle
+        cdef double angle, limit
+        cdef bint late = settings.limited == "after_turn"
         cdef double[3] largest
         cdef double[CORNERS] none
         cdef int i
@@ -260,22 +261,27 @@ cdef class ClassicalWashout(Algorithm):
         for i in range(3):
             axis, shape = translation[i], translation[i].scaling
             largest[i] = limit_of(None if shape is None else shape.largest_m_s2)
-            self.coeffs.scaling[2 + i] = scaling_of(axis.gain, limit_of(axis.limit_m_s2), shape, largest[i])
+            limit = limit_of(axis.limit_m_s2)
+            self.coeffs.scaling[2 + i] = scaling_of(axis.gain, INFINITY if late else limit, shape, largest[i])
+            self.coeffs.turned_limits[i] = limit if late else INFINITY
             axis, shape = rotation[i], rotation[i].scaling
             angle = limit_of(None if shape is None else shape.largest_deg_s, DEGREE)
-            self.coeffs.scaling[5 + i] = scaling_of(axis.gain, limit_of(axis.limit_deg_s, DEGREE), shape, angle)
+            limit = limit_of(axis.limit_deg_s, DEGREE)
+            self.coeffs.scaling[5 + i] = scaling_of(axis.gain, INFINITY if late else limit, shape, angle)
+            self.coeffs.turned_limits[3 + i] = limit if late else INFINITY
             angle = limit_of(rotation[i].angle_limit_deg, DEGREE)
             self.coeffs.bounds[i] = Bound(angle, 1.0 / angle, 0.0)
             if angle < INFINITY:
                 self.coeffs.bounded = 1.0
         for i, name in enumerate(("surge", "sway")):
-            gain, limit = settings.sustained(name)
-            self.coeffs.scaling[i] = scaling_of(gain, limit_of(limit), translation[i].scaling, largest[i])
+            gain, most = settings.sustained(name)
+            self.coeffs.scaling[i] = scaling_of(gain, limit_of(most), translation[i].scaling, largest[i])
             self.coeffs.tilt[i].slope = (tilt.pitch_share, tilt.roll_share)[i] * GRAVITY
             self.coeffs.tilt[i].rate = limit_of(tilt.rate_limit_deg_s, DEGREE) * dt
             self.coeffs.tilt[i].acceleration = limit_of(tilt.acceleration_limit_deg_s2, DEGREE) * dt * dt
         self.coeffs.linear = tilt.law == "linear"
         self.coeffs.by_platform = settings.turned_by == "platform"
+        self.coeffs.limited_late = late
         self.coeffs.held = settings.filters == "hold"
         if any(axis.scaling is not None for axis in translation + rotation):
             self.coeffs.curved = 1.0

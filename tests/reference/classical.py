@@ -164,6 +164,9 @@ class Washout:
         self.dt, self.settings, self.form = dt, settings, FORMS[settings.filters]
         self.translation = [settings.surge, settings.sway, settings.heave]
         self.rotation = [settings.roll, settings.pitch, settings.yaw]
+        limits = [axis.limit_m_s2 for axis in self.translation], [axis.limit_deg_s for axis in self.rotation]
+        self.forces, rates = (np.array([np.inf if one is None else one for one in each]) for each in limits)
+        self.rates = np.radians(rates)
         self.onset = [self._high_pass(axis) for axis in self.translation]
         self.turn = [
             self._high_pass(axis) if axis.angle_limit_deg is None else BoundedAngle(axis, dt) for axis in self.rotation
@@ -200,22 +203,24 @@ class Washout:
 
     def _scaled(self, values: Any) -> Any:
         """Return translational values times their gains, within their limits."""
-        limits = [np.inf if axis.limit_m_s2 is None else axis.limit_m_s2 for axis in self.translation]
         gains = np.array([axis.gain for axis in self.translation])
         values = [
             bent(value, axis.scaling, axis.scaling and axis.scaling.largest_m_s2)
             for value, axis in zip(values, self.translation, strict=True)
         ]
-        return np.clip(gains * values, -np.array(limits), limits)
+        return self._limited(gains * values, "before_turn", self.forces)
+
+    def _limited(self, values: Any, where: str, limits: Any) -> Any:
+        """Return values within limits, if that is where these act."""
+        return np.clip(values, -limits, limits) if self.settings.limited == where else values
 
     def _scaled_rates(self, values: Any) -> Any:
-        limits = [np.inf if axis.limit_deg_s is None else np.radians(axis.limit_deg_s) for axis in self.rotation]
         gains = np.array([axis.gain for axis in self.rotation])
         values = [
             bent(value, axis.scaling, axis.scaling and np.radians(axis.scaling.largest_deg_s))
             for value, axis in zip(values, self.rotation, strict=True)
         ]
-        return np.clip(gains * values, -np.array(limits), limits)
+        return self._limited(gains * values, "before_turn", self.rates)
 
     def step(self, motion: Any) -> dict[str, float]:
         """Return the cue's channels at one tick."""
@@ -233,12 +238,13 @@ class Washout:
         tilt_rate = (self.tilt - before) / self.dt
 
         turned_by = matrix(*self.attitude[:2], 0.0) if self.settings.turned_by == "platform" else vehicle
-        level = turned_by @ self._scaled(a)
+        level = self._limited(turned_by @ self._scaled(a), "after_turn", self.forces)
         onset = np.array([f.step(u) for f, u in zip(self.onset, level, strict=True)])
         acceleration, displacement = onset[:, 0], onset[:, 2]
 
         omega = self._scaled_rates(np.array([motion["roll_rate"], motion["pitch_rate"], motion["yaw_rate"]]))
         euler = np.linalg.solve(rates_matrix(*self.attitude[:2]), omega)
+        euler = self._limited(euler, "after_turn", self.rates)
         turn = np.array([f.step(u) for f, u in zip(self.turn, euler, strict=True)])
 
         lean = np.array([-self.tilt[1], self.tilt[0], 0.0])

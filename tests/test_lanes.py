@@ -30,6 +30,12 @@ SETTINGS = {
         *("cueing.tilt.law=linear", "cueing.tilt.pitch_share=0.3", "cueing.tilt.roll_share=0"),
         "cueing.turned_by=platform",
     ],
+    "held": ["cueing.filters=hold", "cueing.heave.order=3", "cueing.heave.break_hz=0.02", "cueing.texture.roll_gain=1"],
+    "limits after the turn": [
+        *("cueing.limited=after_turn", "cueing.surge.limit_m_s2=1", "cueing.heave.limit_m_s2=2"),
+        *("cueing.yaw.limit_deg_s=7", "cueing.turned_by=platform"),
+    ],
+    "held bounded angles": ["cueing.filters=hold", "cueing.yaw.angle_limit_deg=20", "cueing.roll.order=1"],
     "bounded angles": ["cueing.yaw.angle_limit_deg=20", "cueing.pitch.angle_limit_deg=5"],
 }
 DRIVES = {

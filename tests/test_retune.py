@@ -61,6 +61,8 @@ CHANGES = {
     "gain": "cueing.surge.gain=0.1",
     "preset": "cueing.preset=utias",
     "algorithm": "cueing.algorithm=direct",
+    "filters": "cueing.filters=hold",
+    "limited": {"cueing": {"limited": "after_turn", "surge": {"limit_m_s2": 0.5}, "yaw": {"limit_deg_s": 3.0}}},
     "optimal": {"cueing": {"algorithm": "optimal", "preset": "small"}},
     "limits": {"limits": {"surge": {"value_m_s2": 0.3}, "pitch": {"value_deg": 0.5}}},
     "free": "limits=none",

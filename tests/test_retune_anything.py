@@ -80,6 +80,16 @@ CUEING = (
         }
     },
     {"cueing": {"algorithm": "classical", "preset": "simona", "texture": {"cutoff_hz": 1.0, "roll_gain": 1.0}}},
+    {
+        "cueing": {
+            "algorithm": "classical",
+            "preset": "simona",
+            "surge": {"cutoff_hz": 100.0},
+            "sway": {"cutoff_hz": 0.001, "damping": 0.01},
+            "yaw": {"cutoff_hz": 30.0, "damping": 10.0},
+            "tilt": {"surge_cutoff_hz": 0.001, "sway_cutoff_hz": 100.0, "damping": 0.1},
+        }
+    },
     {"cueing": {"algorithm": "classical", "preset": "simona", "texture": {"cutoff_hz": 90.0, "limit_m": 0.001}}},
 )
 

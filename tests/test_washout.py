@@ -259,6 +259,20 @@ MIXTURES = {
         "cueing.yaw.limit_deg_s=5",
         "cueing.tilt.rate_limit_deg_s=2",
     ],
+    "every limit after the turn": [
+        *("cueing.surge.limit_m_s2=1.0", "cueing.sway.limit_m_s2=1.5", "cueing.heave.limit_m_s2=0.7"),
+        *("cueing.roll.limit_deg_s=10", "cueing.pitch.limit_deg_s=7", "cueing.yaw.limit_deg_s=5"),
+        *("cueing.limited=after_turn", "cueing.tilt.sway_limit_m_s2=0.9"),
+    ],
+    "limits after the turn by the platform": [
+        *(
+            "cueing.preset=utias",
+            "cueing.turned_by=platform",
+            "cueing.limited=after_turn",
+            "cueing.sway.limit_m_s2=1.5",
+        ),
+        *("cueing.heave.limit_m_s2=0.7", "cueing.pitch.limit_deg_s=7", "cueing.filters=hold"),
+    ],
     "tilt of its own": [
         "cueing.tilt.surge_gain=0.9",
         "cueing.tilt.sway_gain=-0.3",
@@ -286,6 +300,11 @@ MIXTURES = {
     ],
     "linear tilt of half the slope": [
         *("cueing.tilt.law=linear", "cueing.tilt.pitch_share=0.5", "cueing.tilt.roll_share=0")
+    ],
+    "held": ["cueing.filters=hold", "cueing.roll.order=1", "cueing.tilt.damping=0.4", "cueing.yaw.limit_deg_s=5"],
+    "held, third order and texture": [
+        *("cueing.preset=utias", "cueing.filters=hold", "cueing.texture.sway_gain=0.5", "cueing.texture.roll_gain=1"),
+        "cueing.turned_by=platform",
     ],
     "turned by the platform": ["cueing.preset=utias", "cueing.turned_by=platform"],
     "a gain the other way": [

@@ -264,9 +264,9 @@ def _theory(profile: Profile, rig: Built | None, test: Test, omega: Array, rate_
     """Return the gains of a test by equations, for small signals without limits; NaN if the algorithm has none."""
     s: Gains = np.asarray(1j * omega, dtype=np.complex128)
     try:
-        responses = dict(cueing.theory(profile.cueing, test.channel_in, s))
+        responses = dict(cueing.theory(profile.cueing, test.channel_in, s, rate_hz))
         if test.channel_in in TURNS:
-            for name, gain in cueing.theory(profile.cueing, f"{test.channel_in}_rate", s).items():
+            for name, gain in cueing.theory(profile.cueing, f"{test.channel_in}_rate", s, rate_hz).items():
                 responses[name] = responses.get(name, 0.0) + s * gain
     except ConfigError:
         return np.full(len(omega), complex(np.nan, np.nan))

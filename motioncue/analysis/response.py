@@ -177,8 +177,9 @@ def transfer_function(
     motioncue.cueing.theory : The responses of all channels; each algorithm's file cites its equations.
     """
     _known(channel_in, channel_out)
+    profile = _profile(profile)
     s = 1j * np.atleast_1d(np.asarray(omega, dtype=np.complex128))
-    responses = cueing.theory(_profile(profile).cueing, channel_in, s)
+    responses = cueing.theory(profile.cueing, channel_in, s, _rate_hz(profile, None))
     return np.asarray(responses.get(channel_out, np.zeros(s.shape)), dtype=np.complex128)
 
 

@@ -2,8 +2,8 @@
 
 An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step; where the settings say
 `for_platform`, it is `design(settings, rate_hz, platform)`.  If the algorithm is linear for small signals, the file
-also has `theory(settings, channel, s)`: the responses of the cue's channels to one channel of the motion, by name, at
-the complex frequencies `s` [rad/s].
+also has `theory(settings, channel, s, rate_hz)`: the responses of the cue's channels to one channel of the motion, by
+name, at the complex frequencies `s` [rad/s]; without a rate (None), for infinitely short ticks.
 """
 
 from collections.abc import Mapping
@@ -57,7 +57,9 @@ def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -
     return designed
 
 
-def theory(settings: Cueing, channel: str, s: npt.NDArray[np.complex128]) -> Mapping[str, Any]:
+def theory(
+    settings: Cueing, channel: str, s: npt.NDArray[np.complex128], rate_hz: float | None = None
+) -> Mapping[str, Any]:
     """Return the small-signal response of every cue channel that follows a channel of the motion.
 
     Parameters
@@ -68,6 +70,8 @@ def theory(settings: Cueing, channel: str, s: npt.NDArray[np.complex128]) -> Map
         The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s]; not 0.
+    rate_hz : float, optional
+        Ticks per second [Hz], for filters whose response depends on them; infinitely many if not given.
 
     Returns
     -------
@@ -83,5 +87,5 @@ def theory(settings: Cueing, channel: str, s: npt.NDArray[np.complex128]) -> Map
     if not hasattr(_FILES[name], "theory"):
         known = [name for name, file in _FILES.items() if hasattr(file, "theory")]
         raise ConfigError(f"cueing.algorithm: found {name!r}, allowed are those with a closed form: {', '.join(known)}")
-    responses: Mapping[str, Any] = _FILES[name].theory(settings, channel, s)
+    responses: Mapping[str, Any] = _FILES[name].theory(settings, channel, s, rate_hz)
     return responses

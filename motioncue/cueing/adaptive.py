@@ -52,7 +52,9 @@ def design(settings: Adaptive, rate_hz: float) -> AdaptiveWashout:
     return AdaptiveWashout(settings, rate_hz)
 
 
-def theory(settings: Adaptive, channel: str, s: npt.NDArray[np.complex128]) -> dict[str, Any]:
+def theory(
+    settings: Adaptive, channel: str, s: npt.NDArray[np.complex128], rate_hz: float | None = None
+) -> dict[str, Any]:
     """Return the small-signal response of the linear counterpart, which is the washout if nothing adapts.
 
     Parameters
@@ -63,6 +65,8 @@ def theory(settings: Adaptive, channel: str, s: npt.NDArray[np.complex128]) -> d
         The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s]; not 0.
+    rate_hz : float, optional
+        Not used: the response hardly depends on the tick.
 
     Raises
     ------

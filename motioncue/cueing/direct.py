@@ -24,7 +24,9 @@ def design(settings: Direct, rate_hz: float) -> DirectKernel:
     return DirectKernel()
 
 
-def theory(settings: Direct, channel: str, s: npt.NDArray[np.complex128]) -> dict[str, Any]:
+def theory(
+    settings: Direct, channel: str, s: npt.NDArray[np.complex128], rate_hz: float | None = None
+) -> dict[str, Any]:
     """Return the response of a channel: 1 to the same channel, nothing else.
 
     Parameters
@@ -35,5 +37,7 @@ def theory(settings: Direct, channel: str, s: npt.NDArray[np.complex128]) -> dic
         The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s].
+    rate_hz : float, optional
+        Not used: the response hardly depends on the tick.
     """
     return {channel: np.ones(s.shape, dtype=np.complex128)}

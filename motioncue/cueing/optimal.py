@@ -372,7 +372,9 @@ def ticked(of: Problem, law: Array, half_tick: float) -> Array:
     return -np.linalg.solve(before, np.hstack([through, half_tick * through @ car + direct]))
 
 
-def theory(settings: Optimal, channel: str, s: npt.NDArray[np.complex128]) -> dict[str, Any]:
+def theory(
+    settings: Optimal, channel: str, s: npt.NDArray[np.complex128], rate_hz: float | None = None
+) -> dict[str, Any]:
     """Return the small-signal response of every cue channel that follows a channel of the motion.
 
     Parameters
@@ -383,6 +385,8 @@ def theory(settings: Optimal, channel: str, s: npt.NDArray[np.complex128]) -> di
         The motion channel.
     s : ndarray of complex128, shape (n,)
         Complex frequencies [rad/s]; not 0.
+    rate_hz : float, optional
+        Not used: the response hardly depends on the tick.
 
     Notes
     -----

@@ -17,6 +17,10 @@ cdef extern from "motioncue/kernels/fpu.h" nogil:
 
 ctypedef void (*step_function)(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil
 ctypedef void (*reset_function)(void* state) noexcept nogil
+# Corner frequencies on their way to those of new settings; `way` is memory of the algorithm.  Both return the
+# coefficients for the next tick: those of the settings at the end of the way.
+ctypedef const void* (*depart_function)(void* way, const void* before, double pace) noexcept nogil
+ctypedef const void* (*advance_function)(void* way, void* state, bint whole) noexcept nogil
 ctypedef void (*run_function)(void* state, const void* coeffs, const void* motion, void* cue, int64_t n) noexcept nogil
 
 
@@ -28,6 +32,9 @@ ctypedef struct Calls:
     void* state
     int64_t state_bytes
     int64_t structure       # a state may continue under other coefficients with the same number; 0: only under its own
+    void* way               # optional: lets corner frequencies move instead of jump, if the state goes on; else NULL
+    depart_function depart  # leave from where `before`, another way, is now; NULL: be at the settings' own at once
+    advance_function advance    # move a tick further, or the `whole` rest, and adapt the state to that
     const Turn* attitude    # newest roll, pitch and yaw with sine and cosine, kept in the state; NULL if it has none
 
 

@@ -59,6 +59,17 @@ INLINE real NAME(high_pass_bounded)(
     return left;
 }
 
+/* As high_pass_bounded where some sections have their input held; a bound may be infinite. */
+INLINE real NAME(high_pass_either)(
+    const NAME(HighPassAxis) *axis, flag held, const NAME(Bound) *b, NAME(HighPassState) *state, real u
+) {
+    const real inner = NAME(high_pass_1)(&axis->outer, &state->outer, u);
+    const real rate = NAME(high_passed_2)(&axis->inner, &state->inner, inner);
+    const real left = b ? NAME(bound)(b, state->inner.v, rate) : rate;
+    NAME(integrate_either_2)(&axis->inner, held, &state->inner, left, &state->integrals);
+    return left;
+}
+
 /* Start a section that has not run yet from rest at this tick's input. */
 INLINE void NAME(start_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, flag fresh, real u) {
     NAME(SecondOrderState) rest;

@@ -5,7 +5,7 @@ typedef struct {
 } NAME(FirstOrder);
 
 typedef struct {
-    real c0, b, k, d;
+    real c0, b, k, d, m;
 } NAME(SecondOrder);
 
 typedef struct {
@@ -41,6 +41,30 @@ INLINE void NAME(integrate_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState)
     out->x = s->x + c->k * out->v;
     s->v = out->v + c->k * a;
     s->x = out->x + c->k * out->v;
+}
+
+/* As integrate_2 for sections whose input is held between ticks: with h and H the velocity and the displacement that a unit of
+   acceleration from rest has made after a tick, both of the states and of the spring and the damper, v' = v + h a - c0 H v and
+   x' = x + H a + (h + c1 H) v.  Exact for any tick. */
+INLINE void NAME(integrate_held_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, real a, NAME(Integrals) *out) {
+    out->v = s->v;
+    out->x = s->x;
+    s->x = s->x + c->m * a + (c->k + c->b * c->m) * s->v;
+    s->v = s->v + c->k * a - c->c0 * c->m * s->v;
+}
+
+/* Move the states in either form, in each lane that of its section. */
+INLINE void NAME(integrate_either_2)(
+    const NAME(SecondOrder) *c, flag held, NAME(SecondOrderState) *s, real a, NAME(Integrals) *out
+) {
+    NAME(SecondOrderState) other = *s;
+    NAME(Integrals) made;
+    NAME(integrate_held_2)(c, &other, a, &made);
+    NAME(integrate_2)(c, s, a, out);
+    s->v = NAME(pick)(held, other.v, s->v);
+    s->x = NAME(pick)(held, other.x, s->x);
+    out->v = NAME(pick)(held, made.v, out->v);
+    out->x = NAME(pick)(held, made.x, out->x);
 }
 
 /* Return s^2 / (s^2 + c1 s + c0) of u; fill its first and second integrals. */

@@ -50,8 +50,8 @@ static void NAME(run)(void *memory, const void *design, const void *motions, voi
         }
         for (int i = 0; i < 32; i++) {
             double *in = (double *)&demands[i / LANES] + i % LANES;
-            in[0] = mc_sustained(&w->tilt[0], &s->tilt[0], in[0]);
-            in[LANES] = mc_sustained(&w->tilt[1], &s->tilt[1], in[LANES]);
+            in[0] = mc_sustained(&w->tilt[0], w->held != 0.0, &s->tilt[0], in[0]);
+            in[LANES] = mc_sustained(&w->tilt[1], w->held != 0.0, &s->tilt[1], in[LANES]);
         }
         for (int g = 0; g < NAME(GROUPS); g++) NAME(washout_aim)(&same, &demands[g]);
         for (int i = 0; i < 32; i++) {

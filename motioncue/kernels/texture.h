@@ -34,10 +34,11 @@ INLINE void NAME(soften)(const NAME(TextureAxis) *axis, NAME(Shake) *s) {
 
 /* Filter a tick of an axis: `u` is an acceleration, or a body rate if `turning`; fill the motion that is added. */
 INLINE void NAME(shake)(
-    const NAME(HighPassAxis) *band, const NAME(TextureAxis) *axis, NAME(HighPassState) *state, real u, int turning,
+    const NAME(HighPassAxis) *band, flag held, const NAME(TextureAxis) *axis, NAME(HighPassState) *state, real u, int turning,
     NAME(Shake) *out
 ) {
-    const real high = NAME(high_pass)(band, state, u);
+    const real high =
+        NAME(any)(held) ? NAME(high_pass_either)(band, held, NULL, state, u) : NAME(high_pass)(band, state, u);
     out->x = axis->gain * (turning ? state->integrals.v : state->integrals.x);
     out->v = axis->gain * (turning ? high : state->integrals.v);
     out->a = turning ? ALL(0.0) : axis->gain * high;

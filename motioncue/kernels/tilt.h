@@ -13,10 +13,12 @@ typedef struct {
     real angle, rate, target;
 } NAME(TiltState);
 
-/* Return the low-passed sine of the tilt that presents the sustained specific force. */
-INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real g_sin) {
+/* Return the low-passed sine of the tilt that presents the sustained specific force; `held`: see filters.h. */
+INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, flag held, NAME(TiltState) *state, real g_sin) {
     NAME(Integrals) low;
-    NAME(high_pass_2)(&axis->low_pass, &state->low_pass, g_sin, &low);
+    const real a = NAME(high_passed_2)(&axis->low_pass, &state->low_pass, g_sin);
+    if (NAME(any)(held)) NAME(integrate_either_2)(&axis->low_pass, held, &state->low_pass, a, &low);
+    else NAME(integrate_2)(&axis->low_pass, &state->low_pass, a, &low);
     return axis->low_pass.c0 * low.x;
 }
 

@@ -5,6 +5,9 @@ older ones that no tick has taken yet.  A tick takes them by another exchange.  
 runs beside the current one: with a copy of its state if that keeps its meaning, else from rest.  This gives the
 difference between the two cues, with its slope and bend.  From the next tick on the new settings are in force, and the
 difference is added to the cue and vanishes along a fade.  So the cue has no step, whatever has changed.
+
+A state that goes on under a filter a thousand times as quick would ring, so corner frequencies do not jump: an
+algorithm that knows a way leads them from those of before to its own, from the first tick of the overlap on.
 """
 
 from libc.stdint cimport int64_t, uintptr_t
@@ -24,6 +27,7 @@ cdef enum:
 
 ctypedef struct Design:         # settings in the form that ticks use
     Calls algorithm
+    const void* coeffs      # those of the next tick: the algorithm's own, or such on the way to them
     LimitSet* limits
     Chain** chains          # one per output: its stages after the limits
     int outputs
@@ -44,7 +48,7 @@ ctypedef struct CueingState:
     Vanishing joins[CHANNELS] # remaining difference that is added to the cue
     double position         # position of the join, 0 to 1; 1 is done
     double pace             # [1/tick]
-    bint busy               # an overlap or a join is under way
+    bint busy               # an overlap, a join or a way of corner frequencies is under way
     int64_t mail            # the mailbox: address of newer settings (a const Design*); 0 if there are none
     int64_t in_force        # number of `now`, for other threads to read
     int64_t changes         # how often settings have come into force
@@ -55,6 +59,12 @@ cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcep
 cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil
 
 
+cdef inline void advance(Design* d, bint whole) noexcept nogil:
+    """Move corner frequencies that are on their way a tick further, or all the rest of it."""
+    if d.coeffs != d.algorithm.coeffs:
+        d.coeffs = d.algorithm.advance(d.algorithm.way, d.algorithm.state, whole)
+
+
 cdef inline void cueing_take(CueingState* c) noexcept nogil:
     """Begin a tick: take the settings in the mailbox, if any."""
     if mc_load(&c.mail) != 0 and c.overlap == 0:
@@ -63,7 +73,7 @@ cdef inline void cueing_take(CueingState* c) noexcept nogil:
 
 cdef inline void cueing_run(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
     """Fill `cue` with the algorithm's cue for this motion, plus what remains of a join."""
-    c.now.algorithm.step(c.now.algorithm.state, c.now.algorithm.coeffs, motion, cue)
+    c.now.algorithm.step(c.now.algorithm.state, c.now.coeffs, motion, cue)
     if c.busy:
         cueing_compare(c, motion, cue)
 
@@ -73,6 +83,9 @@ cdef inline void cueing_rest(CueingState* c) noexcept nogil:
     if c.busy:
         c.compared = 0
         c.position = 1.0
+        advance(&c.now, True)
+        if c.overlap and c.next.algorithm.state != c.now.algorithm.state:
+            advance(&c.next, True)
 
 
 cdef inline void cueing_limit(CueingState* c, Cue* cue) noexcept nogil:

@@ -28,11 +28,17 @@ cdef void cueing_open(CueingState* c) noexcept nogil:
     cdef const Design* mail = <const Design*><uintptr_t>mc_exchange(&c.mail, 0)
     cdef Calls* now = &c.now.algorithm
     cdef Calls* next = &c.next.algorithm
+    cdef bint kept
     c.next = mail[0]
-    if next.state != now.state:
+    if next.state == now.state:
+        c.next.coeffs = c.now.coeffs
+    else:
+        kept = continues(next, now)
         next.reset(next.state)
-        if continues(next, now):
+        if kept:
             memcpy(next.state, now.state, now.state_bytes)
+        if next.way != NULL:
+            c.next.coeffs = next.depart(next.way, now.way if kept else NULL, c.next.pace)
     c.overlap = 1
     c.compared = 0
     c.busy = True
@@ -46,7 +52,7 @@ cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcep
     cdef Cue other
     cdef int i
     if c.overlap and next.state != c.now.algorithm.state:
-        next.step(next.state, next.coeffs, motion, &other)
+        next.step(next.state, c.next.coeffs, motion, &other)
         apart = c.apart[c.compared]
         for i in range(CHANNELS):
             apart[i] = turned(channels[i] - (<double*>&other)[i], i)
@@ -91,7 +97,12 @@ cdef void begin_join(CueingState* c, double pace) noexcept nogil:
 cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
     """Keep the cue sent in a tick of the overlap; after the last one the new settings are in force."""
     cdef int i
+    advance(&c.now, False)
     if c.overlap:
+        if c.next.algorithm.state == c.now.algorithm.state:
+            c.next.coeffs = c.now.coeffs
+        else:
+            advance(&c.next, False)
         c.sent[c.overlap - 1] = cue[0]
         c.overlap += 1
     if c.overlap > OVERLAP:
@@ -104,7 +115,7 @@ cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
         c.overlap = 0
         mc_count(&c.changes, 1)
         mc_store_release(&c.in_force, c.now.number)
-    c.busy = c.overlap or c.position < 1.0
+    c.busy = c.overlap or c.position < 1.0 or c.now.coeffs != c.now.algorithm.coeffs
 
 
 cdef list stages_of(Settings settings):
@@ -173,6 +184,7 @@ cdef class Settings:
         self.profile = profile
         self.design = Design(
             algorithm.calls,
+            algorithm.calls.coeffs,
             &self.limits.set,
             &self._chains[0],      # the name alone would be copied as an array
             len(self.chains),

@@ -15,7 +15,8 @@ typedef struct {
     NAME(Bound) bounds[3];
     NAME(TiltAxis) tilt[2];
     NAME(Texture) texture;
-    real linear, by_platform, curved, bounded, textured, gravity, ticks_per_second;
+    real turned_limits[6];
+    real linear, by_platform, curved, bounded, textured, held, limited_late, gravity, ticks_per_second;
 } NAME(WashoutCoeffs);
 
 typedef struct {
@@ -44,24 +45,39 @@ INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *eul
     euler[2] = c;
 }
 
+/* Saturate level accelerations and Euler rates where the limits act on these. */
+INLINE void NAME(saturate_turned)(const NAME(WashoutCoeffs) *w, real *level, real *euler) {
+    MC_UNROLL
+    for (int i = 0; i < 3; i++) {
+        level[i] = NAME(saturate)(level[i], w->turned_limits[i]);
+        euler[i] = NAME(saturate)(euler[i], w->turned_limits[3 + i]);
+    }
+}
+
 /* Start every filter that has not run yet from rest at this tick's input, so that engaging causes no transient. */
 INLINE void NAME(prime)(
     const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, const NAME(Demand) *in
 ) {
-    const flag fresh = s->primed == ALL(0.0);
-    real euler[3];
+    const flag fresh = s->primed == ALL(0.0), held = w->held != ALL(0.0); /* states of a held input are 0 at rest */
+    const real shaken[4] = {motion[MC_SWAY], -motion[MC_HEAVE], motion[MC_ROLL_RATE], motion[MC_PITCH_RATE]};
+    real euler[3], level[3] = {in->level[0], in->level[1], in->level[2]};
     NAME(euler_rates)(s->platform, in->rates, euler);
-    for (int i = 0; i < 3; i++) NAME(start)(&w->translation[i], &s->translation[i], fresh, in->level[i]);
+    NAME(saturate_turned)(w, level, euler);
+    for (int i = 0; i < 3; i++) {
+        NAME(start)(&w->translation[i], &s->translation[i], fresh, NAME(pick)(held, ALL(0.0), level[i]));
+    }
     for (int i = 0; i < 3; i++) {
         real *angle = &s->rotation[i].inner.v; /* half a tick before this one */
-        NAME(start)(&w->rotation[i], &s->rotation[i], fresh, euler[i]);
+        NAME(start)(&w->rotation[i], &s->rotation[i], fresh, NAME(pick)(held, ALL(0.0), euler[i]));
         *angle = NAME(pick)(fresh, NAME(saturate)(*angle, w->bounds[i].limit), *angle);
     }
-    for (int i = 0; i < 2; i++) NAME(start_2)(&w->tilt[i].low_pass, &s->tilt[i].low_pass, fresh, in->g_sin[i]);
-    NAME(start)(&w->texture.band, &s->texture[0], fresh, motion[MC_SWAY]);
-    NAME(start)(&w->texture.band, &s->texture[1], fresh, -motion[MC_HEAVE]);
-    NAME(start)(&w->texture.band, &s->texture[2], fresh, motion[MC_ROLL_RATE]);
-    NAME(start)(&w->texture.band, &s->texture[3], fresh, motion[MC_PITCH_RATE]);
+    for (int i = 0; i < 2; i++) {
+        const real first = NAME(pick)(held, ALL(0.0), in->g_sin[i]);
+        NAME(start_2)(&w->tilt[i].low_pass, &s->tilt[i].low_pass, fresh, first);
+    }
+    for (int i = 0; i < 4; i++) {
+        NAME(start)(&w->texture.band, &s->texture[i], fresh, NAME(pick)(held, ALL(0.0), shaken[i]));
+    }
     s->primed = ALL(1.0);
 }
 
@@ -113,8 +129,9 @@ INLINE void NAME(washout_in)(const NAME(WashoutCoeffs) *w, const real *motion, N
 
 /* Low-pass the sines of the tilts; changes the state. */
 INLINE void NAME(washout_sustain)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, NAME(Demand) *in) {
-    in->g_sin[0] = NAME(sustained)(&w->tilt[0], &s->tilt[0], in->g_sin[0]);
-    in->g_sin[1] = NAME(sustained)(&w->tilt[1], &s->tilt[1], in->g_sin[1]);
+    const flag held = w->held != ALL(0.0);
+    in->g_sin[0] = NAME(sustained)(&w->tilt[0], held, &s->tilt[0], in->g_sin[0]);
+    in->g_sin[1] = NAME(sustained)(&w->tilt[1], held, &s->tilt[1], in->g_sin[1]);
 }
 
 /* Convert the sines into angles. */
@@ -132,12 +149,12 @@ INLINE void NAME(washout_aim)(const NAME(WashoutCoeffs) *w, NAME(Demand) *in) {
 INLINE void NAME(roughen)(
     const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, NAME(Response) *out, real *lean
 ) {
-    const flag on = w->textured != ALL(0.0);
+    const flag on = w->textured != ALL(0.0), held = w->held != ALL(0.0);
     const real inputs[4] = {motion[MC_SWAY], -motion[MC_HEAVE], motion[MC_ROLL_RATE], motion[MC_PITCH_RATE]};
     NAME(Shake) shakes[4];
     MC_UNROLL
     for (int i = 0; i < 4; i++) {
-        NAME(shake)(&w->texture.band, &w->texture.axes[i], &s->texture[i], inputs[i], i > 1, &shakes[i]);
+        NAME(shake)(&w->texture.band, held, &w->texture.axes[i], &s->texture[i], inputs[i], i > 1, &shakes[i]);
     }
     MC_UNROLL
     for (int i = 0; i < 2; i++) {
@@ -162,15 +179,29 @@ INLINE void NAME(washout_move)(
         NAME(turn_level)(level, roll->sine, roll->cosine, pitch->sine, pitch->cosine, turned);
         NAME(pick_3)(by_platform, turned, level);
     }
-    MC_UNROLL
-    for (int i = 0; i < 3; i++) {
-        out->a[i] = NAME(high_pass)(&w->translation[i], &s->translation[i], level[i]);
-        out->travel[i] = s->translation[i].integrals.x;
+    if (NAME(any)(w->limited_late != ALL(0.0))) NAME(saturate_turned)(w, level, euler);
+    const flag held = w->held != ALL(0.0);
+    if (NAME(any)(held)) {
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) {
+            out->a[i] = NAME(high_pass_either)(&w->translation[i], held, NULL, &s->translation[i], level[i]);
+        }
+    } else {
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) out->a[i] = NAME(high_pass)(&w->translation[i], &s->translation[i], level[i]);
     }
+    MC_UNROLL
+    for (int i = 0; i < 3; i++) out->travel[i] = s->translation[i].integrals.x;
     /* Nose up presents forward force; left side down presents force to the right. */
     const real nose = NAME(tilt)(&w->tilt[0], &s->tilt[0], in->aim[0]) * w->ticks_per_second;
     const real side = NAME(tilt)(&w->tilt[1], &s->tilt[1], in->aim[1]) * w->ticks_per_second;
-    if (NAME(any)(w->bounded != ALL(0.0))) {
+    if (NAME(any)(held)) {
+        MC_UNROLL
+        for (int i = 0; i < 3; i++) {
+            out->rates[i] =
+                NAME(high_pass_either)(&w->rotation[i], held, &w->bounds[i], &s->rotation[i], euler[i]);
+        }
+    } else if (NAME(any)(w->bounded != ALL(0.0))) {
         MC_UNROLL
         for (int i = 0; i < 3; i++) {
             out->rates[i] = NAME(high_pass_bounded)(&w->rotation[i], &w->bounds[i], &s->rotation[i], euler[i]);

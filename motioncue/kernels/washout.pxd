@@ -5,6 +5,7 @@ rotation is high-passed.  Axes are x forward, y right, z down; index order surge
 """
 
 from motioncue.kernels.algorithm cimport Algorithm
+from motioncue.kernels.fade cimport Vanishing
 from motioncue.kernels.filters cimport FirstOrder, Integrals, SecondOrder, SecondOrderState
 from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn
@@ -26,7 +27,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
     ctypedef struct Bound "mc_Bound":       # of an angle
         double limit            # [rad]; infinite: none
         double per_limit        # 1 / limit [1/rad]
-        double room             # rate that takes the angle from 0 to the limit in a tick [rad/s]
+        double room             # rate that takes the angle from 0 to the limit in a tick [rad/s]; held input: or nearly so
 
     ctypedef struct HighPassState "mc_HighPassState":
         double outer            # state of the outer section [m/s^2 or rad/s]
@@ -62,11 +63,14 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         Bound bounds[3]         # of the high-passed roll, pitch, yaw
         TiltAxis tilt[2]        # for surge (pitch) and sway (roll)
         Texture texture
+        double turned_limits[6] # of level accelerations and Euler rates; infinite unless limits act on these
         double linear           # whether the tilt is f/g instead of its arc sine: 1 or 0
         double by_platform      # whether the platform's attitude turns accelerations into level axes: 1 or 0
         double curved           # whether any scaling is a polynomial: 1 or 0
         double bounded          # whether any angle has a bound: 1 or 0
         double textured         # whether there is texture: 1 or 0
+        double held             # whether the filters' input is held between ticks: 1 or 0
+        double limited_late     # whether limits act on what has been turned: 1 or 0
         double gravity          # [m/s^2]
         double ticks_per_second
 
@@ -90,6 +94,34 @@ cdef inline void washout_step(
     cue.engine_speed = motion.engine_speed
 
 
+cdef enum:
+    AXES = 6                # surge, sway, heave, roll, pitch, yaw: three corners each
+    TILTS = 3 * AXES        # of surge and sway: two corners each
+    TEXTURE = TILTS + 4     # one corner
+    CORNERS = TEXTURE + 1
+
+
+ctypedef struct Corners:    # what the coefficients of the filters follow from
+    double at[CORNERS]      # an axis: frequency [rad/s], damping ratio, break frequency [rad/s] (0: none); a tilt: two
+    int order[AXES]
+    bint textured
+    bint hold               # whether inputs are held between ticks
+    double dt               # [s]
+
+
+# Corners on their way from those of before to those of new settings.  A filter whose frequency jumped would have a state
+# that means something else to it: 1 m of displacement is at home at 0.1 Hz and a spring force of 400 km/s^2 at 100 Hz.
+ctypedef struct Way:
+    Corners own             # corners of the settings
+    const WashoutCoeffs* goal   # coefficients of the settings
+    WashoutCoeffs coeffs    # coefficients on the way
+    double place[CORNERS]   # where the corners are now: logarithms, see `place_of`
+    Vanishing left[CORNERS] # what is left of the way: places less those of the settings
+    double position         # 0 to 1; 1 has arrived
+    double pace             # [1/tick]
+
+
 cdef class ClassicalWashout(Algorithm):
     cdef WashoutCoeffs coeffs
     cdef WashoutState state
+    cdef Way way

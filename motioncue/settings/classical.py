@@ -300,6 +300,12 @@ class Classical(CueingTable, frozen=True, kw_only=True, tag="classical"):
     turned_by: Literal["car", "platform"] = "car"
     """Attitude that turns scaled accelerations into the level axes in which the platform is displaced: the car's, as
     in the world, or the platform's, so that they are felt along the axes of the car."""
+    limited: Literal["before_turn", "after_turn"] = "before_turn"
+    """What the limits of the axes act on: accelerations and rates along the car's axes, or what these have become,
+    level accelerations and Euler rates."""
+    filters: Literal["bilinear", "hold"] = "bilinear"
+    """How the filters are made discrete: by the bilinear transform, exact at their own frequencies, or with their input
+    held from one tick to the next, exact at the ticks after a step, and half a tick later."""
     texture: Texture | None = None
     """Road noise and engine vibration; none if not given."""
 

@@ -41,6 +41,7 @@ VARIANTS = {
         "laws": (
             *("preset=utias", "turned_by=platform", "tilt.law=linear", "tilt.pitch_share=0.5", "tilt.roll_share=1.5"),
         ),
+        "held": ("preset=utias", "filters=hold", "texture.sway_gain=0.3", "texture.cutoff_hz=1", "texture.limit_m=0.2"),
         "textured": (
             *("preset=simona", "texture.sway_gain=0.5", "texture.roll_gain=1", "texture.pitch_gain=0.3"),
             *("texture.cutoff_hz=0.8", "texture.limit_m=0.2"),

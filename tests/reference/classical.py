@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from reference.sections import HighPass, Stepper, half_tick, high_pass_1, low_pass_2
+from reference.sections import FORMS, HighPass, Stepper, half_tick, high_pass_1, low_pass_2
 
 CHANNELS = (
     *("surge", "sway", "heave"),
@@ -126,10 +126,10 @@ class BoundedAngle:
 class Texture:
     """The band of sway, heave, roll and pitch that goes round the washout."""
 
-    def __init__(self, settings: Any, dt: float) -> None:
+    def __init__(self, settings: Any, dt: float, form: Any) -> None:
         omega = 2 * np.pi * settings.cutoff_hz
         names = ("sway", "heave", "roll", "pitch")
-        self.bands = [HighPass(3, omega, 0.5, omega, dt) for _ in names]
+        self.bands = [HighPass(3, omega, 0.5, omega, dt, form) for _ in names]
         self.gains = [getattr(settings, f"{name}_gain") for name in names]
         self.limits = [settings.limit_m] * 2 + [np.radians(settings.limit_deg)] * 2
 
@@ -161,28 +161,33 @@ class Washout:
     """
 
     def __init__(self, settings: Any, dt: float) -> None:
-        self.dt, self.settings = dt, settings
+        self.dt, self.settings, self.form = dt, settings, FORMS[settings.filters]
         self.translation = [settings.surge, settings.sway, settings.heave]
         self.rotation = [settings.roll, settings.pitch, settings.yaw]
+        limits = [axis.limit_m_s2 for axis in self.translation], [axis.limit_deg_s for axis in self.rotation]
+        self.forces, rates = (np.array([np.inf if one is None else one for one in each]) for each in limits)
+        self.rates = np.radians(rates)
         self.onset = [self._high_pass(axis) for axis in self.translation]
         self.turn = [
             self._high_pass(axis) if axis.angle_limit_deg is None else BoundedAngle(axis, dt) for axis in self.rotation
         ]
         tilt = settings.tilt
         self.low = [
-            Stepper(low_pass_2(2 * np.pi * hz, tilt.damping), dt) for hz in (tilt.surge_cutoff_hz, tilt.sway_cutoff_hz)
+            self.form(low_pass_2(2 * np.pi * hz, tilt.damping), dt)
+            for hz in (tilt.surge_cutoff_hz, tilt.sway_cutoff_hz)
         ]
         limit = np.inf if tilt.rate_limit_deg_s is None else tilt.rate_limit_deg_s
         self.tilt_step = np.radians(limit) * dt
         limit = np.inf if tilt.acceleration_limit_deg_s2 is None else tilt.acceleration_limit_deg_s2
         self.tilts = [Tilt(self.tilt_step, np.radians(limit) * dt**2) for _ in range(2)]
         self.tilt = np.zeros(2)
-        self.texture = Texture(settings.texture, dt) if settings.texture else None
+        self.texture = Texture(settings.texture, dt, self.form) if settings.texture else None
         self.attitude = np.zeros(3)
 
     def _high_pass(self, axis: Any) -> HighPass:
         break_hz = axis.break_hz or 0.0
-        return HighPass(axis.order, 2 * np.pi * axis.cutoff_hz, axis.damping, 2 * np.pi * break_hz, self.dt)
+        omegas = 2 * np.pi * axis.cutoff_hz, 2 * np.pi * break_hz
+        return HighPass(axis.order, omegas[0], axis.damping, omegas[1], self.dt, self.form)
 
     def _sustained(self, force: Any) -> Any:
         """Return the specific force that becomes tilt: its own gain and limit if they are given, else the axis's."""
@@ -198,22 +203,24 @@ class Washout:
 
     def _scaled(self, values: Any) -> Any:
         """Return translational values times their gains, within their limits."""
-        limits = [np.inf if axis.limit_m_s2 is None else axis.limit_m_s2 for axis in self.translation]
         gains = np.array([axis.gain for axis in self.translation])
         values = [
             bent(value, axis.scaling, axis.scaling and axis.scaling.largest_m_s2)
             for value, axis in zip(values, self.translation, strict=True)
         ]
-        return np.clip(gains * values, -np.array(limits), limits)
+        return self._limited(gains * values, "before_turn", self.forces)
+
+    def _limited(self, values: Any, where: str, limits: Any) -> Any:
+        """Return values within limits, if that is where these act."""
+        return np.clip(values, -limits, limits) if self.settings.limited == where else values
 
     def _scaled_rates(self, values: Any) -> Any:
-        limits = [np.inf if axis.limit_deg_s is None else np.radians(axis.limit_deg_s) for axis in self.rotation]
         gains = np.array([axis.gain for axis in self.rotation])
         values = [
             bent(value, axis.scaling, axis.scaling and np.radians(axis.scaling.largest_deg_s))
             for value, axis in zip(values, self.rotation, strict=True)
         ]
-        return np.clip(gains * values, -np.array(limits), limits)
+        return self._limited(gains * values, "before_turn", self.rates)
 
     def step(self, motion: Any) -> dict[str, float]:
         """Return the cue's channels at one tick."""
@@ -231,12 +238,13 @@ class Washout:
         tilt_rate = (self.tilt - before) / self.dt
 
         turned_by = matrix(*self.attitude[:2], 0.0) if self.settings.turned_by == "platform" else vehicle
-        level = turned_by @ self._scaled(a)
+        level = self._limited(turned_by @ self._scaled(a), "after_turn", self.forces)
         onset = np.array([f.step(u) for f, u in zip(self.onset, level, strict=True)])
         acceleration, displacement = onset[:, 0], onset[:, 2]
 
         omega = self._scaled_rates(np.array([motion["roll_rate"], motion["pitch_rate"], motion["yaw_rate"]]))
         euler = np.linalg.solve(rates_matrix(*self.attitude[:2]), omega)
+        euler = self._limited(euler, "after_turn", self.rates)
         turn = np.array([f.step(u) for f, u in zip(self.turn, euler, strict=True)])
 
         lean = np.array([-self.tilt[1], self.tilt[0], 0.0])

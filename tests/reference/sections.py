@@ -1,12 +1,14 @@
 """Linear filters in continuous time, as state equations and as polynomials, and the trapezoidal rule in matrix form.
 
 A section is ``x' = A x + B u``, ``y = C x + D u`` with x = 0 when its input begins.  The trapezoidal rule with half a
-tick ``k = tan(w dt/2) / w`` is the bilinear transform prewarped at w.
+tick ``k = tan(w dt/2) / w`` is the bilinear transform prewarped at w.  The other form is the exact solution for an
+input that is held from one tick to the next.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import expm
 
 
 def half_tick(omega: float, dt: float) -> float:
@@ -79,12 +81,34 @@ class Stepper:
         return self.c @ self.x + self.d * u
 
 
+class Held:
+    """The exact solution for an input that is held from one tick to the next, starting from rest at the first tick."""
+
+    def __init__(self, section: Section, dt: float) -> None:
+        self.c, self.d = np.atleast_2d(section.c), np.asarray(section.d, float)
+        n = len(np.atleast_2d(section.a))
+        both = np.zeros((n + 1, n + 1))  # of the state and the input, whose derivative is 0
+        both[:n, :n], both[:n, n] = section.a, section.b
+        moved = expm(both * dt)
+        self.phi, self.gamma = moved[:n, :n], moved[:n, n]
+        self.x = np.zeros(n)
+
+    def step(self, u: float) -> Any:
+        """Return the outputs at this tick."""
+        outputs = self.c @ self.x + self.d * u
+        self.x = self.phi @ self.x + self.gamma * u
+        return outputs
+
+
+FORMS = {"bilinear": Stepper, "hold": Held}
+
+
 class HighPass:
     """High-pass of first to third order with its integrals, of sections in series."""
 
-    def __init__(self, order: int, omega: float, zeta: float, omega_b: float, dt: float) -> None:
-        self.outer = Stepper(high_pass_1(omega_b), dt) if order == 3 else None
-        self.inner = Stepper(high_pass_1_integrated(omega) if order == 1 else high_pass_2(omega, zeta), dt)
+    def __init__(self, order: int, omega: float, zeta: float, omega_b: float, dt: float, form: Any = Stepper) -> None:
+        self.outer = form(high_pass_1(omega_b), dt) if order == 3 else None
+        self.inner = form(high_pass_1_integrated(omega) if order == 1 else high_pass_2(omega, zeta), dt)
 
     def step(self, u: float) -> Any:
         """Return the output, its first and its second integral."""

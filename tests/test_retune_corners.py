@@ -1,0 +1,212 @@
+"""Corner frequencies of the washout that change while it runs: they move there, so that no state rings."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from test_tuning import FREE, PACE, PERIOD_S, short, steps
+from test_washout import motion_of, rough_drive
+
+import motioncue
+from motioncue import cueing
+from motioncue.kernels.tuning import Settings
+
+FORCES = ("surge", "sway", "heave")
+AXES = (*FORCES, "roll", "pitch", "yaw")
+SLOW = 0.5  # [rad/s], added to a frequency before its logarithm is taken
+
+
+def profile(*overrides, fade_s=1.0):
+    return motioncue.load_profile("ccd-dk-washout", FREE, f"supervisor.fade_s={fade_s}", *overrides)
+
+
+def changed(before, after, motion, at):
+    """Return the cues of a drive whose settings change at a tick."""
+    stepper = motioncue.bind(before)
+    first = steps(stepper, motion[:at])
+    stepper.retune(after)
+    return np.concatenate([first, steps(stepper, motion[at:])])
+
+
+def largest_step(cue, name):
+    moved = np.diff(cue[name])
+    return np.abs(short(moved) if name in ("roll", "yaw") else moved).max()
+
+
+# ---- nothing rings ---------------------------------------------------------------------------------------------------
+
+frequencies = st.floats(-3.0, 2.0).map(lambda x: round(10.0**x, 5))  # [Hz], up to the largest that is allowed
+dampings = st.floats(-0.3, 1.0).map(lambda x: round(10.0**x, 3))  # from 0.5 to the largest that is allowed
+
+
+@st.composite
+def corners(draw, order):
+    """Return overrides of every corner frequency and damping ratio, and of gains."""
+    keys = []
+    for name in AXES:
+        cutoff_hz = draw(frequencies)
+        keys += [f"{name}.order={order}", f"{name}.gain={draw(st.floats(-2.0, 2.0))}"]
+        keys += [f"{name}.cutoff_hz={cutoff_hz}", f"{name}.break_hz={cutoff_hz * draw(st.floats(0.01, 1.0))}"]
+        keys += [f"{name}.damping={draw(dampings)}"]
+    keys += [f"tilt.{name}_cutoff_hz={draw(frequencies)}" for name in ("surge", "sway")]
+    return [f"cueing.{key}" for key in (*keys, f"tilt.damping={draw(dampings)}", "tilt.rate_limit_deg_s=1000")]
+
+
+def at_corners_of(before, after):
+    """Return settings with the corners of other ones."""
+
+    def corners_of(name, *keys):
+        old = getattr(before.cueing, name)
+        return {name: replace(getattr(after.cueing, name), **{key: getattr(old, key) for key in keys})}
+
+    tables = {
+        key: value for name in AXES for key, value in corners_of(name, "cutoff_hz", "damping", "break_hz").items()
+    }
+    tilt = corners_of("tilt", "surge_cutoff_hz", "sway_cutoff_hz", "damping")
+    return replace(after, cueing=replace(after.cueing, **tables, **tilt))
+
+
+def excess(before, after, motion, at, fade_s):
+    """Return for each channel its largest step in a tick, as a share of what is allowed.
+
+    Allowed are three times what the settings alone make (those of before, those of after, and those of after at the
+    corners of before, from which they start), and fades.  The join of the cues takes 15/8 of their sizes in a fade
+    of T.  A displacement x with the speed v comes in within T or more, which takes accelerations that change by up to
+    20 (x/T^2 + v/T) in T, and speeds up to 3 (x/T + v).  x and v are of all axes, since a platform that leans feels one
+    along another.  (Scanned over frequencies from 0.001 to 100 Hz and dampings from 0.5 to 10: up to 15 and 1.3.)
+    """
+    alone = [motioncue.cue(each, motion) for each in (before, after, at_corners_of(before, after))]
+    cue = changed(before, after, motion, at)
+    assert all(np.isfinite(cue[name]).all() for name in cue.dtype.names[:12])
+    shares, fade = {}, PERIOD_S / fade_s
+    travels = [each[f"{name}_displacement"] for name in FORCES for each in alone]
+    x = sum(np.abs(each).max() for each in travels)
+    v = sum(np.abs(np.diff(each)).max() for each in travels) / PERIOD_S
+    for name in (*FORCES, *(f"{name}_displacement" for name in FORCES), "roll", "pitch", "yaw"):
+        size = sum(np.abs(each[name]).max() for each in alone)
+        allowed = 1e-12 + 3 * max(largest_step(each, name) for each in alone)
+        allowed += fade * (15 / 8 * size + 20 * (x / fade_s**2 + v / fade_s) if name in FORCES else 3 * size)
+        shares[name] = largest_step(cue, name) / allowed
+    return shares
+
+
+@settings(max_examples=60)
+@given(
+    data=st.data(), order=st.sampled_from([1, 2, 3]), fade_s=st.sampled_from([0.1, 0.3, 1.0]), seed=st.integers(0, 1000)
+)
+def test_any_change_of_corners_steps_no_more_than_the_settings_alone_and_the_fade(data, order, fade_s, seed):
+    before, after = (profile(*data.draw(corners(order)), fade_s=fade_s) for _ in range(2))
+    motion = rough_drive(np.random.default_rng(seed), 1200 + round(8 * fade_s / PERIOD_S))
+    for name, share in excess(before, after, motion, 1200, fade_s).items():
+        assert share <= 1.0, name
+
+
+# ---- the way ---------------------------------------------------------------------------------------------------------
+
+
+def smooth(x):
+    x = np.clip(x, 0.0, 1.0)
+    return x**3 * (10 - 15 * x + 6 * x * x)
+
+
+@pytest.mark.parametrize(("old_hz", "new_hz", "damping"), [(0.1, 100.0, 1.0), (0.1, 0.4, 0.5), (2.0, 0.01, 0.7)])
+def test_a_frequency_moves_by_ratio_along_a_fade_for_each_e_fold(old_hz, new_hz, damping):
+    """x'' = f - (2 z w + 4 p') x' - w^2 x, with p = ln(w + 0.5) on its way and p' counted while it rises: trapezoidal
+    rule, prewarped at the frequency of the tick.
+    """
+    keys = [f"cueing.surge.damping={damping}", "cueing.tilt.surge_gain=0"]
+    before = profile(f"cueing.surge.cutoff_hz={old_hz}", *keys)
+    at = 700
+    motion = motion_of(4000, surge=np.sin(np.linspace(0.0, 20.0, 4000)) + 0.5)
+    cue = changed(before, f"cueing.surge.cutoff_hz={new_hz}", motion, at)
+    old, new = (np.log(2 * np.pi * f + SLOW) for f in (old_hz, new_hz))
+    pace = PACE / max(1.0, abs(new - old))
+    v = x = a = k_before = 0.0
+    rows = []
+    for i, force in enumerate(0.6 * motion["surge"]):
+        share = np.clip((i - at) * pace, 0.0, 1.0)
+        omega = np.exp(old + (new - old) * smooth(share)) - SLOW
+        rub = 4 * max(0.0, (new - old) * 30 * (share * (1 - share)) ** 2 * pace / PERIOD_S)
+        k = np.tan(omega * PERIOD_S / 2) / omega
+        if i == 0:
+            a = force
+        else:  # the integrators stand half a tick before this one
+            half_v, half_x = v + k_before * a, x + k_before * v
+            damping_now = 2 * damping * omega + rub
+            a = (force - damping_now * half_v - omega**2 * (half_x + k * half_v)) / (
+                1 + damping_now * k + (omega * k) ** 2
+            )
+            v = half_v + k * a
+            x = half_x + k * v
+        k_before = k
+        rows.append(x)
+    rows = np.array(rows)
+    # What three ticks of the way have changed is joined beside it.
+    assert cue["surge_displacement"] == pytest.approx(rows, abs=1e-6 * np.abs(rows).max())
+
+
+def test_at_the_end_of_the_way_the_settings_hold():
+    quick = ("cueing.heave.order=2", "cueing.tilt.rate_limit_deg_s=1000")
+    before = profile(*quick)
+    after = profile(*quick, "cueing.surge.cutoff_hz=2", "cueing.tilt.surge_cutoff_hz=3", "cueing.yaw.damping=1.5")
+    motion = rough_drive(np.random.default_rng(3), 12_000)
+    cue, right = changed(before, after, motion, 800), motioncue.cue(after, motion)
+    for name in cue.dtype.names[:12]:  # the filters have forgotten what was before
+        np.testing.assert_allclose(cue[name][-3000:], right[name][-3000:], atol=1e-6, err_msg=name)
+    assert np.abs(cue["surge"][900] - right["surge"][900]) > 1e-3
+
+
+def designed(settings):
+    return Settings(cueing.design(settings.cueing, 1 / PERIOD_S), period_ns=3_000_030)
+
+
+def test_the_same_corners_again_leave_the_way_as_it_is():
+    before, after = profile(), profile("cueing.surge.cutoff_hz=20", "cueing.pitch.cutoff_hz=0.01")
+    motion = rough_drive(np.random.default_rng(4), 2500)
+    sent = []
+    for again in (False, True):
+        stepper = motioncue.kernels.stepper.Stepper(designed(before), tune=lambda change, post: post(change))
+        out = [steps(stepper, motion[:500])]
+        stepper.retune(designed(after))
+        out.append(steps(stepper, motion[500:700]))
+        if again:
+            stepper.retune(designed(after))
+        out.append(steps(stepper, motion[700:]))
+        sent.append(np.concatenate(out).tobytes())
+    assert sent[0] == sent[1]
+
+
+def test_a_reset_on_the_way_begins_with_the_new_settings():
+    after = profile("cueing.surge.cutoff_hz=20", "cueing.tilt.sway_cutoff_hz=5")
+    motion = rough_drive(np.random.default_rng(5), 1500)
+    stepper = motioncue.bind(profile())
+    steps(stepper, motion[:600])
+    stepper.retune(after)
+    steps(stepper, motion[600:800])
+    stepper.reset()
+    assert steps(stepper, motion[800:]).tobytes() == motioncue.cue(after, motion[800:]).tobytes()
+
+
+@settings(max_examples=30)
+@given(data=st.data(), order=st.sampled_from([2, 3]), waits=st.lists(st.integers(0, 250), min_size=2, max_size=12))
+def test_changes_on_the_way_of_others_turn_it_smoothly(data, order, waits):
+    choice = [profile(*data.draw(corners(order)), fade_s=0.3) for _ in range(3)]
+    motion = motion_of(800 + sum(waits) + 1200, surge=1.0, sway=-2.0, yaw_rate=0.2)
+    stepper = motioncue.bind(choice[0])
+    sent, done = [steps(stepper, motion[:800])], 800
+    for i, wait in enumerate(waits):
+        stepper.retune(choice[(i + 1) % 3])
+        sent.append(steps(stepper, motion[done : done + wait]))
+        done += wait
+    sent = np.concatenate([*sent, steps(stepper, motion[done:])])
+    alone = [motioncue.cue(each, motion) for each in choice]
+    travels = [each[f"{name}_displacement"] for name in FORCES for each in (*alone, sent)]
+    x = sum(np.abs(each).max() for each in travels)
+    v = sum(np.abs(np.diff(each)).max() for each in travels) / PERIOD_S
+    fade = PERIOD_S / 0.3
+    for name in FORCES:  # a steady pull: what moves are ways, joins, and travel that comes in
+        assert np.isfinite(sent[name]).all()
+        size = sum(np.abs(each[name][1:]).max() for each in (*alone, sent))
+        allowed = 2 * max(largest_step(each, name) for each in alone)
+        assert largest_step(sent[1:], name) <= allowed + fade * (size + 20 * (x / 0.3**2 + v / 0.3)) * 2, name

@@ -72,9 +72,9 @@ def fixed_because(profile: Profile, key: str) -> str:
     place = re.sub(r"\[\d+\]", "", key)
     if not any(place == live or place.startswith(f"{live}.") for live in LIVE):
         return "the platform's geometry" if place.startswith("platform.") else "how the systems are connected"
-    if place.startswith("platform.") and place.endswith(RANGES):
-        if any(output.packet is not None and output.packet.uses_ranges for output in profile.outputs):
-            return "the numbers in the output's packet depend on this range"
+    shares = any(output.packet is not None and output.packet.uses_ranges for output in profile.outputs)
+    if shares and place.startswith("platform.") and place.endswith(RANGES):
+        return "the numbers in the output's packet depend on this range"
     return ""
 
 

@@ -3,7 +3,6 @@
 import ast
 import inspect
 import json
-import re
 from collections.abc import Iterator
 from functools import cache
 from textwrap import dedent

@@ -209,7 +209,9 @@ def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[
         if isinstance(value, bool | str | list):
             raise ConfigError(f"{key}: found {value!r}, allowed is a number")
         whole = control.whole and value is not None and value.is_integer()
-        return dict([with_item(msgspec.to_builtins(profile), key, int(value) if whole and value is not None else value)])
+        return dict(
+            [with_item(msgspec.to_builtins(profile), key, int(value) if whole and value is not None else value)]
+        )
     if not isinstance(value, KINDS[kind]):
         allowed = ALLOWED.get(kind, ", ".join(map(str, control.choices)))
         raise ConfigError(f"{key}: found {value!r}, allowed is {allowed}")

@@ -60,13 +60,20 @@ function begin(message) {
   buildBars(message.scene.names);
 }
 
-// What the settings are; it comes anew when another algorithm has others.
-function controls({ title, poses, parameters }) {
+// What the settings are; it comes anew when another algorithm has others, and their values follow at once.
+let next = null;
+function controls(message) {
+  next = message;
+}
+
+function rebuild({ title, poses, parameters }) {
   $("title").textContent = title;
   document.title = `motioncue · ${title}`;
   const { kind, sent } = hello.scene;
   $("caption").textContent = kind === "none" ? (poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${kind}${sent ? "" : ", as the cue asks"}`;
+  const focused = document.activeElement?.id;
   tuning.build(parameters);
+  if (focused?.startsWith("p-")) $(focused)?.focus();      // the same control, built anew
   tuning.find($("filter").value);
 }
 
@@ -116,6 +123,8 @@ function frame(row) {
 }
 
 function settings(message) {
+  if (next) rebuild(next);
+  next = null;
   tuning.show(message);
   plots.bounds = message.bounds;
   for (const slot of ["A", "B"]) $(slot).className = slot === message.slot ? "on" : "";
@@ -263,16 +272,17 @@ $("save").addEventListener("submit", (event) => {
 const KEYS = { e: "engage", h: "hold", p: "park", t: "take", x: "swap", u: "undo", m: "judge", r: "peaks", " ": "freeze" };
 document.addEventListener("keydown", (event) => {
   const { target, key } = event;
-  const types = target.matches("input:not([type=range]), textarea, select");
+  // A list of choices takes no letters: P is to park there too, not to choose what begins with p.
+  const types = target.matches("input:not([type=range], [type=checkbox]), textarea");
   if (key === "Escape" && types) target.blur();
   if (event.ctrlKey && key === "z" && !types) actions.undo();
   else if (event.ctrlKey || event.altKey || event.metaKey || types || event.repeat && key.length === 1) return;
   else if (key === "/") $("filter").focus();
-  else if (key.startsWith("Arrow") && !target.matches("input, summary")) {
+  else if (key.startsWith("Arrow") && !target.matches("input, select, summary")) {
     if (key === "ArrowLeft") $("back").stepDown(10);
     else if (key === "ArrowRight") $("back").stepUp(10);
     else return;
-  } else if (key === " " && target.matches("button, summary, input")) return;
+  } else if (key === " " && target.matches("button, summary, input, select")) return;
   else if (KEYS[key.toLowerCase()]) actions[KEYS[key.toLowerCase()]]();
   else return;
   event.preventDefault();

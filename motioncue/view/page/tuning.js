@@ -40,6 +40,21 @@ function allowed({ kind, choices, least, most, above, default: usual }) {
 export class Tuning {
   constructor(place, send) {
     Object.assign(this, { place, send, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
+    this.helping();
+  }
+
+  // Shows the sentence of the setting that has the focus; not while a pointer is down, because what moves is not clicked.
+  helping() {
+    let down = false;
+    const help = () => {
+      if (down) return;
+      for (const box of this.place.querySelectorAll(".parameter.helped")) box.classList.remove("helped");
+      document.activeElement?.closest?.(".parameter")?.classList.add("helped");
+    };
+    document.addEventListener("pointerdown", () => (down = true), true);
+    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => (down = false, help())), true);
+    document.addEventListener("focusin", help);
+    document.addEventListener("focusout", () => setTimeout(help));
   }
 
   // Builds the controls anew; what is open stays open, and values at the beginning are remembered.
@@ -48,7 +63,7 @@ export class Tuning {
     const first = !this.place.children.length;
     const groups = new Map();
     for (const parameter of parameters) {
-      const path = parameter.key.replace(/\[(\d+)\]$/, ".$1").split(".");
+      const path = parameter.key.split(".");
       const group = parameter.fixed ? FIXED : path.slice(0, -1).join(" · ").replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`);
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(parameter);
@@ -68,6 +83,7 @@ export class Tuning {
       const summary = make("summary", { textContent: name.replaceAll("_", " ") });
       summary.append(count);
       details.append(summary);
+      if (name === FIXED) details.append(make("p", { className: "quiet", textContent: "Change these in the profile's file, and start again." }));
       for (const parameter of members) details.append(this.row(parameter, count));
       this.place.append(details);
     }
@@ -80,9 +96,12 @@ export class Tuning {
     box.dataset.kind = fixed ? "fixed" : parameter.kind;
     const label = make("label"), why = make("p", { className: "why" }), help = make("p", { className: "help" });
     why.setAttribute("role", "alert");
-    const name = key.replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`).split(".").slice(fixed ? 1 : -1).join(" · ");
-    label.append(make("b", { textContent: plain(name, unit) }), make("span", { textContent: unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴") }));
-    help.textContent = fixed ? `Fixed while it runs: ${fixed}. Change it in the profile's file, and start again.` : `${sentence} ${allowed(parameter)}`;
+    const name = key.split(".").slice(fixed ? 1 : -1).map((part) => {
+      const [, word, index] = part.match(/^(.*?)(?:\[(\d+)\])?$/);
+      return `${plain(word, unit)}${index === undefined ? "" : ` ${Number(index) + 1}`}`;
+    });
+    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴") }));
+    help.textContent = fixed ? `Fixed: ${fixed}.` : `${sentence} ${allowed(parameter)}`;
     const row = { parameter, box, why, count, begin: this.began.get(key), value: null };
     const parts = fixed ? this.still(row) : parameter.kind === "number" ? this.number(row) : this.other(row);
     if (!fixed) {

@@ -196,13 +196,7 @@ def test_what_is_not_allowed_says_why_and_changes_nothing(key, value, words):
     assert desk.state()["undo"] == 0
 
 
-def test_a_range_that_a_packets_numbers_depend_on_is_fixed_and_says_so():
-    packet = 'output.packet={ text = "{leg_1:u2:share}" }'
-    more = ["output.system=custom", "output.gauges=none", "platform.preset=hexapod-simona"]
-    text = profile_text("program-dk")
-    assert text
-    assert packet
-    assert more
+def test_why_a_key_is_fixed():
     profile = motioncue.load_profile(PROFILE, "platform.preset=hexapod-simona")
     assert fixed_because(profile, "platform.leg.max_m") == ""
     assert fixed_because(profile, "platform.leg[0].max_m") == ""

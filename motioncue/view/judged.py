@@ -69,7 +69,7 @@ class _Case:
 
 
 def judged(
-    request: Request, known: dict[bytes, Any], stale: Callable[[], bool] = lambda: False
+    request: Request, known: dict[tuple[bytes, str], Any], stale: Callable[[], bool] = lambda: False
 ) -> Iterator[dict[str, Any]]:
     """Yield what settings are worth on a drive: first against rest, then as scores, which take longer.
 
@@ -89,7 +89,7 @@ def judged(
         either ``why`` it cannot be judged, or ``ratio`` and ``ratio_rates`` (error of what leaves the platform as a
         share of that at rest), ``fast_tilt``, and with a score ``fits``, ``stopped``, ``rates``, ``rates_stopped``.
     """
-    from motioncue.analysis.score import FORCES_FIRST, RATES_FIRST, need
+    from motioncue.analysis.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need
 
     cases: dict[str, _Case] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -115,49 +115,47 @@ def judged(
     yield {**answer, "done": bool(why) or not cases}
     if why or not cases:
         return
-    for name, case in cases.items():
-        if stale():
-            return
-        try:
-            best = known[case.platform] = known.get(case.platform) or _best(case)
-            beside = [other for other in cases.values() if other.platform == case.platform]
-            columns[name] |= _scores(case, best, beside)
-        except MotioncueError as error:
-            columns[name]["why"] = str(error)
-    yield {**answer, "done": True}
+    last = list(WEIGHTINGS)[-1]
+    for weighting in WEIGHTINGS:
+        for name, case in cases.items():
+            if stale():
+                return
+            key = case.platform, weighting
+            try:
+                best = known[key] = known[key] if key in known else _best(case, weighting)
+                beside = [other for other in cases.values() if other.platform == case.platform]
+                columns[name] |= _scores(case, weighting, best, beside)
+            except MotioncueError as error:
+                columns[name]["why"] = str(error)
+        yield {**answer, "done": weighting == last}
 
 
-def _scores(case: _Case, best: Mapping[str, Any], beside: Sequence[_Case]) -> dict[str, float]:
+def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> dict[str, float]:
     """Return the scores of settings, on one scale with others of the same platform.
 
     That holds even if one of them is better than the best motion that was found.
     """
     from motioncue.analysis.score import WEIGHTINGS, weighed
 
-    found = {}
-    for weighting, weights in WEIGHTINGS.items():
-        least = best[weighting]
-        for errors in (each for other in beside for each in other.errors.values()):
-            least = errors if _total(weights, errors) < _total(weights, least) else least
-        for made, errors in case.errors.items():
-            found[SCORES[weighting, made]] = weighed(weights, case.scene.still, errors, least)
-    return found
+    weights = WEIGHTINGS[weighting]
+    for errors in (each for other in beside for each in other.errors.values()):
+        best = errors if _total(weights, errors) < _total(weights, best) else best
+    return {
+        SCORES[weighting, made]: weighed(weights, case.scene.still, errors, best)
+        for made, errors in case.errors.items()
+    }
 
 
-def _best(case: _Case) -> dict[str, Any]:
-    """Return the errors of the best motion with each weighting, by sense; kept in memory only."""
+def _best(case: _Case, weighting: str) -> Any:
+    """Return the errors of the best motion, by sense; kept in memory only."""
     from motioncue.analysis import optimum
     from motioncue.analysis.score import WEIGHTINGS
     from motioncue.analysis.senses import sampled
 
     scene = case.scene
-    felt = sampled(scene.car.slow, scene.rate_hz)
-    at = np.arange(len(scene.ticks)) / scene.rate_hz
-    found = {}
-    for name, weights in WEIGHTINGS.items():
-        motion = optimum.best_motion(felt, scene.built, weights)
-        found[name] = scene.errors(scene.felt(optimum.poses_at(motion, scene.built, at)))
-    return found
+    motion = optimum.best_motion(sampled(scene.car.slow, scene.rate_hz), scene.built, WEIGHTINGS[weighting])
+    poses = optimum.poses_at(motion, scene.built, np.arange(len(scene.ticks)) / scene.rate_hz)
+    return scene.errors(scene.felt(poses))
 
 
 def _total(weights: Any, errors: Any) -> float:
@@ -184,7 +182,7 @@ def main(requests: IO[bytes], answers: IO[str]) -> None:
             os._exit(0)  # whoever asked has ended, also in the middle of a computation
 
     threading.Thread(target=read, daemon=True).start()
-    known: dict[bytes, Any] = {}
+    known: dict[tuple[bytes, str], Any] = {}
     drive = b""
     while True:
         request = waiting.get()

@@ -103,9 +103,7 @@ class Judging:
                 self._say(why=TOO_SHORT)
             return
         self._due = None
-        held = self._minute
-        longer = held is not None and newest.end_s - newest.begin_s > 1.5 * (held.end_s - held.begin_s)
-        if held is None or self._renew or longer or abs(newest.end_s - held.end_s) > RENEW_S:
+        if self._renew or self._old(newest):
             self._minute = newest
         self._renew = False
         assert self._minute is not None
@@ -113,6 +111,16 @@ class Judging:
         self._say(busy=True, begin_s=self._minute.begin_s, end_s=self._minute.end_s)
         request = Request(self._number, dict(profiles), self._minute.motion)
         threading.Thread(target=self._send, args=(request,), daemon=True, name="motioncue judging").start()
+
+    def _old(self, newest: Minute) -> bool:
+        """Say whether the minute that is held should give way to the newest one."""
+        held = self._minute
+        if held is None:
+            return True
+        if self._answer["busy"]:  # what has been computed of it would be lost
+            return False
+        longer = newest.end_s - newest.begin_s > 1.5 * (held.end_s - held.begin_s)
+        return longer or abs(newest.end_s - held.end_s) > RENEW_S
 
     def close(self) -> None:
         """End the process."""

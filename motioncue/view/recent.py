@@ -61,6 +61,8 @@ class Recent:
             return
         profile = self._engine.profile
         motion = tick["motion"]
+        if not motion["time"][0]:  # no frame yet
+            return
         # Between frames, what a tick reads belongs to the tick; otherwise it is the frame, at its own time.
         time = int((motion["time"] if profile.source.bridge == "hold" else tick["deadline"])[0])
         last = self._rows[-1][1] if self._rows else time

@@ -74,7 +74,7 @@ def test_a_minute_has_each_frame_once_at_its_own_time():
 def test_what_is_bridged_between_frames_has_the_time_of_its_tick():
     engine, recent = begun("linear")
     engine.run(recent, 4.0)
-    assert np.diff(recent.minute().motion["time"]).tolist() == [10_000_000] * 399
+    assert np.diff(recent.minute().motion["time"]).tolist() == [10_000_000] * 398
 
 
 def test_less_than_three_seconds_are_none_and_more_than_a_minute_is_one():

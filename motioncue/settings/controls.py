@@ -1,4 +1,4 @@
-"""Every setting of a table that a person may change by hand, with what it allows: for sliders, lists and boxes."""
+"""Every setting of a table that a person may change by hand, with what it allows."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -201,7 +201,7 @@ def item_of(tables: Any, key: str) -> Any:
 
 
 def with_item(tables: Mapping[str, Any], key: str, value: Any) -> tuple[str, Any]:
-    """Return the key of the outermost list around a setting, and that list with one value changed; else as they are.
+    """Return the key and value with which a setting changes: in a list, those of the list.
 
     Parameters
     ----------

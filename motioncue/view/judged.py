@@ -1,4 +1,4 @@
-"""What settings are worth on a drive: the program of a process beside the engine's, at the lowest priority.
+"""What settings are worth on a drive: a program beside the engine's, at the lowest priority.
 
 It reads requests, which are pickled by the process that started it, and writes answers, a line of JSON each.  It ends
 with that process.

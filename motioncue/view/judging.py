@@ -1,4 +1,4 @@
-"""Has the last minute judged in another process when settings have changed, and keeps the answer for the pages."""
+"""Has the last minute judged in another process when settings have changed."""
 
 import os
 import pickle

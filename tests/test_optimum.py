@@ -110,6 +110,18 @@ def test_a_small_program_has_the_solution_that_scipy_finds(half, speed, accelera
     assert np.sum((wanted - reported @ mine[1:]) ** 2) == pytest.approx(found.fun, rel=5e-3)
 
 
+def test_a_long_drive_with_corners_has_a_solution():
+    # A corner of 90 degrees every 18 s, straight roads between: what is not felt goes on for minutes.
+    n = 3000
+    felt = np.zeros((n, 6))
+    for number, time in enumerate(range(12, 140, 18)):
+        felt[:, 5] += (-1) ** (number // 2) * 0.45 * np.exp(-(((rows(n) - time) / 1.6) ** 2))
+    built = axes(yaw=(12.0, 30.0, 500.0))
+    motion = optimum.best_motion(felt, built, EVEN, passes=1)
+    still = np.sqrt(np.mean(perceived(felt) ** 2, axis=0))
+    assert error(felt, motion, built)[5] < 0.85 * still[5]
+
+
 def rough(n, seed=1):
     """Return a hard drive: noise below 0.5 Hz of up to several thresholds."""
     rng = np.random.default_rng(seed)

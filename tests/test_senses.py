@@ -31,6 +31,14 @@ def test_an_organ_responds_as_published(sense):
     np.testing.assert_allclose(found, published / threshold, rtol=0.02)
 
 
+@pytest.mark.parametrize("sense", [0, 5])
+def test_the_stages_of_an_organ_are_the_organ(sense):
+    s = 1j * OMCT
+    whole = senses.OTOLITH if sense < 3 else senses.CANAL
+    product = np.prod([a + b / (lag_s * s + 1) for a, b, lag_s in senses.STAGES[sense < 3]], axis=0)
+    np.testing.assert_allclose(product, np.polyval(whole[0], s) / np.polyval(whole[1], s), rtol=1e-12)
+
+
 def by_rotations(acceleration, attitude, rates):
     """Return what is felt: specific force less that of standing level, and rates; x forward, y right, z down."""
     gravity = np.array([0.0, 0.0, GRAVITY])

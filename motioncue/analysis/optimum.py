@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.analysis.senses import RATE_HZ, felt_on_platform, organ, perceived
+from motioncue.analysis.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
 from motioncue.platforms import Built
@@ -108,12 +108,11 @@ def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> A
     Notes
     -----
     Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
-    that acceleration is linear between knots, and states w of the organs at `RATE_HZ`.  With A(z) w = felt in the car
-    - felt on the platform, the error is e = B(z) w in thresholds, where B/A is an organ's difference equation: a
-    residual of the equality is an error of input, which the organ does not amplify.  Minimized is the sum of (weight
-    e)^2 over senses and rows, subject to position, speed and acceleration of every actuator at each knot.  These
-    bounds are exact; what is felt is linear about the motion of the pass before, for small angles.  Groups of
-    channels that no actuator and no tilt connects are programs of their own.
+    that acceleration is linear between knots, and the states of the organs' lags at `RATE_HZ`, which are means of what
+    goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2
+    over senses and rows, subject to position, speed and acceleration of every actuator at each knot.  These bounds are
+    exact; what is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
+    actuator and no tilt connects are programs of their own.
     """
     felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
     spline = _spline(len(felt))
@@ -200,12 +199,15 @@ def _solve(
     import clarabel
     from scipy import sparse
 
-    equality, wanted, states = _senses(felt, weights, spline, group, about)
+    equality, known, errors = _senses(felt, weights, spline, group, about)
     bounded, most = _bounded(spline, built, group, about)
+    unknowns = equality.shape[1]
     jerks = spline.acceleration[ROWS::ROWS] - spline.acceleration[:-ROWS:ROWS]
-    efforts = [EFFORT / built.bounds[lead][3] ** 2 * jerks.T @ jerks for lead in group.leads]
-    squares = sparse.block_diag([*efforts, *(out.T @ out for out in states)])
-    bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], equality.shape[1] - bounded.shape[1]))])
+    efforts = sparse.block_diag([EFFORT / built.bounds[lead][3] ** 2 * jerks.T @ jerks for lead in group.leads])
+    efforts.resize(unknowns, unknowns)
+    squares = sum((error.matrix.T @ error.matrix for error in errors), efforts.tocsc())
+    linear = sum((error.matrix.T @ error.known for error in errors), np.zeros(unknowns))
+    bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], unknowns - bounded.shape[1]))])
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
@@ -213,9 +215,9 @@ def _solve(
     cones: list[Any] = [clarabel.ZeroConeT(equality.shape[0]), clarabel.NonnegativeConeT(bounded.shape[0])]
     solution = clarabel.DefaultSolver(
         sparse.triu(squares, format="csc"),
-        np.zeros(equality.shape[1]),
+        linear,
         sparse.vstack([equality, bounded], format="csc"),
-        np.concatenate([wanted, most]),
+        np.concatenate([known, most]),
         cones,
         settings,
     ).solve()
@@ -226,27 +228,48 @@ def _solve(
     motion[REST:, group.leads] = found
 
 
-def _senses(felt: Array, weights: Array, spline: _Spline, group: _Group, about: _About) -> tuple[Any, Array, list[Any]]:
-    """Return equalities between actuators, organs and the car, their right sides, and the errors by organs' states."""
+class _Signal(NamedTuple):
+    """A signal by row: ``matrix @ unknowns + known``."""
+
+    matrix: Any
+    known: Array
+
+
+def _senses(
+    felt: Array, weights: Array, spline: _Spline, group: _Group, about: _About
+) -> tuple[Any, Array, list[_Signal]]:
+    """Return the equalities that the organs' lags obey, their right sides, and the error of each sense.
+
+    Unknown are the coefficients of the actuators, then the states of the lags.
+    """
     from scipy import sparse
 
-    n = len(felt)
-    rows, outs = [], []
-    for place, sense in enumerate(group.channels):
+    n, wide = len(felt), spline.place.shape[1] * len(group.leads)
+    unknowns = wide + n * sum(len(STAGES[sense < 3]) for sense in group.channels)
+    mean = _delayed(np.array([0.5, 0.5]), n)
+    rows, right, errors = [], [], []
+    state = wide
+    for sense in group.channels:
         terms = [(sense, 1.0, spline.acceleration if sense < 3 else spline.speed)]
         terms += [(channel, gravity, spline.place) for felt_by, channel, gravity in TILTS if felt_by == sense]
         parts = [
             sum(sparse.diags(gain * about.ways[:, channel, lead]) @ matrix for channel, gain, matrix in terms)
             for lead in group.leads
         ]
-        forward, back = organ(sense)
-        scale = abs(forward[0])  # brings the organ's state to the size of thresholds
-        states: list[Any] = [None] * len(group.channels)
-        states[place] = _delayed(back / scale, n)
-        rows.append([*parts, *states])
-        outs.append(_delayed(weights[sense] * forward / scale, n))
-    wanted = felt - about.felt
-    return sparse.bmat(rows, format="csc"), wanted[:, group.channels].T.ravel(), outs
+        matrix = -sparse.hstack(parts, format="csc")
+        matrix.resize(n, unknowns)
+        signal = _Signal(matrix, felt[:, sense] - about.felt[:, sense])
+        for direct, lagged, lag_s in STAGES[sense < 3]:
+            lag = sparse.eye(n, unknowns, state, format="csc")
+            # The bilinear transform of T dx/dt + x = u: the mean of two rows on either side.
+            change = _delayed(np.array([0.5 + lag_s * RATE_HZ, 0.5 - lag_s * RATE_HZ]), n)
+            rows.append(change @ lag - mean @ signal.matrix)
+            right.append(mean @ signal.known)
+            signal = _Signal(direct * signal.matrix + lagged * lag, direct * signal.known)
+            state += n
+        share = weights[sense] / THRESHOLDS[sense]
+        errors.append(_Signal(share * signal.matrix, share * signal.known))
+    return sparse.vstack(rows, format="csc"), np.concatenate(right), errors
 
 
 def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tuple[Any, Array]:

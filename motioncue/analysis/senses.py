@@ -23,6 +23,7 @@ __all__ = [
     "OTOLITH",
     "RATE_HZ",
     "SENSES",
+    "STAGES",
     "THRESHOLDS",
     "banded",
     "felt_by_pose",
@@ -48,6 +49,13 @@ OTOLITH: Rational = ((4.0, 0.4), (5.0 * 0.016, 5.0 + 0.016, 1.0))
 
 CANAL: Rational = ((458.4, 0.0, 0.0), (5.73 * 80.0, 5.73 + 80.0, 1.0))
 """458.4 s^2 / ((5.73 s + 1) (80 s + 1)) of angular velocity."""
+
+STAGES: dict[bool, tuple[tuple[float, float, float], ...]] = {
+    True: ((0.0, 1.0, 0.016), (0.8, -0.4, 5.0)),
+    False: ((1.0, -1.0, 5.73), (1.0, -1.0, 80.0)),
+}
+"""The same organs, of force and of turning, as stages one after the other: each passes on the first number times what it
+takes in, and the second times that behind a lag of as many seconds as the third: a + b / (T s + 1)."""
 
 BAND_HZ = 3.0
 """Break frequency of the low-pass filter before the organs [Hz]; the Objective Motion Cueing Test ends at 2.5 Hz."""

@@ -134,7 +134,7 @@ def test_the_right_sizes_alone_do_not_make_a_described_system(tmp_path):
 @pytest.mark.rt
 def test_a_live_source_that_a_profile_describes_is_found():
     url = f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
-    simulator = make_simulator("forza-dk", [url], drive_packages("forza-dk", "tour", 100.0, 4.0))
+    simulator = make_simulator("forza-dk", [url], drive_packages("forza-dk", "tour", 100.0, 20.0))
     thread = threading.Thread(target=simulator.run, daemon=True)
     thread.start()
     result = invoke("check", url, "--duration", "2")

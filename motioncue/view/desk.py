@@ -60,12 +60,17 @@ class Desk:
         self._other = engine.requested
         self._past: dict[str, list[Profile]] = {"A": [], "B": []}
         self._gesture: tuple[Any, ...] | None = None
+        self._controls: tuple[Profile | None, list[Control]] = (None, [])
 
     def parameters(self) -> list[Control]:
         """Return the settings of the profile, also those that are fixed while it runs."""
         profile = self._engine.requested
-        source = [each for each in controls(profile.source, "source") if each.key.partition("[")[0] in OF_SOURCE]
-        return [*(each for name in TABLES for each in _controls(getattr(profile, name), name)), *source]
+        held, found = self._controls
+        if held is not profile:
+            source = [each for each in controls(profile.source, "source") if each.key.partition("[")[0] in OF_SOURCE]
+            found = [*(each for name in TABLES for each in _controls(getattr(profile, name), name)), *source]
+            self._controls = profile, found
+        return found
 
     def fixed(self) -> dict[str, str]:
         """Return why settings are fixed while it runs, by key."""

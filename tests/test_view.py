@@ -21,7 +21,7 @@ from motioncue.view.address import Address, Door, parse_address
 from motioncue.view.desk import Desk
 from motioncue.view.frames import Frames
 from motioncue.view.played import Played
-from motioncue.view.requests import Operate, Set, parse_request
+from motioncue.view.requests import Judge, Operate, Set, parse_request
 from motioncue.view.scene import scene_of
 from motioncue.view.server import FILES
 from motioncue.view.watched import PlatformInForce, positions_of, used_of
@@ -126,6 +126,10 @@ def test_no_header_makes_the_check_fail(target, host, origin):
         ('{"do": "operate", "what": "park"}', Operate("park")),
         ('{"do": "set", "key": "cueing.surge.gain", "value": 1, "gesture": 3}', Set("cueing.surge.gain", 1.0, 3)),
         ('{"do": "set", "key": "a", "value": null}', Set("a", None)),
+        ('{"do": "set", "key": "a", "value": true}', Set("a", True)),
+        ('{"do": "set", "key": "a", "value": "exact"}', Set("a", "exact")),
+        ('{"do": "set", "key": "a", "value": ["yaw", "tilt"]}', Set("a", ["yaw", "tilt"])),
+        ('{"do": "judge"}', Judge()),
     ],
 )
 def test_requests_are_read(text, request_):
@@ -138,6 +142,8 @@ def test_requests_are_read(text, request_):
         "", "{", "[]", "null", "1", b"\xff\xfe", '{"do": "explode"}', '{"what": "park"}', '{"do": "operate"}',
         '{"do": "operate", "what": "stop"}', '{"do": "operate", "what": "park", "more": 1}',
         '{"do": "set", "key": "a", "value": NaN}', '{"do": "set", "key": "a", "value": {}}',
+        '{"do": "set", "key": "a", "value": [1]}', f'{{"do": "set", "key": "a", "value": "{"x" * 101}"}}',
+        f'{{"do": "set", "key": "a", "value": {json.dumps(["x"] * 33)}}}',
         '{"do": "set", "key": "a", "value": 1e999}', '{"do": "save", "name": "../x.toml"}',
         '{"do": "save", "name": "/etc/x.toml"}', '{"do": "save", "name": "x.py"}', '{"do": "seen", "frames": -1}',
         "[" * 100_000,

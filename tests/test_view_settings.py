@@ -113,6 +113,19 @@ def test_one_of_six_legs_is_set_and_saved_with_the_others(tmp_path):
     assert desk.engine.requested.platform.leg[4].speed_m_s == 1.0
 
 
+def test_what_it_was_at_the_beginning_is_told_of_what_was_there():
+    desk = desk_of()
+    put(desk, "cueing.texture", True)
+    put(desk, "cueing.surge.gain", 0.25)
+    put(desk, "cueing.tilt.surge_gain", 0.5)
+    begin = desk.state()["begin"]
+    first = motioncue.load_profile(PROFILE).cueing
+    assert begin["cueing.surge.gain"] == first.surge.gain
+    assert begin["cueing.texture"] is False
+    assert begin["cueing.tilt.surge_gain"] is first.tilt.surge_gain is None
+    assert "cueing.texture.heave_gain" not in begin
+
+
 def test_a_preset_replaces_all_of_the_cueing_and_undo_brings_it_back(tmp_path):
     desk = desk_of()
     changed = put(desk, "cueing.surge.gain", 0.123)

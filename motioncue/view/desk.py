@@ -80,13 +80,10 @@ class Desk:
     def state(self) -> dict[str, Any]:
         """Return the values of all settings, and what can be undone, compared and saved."""
         profile = self._engine.requested
-        tables = msgspec.to_builtins(profile)
-        values = {}
-        for control in self.parameters():
-            value = item_of(tables, control.key)
-            values[control.key] = value is not None if control.kind == "table" else value
+        values, begin = (_shown(self.parameters(), each) for each in (profile, self._first))
         return {
-            "values": values,
+            "values": {control.key: values.get(control.key) for control in self.parameters()},
+            "begin": begin,
             "bounds": {name: bounds[0] for name, bounds in profile.bounds().items()},
             "slot": self._slot,
             "undo": len(self._past[self._slot]),
@@ -200,6 +197,17 @@ class Desk:
 
 def _controls(table: Any, place: str) -> list[Control]:
     return controls(table, place) if isinstance(table, msgspec.Struct) else []
+
+
+def _shown(found: list[Control], profile: Profile) -> dict[str, Any]:
+    """Return the values of those settings that a profile has; of a table, whether it is given."""
+    tables = msgspec.to_builtins(profile)
+    values = {control.key: item_of(tables, control.key) for control in found}
+    return {
+        control.key: values[control.key] is not None if control.kind == "table" else values[control.key]
+        for control in found
+        if control.kind == "table" or control.optional or values[control.key] is not None
+    }
 
 
 def _fixed(profile: Profile, key: str) -> str:

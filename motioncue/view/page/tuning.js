@@ -196,11 +196,11 @@ export class Tuning {
     flush();
   }
 
-  show({ values, changed }) {
+  show({ values, begin }) {
     const counts = new Map();
     for (const [key, row] of this.rows) {
       const value = values[key] ?? null;
-      if (row.begin === undefined) row.begin = key in changed ? row.parameter.kind === "table" ? !value : changed[key][0] : value;
+      row.begin ??= key in begin ? begin[key] : value;      // one that was not there then begins as it came
       row.value = value;
       row.why.textContent = "";
       const differs = String(value) !== String(row.begin);

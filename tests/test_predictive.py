@@ -19,7 +19,7 @@ from motioncue.analysis import senses
 from motioncue.cueing import horizon, predictive
 from motioncue.errors import ConfigError
 from motioncue.kernels import solver
-from motioncue.motion import MOTION_DTYPE
+from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.platforms import CHANNELS
 from motioncue.recording.load import read
 from motioncue.runtime.replay import first_difference, repeat
@@ -185,8 +185,8 @@ def test_tilt_stays_below_its_rate_limit():
     motion["surge"][300:4000] = 3.0
     motion["sway"][2000:] = -4.0
     cues = cueing.design(profile("cueing.preset=large", never).cueing, RATE_HZ).process(motion)
-    assert np.degrees(np.abs(cues["pitch_rate"]).max()) == pytest.approx(3.0, abs=0.1)
-    assert np.degrees(np.abs(cues["roll_rate"]).max()) == pytest.approx(3.0, abs=0.1)
+    assert 2.8 < np.degrees(np.abs(cues["pitch_rate"]).max()) <= 3.0
+    assert 2.8 < np.degrees(np.abs(cues["roll_rate"]).max()) <= 3.0
     assert np.degrees(cues["pitch"].max()) > 8.0  # nose up presents forward force
     assert np.degrees(cues["roll"].max()) > 8.0  # right side down presents force to the left
 
@@ -201,13 +201,36 @@ def test_tilt_is_fast_for_no_more_than_its_share_of_the_time(share):
     )
     fast = np.degrees(np.abs(cues["pitch_rate"])) > 3.05
     assert np.degrees(np.abs(cues["pitch_rate"])).max() > 8.0
-    assert 0.5 * share < fast.mean() < share + 0.06  # the limit takes a quarter of a second to close
+    assert 0.7 * share < fast.mean() < 1.1 * share + 0.02  # the share of 12 s is there in the beginning
+
+
+def test_time_for_fast_tilt_is_kept_for_where_most_is_lacking():
+    motion = np.zeros(round(240 * RATE_HZ), MOTION_DTYPE)
+    time = np.arange(len(motion)) / RATE_HZ
+    hard = time % 40.0 > 30.0
+    motion["surge"] = np.where(hard, 4.0, 1.0) * np.sign(np.sin(0.6 * time))
+    cues = cueing.design(profile("cueing.preset=large", "cueing.tilt.hurry_share=0.1").cueing, RATE_HZ).process(motion)
+    fast = np.degrees(np.abs(cues["pitch_rate"])) > 3.05
+    assert fast[hard].mean() > 5.0 * fast[~hard].mean()
+
+
+def test_turning_with_the_car_is_no_tilt():
+    time = np.arange(round(30 * RATE_HZ)) / RATE_HZ
+    motion = np.zeros(len(time), MOTION_DTYPE)
+    motion["roll"] = np.radians(1.5) * np.sin(6.0 * time)  # up to 9 deg/s
+    motion["roll_rate"] = np.radians(9.0) * np.cos(6.0 * time)
+    motion["sway"] = GRAVITY * np.sin(motion["roll"])  # such that no lateral force acts
+    cues = cueing.design(profile("cueing.preset=large", "cueing.tilt.hurry_share=0").cueing, RATE_HZ).process(motion)
+    rates, own = np.degrees(cues["roll_rate"][3000:]), np.degrees(motion["roll_rate"][3000:])
+    assert abs(rates).max() > 5.0
+    assert (rates < np.maximum(own, 0.0) + 3.5).all()  # half a degree for what was foreseen otherwise
+    assert (rates > np.minimum(own, 0.0) - 3.5).all()
 
 
 def test_it_returns_to_neutral(rng):
     algorithm = cueing.design(profile().cueing, RATE_HZ)
     algorithm.process(drive(rng, 3000, 2.0))
-    rest = pose_of(algorithm.process(np.zeros(round(120 * RATE_HZ), MOTION_DTYPE)))
+    rest = pose_of(algorithm.process(np.zeros(round(180 * RATE_HZ), MOTION_DTYPE)))
     assert abs(rest[0]).max() > 1e-3
     assert abs(rest[-1]).max() < 1e-6
 
@@ -305,7 +328,7 @@ def test_with_a_preview_it_prepares_for_what_comes():
     assert seen["pitch"][999] < -0.05  # leans before the brake, and hides it by travel
     after, whole = ([abs(cues["surge"] - motion["surge"])[at:].mean() for cues in (seen, blind)] for at in (1000, 0))
     assert after[0] < 0.6 * after[1]
-    assert whole[0] < 0.8 * whole[1]
+    assert whole[0] < 0.9 * whole[1]
     algorithm.look_ahead(None)
     algorithm.reset()
     assert algorithm.process(motion).tobytes() == blind.tobytes()

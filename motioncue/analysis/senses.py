@@ -54,8 +54,8 @@ STAGES: dict[bool, tuple[tuple[float, float, float], ...]] = {
     True: ((0.0, 1.0, 0.016), (0.8, -0.4, 5.0)),
     False: ((1.0, -1.0, 5.73), (1.0, -1.0, 80.0)),
 }
-"""The same organs, of force and of turning, as stages one after the other: each passes on the first number times what it
-takes in, and the second times that behind a lag of as many seconds as the third: a + b / (T s + 1)."""
+"""The same organs, of force (True) and of turning, as stages one after the other, each a + b / (T s + 1): it passes on
+a share a of what it takes in, and a share b of that behind a lag of T seconds."""
 
 BAND_HZ = 3.0
 """Break frequency of the low-pass filter before the organs [Hz]; the Objective Motion Cueing Test ends at 2.5 Hz."""

@@ -28,6 +28,8 @@ GAINS = ((0.8, -0.4),) * 3 + ((1.0, -1.0),) * 3
 0.4 (10 s + 1)/(5 s + 1) and 5.73 s/(5.73 s + 1)."""
 
 TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that tilts, and the force by its angle
+TILTING = (3, 4)  # channels whose rate is bounded for the sake of the occupant
+TILT_MARGIN = 0.95  # share of the tilt rate that is planned for, because its bound is soft
 FIRST = 2  # blocks of one step, before lengths double
 GEARED_S = 0.3  # time after which an actuator's speed is no longer what it is at this pose
 FADE_S = 2.0  # time in which the car's motion is expected to decay to 37 % after what is foreseen
@@ -73,6 +75,9 @@ class Program(NamedTuple):
     """For each row, how much a position exceeding the linear one by 1 moves it; 0 for rows that are no positions."""
     per_speed: Array
     """The same of a speed."""
+    turning: Array
+    """For each row, the car's own rate at that time by what is known, in shares of the limit of the tilt rate; a row
+    of zeros if it is no tilt rate."""
     tilting: npt.NDArray[np.int32]
     """For each row, whether it is a tilt rate, in shares of its limit: 0 or 1."""
     scale: Array
@@ -233,7 +238,7 @@ def program(
         the car's motion at the nodes.
     """
     moved, felt = len(channels), len(senses)
-    limits = np.array([min(scale[c], tilt[1]) if c in (3, 4) else scale[c] for c in channels])
+    limits = np.array([min(scale[c], tilt[1]) if c in TILTING else scale[c] for c in channels])
     known = 3 * moved + felt + felt * len(ahead)
     unit = np.eye(known + moved * len(lengths))
     knots = [unit[known + k * moved : known + (k + 1) * moved] * limits[:, None] for k in range(len(lengths))]
@@ -248,6 +253,7 @@ def program(
     )
     form = np.zeros((len(unit), len(unit)))
     ends: list[_Rows] = []
+    turns: list[Array] = []
     step = 0
     for length, knot in zip(lengths, knots, strict=True):
         start = now.acceleration
@@ -258,10 +264,14 @@ def program(
             rows = _costs(now, before, step_s, channels, senses, cost)
             form += rows.T @ rows
         ends.append(now)
+        turns.append(car(step)[:, :known])
     end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step)])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
     times = step_s * np.cumsum(lengths)
     rows, low, high, bound, per_place, per_speed, tilting = _bounded(channels, ends, times, bounds, tilt[0])
+    turning = np.zeros((len(rows), known))
+    own = [each[list(senses).index(channel)] for channel in TILTING if channel in channels for each in turns]
+    turning[tilting > 0] = np.reshape(own, (-1, known)) / tilt[0]
     return Program(
         form[known:, known:],
         form[known:, :known],
@@ -272,6 +282,7 @@ def program(
         bound,
         per_place,
         per_speed,
+        turning,
         tilting,
         np.tile(limits, len(lengths)),
     )
@@ -296,10 +307,10 @@ def _bounded(
         # v^2 <= 2 a (end - q) in the end, on the safe side because v is at most `speed`
         stop = slopes @ (ends[-1].place + ends[-1].speed * (0.5 * speed / acceleration))
         found.append((stop / half, low / half, high / half, number, 1.0 / half, GEARED_S / half, 0))
-    for channel in (3, 4):
+    for channel in TILTING:
         if channel in channels:
             row = channels.index(channel)
-            found += [(at.speed[row] / tilt_rate, -1.0, 1.0, -1, 0.0, 0.0, 1) for at in ends]
+            found += [(at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, 0.0, 0.0, 1) for at in ends]
     rows, low_, high_, bound, per_place, per_speed, tilting = (list(column) for column in zip(*found, strict=True))
     return (
         np.array(rows),

@@ -38,6 +38,7 @@ ctypedef struct Group:              # channels that are planned together
     const int* bound            # by row: the actuator that it bounds; -1 if none
     const double* per_place     # by row: share of what is allowed, for 1 by which its position is not linear
     const double* per_speed     # the same for its speed
+    const double* turning       # rows x known: the car's own rate in shares of the limit, for rows that are tilt rates
     const int* tilting          # by row: whether it is a tilt rate in shares of its limit
     const double* scale         # acceleration for 1 of each unknown [m/s^2, rad/s^2]
     Quadratic* quadratic
@@ -73,9 +74,9 @@ ctypedef struct PredictiveState:
     double acceleration[AXES]
     double change[AXES]         # of the acceleration, in a tick
     double organs[AXES]
-    double spare                # time left for tilting faster [s]
+    double saved                # time for tilting faster that was saved or spent since the reset [s]
     double hurry                # by how much the limit is exceeded now at most, in shares of it
-    int64_t open                # whether time is being spent
+    int64_t open                # whether it may be spent now
     double plan[AXES][KNOTS]    # accelerations at the ends of the blocks
     int64_t age[AXES]           # by group: plans that have failed since the newest one
     signed char active[ROWS]    # states of the constraints at the newest solution

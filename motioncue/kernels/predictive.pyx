@@ -1,6 +1,6 @@
 """Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
 
-from libc.math cimport fabs, isfinite
+from libc.math cimport exp, fabs, isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -35,8 +35,10 @@ cdef enum:
 
 cdef double NUDGE = 1e-3    # [s] for the speeds of actuators
 cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
-cdef double BURST = 1.0     # [s] that is saved before it is spent
-cdef double OPENING = 0.25  # [s] in which the limit opens and closes
+cdef double AHEAD = 12.0    # [s] whose share of that is there in the beginning
+cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to be spent
+cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
+cdef double OPENING = 0.1   # [s] in which the limit opens and closes
 cdef double ABOVE = 1.001   # the limit itself is not above it
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
@@ -116,7 +118,7 @@ cdef void pose_program(const PredictiveCoeffs* c, const Group* g, const Predicti
     cdef double* foreseen
     cdef double beyond[12]
     cdef double faster[12]
-    cdef double sum, shift
+    cdef double sum, shift, own
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses
     cdef int i, j, row, sense
@@ -152,9 +154,12 @@ cdef void pose_program(const PredictiveCoeffs* c, const Group* g, const Predicti
             shift += g.per_place[i] * beyond[g.bound[i]] + g.per_speed[i] * faster[g.bound[i]]
         q.problem.blower[row] = g.low[i] - shift
         q.problem.bupper[row] = g.high[i] - shift
-        if g.tilting[i]:
-            q.problem.blower[row] -= s.hurry
-            q.problem.bupper[row] += s.hurry
+        if g.tilting[i]:    # turning with the car, or less than it, is no tilt
+            own = 0.0
+            for j in range(moved, size):
+                own += g.turning[i * size + j] * known[j]
+            q.problem.blower[row] += (own if own < 0.0 else 0.0) - s.hurry
+            q.problem.bupper[row] += (own if own > 0.0 else 0.0) + s.hurry
         q.problem.sense[row] = SOFT | s.active[g.first + row]
 
 
@@ -229,17 +234,35 @@ cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
         s.acceleration[i] += s.change[i]
 
 
-cdef void spend(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+cdef double tilted(const PredictiveState* s, int channel) noexcept nogil:
+    """Return how fast the platform turns beyond the car, or against it [rad/s]."""
+    cdef double own = s.foresee.mean[channel][0]
+    cdef double rate = s.speed[channel]
+    if rate * own <= 0.0:
+        return fabs(rate)
+    return fabs(rate) - fabs(own) if fabs(rate) > fabs(own) else 0.0
+
+
+cdef double lacking(const PredictiveState* s, const double* felt) noexcept nogil:
+    """Return the larger error of longitudinal and lateral specific force [m/s^2]; of the car's the quick mean."""
+    cdef double surge = fabs(s.foresee.mean[0][0] - felt[0])
+    cdef double sway = fabs(s.foresee.mean[1][0] - felt[1])
+    return surge if surge > sway else sway
+
+
+cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* felt) noexcept nogil:
     """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly.
 
-    What has been saved is spent at once, down to nothing: bursts move the platform further in the same time than a
-    rate that is a little too high.
+    The less of it is left, the more must be lacking for it to be spent: so it is spent where it is worth most.
     """
-    cdef bint fast = fabs(s.speed[3]) > ABOVE * c.tilt_rate or fabs(s.speed[4]) > ABOVE * c.tilt_rate
+    cdef bint fast = tilted(s, 3) > ABOVE * c.tilt_rate or tilted(s, 4) > ABOVE * c.tilt_rate
     cdef double way = c.dt * (c.hurry - 1.0) / OPENING
-    s.spare += c.dt * (c.hurried - fast)
-    s.spare = 0.0 if s.spare < 0.0 else (SPARE if s.spare > SPARE else s.spare)
-    s.open = s.spare > (0.0 if s.open else BURST)
+    cdef double first = AHEAD * c.hurried
+    cdef double worth
+    s.saved += c.dt * (c.hurried - fast)
+    s.saved = -first if s.saved < -first else (SPARE - first if s.saved > SPARE - first else s.saved)
+    worth = DEAR * exp(-STEEP * (first + s.saved))
+    s.open = first + s.saved > 0.0 and lacking(s, felt) > (0.5 * worth if s.open else worth)
     s.hurry += way if s.open else -way
     s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
 
@@ -276,8 +299,8 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     s.tick = (s.tick + 1) % c.period
     s.at += 1
     move(c, s)
-    spend(c, s)
     tell(c, s, cue)
+    spend(c, s, felt)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
     cue.speed = motion.speed
@@ -346,7 +369,7 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
     g.gradient, g.drift = hold(kept, program.gradient), hold(kept, program.drift)
     g.low, g.high = hold(kept, program.low), hold(kept, program.high)
     g.per_place, g.per_speed = hold(kept, program.per_place), hold(kept, program.per_speed)
-    g.scale = hold(kept, program.scale)
+    g.scale, g.turning = hold(kept, program.scale), hold(kept, program.turning)
     g.bound, g.tilting = hold_whole(kept, program.bound), hold_whole(kept, program.tilting)
     g.quadratic = &solver.quadratic
     kept.append(solver)

@@ -79,7 +79,7 @@ class Weights(Table, frozen=True, kw_only=True):
     """Perceived error of pitch rate, in thresholds."""
     yaw_rate: Weight = 1.0
     """Perceived error of yaw rate, in thresholds."""
-    travel: Weight = 1.0
+    travel: Weight = 0.4
     """Displacement from neutral, in shares of the range."""
     speed: Weight = 0.3
     """Speed, in shares of the largest speed."""
@@ -93,9 +93,10 @@ class Tilt(Table, frozen=True, kw_only=True):
     """Tilt coordination: sustained specific force as platform tilt."""
 
     rate_limit_deg_s: Positive = 3.0
-    """Largest roll and pitch rate most of the time [deg/s]; below about 3 a tilt tends to go unnoticed."""
+    """How much faster than the car it rolls and pitches at most, most of the time [deg/s]; below about 3 a tilt tends
+    to go unnoticed."""
     hurry_deg_s: Positive = 20.0
-    """Largest roll and pitch rate for a share of the time [deg/s]: a short fast tilt may be felt less than a wait."""
+    """The same where most is lacking [deg/s]: a short fast tilt may be felt less than a wait."""
     hurry_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.25
     """Share of the time in which the rate may be above the limit; 0: never."""
     acceleration_limit_deg_s2: Positive = 300.0

@@ -9,7 +9,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Page, sync_playwright
 
 from motioncue.view.address import Address
 from motioncue.view.server import Server
@@ -18,6 +18,7 @@ from motioncue.virtual.installation import Installation
 PROFILE = "ccd-dk-washout"
 PLATFORM = ("platform.preset=hexapod-simona", "cueing.preset=auto")
 DRIVE = "trouble"
+CHANGE_S = 12.0  # the last minute before it is judged until the picture is drawn
 MOMENT_S = 26.0  # a teleport was caught, the cue is whole again, the second corner begins
 WIDTH, HEIGHT = 1500, 930
 
@@ -33,14 +34,20 @@ def draw(file: Path) -> None:
         chromium = running.chromium.launch(executable_path=browser, args=["--no-sandbox"])
         page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="dark")
         page.goto(server.url)
+        wait_until(page, installation, CHANGE_S)
         gain = page.locator('[data-key="cueing.surge.gain"] input[type=number]')
         gain.fill("0.3")
         gain.press("Enter")
         gain.blur()
-        while (ticked := int(installation.engine.newest()["index"][0])) < MOMENT_S * installation.profile.rate_hz:
-            page.wait_for_timeout(max(10.0, 500.0 * (MOMENT_S - ticked / installation.profile.rate_hz)))
+        wait_until(page, installation, MOMENT_S)
         page.screenshot(path=file)
         chromium.close()
+
+
+def wait_until(page: Page, installation: Installation, moment_s: float) -> None:
+    """Let the drive go on."""
+    while (ticked := int(installation.engine.newest()["index"][0])) < moment_s * installation.profile.rate_hz:
+        page.wait_for_timeout(max(10.0, 500.0 * (moment_s - ticked / installation.profile.rate_hz)))
 
 
 if __name__ == "__main__":

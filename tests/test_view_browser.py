@@ -2,13 +2,10 @@
 
 import os
 import shutil
-import time
 
-import numpy as np
 import pytest
-from view_rig import profile, soon
+from view_rig import driven, profile, soon
 
-from motioncue.motion import MOTION_DTYPE
 from motioncue.runtime.engine import Engine
 from motioncue.view.address import Address
 from motioncue.view.server import Server
@@ -78,20 +75,9 @@ class Tab:
         )
 
 
-def braking(engine, seconds=0.5):
-    """Feed the engine with a car that stands, then brakes."""
-    motion = np.zeros(1, MOTION_DTYPE)
-    begin = time.monotonic()
-    while (passed := time.monotonic() - begin) < seconds:
-        motion["frame_time"] += 0.01
-        motion["surge"] = -3.0 * min(1.0, passed)
-        engine.feed(motion)
-        time.sleep(0.01)
-
-
 def test_it_draws_and_asks_only_this_server(browser, server, engine):
     with Tab(browser, server) as tab:
-        braking(engine, 2.0)
+        driven(engine, 2.0)
         soon(lambda: tab.pixels("rig") > 20)
         assert tab.pixels("plots") > 20
         assert len(tab.page.query_selector_all(".bar")) == 6
@@ -139,6 +125,47 @@ def test_a_slider_changes_the_engine_and_a_key_undoes_it(browser, server, engine
         assert tab.errors == []
 
 
+def test_choices_boxes_and_another_algorithm(browser, server, engine):
+    begin = engine.requested
+    with Tab(browser, server) as tab:
+        turned_by = tab.page.locator('[data-key="cueing.turned_by"] select')
+        turned_by.select_option("platform")
+        soon(lambda: engine.requested.cueing.turned_by == "platform")
+        turned_by.focus()
+        tab.page.keyboard.press("p")  # parks, and chooses nothing
+        soon(lambda: engine.newest()["operation"][0] & 7 == 2)
+        tab.page.keyboard.press("u")
+        soon(lambda: engine.requested == begin)
+        tab.page.click('[data-key="cueing.texture"] input')
+        soon(lambda: engine.requested.cueing.texture is not None)
+        tab.shows('[data-key="cueing.texture.heave_gain"] label', "heave gain")  # the table's own settings appear
+        tab.page.select_option('[data-key="cueing.algorithm"] select', "direct")
+        tab.shows('[data-key="cueing.algorithm"] .why', "no pose for [platform] to take")
+        playwright.expect(tab.page.locator('[data-key="cueing.algorithm"] select')).to_have_value("classical")
+        tab.page.select_option('[data-key="cueing.algorithm"] select', "adaptive")
+        tab.shows("#title", "adaptive")
+        playwright.expect(tab.page.locator('[data-key="cueing.texture"]')).to_have_count(0)
+        tab.page.keyboard.press("u")
+        tab.shows("#title", "classical")
+        tab.page.locator('summary:has-text("fixed while it runs")').click()
+        tab.shows('[data-key="platform.height_m"]', "the platform's geometry")
+        assert tab.page.query_selector_all('[data-key="platform.height_m"] input') == []
+        assert tab.errors == []
+
+
+def test_the_last_minute_is_judged_after_a_change(browser, server, engine):
+    with Tab(browser, server) as tab:
+        tab.page.keyboard.press("m")
+        tab.shows("#minute", "less than 3 s driven yet")
+        driven(engine, 6.0)
+        tab.shows("#minute", "felt wrong")
+        tab.page.locator('[data-key="cueing.surge.gain"] input[type=number]').fill("0.1")
+        tab.page.keyboard.press("Enter")
+        tab.shows("#minute", "B, as at the beginning")
+        tab.shows("#minute", "%")
+        assert tab.errors == []
+
+
 def test_letters_typed_into_a_field_operate_nothing(browser, server, engine):
     with Tab(browser, server) as tab:
         tab.page.keyboard.press("/")
@@ -177,15 +204,21 @@ def test_a_lost_connection_is_said_and_comes_back(browser, engine, tmp_path):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_shows_it_without_scrolling_sideways(browser, server, scheme):
-    options = {"viewport": {"width": 360, "height": 740}, "color_scheme": scheme, "reduced_motion": "reduce"}
+@pytest.mark.parametrize("width", [360, 390])
+def test_a_phone_shows_it_without_scrolling_sideways(browser, server, scheme, width):
+    options = {"viewport": {"width": width, "height": 844}, "color_scheme": scheme, "reduced_motion": "reduce"}
+    options |= {"has_touch": True, "is_mobile": True}
     context = browser.new_context(**options)
     page = context.new_page()
     page.goto(server.url)
     playwright.expect(page.locator("#state")).to_contain_text("offline", timeout=20_000)
-    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
     for name in ("engage", "hold", "park"):
         place = page.locator(f"#{name}").bounding_box()
         assert place["height"] >= 40  # a finger's width
-        assert place["x"] + place["width"] <= 360
+        assert place["x"] + place["width"] <= width
+    for wide in page.locator("section").all():
+        place = wide.bounding_box()
+        assert place["x"] >= 0
+        assert place["x"] + place["width"] <= width
     context.close()

@@ -3,13 +3,14 @@
 import contextlib
 import json
 import socket
+import threading
 import time
 import urllib.error
 import urllib.request
 
 import numpy as np
 import pytest
-from view_rig import profile, soon
+from view_rig import driven, profile, soon
 
 from motioncue.bench.verdict import GRADES
 from motioncue.errors import ConfigError, EndpointError
@@ -193,6 +194,36 @@ def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):
         said = page.next("refused")
         assert said["key"] == "cueing.surge.gain"
         assert "allowed is a number from -10 to 10" in said["why"]
+
+
+def test_another_algorithm_comes_with_its_own_settings_and_every_page_is_told(server, engine):
+    with Visitor(server) as page, Visitor(server) as other:
+        keys = {each["key"] for each in other.next("controls")["parameters"]}
+        assert "cueing.tilt.law" in keys
+        page.send(do="set", key="cueing.algorithm", value="adaptive", gesture=1)
+        told = other.next("controls")
+        assert "adaptive" in told["title"]
+        own = {each["key"] for each in told["parameters"]}
+        assert "cueing.tilt.law" not in own
+        assert set(other.next("settings")["values"]) == own
+        soon(lambda: type(engine.profile.cueing).__name__ == "Adaptive")
+        page.send(do="set", key="platform.height_m", value=2.0, gesture=2)
+        assert "fixed while it runs" in page.next("refused")["why"]
+        assert {each["key"]: each["fixed"] for each in told["parameters"]}["platform.height_m"]
+
+
+def test_the_last_minute_is_judged_on_request_of_any_page_and_every_page_is_told(server, engine):
+    with Visitor(server) as page, Visitor(server) as other:
+        page.send(do="take")
+        other.send(do="judge")
+        assert "less than 3 s driven" in page.next("minute", lambda said: said["why"])["why"]
+        feeding = threading.Thread(target=driven, args=(engine, 8.0))
+        feeding.start()
+        for each in (other, page):
+            told = each.next("minute", lambda said: said["columns"])
+            assert list(told["columns"]) == ["now"]
+            assert 0.0 < told["columns"]["now"]["ratio"] < 2.0
+        feeding.join()
 
 
 def test_park_and_engage_reach_the_engine(server, engine):

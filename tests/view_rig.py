@@ -3,8 +3,10 @@
 import socket
 import time
 
+import numpy as np
 from helpers import free_port
 
+from motioncue.motion import MOTION_DTYPE
 from motioncue.runtime.assembly import load_profile
 
 
@@ -15,6 +17,17 @@ def soon(fits):
             return
         time.sleep(0.02)
     raise AssertionError("never")
+
+
+def driven(engine, seconds=0.5):
+    """Feed the engine with a car that stands, then brakes."""
+    motion = np.zeros(1, MOTION_DTYPE)
+    begin = time.monotonic()
+    while (passed := time.monotonic() - begin) < seconds:
+        motion["frame_time"] += 0.01
+        motion["surge"] = -3.0 * min(1.0, passed)
+        engine.feed(motion)
+        time.sleep(0.01)
 
 
 def profile():

@@ -12,7 +12,7 @@ from motioncue.profile import Profile, differences, overridden
 from motioncue.runtime.assembly import check_pose, load_profile, settings_of
 from motioncue.runtime.fitting import gains_for
 
-__all__ = ["Change", "Tuner", "refuse_fixed"]
+__all__ = ["Change", "Tuner", "fixed_because", "refuse_fixed"]
 
 Change: TypeAlias = Profile | str | Path | Mapping[str, Any] | Iterable[str]
 """A profile, its name or path, or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
@@ -52,14 +52,30 @@ def refuse_fixed(old: Profile, new: Profile) -> None:
         If a key outside `LIVE` differs, or the kind of an axis, or a range that a packet's numbers depend on; names
         it, what was found and what is allowed.
     """
-    shares = any(output.packet is not None and output.packet.uses_ranges for output in old.outputs)
     for key, (allowed, found) in differences(old, new).items():
-        place = re.sub(r"\[\d+\]", "", key)
-        kept = place.startswith("platform.axes.") and (allowed is None or found is None)  # from travel to turn
-        kept = kept or (shares and place.startswith("platform.") and place.endswith(RANGES))
-        if kept or not any(place == live or place.startswith(f"{live}.") for live in LIVE):
+        turned = key.startswith("platform.axes[") and (allowed is None or found is None)  # from travel to turn
+        if turned or fixed_because(old, key):
             words = ["nothing" if value is None else repr(value) for value in (found, allowed)]
             raise ConfigError(f"{key}: found {words[0]}, allowed is {words[1]} while it runs")
+
+
+def fixed_because(profile: Profile, key: str) -> str:
+    """Return why a key is fixed while the engine runs; empty if it is not.
+
+    Parameters
+    ----------
+    profile : Profile
+        The running profile.
+    key : str
+        Its dotted path, with ``[0]`` and so on behind lists.
+    """
+    place = re.sub(r"\[\d+\]", "", key)
+    if not any(place == live or place.startswith(f"{live}.") for live in LIVE):
+        return "the platform's geometry" if place.startswith("platform.") else "how the systems are connected"
+    shares = any(output.packet is not None and output.packet.uses_ranges for output in profile.outputs)
+    if shares and place.startswith("platform.") and place.endswith(RANGES):
+        return "the numbers in the output's packet depend on this range"
+    return ""
 
 
 class Tuner:

@@ -17,7 +17,7 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
     text : str
         TOML.
     values : mapping
-        Values by dotted key, not in lists of tables; None removes a key.
+        Values by dotted key, not in lists of tables; None removes a key, and the tables that are empty then.
     """
     import tomlkit
 
@@ -25,12 +25,19 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
     for key, value in values.items():
         *path, name = key.split(".")
         table: Any = document
+        above: list[tuple[Any, str]] = []
         for step in path:
             if step not in table:
+                if value is None:
+                    break
                 table[step] = tomlkit.table() if table is document else tomlkit.inline_table()
+            above.append((table, step))
             table = table[step]
-        if value is None:
-            table.pop(name, None)
         else:
-            table[name] = value
+            if value is not None:
+                table[name] = value
+            elif table.pop(name, None) is not None:
+                while above and not table:
+                    table, step = above.pop()
+                    table.pop(step)
     return tomlkit.dumps(document)

@@ -3,18 +3,16 @@
 import ast
 import inspect
 import json
-import re
 from collections.abc import Iterator
 from functools import cache
 from textwrap import dedent
-from types import NoneType
-from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
+from typing import Any, NamedTuple
 
 import msgspec
 
 from motioncue.explain import tables_of, words_of
 
-__all__ = ["Key", "Number", "Section", "markdown", "numbers", "sections"]
+__all__ = ["Key", "Section", "markdown", "sections", "sentences"]
 
 HEAD = """\
 # Every key of a profile
@@ -47,80 +45,6 @@ class Section(NamedTuple):
     def title(self) -> str:
         """The places, as a profile has them."""
         return ", ".join(f"[{place}]" for place in self.places) if self.places != ("",) else "the profile"
-
-
-class Number(NamedTuple):
-    """A numeric key of a profile, for who changes it by hand."""
-
-    key: str
-    """Dotted path."""
-    unit: str
-    """As its sentence says; empty if it has none."""
-    least: float | None
-    most: float | None
-    above: bool
-    """Whether `least` itself is not allowed."""
-    choices: tuple[float, ...]
-    """The only values allowed; empty: any within the range."""
-    whole: bool
-    """Whether it is a whole number."""
-    optional: bool
-    """Whether the key may be left out."""
-    default: float | None
-    """Its type's default; None if it has none."""
-    sentence: str
-
-
-def numbers(table: msgspec.Struct, place: str) -> list[Number]:
-    """Return the numeric keys of a table and of the tables in it, in their order; not those in lists.
-
-    Parameters
-    ----------
-    table : Struct
-        A table of a profile; keys of tables that it does not have are left out.
-    place : str
-        Its dotted path.
-    """
-    found: list[Number] = []
-    said = _sentences(type(table))
-    for field in msgspec.structs.fields(type(table)):
-        key, value = f"{place}.{field.name}", getattr(table, field.name)
-        if isinstance(value, msgspec.Struct):
-            found += numbers(value, key)
-        elif (kind := _numeric(field.type)) is not None:
-            meta, choices, whole = kind
-            default = field.default if isinstance(field.default, float | int) else None
-            sentence = said.get(field.name, "")
-            unit = re.search(r"\[([^\]]+)\]", sentence)
-            found.append(
-                Number(
-                    key,
-                    unit[1] if unit else "",
-                    meta.gt if meta.gt is not None else meta.ge,
-                    meta.le,
-                    meta.gt is not None,
-                    choices,
-                    whole,
-                    NoneType in get_args(field.type),
-                    default,
-                    sentence,
-                )
-            )
-    return found
-
-
-def _numeric(kind: Any) -> tuple[msgspec.Meta, tuple[float, ...], bool] | None:
-    """Return a number's range, its choices if these are listed, and whether it is whole; None for other types."""
-    parts = get_args(kind)
-    if kind in (float, int):
-        return msgspec.Meta(), (), kind is int
-    if get_origin(kind) is Annotated and parts[0] in (float, int):
-        return parts[1], (), parts[0] is int
-    if get_origin(kind) is Literal and all(isinstance(part, int) for part in parts):
-        return msgspec.Meta(), parts, True
-    if len(parts) == 2 and NoneType in parts:
-        return _numeric(parts[0])
-    return None
 
 
 def sections(profile: type[msgspec.Struct]) -> list[Section]:
@@ -165,7 +89,7 @@ def _walk(place: str, table: type[msgspec.Struct]) -> Iterator[tuple[str, type[m
 
 
 def _keys(table: type[msgspec.Struct]) -> tuple[Key, ...]:
-    said = _sentences(table)
+    said = sentences(table)
     tag = table.__struct_config__
     own = [Key(tag.tag_field, repr(tag.tag), "required", "Which kind of table this is.")] if tag.tag_field else []
     return (
@@ -198,8 +122,14 @@ def _default(field: msgspec.structs.FieldInfo) -> str:
 
 
 @cache
-def _sentences(table: type) -> dict[str, str]:
-    """Return the sentence below each key in the source of a table and of its bases."""
+def sentences(table: type) -> dict[str, str]:
+    """Return the sentence below each key in the source of a table and of its bases.
+
+    Parameters
+    ----------
+    table : type
+        A table of a profile.
+    """
     found: dict[str, str] = {}
     for kind in reversed(table.__mro__):
         if not kind.__module__.startswith("motioncue."):

@@ -2,27 +2,36 @@
 
 from difflib import unified_diff
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
 from motioncue.errors import ConfigError, not_among
 from motioncue.profile import Profile, differences, parse_profile
 from motioncue.runtime.fitting import gains_for
+from motioncue.runtime.tuning import fixed_because
+from motioncue.settings.controls import Control, controls, item_of, values_of, with_item
 from motioncue.settings.kept import changed_text
-from motioncue.settings.nested import flat
-from motioncue.settings.reference import Number, numbers
 from motioncue.view.watched import Watched
 
-__all__ = ["Desk"]
+__all__ = ["Desk", "Value"]
+
+Value: TypeAlias = float | bool | str | list[str] | None
+"""Value of a setting; None for one that is left out."""
 
 TABLES = ("cueing", "supervisor", "limits", "platform")
-"""Tables of a profile whose numbers the page changes."""
+"""Tables of a profile whose settings the page changes."""
 
-FIXED = ("platform.height_m", "platform.crank_m", "platform.rod_m", "platform.base.", "platform.platform.")
-"""The platform's geometry, which is fixed while it runs."""
+SOURCE = ("bridge", "head_m")
+"""Settings of the source that it changes too."""
 
+OF_SOURCE = tuple(f"source.{name}" for name in SOURCE)
+
+PRESET = "cueing.preset"
 STEPS = 200  # gestures that can be undone
+
+KINDS = {"switch": bool, "table": bool, "choice": str | None, "order": list}
+ALLOWED = {"switch": "true or false", "table": "true (given) or false (left out)", "order": "a list of words"}
 
 
 class Desk:
@@ -51,38 +60,58 @@ class Desk:
         self._other = engine.requested
         self._past: dict[str, list[Profile]] = {"A": [], "B": []}
         self._gesture: tuple[Any, ...] | None = None
+        self._controls: tuple[Profile | None, list[Control]] = (None, [])
 
-    def parameters(self) -> list[Number]:
-        """Return the numbers that can be changed."""
+    def parameters(self) -> list[Control]:
+        """Return the settings of the profile, also those that are fixed while it runs."""
         profile = self._engine.requested
-        tables = [(getattr(profile, name), name) for name in TABLES]
-        found = [
-            number for table, name in tables if isinstance(table, msgspec.Struct) for number in numbers(table, name)
-        ]
-        return [number for number in found if not number.key.startswith(FIXED)]
+        held, found = self._controls
+        if held is not profile:
+            source = [each for each in controls(profile.source, "source") if each.key.partition("[")[0] in OF_SOURCE]
+            found = [*(each for name in TABLES for each in _controls(getattr(profile, name), name)), *source]
+            self._controls = profile, found
+        return found
+
+    def fixed(self) -> dict[str, str]:
+        """Return why settings are fixed while it runs, by key."""
+        profile = self._engine.requested
+        return {control.key: why for control in self.parameters() if (why := _fixed(profile, control.key))}
 
     def state(self) -> dict[str, Any]:
-        """Return the values of all parameters, and what can be undone, compared and saved."""
+        """Return the values of all settings, and what can be undone, compared and saved."""
         profile = self._engine.requested
-        values = dict(flat(msgspec.to_builtins(profile)))
-        changed = differences(self._first, profile)
+        values, begin = (_shown(self.parameters(), each) for each in (profile, self._first))
         return {
-            "values": {number.key: values.get(number.key) for number in self.parameters()},
+            "values": {control.key: values.get(control.key) for control in self.parameters()},
+            "begin": begin,
             "bounds": {name: bounds[0] for name, bounds in profile.bounds().items()},
             "slot": self._slot,
             "undo": len(self._past[self._slot]),
-            "changed": {key: [before, after] for key, (before, after) in changed.items()},
-            "differs": sorted(differences(profile, self._other)),
+            "changed": {key: [before, after] for key, (before, after) in _changes(self._first, profile).items()},
+            "differs": sorted(_changes(profile, self._other)),
         }
 
-    def set(self, key: str, value: float | None, gesture: tuple[Any, ...]) -> None:
+    def compared(self) -> dict[str, Profile]:
+        """Return the settings that are worth comparing, by a name: those in force come last, as ``now``."""
+        now, past = self._engine.requested, self._past[self._slot]
+        other = "B" if self._slot == "A" else "A"
+        found = {f"{other}, as at the beginning" if self._other == self._first else other: self._other}
+        if past:
+            found["before"] = past[-1]
+        kept: dict[str, Profile] = {}
+        for name, profile in found.items():
+            if profile != now and profile not in kept.values():
+                kept[name] = profile
+        return {**kept, "now": now}
+
+    def set(self, key: str, value: Value, gesture: tuple[Any, ...]) -> None:
         """Set a parameter.
 
         Parameters
         ----------
         key : str
             Its dotted path.
-        value : float or None
+        value : float, bool, str, list of str, or None
             None for one that may be left out.
         gesture : tuple
             Changes with the same one are undone together.
@@ -92,13 +121,13 @@ class Desk:
         ConfigError
             If it is refused; then nothing changes.
         """
-        allowed = {number.key: number for number in self.parameters()}
+        before = self._engine.requested
+        allowed = {control.key: control for control in self.parameters()}
         if key not in allowed:
             raise ConfigError(f"parameter: {not_among(key, allowed)}")
-        if allowed[key].whole and value is not None and value.is_integer():
-            value = int(value)
-        before = self._engine.requested
-        self._engine.retune({key: value})
+        if why := _fixed(before, key):
+            raise ConfigError(f"{key}: fixed while it runs, {why}")
+        self._engine.retune(_change(before, allowed[key], value))
         if (gesture, key) != self._gesture:
             self._past[self._slot] = [*self._past[self._slot][1 - STEPS :], before]
             self._gesture = (gesture, key)
@@ -140,13 +169,19 @@ class Desk:
             raise ConfigError("save: this run began without a profile's text")
         wanted = self._engine.requested
         changes = differences(parse_profile(self._text, scaled=gains_for), wanted)
-        values = {key: new for key, (_, new) in changes.items() if key.partition(".")[0] in TABLES}
+        tables = msgspec.to_builtins(wanted)
+        values = {
+            root: item_of(tables, root)  # a list that differs is written whole
+            for root in dict.fromkeys(key.partition("[")[0] for key in changes)
+            if root.partition(".")[0] in TABLES or root in OF_SOURCE
+        }
         try:
             text = changed_text(self._text, values)
         except ImportError as error:
             raise ConfigError(f'save: {error.name} is missing: pip install "motioncue[view]"') from error
         saved = parse_profile(text, scaled=gains_for)
-        if any(getattr(saved, name) != getattr(wanted, name) for name in TABLES):
+        kept = [*((saved, wanted, name) for name in TABLES), *((saved.source, wanted.source, name) for name in SOURCE)]
+        if any(getattr(one, name) != getattr(other, name) for one, other, name in kept):
             raise ConfigError("save: this profile's text cannot take the values; allowed is one that names its tables")
         path = (self._folder or Path.cwd()) / name
         try:
@@ -158,3 +193,58 @@ class Desk:
             raise ConfigError(f"save: {name} cannot be written: {error.strerror or error}") from error
         before, after = self._text.splitlines(), text.splitlines()
         return {"file": str(path), "diff": list(unified_diff(before, after, "before", name, lineterm="", n=1))}
+
+
+def _controls(table: Any, place: str) -> list[Control]:
+    return controls(table, place) if isinstance(table, msgspec.Struct) else []
+
+
+def _shown(found: list[Control], profile: Profile) -> dict[str, Any]:
+    """Return the values of those settings that a profile has; of a table, whether it is given."""
+    tables = msgspec.to_builtins(profile)
+    values = {control.key: item_of(tables, control.key) for control in found}
+    return {
+        control.key: values[control.key] is not None if control.kind == "table" else values[control.key]
+        for control in found
+        if control.kind == "table" or control.optional or values[control.key] is not None
+    }
+
+
+def _fixed(profile: Profile, key: str) -> str:
+    """Return why a setting is fixed while it runs; empty if it is not."""
+    return "a platform's preset is its geometry" if key == "platform.preset" else fixed_because(profile, key)
+
+
+def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[str, Any]:
+    """Return the change of a profile that sets one setting; refuse a value of another kind."""
+    key, kind = control.key, control.kind
+    if kind == "number":
+        if isinstance(value, bool | str | list):
+            raise ConfigError(f"{key}: found {value!r}, allowed is a number")
+        whole = control.whole and value is not None and value.is_integer()
+        return dict(
+            [with_item(msgspec.to_builtins(profile), key, int(value) if whole and value is not None else value)]
+        )
+    if not isinstance(value, KINDS[kind]):
+        allowed = ALLOWED.get(kind, ", ".join(map(str, control.choices)))
+        raise ConfigError(f"{key}: found {value!r}, allowed is {allowed}")
+    if kind == "table":
+        # One that is given already stays as it is.
+        given = item_of(msgspec.to_builtins(profile), key) is not None
+        return {key: None} if not value else {} if given else {key: dict(control.begin)}
+    if key == PRESET and value is not None:
+        # A preset supplies what is left out: the values in force would all stand beside it, so they go.
+        tables = msgspec.to_builtins(profile)
+        tables["cueing"] = {"algorithm": tables["cueing"]["algorithm"], "preset": value}
+        return parse_profile("", name=profile.name, overrides=[tables], scaled=gains_for)
+    return dict([with_item(msgspec.to_builtins(profile), key, value)])
+
+
+def _changes(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
+    """Return the keys in which two profiles differ, with both values, those of lists one by one."""
+    before, after = (dict(values_of(msgspec.to_builtins(profile))) for profile in (old, new))
+    return {
+        key: (before.get(key), after.get(key))
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    }

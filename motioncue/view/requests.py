@@ -4,7 +4,10 @@ from typing import Annotated, TypeAlias
 
 import msgspec
 
-__all__ = ["Give", "Operate", "Request", "Save", "Seen", "Set", "Swap", "Take", "Undo", "parse_request"]
+__all__ = ["Give", "Judge", "Operate", "Request", "Save", "Seen", "Set", "Swap", "Take", "Undo", "parse_request"]
+
+
+Word: TypeAlias = Annotated[str, msgspec.Meta(max_length=100)]
 
 
 class _Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag=str.lower):
@@ -35,7 +38,7 @@ class Set(_Request, frozen=True):
     """Set a parameter; None for one that may be left out."""
 
     key: Annotated[str, msgspec.Meta(max_length=100)]
-    value: float | None
+    value: float | bool | Word | Annotated[list[Word], msgspec.Meta(max_length=32)] | None
     gesture: int = 0
     """Changes of one gesture are undone together."""
 
@@ -54,7 +57,11 @@ class Save(_Request, frozen=True):
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,60}\.toml$")]
 
 
-Request: TypeAlias = Seen | Operate | Take | Give | Set | Undo | Swap | Save
+class Judge(_Request, frozen=True):
+    """Judge the settings on the last minute."""
+
+
+Request: TypeAlias = Seen | Operate | Take | Give | Set | Undo | Swap | Save | Judge
 """Any request; its key ``do`` says which."""
 
 _DECODER = msgspec.json.Decoder(Request)

@@ -15,18 +15,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import msgspec
-
-from motioncue.bench.verdict import GRADES, bearable, punctual
 from motioncue.errors import ConfigError, EndpointError, MotioncueError
 from motioncue.profile import Profile
 from motioncue.view.address import Address, Door
 from motioncue.view.desk import Desk
-from motioncue.view.frames import STATES, Frames
-from motioncue.view.requests import Give, Operate, Request, Save, Seen, Set, Swap, Take, Undo, parse_request
-from motioncue.view.scene import scene_of
+from motioncue.view.frames import Frames
+from motioncue.view.judging import Judging
+from motioncue.view.recent import LOOKS_HZ, Recent
+from motioncue.view.requests import Give, Judge, Operate, Request, Save, Seen, Set, Swap, Take, Undo, parse_request
+from motioncue.view.told import controls, hello, statistics, to_json
 from motioncue.view.visitor import Visitor
-from motioncue.view.watched import CHANNELS, Watched, path_of, verdict
+from motioncue.view.watched import Watched
 
 __all__ = ["Server", "check_installed"]
 
@@ -43,27 +42,9 @@ FILES = {
 }
 """Files of the page by their path: name and type."""
 
-WAITING = "the platform has not been driven yet"
-"""The verdict on a run that has frames and has not engaged."""
-
 LIVE = "/live"
 """Path of the connection."""
 
-STATISTICS = (
-    "state",
-    "rate_hz",
-    "frames_received",
-    "packets_sent",
-    "skipped",
-    "lateness_us",
-    "latency_s",
-    "rejected",
-    "events",
-    "limited",
-)
-"""Statistics of the engine that the page shows."""
-
-SHOWN = 40  # transitions
 FRAMES_HZ = 60.0
 STATS_S = 0.5  # between statistics
 AHEAD = 12  # frames that a page may be behind before none is sent to it
@@ -137,6 +118,8 @@ class Server:
         self._plays = plays
         self._desk = Desk(engine, text, folder)
         self._frames = Frames(engine)
+        self._recent = Recent(engine)
+        self._judging = Judging(self._recent, self._desk.compared)
         self._pages: list[Visitor] = []
         self._hand: Visitor | None = None
         self._numbered = 0
@@ -144,6 +127,7 @@ class Server:
         self._shown: Profile | None = None  # whose settings the newest version is
         self._frame: tuple[float, int, bytes] = (-math.inf, 0, b"")  # time, number, contents
         self._stats: tuple[float, str] = (-math.inf, "")
+        self._told = (-1, "", "")  # version, settings, values
         self._changing: asyncio.Lock
         self._ready = threading.Event()
         self._failed: BaseException | None = None
@@ -176,6 +160,7 @@ class Server:
     ) -> None:
         """Drop all pages and end."""
         self._end()
+        self._judging.close()
         self._thread.join(5.0)
 
     # ---- the thread ----
@@ -220,7 +205,17 @@ class Server:
             self._door = Door(self._address._replace(port=port))
             self._end = lambda: loop.call_soon_threadsafe(ended.set)
             self._ready.set()
+            remembering = asyncio.create_task(self._remember())
             await ended.wait()
+            remembering.cancel()
+
+    async def _remember(self) -> None:
+        """Look at the motion all the time, because the last minute may be wanted later."""
+        while True:
+            self._recent.look()
+            if self._pages:
+                self._judging.look(time.monotonic())
+            await asyncio.sleep(1.0 / LOOKS_HZ)
 
     # ---- files ----
 
@@ -293,7 +288,7 @@ class Server:
         from websockets.exceptions import ConnectionClosed
 
         try:
-            await page.connection.send(_json(self._hello(page)))
+            await page.connection.send(hello(self._engine, self._frames, page.number, plays=self._plays))
             while page.sent == page.seen or time.monotonic() - page.seen_at < self._patience_s:
                 for message in self._news(page):
                     await asyncio.wait_for(page.connection.send(message), self._patience_s)
@@ -318,13 +313,20 @@ class Server:
         now = time.monotonic()
         self._look(now)
         news: list[str | bytes] = []
-        if page.known[0] != self._versions[0]:
-            news.append(_json({"kind": "settings", **self._desk.state()}))
-        if page.known[1] != self._versions[1]:
-            news.append(_json(self._hands(page)))
-        page.known = (self._versions[0], self._versions[1])
+        versions = (self._versions[0], self._versions[1], self._judging.version)
+        if page.known[0] != versions[0]:
+            settings, values = self._settings()
+            if settings != page.controls:  # another algorithm has others
+                page.controls = settings
+                news.append(settings)
+            news.append(values)
+        if page.known[1] != versions[1]:
+            news.append(to_json("hands", self._hands(page)))
+        if page.known[2] != versions[2]:
+            news.append(to_json("minute", self._judging.answer()))
+        page.known = versions
         while page.replies:
-            news.append(_json(page.replies.popleft()))
+            news.append(page.replies.popleft())
         if now - page.stats_at >= STATS_S:
             page.stats_at = now
             news.append(self._statistics(now))
@@ -343,49 +345,30 @@ class Server:
             _, number, contents = self._frame
             self._frame = (now, number, contents) if newest is None else (now, number + 1, newest)
         if self._engine.requested is not self._shown:
+            if self._shown is not None:
+                self._judging.changed()
             self._shown = self._engine.requested
             self._versions[0] += 1
 
-    def _hello(self, page: Visitor) -> dict[str, Any]:
-        """Return what a page is told first."""
-        profile = self._engine.profile
-        return {
-            "kind": "hello",
-            "you": page.number,
-            "title": path_of(profile),
-            "names": self._frames.names,
-            "states": STATES,
-            "channels": [channel._asdict() for channel in CHANNELS],
-            "plays": self._plays,
-            "poses": profile.cueing.poses,
-            "scene": scene_of(profile, self._frames.built()),
-            "parameters": [number._asdict() for number in self._desk.parameters()],
-            "rate_hz": profile.rate_hz,
-        }
+    def _settings(self) -> tuple[str, str]:
+        """Return what the settings are, and their values, computed at most once for all pages together."""
+        if self._told[0] != self._versions[0]:
+            self._told = (
+                self._versions[0],
+                controls(self._engine, self._desk),
+                to_json("settings", self._desk.state()),
+            )
+        return self._told[1:]
 
     def _hands(self, page: Visitor) -> dict[str, Any]:
         """Return who steers."""
         hand = self._hand
-        return {
-            "kind": "hands",
-            "steers": hand is page,
-            "who": None if hand is None else hand.name,
-            "pages": len(self._pages),
-        }
+        return {"steers": hand is page, "who": None if hand is None else hand.name, "pages": len(self._pages)}
 
     def _statistics(self, now: float) -> str:
         """Return the statistics, computed at most once for all pages together."""
         if now - self._stats[0] >= 0.9 * STATS_S:
-            stats = self._engine.stats()
-            driven = any(move["to"] == "RUNNING" for move in stats["transitions"])
-            said = {key: stats[key] for key in STATISTICS}
-            said |= {
-                "kind": "stats",
-                "transitions": stats["transitions"][-SHOWN:],
-                "verdict": verdict(stats) if driven or not stats["frames_received"] else WAITING,
-                "grade": _grade(stats, self._engine.profile.rate_hz),
-            }
-            self._stats = (now, _json(said))
+            self._stats = (now, statistics(self._engine))
         return self._stats[1]
 
     # ---- requests ----
@@ -397,7 +380,7 @@ class Server:
         except ValueError as error:
             self.counts["malformed"] += 1
             page.bad += 1
-            page.replies.append({"kind": "refused", "key": None, "why": str(error)})
+            page.reply("refused", key=None, why=str(error))
             if page.bad >= BAD:
                 self._drop(page)
             return
@@ -418,6 +401,9 @@ class Server:
         if isinstance(request, Give):
             if self._hand is page:
                 self._take(None)
+            return
+        if isinstance(request, Judge):  # changes nothing
+            self._judging.ask()
             return
         if isinstance(request, Take) or self._hand is None:
             self._take(page)
@@ -447,9 +433,10 @@ class Server:
             except (MotioncueError, RuntimeError) as error:
                 page.refuse(request, error)
             else:
-                page.replies.extend(answer)
+                if answer is not None:
+                    page.reply("saved", **answer)
 
-    def _changed(self, page: Visitor, request: Request) -> list[dict[str, Any]]:
+    def _changed(self, page: Visitor, request: Request) -> dict[str, Any] | None:
         """Make a change of settings; return what the page is told."""
         if isinstance(request, Set):
             self._desk.set(request.key, request.value, (page.number, request.gesture))
@@ -459,26 +446,10 @@ class Server:
             self._desk.swap()
             self._versions[0] += 1  # even if both are the same
         elif isinstance(request, Save):
-            return [{"kind": "saved", **self._desk.save(request.name)}]
-        return []
+            return self._desk.save(request.name)
+        return None
 
 
 def _only(values: list[str]) -> str | None:
     """Return the value of a header that stands once."""
     return values[0] if len(values) == 1 else None
-
-
-def _grade(stats: dict[str, Any], rate_hz: float) -> str:
-    """Return how punctual the ticks were so far, in the words of `motioncue bench`."""
-    row = {
-        "rate_hz": rate_hz,  # of the profile: after one packet none can be measured
-        "emitter": {**{key: stats[key] for key in ("skipped", "lateness_us")}, "ticks": stats["packets_sent"]},
-    }
-    if not stats["packets_sent"]:
-        return "no tick yet"
-    return GRADES[0] if punctual(row) else GRADES[2] if bearable(row) else GRADES[3]
-
-
-def _json(value: dict[str, Any]) -> str:
-    """Return strict JSON, in which numbers that it does not have are null."""
-    return msgspec.json.encode(value).decode()  # writes NaN and infinity as null

@@ -8,6 +8,7 @@ from typing import Any
 
 from motioncue.errors import ConfigError
 from motioncue.view.requests import Request, Set
+from motioncue.view.told import to_json
 
 __all__ = ["Visitor"]
 
@@ -32,13 +33,14 @@ class Visitor:
         self.connection = connection
         self.number = number
         self.name = name
-        self.replies: deque[dict[str, Any]] = deque(maxlen=REPLIES)
+        self.replies: deque[str] = deque(maxlen=REPLIES)
         self.sent = self.seen = self.bad = 0
         self.dropped = False
         self.seen_at = time.monotonic()  # since when it has not drawn what it was sent
         self.stats_at = -math.inf
         self.frame = 0  # number of the newest frame that it was sent
-        self.known: tuple[int, int] = (-1, -1)  # versions of the settings and of the hands that it has been sent
+        self.known = (-1, -1, -1)  # versions of the settings, the hands and the judgment that it has been sent
+        self.controls = ""  # what it was told of the settings
         self._changes: deque[Request] = deque()
         self._changed = asyncio.Event()
 
@@ -81,4 +83,16 @@ class Visitor:
             Why not.
         """
         key = request.key if isinstance(request, Set) else None
-        self.replies.append({"kind": "refused", "key": key, "why": str(error)})
+        self.reply("refused", key=key, why=str(error))
+
+    def reply(self, kind: str, **said: Any) -> None:
+        """Note a message for the page.
+
+        Parameters
+        ----------
+        kind : str
+            What it is about.
+        **said
+            Its contents.
+        """
+        self.replies.append(to_json(kind, said))

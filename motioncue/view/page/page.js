@@ -40,7 +40,7 @@ function connect() {
 }
 
 function take(message) {
-  const handlers = { hello: begin, settings, hands, stats, refused, saved };
+  const handlers = { hello: begin, controls, settings, minute, hands, stats, refused, saved };
   handlers[message.kind]?.(message);
 }
 
@@ -48,10 +48,7 @@ function begin(message) {
   const again = hello && hello.names.join() === message.names.join();
   hello = message;
   frames = 0;
-  $("title").textContent = message.title;
-  document.title = `motioncue · ${message.title}`;
   $("caption").title = message.scene.sent ? "" : "No output sends the positions of its actuators: these are what the cue's pose would need.";
-  $("caption").textContent = message.scene.kind === "none" ? (message.poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${message.scene.kind}${message.scene.sent ? "" : ", as the cue asks"}`;
   const labels = message.plays ? ["Play", "Pause", "To the start"] : ["Engage", "Hold", "Park"];
   ["engage", "hold", "park"].forEach((id, index) => ($(id).firstChild.textContent = labels[index]));
   say("");
@@ -60,8 +57,55 @@ function begin(message) {
   history = new History(message.names.length);
   plots = new Plots($("plots"), message.channels, columns);
   rig = new Rig($("rig"), message.scene, columns);
-  tuning.build(message.parameters);
   buildBars(message.scene.names);
+}
+
+// What the settings are; it comes anew when another algorithm has others, and their values follow at once.
+let next = null;
+function controls(message) {
+  next = message;
+}
+
+function rebuild({ title, poses, parameters }) {
+  $("title").textContent = title;
+  document.title = `motioncue · ${title}`;
+  const { kind, sent } = hello.scene;
+  $("caption").textContent = kind === "none" ? (poses ? "the cue's pose (no [platform])" : "the cue's attitude (no pose)") : `${kind}${sent ? "" : ", as the cue asks"}`;
+  const focused = document.activeElement?.id;
+  tuning.build(parameters);
+  if (focused?.startsWith("p-")) $(focused)?.focus();      // the same control, built anew
+  tuning.find($("filter").value);
+}
+
+const MINUTE = [
+  ["fits", "score, made to fit", "Score of the cue made smaller until it fits the platform: 0 as at rest, 100 as the best motion known in advance", 1, ""],
+  ["stopped", "score, as it leaves", "Score of what leaves the platform, whose actuators keep their bounds", 1, ""],
+  ["rates", "score, rates first", "Score of the cue that fits, with the thresholds of turning halved", 1, ""],
+  ["ratio", "felt wrong, of rest", "Error of what leaves the platform, as a share of that of a platform at rest", 100, " %"],
+  ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
+];
+
+// The last minute with these settings and with others, beside each other.
+function minute({ why, busy, columns, begin_s, end_s }) {
+  const names = Object.keys(columns);
+  const row = (cells, tag = "td") => {
+    const line = document.createElement("tr");
+    cells.forEach((text, index) => line.append(Object.assign(document.createElement(index ? tag : "th"), { textContent: text })));
+    return line;
+  };
+  const number = (value, factor, unit) => (typeof value !== "number" ? (busy ? "…" : "–") : `${(factor * value).toFixed(factor * Math.abs(value) < 10 ? 1 : 0)}${unit}`.replace("-", "−"));
+  const lines = MINUTE.map(([key, label, title, factor, unit]) => {
+    const line = row([label, ...names.map((name) => number(columns[name][key], factor, unit))]);
+    line.title = title;
+    return line;
+  });
+  const table = document.createElement("table");
+  if (names.length) table.append(row(["", ...names], "th"), ...lines);
+  const whys = [why, ...names.map((name) => columns[name].why && `${name}: ${columns[name].why}`)].filter(Boolean);
+  const span = end_s === undefined ? "" : `${begin_s.toFixed(0)} to ${end_s.toFixed(0)} s`;
+  $("minute-span").textContent = busy ? `${span} · computing …` : span;
+  $("minute").replaceChildren(...(names.length ? [table] : []), ...whys.map((text) => Object.assign(document.createElement("p"), { className: "why", textContent: text })));
+  $("minute-hint").hidden = names.length > 0 || whys.length > 0 || busy;
 }
 
 function frame(row) {
@@ -79,6 +123,8 @@ function frame(row) {
 }
 
 function settings(message) {
+  if (next) rebuild(next);
+  next = null;
   tuning.show(message);
   plots.bounds = message.bounds;
   for (const slot of ["A", "B"]) $(slot).className = slot === message.slot ? "on" : "";
@@ -209,6 +255,7 @@ const actions = {
   take: () => send({ do: $("take").dataset.steers ? "give" : "take" }),
   swap: () => send({ do: "swap" }),
   undo: () => send({ do: "undo" }),
+  judge: () => send({ do: "judge" }),
   peaks: () => (peaks = {}),
   freeze: () => {
     frozenAt = frozenAt === null ? history?.newest ?? 0 : null;
@@ -222,19 +269,20 @@ $("save").addEventListener("submit", (event) => {
   send({ do: "save", name: $("file").value });
 });
 
-const KEYS = { e: "engage", h: "hold", p: "park", t: "take", x: "swap", u: "undo", r: "peaks", " ": "freeze" };
+const KEYS = { e: "engage", h: "hold", p: "park", t: "take", x: "swap", u: "undo", m: "judge", r: "peaks", " ": "freeze" };
 document.addEventListener("keydown", (event) => {
   const { target, key } = event;
-  const types = target.matches("input:not([type=range]), textarea, select");
+  // A list of choices takes no letters: P is to park there too, not to choose what begins with p.
+  const types = target.matches("input:not([type=range], [type=checkbox]), textarea");
   if (key === "Escape" && types) target.blur();
   if (event.ctrlKey && key === "z" && !types) actions.undo();
   else if (event.ctrlKey || event.altKey || event.metaKey || types || event.repeat && key.length === 1) return;
   else if (key === "/") $("filter").focus();
-  else if (key.startsWith("Arrow") && !target.matches("input, summary")) {
+  else if (key.startsWith("Arrow") && !target.matches("input, select, summary")) {
     if (key === "ArrowLeft") $("back").stepDown(10);
     else if (key === "ArrowRight") $("back").stepUp(10);
     else return;
-  } else if (key === " " && target.matches("button, summary, input")) return;
+  } else if (key === " " && target.matches("button, summary, input, select")) return;
   else if (KEYS[key.toLowerCase()]) actions[KEYS[key.toLowerCase()]]();
   else return;
   event.preventDefault();

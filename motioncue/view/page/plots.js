@@ -3,7 +3,7 @@
 const SECONDS = 130;      // kept
 const RATE = 64;          // most frames a second
 const GAP = 0.3;          // seconds without a frame at which a line is interrupted
-const LEFT = 66, RIGHT = 8, TOP = 22, BOTTOM = 20;
+const LEFT = 66, RIGHT = 48, TOP = 22, BOTTOM = 20;
 
 // The newest rows, each of `width` numbers; the oldest are overwritten.
 export class History {
@@ -127,7 +127,7 @@ export class Plots {
       row.lines.forEach(({ role, column }, place) => {
         const value = last > first ? history.at(last - 1, column) * row.factor : NaN;
         c.fillStyle = color(role);
-        if (Number.isFinite(value)) c.fillText(shown(value), LEFT + plot - 4, top + 11 + 13 * place);
+        if (Number.isFinite(value)) c.fillText(shown(value), width - 2, top + 11 + 13 * place);
       });
     });
   }
@@ -209,10 +209,11 @@ export class Plots {
       c.lineTo(at + 7, 15.5);
       c.lineTo(at, 19);
       c.fill();
+      const wide = c.measureText(text).width, from = Math.min(at, x(end) + RIGHT - wide);   // none is cut at the right
       c.textAlign = "left";
-      if (at > free) {
-        c.fillText(text, at, 9);
-        free = at + 12 + c.measureText(text).width;
+      if (from > free) {
+        c.fillText(text, from, 9);
+        free = from + 12 + wide;
       }
     }
   }

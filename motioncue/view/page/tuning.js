@@ -1,6 +1,14 @@
-// Sliders for every number of the profile, sent to the engine as they move.
+// A control for every setting of the profile: sliders, lists and boxes, sent to the engine as they change.
 
 const STEPS = 1000, EVERY_MS = 60;
+
+const FIXED = "fixed while it runs";
+const UNNAMED = "none";       // stands for a key that is left out
+
+const make = (name, more = {}) => Object.assign(document.createElement(name), more);
+
+// A value in words, for one that cannot be changed.
+const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "number" ? tidy(value) : Array.isArray(value) ? value.join(", ") : String(value));
 
 const tidy = (value) => (value === null || value === undefined ? "" : String(Number(Number(value).toPrecision(4))));
 
@@ -23,62 +31,114 @@ function span({ least, most, above, choices }, begin) {
 const toSlider = ({ low, high, log }, value) => STEPS * (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
 const fromSlider = ({ low, high, log }, at) => (log ? low * (high / low) ** (at / STEPS) : low + ((high - low) * at) / STEPS);
 
+// What a setting may be, in words.
+function allowed({ kind, choices, least, most, above, default: usual }) {
+  const range = choices.length ? (kind === "choice" ? "" : choices.join(", ")) : kind === "number" ? `${least === null ? "any" : `${above ? "above" : "from"} ${tidy(least)}`}${most === null ? "" : ` to ${tidy(most)}`}` : "";
+  return `${range ? `Allowed: ${range}.` : ""}${usual === null ? "" : ` Default ${shown(usual)}.`}`;
+}
+
 export class Tuning {
   constructor(place, send) {
-    Object.assign(this, { place, send, rows: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
+    Object.assign(this, { place, send, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
+    this.helping();
   }
 
+  // Shows the sentence of the setting that has the focus; not while a pointer is down, because what moves is not clicked.
+  helping() {
+    let down = false;
+    const help = () => {
+      if (down) return;
+      for (const box of this.place.querySelectorAll(".parameter.helped")) box.classList.remove("helped");
+      document.activeElement?.closest?.(".parameter")?.classList.add("helped");
+    };
+    document.addEventListener("pointerdown", () => (down = true), true);
+    for (const name of ["pointerup", "pointercancel"]) document.addEventListener(name, () => setTimeout(() => (down = false, help())), true);
+    document.addEventListener("focusin", help);
+    document.addEventListener("focusout", () => setTimeout(help));
+  }
+
+  // Builds the controls anew; what is open stays open, and values at the beginning are remembered.
   build(parameters) {
+    const open = new Set([...this.place.children].filter((details) => details.open).map((details) => details.dataset.name));
+    const first = !this.place.children.length;
     const groups = new Map();
     for (const parameter of parameters) {
       const path = parameter.key.split(".");
-      const group = path.slice(0, -1).join(" · ");
+      const group = parameter.fixed ? FIXED : path.slice(0, -1).join(" · ").replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`);
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(parameter);
     }
+    const last = groups.get(FIXED);
+    if (last) {
+      groups.delete(FIXED);
+      groups.set(FIXED, last);
+    }
     this.place.replaceChildren();
+    for (const [key, row] of this.rows) if (row.begin !== undefined) this.began.set(key, row.begin);
     this.rows.clear();
     for (const [name, members] of groups) {
-      const details = document.createElement("details");
-      details.open = /^cueing · (surge|tilt)$/.test(name) || name === "cueing";
-      const summary = document.createElement("summary");
-      summary.textContent = name.replaceAll("_", " ");
-      const count = document.createElement("span");
-      count.className = "count";
+      const details = make("details", { open: first ? /^cueing · (surge|tilt)$/.test(name) || name === "cueing" : open.has(name) });
+      details.dataset.name = name;
+      const count = make("span", { className: "count" });
+      const summary = make("summary", { textContent: name.replaceAll("_", " ") });
       summary.append(count);
       details.append(summary);
+      if (name === FIXED) details.append(make("p", { className: "quiet", textContent: "Change these in the profile's file, and start again." }));
       for (const parameter of members) details.append(this.row(parameter, count));
       this.place.append(details);
     }
   }
 
   row(parameter, count) {
-    const { key, unit, optional, choices, sentence, least, most, above, default: usual } = parameter;
-    const name = key.split(".").pop();
-    const box = document.createElement("div");
-    box.className = "parameter";
+    const { key, unit, sentence, fixed } = parameter;
+    const box = make("div", { className: "parameter", title: key });
     box.dataset.key = key;
-    box.innerHTML = `<label><b></b><span></span></label><input type="range" min="0" max="${STEPS}" step="1"><input type="number" step="any"><button title="Back to the value at the beginning" type="button">↺</button><p class="why" role="alert"></p><p class="help"></p>`;
-    const [label, slider, number, reset, why, help] = box.children;
-    label.querySelector("b").textContent = plain(name, unit);
-    label.querySelector("span").textContent = unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴");
-    number.id = `p-${key}`;
-    label.htmlFor = number.id;
+    box.dataset.kind = fixed ? "fixed" : parameter.kind;
+    const label = make("label"), why = make("p", { className: "why" }), help = make("p", { className: "help" });
+    why.setAttribute("role", "alert");
+    const name = key.split(".").slice(fixed ? 1 : -1).map((part) => {
+      const [, word, index] = part.match(/^(.*?)(?:\[(\d+)\])?$/);
+      return `${plain(word, unit)}${index === undefined ? "" : ` ${Number(index) + 1}`}`;
+    });
+    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴") }));
+    help.textContent = fixed ? `Fixed: ${fixed}.` : `${sentence} ${allowed(parameter)}`;
+    const row = { parameter, box, why, count, begin: this.began.get(key), value: null };
+    const parts = fixed ? this.still(row) : parameter.kind === "number" ? this.number(row) : this.other(row);
+    if (!fixed) {
+      row.field.id = `p-${key}`;
+      label.htmlFor = row.field.id;
+      const reset = make("button", { type: "button", textContent: "↺", title: "Back to the value at the beginning" });
+      reset.setAttribute("aria-label", `Reset ${key}`);
+      reset.addEventListener("click", () => {
+        this.gesture += 1;
+        this.change(key, row.begin);
+      });
+      parts.push(reset);
+    }
+    box.append(label, ...parts, why, help);
+    this.rows.set(key, row);
+    return box;
+  }
+
+  still(row) {
+    row.field = make("output", { className: "fixed" });
+    row.put = (value) => (row.field.textContent = shown(value));
+    return [row.field];
+  }
+
+  number(row) {
+    const { key, optional, choices, least, most, above, default: usual, whole } = row.parameter;
+    const slider = make("input", { type: "range", min: 0, max: STEPS, step: 1 });
+    const number = make("input", { type: "number", step: "any", placeholder: optional ? "none" : "" });
     slider.setAttribute("aria-label", `${key} slider`);
-    reset.setAttribute("aria-label", `Reset ${key}`);
-    const range = choices.length ? choices.join(", ") : `${least === null ? "any" : `${above ? "above" : "from"} ${tidy(least)}`}${most === null ? "" : ` to ${tidy(most)}`}`;
-    box.title = key;
-    help.textContent = `${sentence} Allowed: ${range}.${usual === null ? "" : ` Default ${tidy(usual)}.`}`;
-    if (optional) number.placeholder = "none";
     if (least !== null && !above) number.min = least;
     if (most !== null) number.max = most;
-    const row = { parameter, box, slider, number, why, reset, count, begin: undefined, span: null, value: null };
     slider.addEventListener("pointerdown", () => (this.gesture += 1));
     slider.addEventListener("keydown", () => (this.gesture += 1));
     slider.addEventListener("input", () => {
       this.held = key;
       let value = fromSlider(row.span, Number(slider.value));
-      value = choices.length ? choices.reduce((near, each) => (Math.abs(each - value) < Math.abs(near - value) ? each : near)) : parameter.whole ? Math.round(value) : Number(value.toPrecision(4));
+      value = choices.length ? choices.reduce((near, each) => (Math.abs(each - value) < Math.abs(near - value) ? each : near)) : whole ? Math.round(value) : Number(value.toPrecision(4));
       number.value = tidy(value);
       this.change(key, value);
     });
@@ -88,12 +148,39 @@ export class Tuning {
       if (number.value === "" && !optional) number.value = tidy(row.value);
       else this.change(key, number.value === "" ? null : Number(number.value));
     });
-    reset.addEventListener("click", () => {
+    row.field = number;
+    row.put = (value) => {
+      row.span ??= span(row.parameter, row.begin ?? usual ?? 1);
+      if (document.activeElement !== number || Number(number.value) !== value) number.value = tidy(value);
+      slider.disabled = value === null;
+      slider.value = value === null ? 0 : Math.max(0, Math.min(STEPS, toSlider(row.span, value)));
+      slider.setAttribute("aria-valuetext", `${tidy(value)} ${row.parameter.unit}`);
+    };
+    return [slider, number];
+  }
+
+  // A list of choices, a box to tick, or words in an order.
+  other(row) {
+    const { key, kind, choices, optional } = row.parameter;
+    const set = (value) => {
       this.gesture += 1;
-      this.change(key, row.begin);
-    });
-    this.rows.set(key, row);
-    return box;
+      this.change(key, value);
+    };
+    if (kind === "choice") {
+      row.field = make("select");
+      for (const each of optional ? [UNNAMED, ...choices] : choices) row.field.append(make("option", { value: each, textContent: each }));
+      row.field.addEventListener("change", () => set(optional && row.field.value === UNNAMED ? null : row.field.value));
+      row.put = (value) => (row.field.value = value ?? UNNAMED);
+    } else if (kind === "order") {
+      row.field = make("input", { type: "text", spellcheck: false });
+      row.field.addEventListener("change", () => set(row.field.value.split(",").map((word) => word.trim()).filter(Boolean)));
+      row.put = (value) => (row.field.value = shown(value));
+    } else {
+      row.field = make("input", { type: "checkbox" });
+      row.field.addEventListener("change", () => set(row.field.checked));
+      row.put = (value) => (row.field.checked = value === true);
+    }
+    return [row.field];
   }
 
   // Sends at most one change of a key in a while, the newest.
@@ -109,35 +196,29 @@ export class Tuning {
     flush();
   }
 
-  show({ values, changed }) {
+  show({ values, begin }) {
     const counts = new Map();
     for (const [key, row] of this.rows) {
       const value = values[key] ?? null;
-      if (row.begin === undefined) {
-        row.begin = key in changed ? changed[key][0] : value;
-        row.span = span(row.parameter, row.begin ?? row.parameter.default ?? 1);
-      }
+      row.begin ??= key in begin ? begin[key] : value;      // one that was not there then begins as it came
       row.value = value;
       row.why.textContent = "";
-      row.box.dataset.changed = key in changed ? "yes" : "no";
-      counts.set(row.count, (counts.get(row.count) || 0) + (key in changed ? 1 : 0));
-      if (this.held === key || this.pending.has(key)) continue;
-      if (document.activeElement !== row.number || Number(row.number.value) !== value) row.number.value = tidy(value);
-      row.slider.disabled = value === null;
-      row.slider.value = value === null ? 0 : Math.max(0, Math.min(STEPS, toSlider(row.span, value)));
-      row.slider.setAttribute("aria-valuetext", `${tidy(value)} ${row.parameter.unit}`);
+      const differs = String(value) !== String(row.begin);
+      row.box.dataset.changed = differs ? "yes" : "no";
+      counts.set(row.count, (counts.get(row.count) || 0) + (differs ? 1 : 0));
+      if (this.held !== key && !this.pending.has(key)) row.put(value);
     }
     for (const [count, many] of counts) count.textContent = many ? `${many} changed` : "";
   }
 
-  // Says beside a slider why its value was refused; returns whether there is such a slider.
+  // Says beside a control why its value was refused; returns whether there is such a control.
   refuse(key, why) {
     const row = this.rows.get(key);
     if (!row) return false;
     row.why.textContent = why;
     row.box.closest("details").open = true;
     this.held = null;
-    if (row.value !== null) row.slider.value = Math.max(0, Math.min(STEPS, toSlider(row.span, row.value)));
+    if (row.parameter.kind !== "number" || row.value !== null) row.put(row.value);
     return true;
   }
 

@@ -1,0 +1,197 @@
+"""Has the last minute judged in another process when settings have changed."""
+
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+
+from motioncue.profile import Profile
+from motioncue.view.judged import Request
+from motioncue.view.recent import LEAST_S, Minute, Recent
+
+__all__ = ["Judging"]
+
+CALM_S = 0.6  # after the last change, before it is judged
+RENEW_S = 20.0  # by which a minute is older than the newest one before it is replaced
+LINGER_S = 2.0  # for the process to end
+
+PROGRAM = "from motioncue.view.judged import run; run()"
+ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+
+NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the drive with"
+NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
+TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is judged as soon as there are"
+DIED = "the process that judges has ended; the next change starts another"
+
+
+class Judging:
+    """Judges settings on the last minute, beside the engine.
+
+    Parameters
+    ----------
+    recent : Recent
+        Where the minute comes from.
+    compared : callable
+        Returns the settings to compare, by name.
+
+    Attributes
+    ----------
+    version : int
+        Grows with each `answer`.
+
+    Notes
+    -----
+    The arithmetic is that of `motioncue.score`, in a process of its own at the lowest priority: in this one it would
+    keep other threads from the interpreter.  The ticks need neither.  One minute is kept for several changes, so that
+    they are compared on the same drive, and because its best motion takes longest.
+    """
+
+    def __init__(self, recent: Recent, compared: Callable[[], Mapping[str, Profile]]) -> None:
+        self._recent = recent
+        self._compared = compared
+        self._minute: Minute | None = None
+        self._due: float | None = None
+        self._renew = False
+        self._number = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._answer: dict[str, Any] = {"why": "", "columns": {}, "busy": False}
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._closed = False
+        self.version = 0
+
+    def changed(self) -> None:
+        """Have the settings judged when they have been left alone for a moment."""
+        self._due = time.monotonic() + CALM_S
+
+    def ask(self) -> None:
+        """Have the settings judged now, on the newest minute."""
+        self._due, self._renew = time.monotonic(), True
+
+    def answer(self) -> dict[str, Any]:
+        """Return what is known, as the page is told."""
+        with self._lock:
+            return dict(self._answer)
+
+    def look(self, now: float) -> None:
+        """Begin what is due.
+
+        Parameters
+        ----------
+        now : float
+            ``time.monotonic()`` [s].
+        """
+        if self._due is None or now < self._due or self._closed:
+            return
+        profiles = self._compared()
+        profile = profiles["now"]
+        if profile.platform is None or not profile.cueing.poses:
+            algorithm = profile.cueing.__struct_config__.tag
+            self._due = None
+            self._say(why=NO_PLATFORM if profile.platform is None else NO_POSES.format(algorithm))
+            return
+        newest = self._recent.minute()
+        if newest is None:
+            if self._answer["why"] != TOO_SHORT:
+                self._say(why=TOO_SHORT)
+            return
+        self._due = None
+        if self._renew or self._old(newest):
+            self._minute = newest
+        self._renew = False
+        assert self._minute is not None
+        self._number += 1
+        self._say(busy=True, begin_s=self._minute.begin_s, end_s=self._minute.end_s)
+        request = Request(self._number, dict(profiles), self._minute.motion)
+        threading.Thread(target=self._send, args=(request,), daemon=True, name="motioncue judging").start()
+
+    def _old(self, newest: Minute) -> bool:
+        """Say whether the minute that is held should give way to the newest one."""
+        held = self._minute
+        if held is None:
+            return True
+        if self._answer["busy"]:  # what has been computed of it would be lost
+            return False
+        longer = newest.end_s - newest.begin_s > 1.5 * (held.end_s - held.begin_s)
+        return longer or abs(newest.end_s - held.end_s) > RENEW_S
+
+    def close(self) -> None:
+        """End the process."""
+        self._closed = True
+        with self._lock:
+            process, self._process = self._process, None
+        if process is None:
+            return
+        _hang_up(process)
+        try:
+            process.wait(LINGER_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _say(self, *, why: str = "", busy: bool = False, **more: Any) -> None:
+        with self._lock:
+            columns = self._answer["columns"] if busy else {}
+            self._answer = {"why": why, "busy": busy, "columns": columns, **more}
+            self.version += 1
+
+    def _send(self, request: Request) -> None:
+        """Pass a request on; start the process if there is none."""
+        with self._sending:  # writing waits for the process, so the answer has a lock of its own
+            with self._lock:
+                if self._closed or request.number != self._number:
+                    return
+                if self._process is None:
+                    self._process = _started()
+                    reading = threading.Thread(target=self._read, args=(self._process,), daemon=True)
+                    reading.start()
+                process = self._process
+            assert process.stdin is not None
+            with suppress(OSError, ValueError):  # it has ended, which `_read` tells
+                pickle.dump(request, process.stdin)
+                process.stdin.flush()
+
+    def _read(self, process: "subprocess.Popen[bytes]") -> None:
+        """Take the answers of a process until it ends."""
+        assert process.stdout is not None
+        for line in process.stdout:
+            told = msgspec.json.decode(line)
+            with self._lock:
+                if told.pop("number") == self._number:
+                    done = told.pop("done")
+                    self._answer = {**self._answer, **told, "busy": not done}
+                    self.version += 1
+        _hang_up(process)
+        process.wait()
+        with self._lock:
+            ended = self._process is process
+            if ended:
+                self._process = None
+        if ended and not self._closed:
+            self._say(why=DIED)
+
+
+def _started() -> "subprocess.Popen[bytes]":
+    """Start the process that judges, with the modules of this one, whatever lies in the present folder."""
+    return subprocess.Popen(
+        [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {PROGRAM}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, **ONE_CORE},
+        creationflags=getattr(subprocess, "IDLE_PRIORITY_CLASS", 0) | getattr(subprocess, "CREATE_NO_WINDOW", 0),
+    )
+
+
+def _hang_up(process: "subprocess.Popen[bytes]") -> None:
+    """Let a process know that nothing more comes."""
+    with suppress(OSError):  # what it has not read is lost with it
+        if process.stdin is not None:
+            process.stdin.close()

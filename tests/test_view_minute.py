@@ -1,0 +1,323 @@
+"""The last minute that was driven, and what settings are worth on it, judged in another process."""
+
+import math
+import os
+import sys
+import time
+from types import SimpleNamespace
+
+import msgspec
+import numpy as np
+import pytest
+from view_rig import soon
+
+import motioncue
+from motioncue.kernels.supervisor import State
+from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
+from motioncue.view.judged import Request, judged
+from motioncue.view.judging import DIED, TOO_SHORT, Judging
+from motioncue.view.recent import LEAST_S, MINUTE_S, Minute, Recent
+
+PROFILE = "ccd-dk-washout"
+GAINS = [f"cueing.{axis}.gain=0.0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")] + [
+    f"cueing.tilt.{axis}_gain=0.0" for axis in ("surge", "sway")
+]
+
+
+def loaded(*more):
+    return motioncue.load_profile(
+        PROFILE, "platform.preset=box-small", "source.bridge=hold", "output.rate_hz=100", *more
+    )
+
+
+# ---- the last minute -------------------------------------------------------------------------------------------------
+
+
+class Ticking:
+    """An engine whose ticks come when a test says so: at 100 Hz, with a frame at every second one."""
+
+    def __init__(self, profile):
+        self.profile = profile
+        self.tick = np.zeros(1, TICK_DTYPE)
+        self.tick["state"] = int(State.RUNNING)
+
+    def newest(self):
+        return self.tick.copy()
+
+    def run(self, recent, seconds, state=State.RUNNING):
+        self.tick["state"] = int(state)
+        for _ in range(round(100 * seconds)):
+            self.tick["index"] += 1
+            self.tick["deadline"] += 10_000_000
+            if self.tick["index"][0] % 2 == 0:
+                self.tick["motion"]["time"] = self.tick["deadline"] - 1_000_000
+                self.tick["motion"]["surge"] = float(self.tick["index"][0])
+            recent.look()
+
+
+def begun(bridge="hold"):
+    engine = Ticking(motioncue.load_profile(PROFILE, f"source.bridge={bridge}", "output.rate_hz=100"))
+    return engine, Recent(engine)
+
+
+def test_a_minute_has_each_frame_once_at_its_own_time():
+    engine, recent = begun()
+    engine.run(recent, 10.0)
+    recent.look()  # the same tick again
+    minute = recent.minute()
+    time_s = 1e-9 * minute.motion["time"]
+    assert np.diff(time_s) == pytest.approx(0.02)
+    assert minute.motion["surge"] == pytest.approx(100 * (time_s + 0.001))
+    assert (minute.begin_s, minute.end_s) == pytest.approx((0.02, 10.0), abs=0.011)
+
+
+def test_what_is_bridged_between_frames_has_the_time_of_its_tick():
+    engine, recent = begun("linear")
+    engine.run(recent, 4.0)
+    assert np.diff(recent.minute().motion["time"]).tolist() == [10_000_000] * 398
+
+
+def test_less_than_three_seconds_are_none_and_more_than_a_minute_is_one():
+    engine, recent = begun()
+    engine.run(recent, LEAST_S - 0.1)
+    assert recent.minute() is None
+    engine.run(recent, 2 * MINUTE_S)
+    minute = recent.minute()
+    assert minute.end_s - minute.begin_s == pytest.approx(MINUTE_S, abs=0.03)
+    assert minute.end_s == pytest.approx(2 * MINUTE_S + LEAST_S - 0.1, abs=0.03)
+
+
+def test_while_it_is_not_driven_the_last_drive_stays_and_the_next_replaces_it_once_it_is_long_enough():
+    engine, recent = begun()
+    engine.run(recent, 5.0)
+    first = recent.minute()
+    engine.run(recent, 4.0, State.PARKING)
+    assert recent.minute().motion.tobytes() == first.motion.tobytes()
+    engine.run(recent, 2.0)
+    assert recent.minute().motion.tobytes() == first.motion.tobytes()
+    engine.run(recent, 2.0)
+    minute = recent.minute()
+    assert (minute.begin_s, minute.end_s) == pytest.approx((9.0, 13.0), abs=0.03)  # nothing of the first one
+
+
+def test_a_gap_begins_another_drive_and_so_does_a_recording_that_begins_again():
+    for jump in (100, -300):
+        engine, recent = begun()
+        engine.run(recent, 5.0)
+        for name, step in (("index", 1), ("deadline", 10_000_000)):
+            engine.tick[name] += jump * step
+        engine.run(recent, 4.0)
+        minute = recent.minute()
+        assert minute.end_s - minute.begin_s == pytest.approx(4.0, abs=0.03), jump
+        assert (np.diff(minute.motion["time"]) > 0).all()
+
+
+# ---- what settings are worth -----------------------------------------------------------------------------------------
+
+
+def drive(seconds=8.0):
+    """Return a car that brakes and corners, 100 frames a second."""
+    motion = np.zeros(round(100 * seconds), MOTION_DTYPE)
+    at = np.arange(len(motion)) / 100.0
+    motion["time"] = np.round(1e9 * (1.0 + at)).astype(np.int64)
+    motion["frame_time"] = at
+    motion["surge"] = -2.0 * np.sin(2 * math.pi * 0.3 * at) ** 2
+    motion["sway"] = 1.5 * np.sin(2 * math.pi * 0.2 * at)
+    motion["yaw_rate"] = 0.1 * np.sin(2 * math.pi * 0.2 * at)
+    return motion
+
+
+def total(by_sense, turns=1.0):
+    """Return the root of the sum of squares of a score's errors by sense."""
+    return math.sqrt(sum((turns * value if "rate" in name else value) ** 2 for name, value in by_sense.items()))
+
+
+def answers(profiles, motion, known=None, **more):
+    return list(judged(Request(7, profiles, motion), {} if known is None else known, **more))
+
+
+@pytest.fixture(scope="module")
+def whole():
+    pytest.importorskip("clarabel")
+    return answers({"A": loaded("cueing.preset=large"), "now": loaded(*GAINS)}, drive())
+
+
+def test_first_comes_the_share_of_rest_and_then_the_scores(whole):
+    first, _, last = whole
+    assert [answer["done"] for answer in whole] == [False, False, True]
+    assert last["columns"]["A"].keys() > {"fits", "stopped", "rates", "rates_stopped", "ratio", "fast_tilt"}
+    assert first["columns"].keys() == last["columns"].keys()
+    assert last["why"] == ""
+    assert last["number"] == 7
+
+
+def test_a_platform_that_stands_still_has_all_of_the_error_at_rest_and_scores_0(whole):
+    still = whole[-1]["columns"]["now"]
+    assert still["ratio"] == pytest.approx(1.0, abs=1e-9)
+    assert still["ratio_rates"] == pytest.approx(1.0, abs=1e-9)
+    assert [still[key] for key in ("fits", "stopped", "rates", "rates_stopped")] == pytest.approx([0.0] * 4, abs=1e-6)
+    assert still["fast_tilt"] == 0.0
+
+
+def test_scores_are_those_of_the_score_command(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr("motioncue.analysis.score.cache_folder", lambda: tmp_path)
+    found = whole[-1]["columns"]["A"]
+    score = motioncue.score(loaded("cueing.preset=large"), drive())
+    assert score.motions["fits"].fast_tilt != score.motions["stopped"].fast_tilt  # or this would compare nothing
+    assert (found["fits"], found["stopped"]) == pytest.approx((score.score, score.stopped))
+    assert (found["rates"], found["rates_stopped"]) == pytest.approx(tuple(score.rates_first))
+    stopped = score.motions["stopped"]
+    assert found["ratio"] == pytest.approx(total(stopped.error) / total(score.still))
+    assert found["fast_tilt"] == pytest.approx(stopped.fast_tilt)
+
+
+def test_without_the_solver_the_share_of_rest_is_shown_and_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "clarabel", None)
+    (only,) = answers({"now": loaded(*GAINS)}, drive())
+    assert only["done"]
+    assert 'pip install "motioncue[score]"' in only["why"]
+    assert only["columns"]["now"]["ratio"] == pytest.approx(1.0)
+
+
+def test_settings_that_cannot_be_judged_say_why_and_the_others_are(whole):
+    wrong = msgspec.structs.replace(loaded(), platform=None)
+    found = answers({"A": wrong, "now": loaded(*GAINS)}, drive())[-1]["columns"]
+    assert found["A"]["why"].startswith("platform: missing")
+    assert found["now"]["ratio"] == pytest.approx(1.0)
+
+
+def test_the_best_motion_is_found_once_for_a_drive_and_a_platform(whole, monkeypatch):
+    found = []
+    best = motioncue.analysis.optimum.best_motion
+    monkeypatch.setattr("motioncue.analysis.optimum.best_motion", lambda *given: found.append(1) or best(*given))
+    known = {}
+    answers({"now": loaded(*GAINS)}, drive(4.0), known)
+    assert len(found) == 2  # one for each weighting
+    answers({"A": loaded("cueing.surge.gain=0.3"), "now": loaded(*GAINS)}, drive(4.0), known)
+    assert len(found) == 2
+    answers({"now": loaded("platform.preset=box-large", *GAINS)}, drive(4.0), known)
+    assert len(found) == 4
+
+
+def test_an_answer_that_nobody_wants_any_more_is_not_computed():
+    assert answers({"now": loaded(*GAINS)}, drive(), stale=lambda: True) == []
+
+
+# ---- the process -----------------------------------------------------------------------------------------------------
+
+
+class Driven:
+    """Stands for `Recent`: a drive that a test sets."""
+
+    def __init__(self, minute):
+        self.newest = minute
+
+    def minute(self):
+        return self.newest
+
+
+@pytest.fixture
+def judge():
+    minute = Minute(drive(4.0), 0.0, 4.0)
+    found = {"now": loaded(*GAINS)}
+    judge = Judging(Driven(minute), lambda: found)
+    judge.found = found
+    yield judge
+    judge.close()
+
+
+def asked(judge):
+    """Have it judged at once."""
+    judge.ask()
+    judge.look(time.monotonic())
+    return judge.answer()
+
+
+@pytest.mark.parametrize(
+    ("profile", "words"),
+    [
+        (motioncue.load_profile("ccd-dk"), "no [platform]"),
+        (SimpleNamespace(platform=1, cueing=motioncue.load_profile("ccd-dk").cueing), "direct gives no pose"),
+    ],
+)
+def test_what_cannot_be_judged_is_said_without_a_process(judge, profile, words):
+    judge.found["now"] = profile
+    said = asked(judge)
+    assert words in said["why"]
+    assert not said["busy"]
+    assert judge._process is None
+
+
+def test_it_waits_for_a_drive_that_is_long_enough(judge, monkeypatch):
+    sent = []
+    monkeypatch.setattr(judge, "_send", sent.append)
+    minute, judge._recent.newest = judge._recent.newest, None
+    assert asked(judge)["why"] == TOO_SHORT
+    judge._recent.newest = minute
+    judge.look(time.monotonic())
+    assert judge.answer()["busy"]
+    soon(lambda: sent)
+
+
+def test_changes_are_judged_when_they_have_been_left_alone_and_on_the_same_minute(judge, monkeypatch):
+    sent = []
+    monkeypatch.setattr(judge, "_send", sent.append)
+    now = time.monotonic()
+    for _ in range(3):
+        judge.changed()
+        judge.look(now)
+    assert not judge.answer()["busy"]
+    judge.look(now + 10.0)
+    judge._recent.newest = Minute(drive(4.0), 5.0, 9.0)
+    judge.changed()
+    judge.look(time.monotonic() + 10.0)
+    soon(lambda: len(sent) == 2)
+    assert sent[0].motion is sent[1].motion  # 5 s later it is still good enough to compare
+    judge._recent.newest = Minute(drive(4.0), 50.0, 54.0)
+    judge.changed()
+    judge.look(time.monotonic() + 10.0)
+    soon(lambda: len(sent) == 3)
+    assert sent[2].motion is sent[0].motion  # which is still being computed
+    judge._say()
+    judge.changed()
+    judge.look(time.monotonic() + 10.0)
+    soon(lambda: len(sent) == 4)
+    assert sent[3].motion is judge._recent.newest.motion
+
+
+@pytest.mark.rt
+def test_another_process_of_low_priority_answers_and_ends_with_this_one(judge):
+    assert asked(judge)["busy"]
+    soon(lambda: not judge.answer()["busy"])
+    said = judge.answer()
+    assert said["columns"]["now"]["ratio"] == pytest.approx(1.0, abs=1e-9)
+    assert (said["begin_s"], said["end_s"]) == (0.0, 4.0)
+    process = judge._process
+    assert process.pid != os.getpid()
+    if hasattr(os, "getpriority"):
+        assert os.getpriority(os.PRIO_PROCESS, process.pid) == 19
+    judge.close()
+    assert process.poll() is not None
+
+
+@pytest.mark.rt
+def test_a_process_that_dies_is_said_and_the_next_change_starts_another(judge):
+    asked(judge)
+    soon(lambda: judge._process is not None)
+    process = judge._process
+    process.kill()
+    soon(lambda: judge.answer()["why"] == DIED)
+    asked(judge)
+    soon(lambda: not judge.answer()["busy"])
+    assert judge.answer()["columns"]["now"]["ratio"] == pytest.approx(1.0, abs=1e-9)
+    assert judge._process.pid != process.pid
+
+
+@pytest.mark.rt
+def test_files_beside_which_it_is_started_are_not_its_modules(judge, tmp_path, monkeypatch):
+    (tmp_path / "queue.py").write_text("raise SystemExit(3)")
+    (tmp_path / "motioncue.py").write_text("raise SystemExit(3)")
+    monkeypatch.chdir(tmp_path)
+    asked(judge)
+    soon(lambda: not judge.answer()["busy"])
+    assert judge.answer()["why"] == ""

@@ -485,5 +485,5 @@ cdef class Predictive(Algorithm):
 
     @property
     def counts(self):
-        """Plans of all drives: how many, how many of them failed or found it in a safe stop; the most solver steps."""
+        """Plans so far, how many of them failed or were made in a safe stop; the most steps of the solver."""
         return self.state.counts

@@ -13,6 +13,7 @@ pytest.importorskip("platformdirs")
 import motioncue
 from motioncue.analysis import quality
 from motioncue.analysis import score as module
+from motioncue.analysis.scene import Scene
 from motioncue.analysis.senses import SENSES
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY, MOTION_DTYPE
@@ -110,6 +111,23 @@ def test_surge_is_turned_down_with_pitch_and_sway_with_roll(sample):
     factors = motioncue.score(washout(gain=3), sample, platform="box-small").turned_down
     assert factors["surge_displacement"] == factors["pitch"] < 1.0
     assert factors["sway_displacement"] == factors["roll"] < 1.0
+
+
+@pytest.mark.parametrize("size", [1.0, 1.2])
+def test_a_pose_that_the_legs_reach_by_moving_channels_together_is_not_turned_down(size, sample):
+    profile = motioncue.load_profile("ccd-dk-washout", {"platform.preset": "hexapod-simona"})
+    scene = Scene(profile, sample)
+    asked = np.zeros((4000, 6))  # far forward and low: half as far again as the legs reach forward alone
+    asked[:, [0, 2]] = size * np.outer(np.sin(np.linspace(0.0, np.pi, 4000)) ** 2, [1.6, -0.79])
+    fitted = scene.fitted(asked)
+    low, high = np.array(scene.built.bounds).T[:2]
+    lengths = scene.built.kinematics.inverse(fitted.factors * asked)
+    assert (lengths <= high + 1e-5).all()
+    assert (lengths >= low).all()
+    assert (lengths.max() > high.max() - 1e-5) == (size > 1.0)
+    assert len(set(fitted.factors)) == 1
+    assert (fitted.factors[0] == 1.0) == (size == 1.0)
+    assert (fitted.use <= 1.0) == (size == 1.0)
 
 
 @pytest.mark.search

@@ -120,6 +120,7 @@ class Scene:
             raise ConfigError("motion: found a drive on which nothing is felt, allowed is one with accelerations")
         slopes = optimum.slopes_of(self.built, np.zeros((1, 6)))[0]
         self._limits = _limits(self.built, slopes)
+        self._shared = bool(((np.abs(slopes) > optimum.LEAST).sum(axis=1) > 1).any())  # an actuator moves several channels
         self._holds = np.linalg.matrix_rank(slopes) == 6  # any pose in reach is one that the platform makes
 
     def cues(self, cueing: Cueing) -> npt.NDArray[np.void]:
@@ -151,14 +152,18 @@ class Scene:
             Poses, one row per tick.
         """
         shares = _shares(asked, self.rate_hz, *self._limits)
-        moved = ~np.isnan(shares).all(axis=0)
-        factors = np.where(moved, 1.0, 0.0)
+        moved = (~np.isnan(shares).all(axis=0)).astype(float)
+        apart = moved.copy()
         for group in GROUPS:
-            factors[list(group)] /= np.nanmax([1.0, *shares[:, group].ravel()])
-        together, most = _largest(lambda share: float(np.max(self.use(share * factors * asked))))
-        factors *= together
-        least = factors[moved].min()
-        return Fitted(shares, factors, max(float(np.nanmax(shares)), most) if least == 1.0 else float(1.0 / least))
+            apart[list(group)] /= np.nanmax([1.0, *shares[:, group].ravel()])
+        left, most = _largest(lambda share: float(np.max(self.use(share * apart * asked))))
+        factors, use = left * apart, max(float(np.nanmax(shares)), most)
+        if self._shared and not (left * apart == moved).all():
+            # Legs may have more along channels that move together than along each alone.
+            together, use = _largest(lambda share: float(np.max(self.use(share * moved * asked))))
+            factors = max(factors, together * moved, key=lambda each: float(np.prod(each[moved > 0])))
+        least = float(factors[moved > 0].min())
+        return Fitted(shares, factors, use if least == 1.0 else 1.0 / least)
 
     def use(self, poses: Array) -> Array:
         """Return the use of each actuator's travel, speed and acceleration.

@@ -120,7 +120,8 @@ class Scene:
             raise ConfigError("motion: found a drive on which nothing is felt, allowed is one with accelerations")
         slopes = optimum.slopes_of(self.built, np.zeros((1, 6)))[0]
         self._limits = _limits(self.built, slopes)
-        self._shared = bool(((np.abs(slopes) > optimum.LEAST).sum(axis=1) > 1).any())  # an actuator moves several channels
+        # An actuator that moves several channels makes their limits depend on one another.
+        self._shared = bool(((np.abs(slopes) > optimum.LEAST).sum(axis=1) > 1).any())
         self._holds = np.linalg.matrix_rank(slopes) == 6  # any pose in reach is one that the platform makes
 
     def cues(self, cueing: Cueing) -> npt.NDArray[np.void]:

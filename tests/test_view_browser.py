@@ -64,7 +64,7 @@ class Tab:
 
     def shows(self, where, text):
         """Wait until an element has a text."""
-        playwright.expect(self.page.locator(where)).to_contain_text(text, timeout=20_000)
+        playwright.expect(self.page.locator(where)).to_contain_text(text, timeout=120_000)
 
     def pixels(self, canvas):
         """Return the number of different pixels' colors of a canvas."""
@@ -112,11 +112,11 @@ def test_a_slider_changes_the_engine_and_a_key_undoes_it(browser, server, engine
         tab.page.keyboard.press("u")
         soon(lambda: engine.requested.cueing.surge.gain == begin)
         tab.page.keyboard.press("x")
-        playwright.expect(tab.page.locator("#B.on")).to_be_visible(timeout=20_000)
+        playwright.expect(tab.page.locator("#B.on")).to_be_visible(timeout=120_000)
         number = box.locator("input[type=number]")
         number.fill("77")
         number.press("Enter")
-        playwright.expect(box.locator(".why")).to_contain_text("allowed is a number from -10 to 10", timeout=20_000)
+        playwright.expect(box.locator(".why")).to_contain_text("allowed is a number from -10 to 10", timeout=120_000)
         assert engine.requested.cueing.surge.gain == begin
         number.fill("0.125")
         number.press("Enter")
@@ -211,7 +211,7 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser, server, scheme, wi
     context = browser.new_context(**options)
     page = context.new_page()
     page.goto(server.url)
-    playwright.expect(page.locator("#state")).to_contain_text("offline", timeout=20_000)
+    playwright.expect(page.locator("#state")).to_contain_text("offline", timeout=120_000)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     for name in ("engage", "hold", "park"):
         place = page.locator(f"#{name}").bounding_box()

@@ -64,7 +64,7 @@ class Visitor:
 
     def receive(self):
         """Return the next frame or message; acknowledge frames."""
-        message = self.connection.recv(timeout=20)
+        message = self.connection.recv(timeout=120)
         if isinstance(message, bytes):
             self.frames += 1
             self.send(do="seen", frames=self.frames)
@@ -87,7 +87,7 @@ def get(server, path, **headers):
     port = server.url.partition("?")[0].rstrip("/").rpartition(":")[2]
     request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=120) as answer:
             return answer.status, dict(answer.headers), answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, dict(error.headers), error.read().decode()
@@ -149,7 +149,7 @@ def test_beyond_loopback_nothing_is_shown_without_the_token(engine):
         ):
             pass
         with client.connect(f"ws://{home}/live?token={token}", origin=f"http://{home}") as connection:
-            assert json.loads(connection.recv(timeout=20))["kind"] == "hello"
+            assert json.loads(connection.recv(timeout=120))["kind"] == "hello"
 
 
 def test_an_address_in_use_is_refused_by_name(engine):
@@ -289,7 +289,7 @@ def test_a_page_that_draws_nothing_is_sent_little_and_then_dropped(impatient):
         frames = 0
         with contextlib.suppress(exceptions.ConnectionClosed):
             while True:  # reads, as a browser does for a script that hangs, and acknowledges nothing
-                frames += isinstance(page.connection.recv(timeout=20), bytes)
+                frames += isinstance(page.connection.recv(timeout=120), bytes)
                 other.receive()
         assert frames <= AHEAD
         assert impatient.counts["dropped"] == 1

@@ -12,7 +12,7 @@ from motioncue.runtime.assembly import load_profile
 
 def soon(fits):
     """Wait until something holds."""
-    for _ in range(1000):
+    for _ in range(6000):  # two minutes: machines are shared
         if fits():
             return
         time.sleep(0.02)

@@ -18,6 +18,7 @@ from motioncue.motion import GRAVITY
 __all__ = ["CANAL_S", "GAINS", "ORGANS_S", "Bounds", "Cost", "Program", "blocks", "nodes", "program"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
+Whole: TypeAlias = npt.NDArray[np.int32]
 
 OTOLITH_S, CANAL_S = 5.0, 5.73
 ORGANS_S = (OTOLITH_S,) * 3 + (CANAL_S,) * 3
@@ -31,17 +32,16 @@ TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that 
 TILTING = (3, 4)  # channels whose rate is bounded for the sake of the occupant
 TILT_MARGIN = 0.95  # share of the tilt rate that is planned for, because its bound is soft
 FIRST = 2  # blocks of one step, before lengths double
-GEARED_S = 0.3  # time after which an actuator's speed is no longer what it is at this pose
 FADE_S = 2.0  # time in which the car's motion is expected to decay to 37 % after what is foreseen
 
 
 class Cost(NamedTuple):
-    """Weights of a plan; arrays by sense or by channel, shape (6,)."""
+    """Weights of a plan; arrays by sense or by channel, shape (6,), but for `place`."""
 
     senses: Array
     """Weight of each sense's perceived error [per m/s^2, per rad/s]."""
     place: Array
-    """Weight of displacement [per m, per rad]."""
+    """Weights of displacement, one row for each actuator, shape (rows, 6) [per m, per rad]."""
     speed: Array
     effort: Array
     smoothness: Array
@@ -69,16 +69,20 @@ class Program(NamedTuple):
     drift: Array
     low: Array
     high: Array
-    bound: npt.NDArray[np.int32]
+    bound: Whole
     """For each row, the number of the bound that it belongs to; -1 if none."""
+    block: Whole
+    """For each row, the block at whose end it holds."""
     per_place: Array
     """For each row, how much a position exceeding the linear one by 1 moves it; 0 for rows that are no positions."""
     per_speed: Array
     """The same of a speed."""
+    per_push: Array
+    """The same of an acceleration."""
     turning: Array
     """For each row, the car's own rate at that time by what is known, in shares of the limit of the tilt rate; a row
     of zeros if it is no tilt rate."""
-    tilting: npt.NDArray[np.int32]
+    tilting: Whole
     """For each row, whether it is a tilt rate, in shares of its limit: 0 or 1."""
     scale: Array
     """Acceleration for 1 of each unknown [m/s^2, rad/s^2]."""
@@ -160,7 +164,7 @@ def _costs(
     picked = list(channels)
     rows = [
         cost.senses[list(senses), None] * (by_error * now.errors + by_state * now.organs),
-        cost.place[picked, None] * now.place,
+        cost.place[:, picked] @ now.place,
         cost.speed[picked, None] * now.speed,
         cost.effort[picked, None] * now.acceleration,
         cost.smoothness[picked, None] * (now.acceleration - before) / step_s,
@@ -267,8 +271,7 @@ def program(
         turns.append(car(step)[:, :known])
     end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step)])
     form += end.T @ _tail(step_s, channels, senses, cost) @ end
-    times = step_s * np.cumsum(lengths)
-    rows, low, high, bound, per_place, per_speed, tilting = _bounded(channels, ends, times, bounds, tilt[0])
+    rows, low, high, bound, block, per_place, per_speed, per_push, tilting = _bounded(channels, ends, bounds, tilt[0])
     turning = np.zeros((len(rows), known))
     own = [each[list(senses).index(channel)] for channel in TILTING if channel in channels for each in turns]
     turning[tilting > 0] = np.reshape(own, (-1, known)) / tilt[0]
@@ -280,8 +283,10 @@ def program(
         low,
         high,
         bound,
+        block,
         per_place,
         per_speed,
+        per_push,
         turning,
         tilting,
         np.tile(limits, len(lengths)),
@@ -289,35 +294,42 @@ def program(
 
 
 def _bounded(
-    channels: Sequence[int], ends: list[_Rows], times: Array, bounds: Bounds, tilt_rate: float
-) -> tuple[Array, Array, Array, npt.NDArray[np.int32], Array, Array, npt.NDArray[np.int32]]:
+    channels: Sequence[int], ends: list[_Rows], bounds: Bounds, tilt_rate: float
+) -> tuple[Array, Array, Array, Whole, Whole, Array, Array, Array, Whole]:
     """Return the rows of a program's bounds, in shares of what is allowed."""
-    found: list[tuple[Array, float, float, int, float, float, int]] = []
+    found: list[tuple[Array, float, float, int, int, float, float, float, int]] = []
     for number, slopes in enumerate(bounds.slopes[:, list(channels)]):
         low, high, speed = float(bounds.low[number]), float(bounds.high[number]), float(bounds.speed[number])
         acceleration, half = float(bounds.acceleration[number]), 0.5 * (high - low)
         single = np.count_nonzero(slopes) == 1
-        for at, time in zip(ends, times, strict=True):
-            lasts = np.exp(-time / GEARED_S)
-            farther = GEARED_S * (1.0 - lasts) / half
-            found.append((slopes @ at.place / half, low / half, high / half, number, 1.0 / half, farther, 0))
-            found.append((slopes @ at.speed / speed, -1.0, 1.0, number, 0.0, lasts / speed, 0))
+        for k, at in enumerate(ends):
+            found.append((slopes @ at.place / half, low / half, high / half, number, k, 1.0 / half, 0.0, 0.0, 0))
+            found.append((slopes @ at.speed / speed, -1.0, 1.0, number, k, 0.0, 1.0 / speed, 0.0, 0))
             if not single:  # otherwise it is the bound of an unknown
-                found.append((slopes @ at.acceleration / acceleration, -1.0, 1.0, -1, 0.0, 0.0, 0))
+                push = slopes @ at.acceleration / acceleration
+                found.append((push, -1.0, 1.0, number, k, 0.0, 0.0, 1.0 / acceleration, 0))
         # v^2 <= 2 a (end - q) in the end, on the safe side because v is at most `speed`
-        stop = slopes @ (ends[-1].place + ends[-1].speed * (0.5 * speed / acceleration))
-        found.append((stop / half, low / half, high / half, number, 1.0 / half, GEARED_S / half, 0))
+        far = 0.5 * speed / acceleration
+        stop = slopes @ (ends[-1].place + far * ends[-1].speed)
+        found.append((stop / half, low / half, high / half, number, len(ends) - 1, 1.0 / half, far / half, 0.0, 0))
     for channel in TILTING:
         if channel in channels:
             row = channels.index(channel)
-            found += [(at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, 0.0, 0.0, 1) for at in ends]
-    rows, low_, high_, bound, per_place, per_speed, tilting = (list(column) for column in zip(*found, strict=True))
+            found += [
+                (at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, k, 0.0, 0.0, 0.0, 1)
+                for k, at in enumerate(ends)
+            ]
+    rows, low_, high_, bound, block, per_place, per_speed, per_push, tilting = (
+        list(column) for column in zip(*found, strict=True)
+    )
     return (
         np.array(rows),
         np.array(low_),
         np.array(high_),
         np.array(bound, np.int32),
+        np.array(block, np.int32),
         np.array(per_place),
         np.array(per_speed),
+        np.array(per_push),
         np.array(tilting, np.int32),
     )

@@ -33,7 +33,7 @@ NUDGE = 1e-4  # for derivatives of the kinematics [m, rad]
 LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to do with each other
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
 MARGIN = 0.98  # share of a range that is planned for
-GEARED_MARGIN = 0.95  # the same where positions are not linear in the pose
+GEARED_MARGIN = 0.95  # share of speeds and accelerations where positions are not linear in the pose
 NODES_S = (0.0, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
@@ -152,7 +152,7 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
     senses = np.array([getattr(weights, name) for name in (*AXES[:3], "roll_rate", "pitch_rate", "yaw_rate")])
     cost = Cost(
         senses / THRESHOLDS,
-        weights.travel / half,
+        weights.travel * bounds.slopes / (0.5 * (bounds.high - bounds.low))[:, None],
         weights.speed / speed,
         weights.effort / acceleration,
         weights.smoothness * JERK_S / acceleration,
@@ -182,9 +182,9 @@ def _bounds(workspace: Workspace, platform: Platform | None) -> tuple[Bounds, Ge
         slopes, geared = _slopes(platform)
         rows += list(slopes)
         for at, (low, high, speed, acceleration) in zip(platform.neutral, platform.bounds, strict=True):
-            share = MARGIN if geared is None else GEARED_MARGIN
-            middle, half = 0.5 * (low + high) - at, 0.5 * share * (high - low)
-            limits.append((middle - half, middle + half, speed, acceleration))
+            share = 1.0 if geared is None else GEARED_MARGIN
+            middle, half = 0.5 * (low + high) - at, 0.5 * MARGIN * (high - low)
+            limits.append((middle - half, middle + half, share * speed, share * acceleration))
         moved = np.abs(slopes).max(axis=0) > 0.0
     given = workspace
     if platform is None and given == Workspace():

@@ -36,8 +36,10 @@ ctypedef struct Group:              # channels that are planned together
     const double* low
     const double* high
     const int* bound            # by row: the actuator that it bounds; -1 if none
+    const int* block            # by row: the block at whose end it holds
     const double* per_place     # by row: share of what is allowed, for 1 by which its position is not linear
     const double* per_speed     # the same for its speed
+    const double* per_push      # and for its acceleration
     const double* turning       # rows x known: the car's own rate in shares of the limit, for rows that are tilt rates
     const int* tilting          # by row: whether it is a tilt rate in shares of its limit
     const double* scale         # acceleration for 1 of each unknown [m/s^2, rad/s^2]

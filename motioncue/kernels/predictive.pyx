@@ -33,7 +33,7 @@ MOST_ROWS = ROWS
 cdef enum:
     KNOWN = (4 + NODES) * AXES
 
-cdef double NUDGE = 1e-3    # [s] for the speeds of actuators
+cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
 cdef double AHEAD = 12.0    # [s] whose share of that is there in the beginning
 cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to be spent
@@ -41,6 +41,11 @@ cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is 
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
 cdef double ABOVE = 1.001   # the limit itself is not above it
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
+
+ctypedef struct Excess:     # of actuators over what is linear in the pose
+    double place[12]
+    double speed[12]
+    double push[12]
 
 PATIENCE_S = 0.2            # for how long the newest plan is followed when later ones fail
 LARGEST = (*(3 * (30.0,)), *(3 * (3.0,)))   # motion of the car that is planned for [m/s^2, rad/s]
@@ -75,29 +80,6 @@ cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* c
         car[i] = c.gain * within(car[i], c.largest[i])
 
 
-cdef void exceed(const PredictiveCoeffs* c, const PredictiveState* s, double* beyond, double* faster) noexcept nogil:
-    """Fill in by how much positions and speeds of actuators exceed those that are linear in the pose and its speed."""
-    cdef double before[12]
-    cdef double after[12]
-    cdef double pose[AXES]
-    cdef int i, j
-    inverse(&c.geometry, s.place, beyond, NULL)
-    for i in range(AXES):
-        pose[i] = s.place[i] - NUDGE * s.speed[i]
-    inverse(&c.geometry, pose, before, NULL)
-    for i in range(AXES):
-        pose[i] = s.place[i] + NUDGE * s.speed[i]
-    inverse(&c.geometry, pose, after, NULL)
-    for i in range(c.geared):
-        beyond[i] -= c.neutral[i]
-        faster[i] = (after[i] - before[i]) / (2.0 * NUDGE)
-        for j in range(AXES):
-            beyond[i] -= c.slopes[i][j] * s.place[j]
-            faster[i] -= c.slopes[i][j] * s.speed[j]
-        if not isfinite(beyond[i] + faster[i]):     # out of reach
-            beyond[i] = faster[i] = 0.0
-
-
 cdef void read_ahead(
     const PredictiveCoeffs* c, const PredictiveState* s, const double* car, double (*ahead)[AXES]
 ) noexcept nogil:
@@ -110,14 +92,81 @@ cdef void read_ahead(
     memcpy(ahead[0], car, AXES * sizeof(double))
 
 
-cdef void pose_program(const PredictiveCoeffs* c, const Group* g, const PredictiveState* s, const double* car) noexcept nogil:
+cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
+    """Return a channel's acceleration at a step of its plan, counted from 1; straight lines between the knots."""
+    cdef int k = 0
+    while k < g.knots - 1 and c.ends[k] < step:
+        k += 1
+    if k == 0 or step >= c.ends[k]:
+        return plan[k]
+    return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
+
+
+cdef bint exceed(
+    const PredictiveCoeffs* c, const double* place, const double* speed, const double* push, Excess* more
+) noexcept nogil:
+    """Fill in by how much the actuators' motion exceeds what is linear in the pose; say whether the pose is in reach."""
+    cdef double now[12]
+    cdef double before[12]
+    cdef double after[12]
+    cdef double pose[AXES]
+    cdef int i, j
+    inverse(&c.geometry, place, now, NULL)
+    for i in range(AXES):
+        pose[i] = place[i] - NUDGE * (speed[i] - 0.5 * NUDGE * push[i])
+    inverse(&c.geometry, pose, before, NULL)
+    for i in range(AXES):
+        pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
+    inverse(&c.geometry, pose, after, NULL)
+    for i in range(c.geared):
+        more.place[i] = now[i] - c.neutral[i]
+        more.speed[i] = (after[i] - before[i]) / (2.0 * NUDGE)
+        more.push[i] = (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
+        for j in range(AXES):
+            more.place[i] -= c.slopes[i][j] * place[j]
+            more.speed[i] -= c.slopes[i][j] * speed[j]
+            more.push[i] -= c.slopes[i][j] * push[j]
+        if not isfinite(more.place[i] + more.speed[i] + more.push[i]):
+            return False
+    return True
+
+
+cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, Excess* more) noexcept nogil:
+    """Fill in by how much the actuators exceed what is linear in the pose, at the end of each block of the plan before.
+
+    So their motion is exact where a plan repeats the one before it.
+    """
+    cdef const Group* g = &c.group[number]
+    cdef double place[AXES]
+    cdef double speed[AXES]
+    cdef double push[AXES]
+    cdef double next, h
+    cdef int i, k
+    memcpy(place, s.place, sizeof(place))
+    memcpy(speed, s.speed, sizeof(speed))
+    memcpy(push, s.acceleration, sizeof(push))
+    for k in range(g.knots):
+        h = c.dt * c.period * (c.ends[k] - (c.ends[k - 1] if k else 0))
+        for i in range(AXES):
+            next = planned(c, g, s.plan[i], c.ends[k] + 1 + s.age[number])
+            place[i] += h * (speed[i] + h * (2.0 * push[i] + next) / 6.0)
+            speed[i] += 0.5 * h * (push[i] + next)
+            push[i] = next
+        if not exceed(c, place, speed, push, &more[k]):
+            memset(&more[k], 0, sizeof(Excess))
+            if k > 0:
+                more[k] = more[k - 1]
+
+
+cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveState* s, const double* car) noexcept nogil:
     """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
+    cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
     cdef double known[KNOWN]
     cdef double ahead[NODES][AXES]
     cdef double* foreseen
-    cdef double beyond[12]
-    cdef double faster[12]
+    cdef Excess more[KNOTS]
+    cdef Excess* at
     cdef double sum, shift, own
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses
@@ -144,14 +193,16 @@ cdef void pose_program(const PredictiveCoeffs* c, const Group* g, const Predicti
         q.problem.f[i] = sum
         q.problem.sense[i] = s.active[g.first + i]
     if c.geared:
-        exceed(c, s, beyond, faster)
+        bend(c, number, s, more)
     for i in range(g.rows):
         row = g.unknowns + i
         shift = 0.0
         for j in range(moved):
             shift += g.drift[i * size + j] * known[j]
         if g.bound[i] >= 0 and g.bound[i] < c.geared:
-            shift += g.per_place[i] * beyond[g.bound[i]] + g.per_speed[i] * faster[g.bound[i]]
+            at = &more[g.block[i]]
+            shift += g.per_place[i] * at.place[g.bound[i]]
+            shift += g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]
         q.problem.blower[row] = g.low[i] - shift
         q.problem.bupper[row] = g.high[i] - shift
         if g.tilting[i]:    # turning with the car, or less than it, is no tilt
@@ -181,16 +232,6 @@ cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
     return True
 
 
-cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
-    """Return a channel's acceleration at a step of its plan, counted from 1; straight lines between the knots."""
-    cdef int k = 0
-    while k < g.knots - 1 and c.ends[k] < step:
-        k += 1
-    if k == 0 or step >= c.ends[k]:
-        return plan[k]
-    return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
-
-
 cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Plan a group, and set the way to the accelerations that it has when it is planned next.
 
@@ -201,7 +242,7 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
     cdef double h = c.dt * c.period
     cdef double target
     cdef int i, channel
-    pose_program(c, g, s, car)
+    pose_program(c, number, s, car)
     s.counts.plans += 1
     if solved(g.quadratic) and take_plan(g, s):
         s.age[number] = 0
@@ -371,8 +412,10 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
     g.gradient, g.drift = hold(kept, program.gradient), hold(kept, program.drift)
     g.low, g.high = hold(kept, program.low), hold(kept, program.high)
     g.per_place, g.per_speed = hold(kept, program.per_place), hold(kept, program.per_speed)
+    g.per_push = hold(kept, program.per_push)
     g.scale, g.turning = hold(kept, program.scale), hold(kept, program.turning)
-    g.bound, g.tilting = hold_whole(kept, program.bound), hold_whole(kept, program.tilting)
+    g.bound, g.block = hold_whole(kept, program.bound), hold_whole(kept, program.block)
+    g.tilting = hold_whole(kept, program.tilting)
     g.quadratic = &solver.quadratic
     kept.append(solver)
     return first + g.unknowns + g.rows

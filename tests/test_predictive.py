@@ -364,3 +364,17 @@ def test_the_statistics_of_a_run_count_its_plans_through_retunes():
     rows = dict(engine_rows({"duration_s": 8.0, "outputs": [], **after}))
     assert f"{after['algorithm']['failed']} failed" in rows["algorithm"]
     assert "algorithm" not in Bench().pipeline.stats()
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("platform", ["hexapod-dim", "hexapod-simona"])
+def test_legs_keep_their_bounds_before_the_actuation_stage(platform, rng):
+    built = platforms.build(platforms.platform_named(platform))
+    algorithm = cueing.design(profile(platform=platform).cueing, RATE_HZ, built)
+    low, high, speed, _ = np.array(built.bounds).T
+    places = built.kinematics.inverse(pose_of(algorithm.process(drive(rng, 9_000, 3.0))))
+    assert (places >= low).all()
+    assert (places <= high).all()
+    share = max(((places - low) / (high - low)).max(), ((high - places) / (high - low)).max())
+    assert share > 0.97  # they are used
+    assert (abs(np.diff(places, axis=0)) * RATE_HZ <= 1.01 * speed).all()

@@ -3,6 +3,7 @@
 Needs DAQP and SciPy, from the extra ``predictive``.
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from motioncue.settings.predictive import PRESETS, Predictive, Travel, Turn, Wor
 __all__ = ["THRESHOLDS", "design", "programs"]
 
 Array: TypeAlias = npt.NDArray[np.float64]
-Geared: TypeAlias = tuple[Kinematics, Array, Array]
+Geared: TypeAlias = tuple[Kinematics, Array, Array, Array]
 Group: TypeAlias = tuple[list[int], list[int], Program]
 
 THRESHOLDS = np.array([0.17, 0.17, 0.28, *np.radians([3.0, 3.6, 2.6])])
@@ -33,7 +34,7 @@ NUDGE = 1e-4  # for derivatives of the kinematics [m, rad]
 LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to do with each other
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
 MARGIN = 0.98  # share of a range that is planned for
-GEARED_MARGIN = 0.95  # share of speeds and accelerations where positions are not linear in the pose
+GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in the pose
 NODES_S = (0.0, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
@@ -175,16 +176,13 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
 def _bounds(workspace: Workspace, platform: Platform | None) -> tuple[Bounds, Geared | None]:
     """Return what is bounded, actuators first, and the kinematics if they are not linear."""
     rows: list[Array] = []
-    limits: list[tuple[float, ...]] = []
+    limits: list[Sequence[float]] = []
     geared: Geared | None = None
     moved = np.ones(6, bool)
     if platform is not None:
-        slopes, geared = _slopes(platform)
+        slopes, ends, geared = _actuators(platform)
         rows += list(slopes)
-        for at, (low, high, speed, acceleration) in zip(platform.neutral, platform.bounds, strict=True):
-            share = 1.0 if geared is None else GEARED_MARGIN
-            middle, half = 0.5 * (low + high) - at, 0.5 * MARGIN * (high - low)
-            limits.append((middle - half, middle + half, share * speed, share * acceleration))
+        limits += ends.tolist()
         moved = np.abs(slopes).max(axis=0) > 0.0
     given = workspace
     if platform is None and given == Workspace():
@@ -206,15 +204,27 @@ def _limits(axis: Travel | Turn) -> tuple[float, float, float, float]:
     return -MARGIN * place, MARGIN * place, speed, acceleration
 
 
-def _slopes(platform: Platform) -> tuple[Array, Geared | None]:
-    """Return the derivatives of the actuators' positions by the pose at neutral, and kinematics that are not linear."""
-    inverse = platform.kinematics.inverse
+def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
+    """Return derivatives by the pose, bounds from neutral, and kinematics that are not linear; cranks by the sine."""
+    cranks = np.array([kind == "crank" for kind in platform.kinematics.kinds])
+    gear = np.where(cranks, np.cos(platform.neutral), 1.0)
+
+    def measured(positions: Array) -> Array:
+        return np.where(cranks, np.sin(positions), positions)
+
+    def places(poses: Array) -> Array:
+        return measured(platform.kinematics.inverse(poses))
+
     nudges = NUDGE * np.eye(6)
-    slopes = ((inverse(nudges) - inverse(-nudges)) / (2.0 * NUDGE)).T
+    slopes = ((places(nudges) - places(-nudges)) / (2.0 * NUDGE)).T
     slopes[np.abs(slopes) < LEAST] = 0.0
-    neutral = np.array(platform.neutral)
-    linear = np.allclose(inverse(TRIED[None])[0], neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
-    return slopes, None if linear else (platform.kinematics, neutral, slopes)
+    neutral, bounds = measured(np.array(platform.neutral)), np.array(platform.bounds)
+    linear = np.allclose(places(TRIED[None])[0], neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
+    low, high = measured(bounds[:, 0]) - neutral, measured(bounds[:, 1]) - neutral
+    place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
+    middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
+    ends = np.column_stack([middle - half, middle + half, other * gear[:, None] * bounds[:, 2:]])
+    return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes)
 
 
 def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:

@@ -61,6 +61,12 @@ cdef class Kinematics:
         """Number of actuators."""
         return self.geometry.count
 
+    @property
+    def kinds(self):
+        """The kind of each actuator, a key of `KINDS`."""
+        names = {number: name for name, number in KINDS.items()}
+        return tuple([names[self.geometry.kinds[i]] for i in range(self.geometry.count)])
+
     def inverse(self, poses, *, bint held=False):
         """Return the positions of the actuators at each pose.
 

@@ -65,8 +65,9 @@ ctypedef struct PredictiveCoeffs:
     int64_t previewed           # rows of it
     Geometry geometry
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
-    double slopes[12][AXES]     # derivatives of their positions at neutral
+    double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
     double neutral[12]
+    double gear[12]             # that derivative by the angle, for cranks; 1 for others
 
 ctypedef struct Counts:
     int64_t plans

@@ -1,13 +1,13 @@
 """Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
 
-from libc.math cimport exp, fabs, isfinite
+from libc.math cimport exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport Algorithm, structure_number
 from motioncue.kernels.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick
 from motioncue.kernels.guard cimport Guard, guarded, within
-from motioncue.kernels.platform cimport Geometry, Kinematics, inverse
+from motioncue.kernels.platform cimport CRANK, Geometry, Kinematics, inverse, inverse_held
 from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn, turn
 from motioncue.kernels.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
@@ -46,6 +46,11 @@ ctypedef struct Excess:     # of actuators over what is linear in the pose
     double place[12]
     double speed[12]
     double push[12]
+
+cdef double BRAKE = 0.5     # share of a channel's acceleration that a platform is stopped with
+cdef double FARTHER = 1.02  # by which a pose may be farther from neutral than where the platform stops
+cdef enum:
+    TRIES = 4               # parts between a plan and stopping
 
 PATIENCE_S = 0.2            # for how long the newest plan is followed when later ones fail
 LARGEST = (*(3 * (30.0,)), *(3 * (3.0,)))   # motion of the car that is planned for [m/s^2, rad/s]
@@ -119,9 +124,9 @@ cdef bint exceed(
         pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
     inverse(&c.geometry, pose, after, NULL)
     for i in range(c.geared):
-        more.place[i] = now[i] - c.neutral[i]
-        more.speed[i] = (after[i] - before[i]) / (2.0 * NUDGE)
-        more.push[i] = (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
+        more.place[i] = (sin(now[i]) if c.geometry.kinds[i] == CRANK else now[i]) - c.neutral[i]
+        more.speed[i] = c.gear[i] * (after[i] - before[i]) / (2.0 * NUDGE)
+        more.push[i] = c.gear[i] * (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
         for j in range(AXES):
             more.place[i] -= c.slopes[i][j] * place[j]
             more.speed[i] -= c.slopes[i][j] * speed[j]
@@ -232,6 +237,80 @@ cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
     return True
 
 
+cdef bint reached(const PredictiveCoeffs* c, const double* place) noexcept nogil:
+    """Say whether all actuators reach a pose, and one that is a little farther from neutral."""
+    cdef double at[12]
+    cdef double pose[AXES]
+    cdef int i
+    for i in range(AXES):
+        pose[i] = FARTHER * place[i]
+    inverse_held(&c.geometry, pose, at, NULL)
+    for i in range(c.geared):
+        if not isfinite(at[i]):
+            return False
+    return True
+
+
+cdef double brake(const Group* g, double h, const double* speed, double* push) noexcept nogil:
+    """Fill in the accelerations by which all channels of a group stop at once; return the time that it takes [s]."""
+    cdef double time = 2.0 * h
+    cdef int i
+    for i in range(g.channels):
+        if fabs(speed[g.channel[i]]) > time * BRAKE * g.scale[i]:
+            time = fabs(speed[g.channel[i]]) / (BRAKE * g.scale[i])
+    for i in range(g.channels):
+        push[g.channel[i]] = -speed[g.channel[i]] / time
+    return time
+
+
+cdef bint stays(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, const double* target) noexcept nogil:
+    """Say whether the platform stays in reach if it goes to these accelerations until the next plan, then stops."""
+    cdef double place[AXES]
+    cdef double speed[AXES]
+    cdef double push[AXES]
+    cdef double next[AXES]
+    cdef double time
+    cdef int i, k
+    memcpy(place, s.place, sizeof(place))
+    memcpy(speed, s.speed, sizeof(speed))
+    memcpy(push, s.acceleration, sizeof(push))
+    memset(next, 0, sizeof(next))
+    for i in range(g.channels):
+        next[g.channel[i]] = target[i]
+    for k in range(2):
+        for i in range(AXES):
+            place[i] += h * (speed[i] + h * (2.0 * push[i] + next[i]) / 6.0)
+            speed[i] += 0.5 * h * (push[i] + next[i])
+            push[i] = next[i]
+        time = brake(g, h, speed, next)
+    for k in range(3):          # now, half way and at the end
+        if not reached(c, place):
+            return False
+        for i in range(AXES):
+            place[i] += (0.375 if k == 0 else 0.125) * time * speed[i]
+    return True
+
+
+cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, double* target) noexcept nogil:
+    """Bring accelerations nearer to those that stop the platform, until it can still stop in reach afterwards.
+
+    Legs reach any pose; near the line of a crank and its rod small motions are large turns, which no plan foresees.
+    """
+    cdef double wanted[AXES]
+    cdef double stop[AXES]
+    cdef double share
+    cdef int i, channel, part
+    memcpy(wanted, target, g.channels * sizeof(double))
+    brake(g, h, s.speed, stop)
+    for part in range(1, TRIES + 1):
+        if stays(c, g, h, s, target):
+            return
+        share = <double>part / TRIES
+        for i in range(g.channels):
+            channel = g.channel[i]      # at rest it goes inward
+            target[i] = wanted[i] + share * (stop[channel] - STOP * STOP * s.place[channel] - wanted[i])
+
+
 cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Plan a group, and set the way to the accelerations that it has when it is planned next.
 
@@ -240,7 +319,8 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
     """
     cdef const Group* g = &c.group[number]
     cdef double h = c.dt * c.period
-    cdef double target
+    cdef double target[AXES]
+    cdef double last
     cdef int i, channel
     pose_program(c, number, s, car)
     s.counts.plans += 1
@@ -258,11 +338,15 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
     for i in range(g.channels):
         channel = g.channel[i]
         if s.age[number] <= c.patience:
-            target = planned(c, g, s.plan[channel], s.age[number] + 1)
+            target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
-            target = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
-        target = guarded(&c.guard[channel], h, s.place[channel], s.speed[channel], s.acceleration[channel], target)
-        s.change[channel] = (target - s.acceleration[channel]) / c.period
+            target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
+    if c.geared:
+        hold_back(c, g, h, s, target)
+    for i in range(g.channels):
+        channel = g.channel[i]
+        last = guarded(&c.guard[channel], h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
+        s.change[channel] = (last - s.acceleration[channel]) / c.period
 
 
 cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
@@ -372,13 +456,13 @@ cdef const int* hold_whole(list kept, values) except NULL:
     return &flat[0]
 
 
-cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, slopes) except -1:
+cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear, slopes) except -1:
     """Copy the geometry of the actuators, and its linear form at neutral."""
     cdef int i, j
     c.geometry = kinematics.geometry
     c.geared = kinematics.geometry.count
     for i in range(c.geared):
-        c.neutral[i] = neutral[i]
+        c.neutral[i], c.gear[i] = neutral[i], gear[i]
         for j in range(AXES):
             c.slopes[i][j] = slopes[i, j]
     return 0
@@ -442,8 +526,9 @@ cdef class Predictive(Algorithm):
         For each channel, what is kept whatever the plan: lowest and highest place, speed, acceleration; infinite if
         nothing is.
     geared : tuple or None
-        Of a platform whose actuators' positions are not linear in the pose: its Kinematics, these positions at neutral,
-        and their derivatives there, shape (actuators, 6).  Its bounds come first in the programs.
+        Of a platform whose actuators' positions are not linear in the pose: its Kinematics; these positions at neutral,
+        of cranks the sines of their angles, which are nearly linear; the derivatives of these by the positions, and by
+        the pose, shape (actuators, 6).  Its bounds come first in the programs.
     iterations : int
         Most steps of the solver for a plan.
     outlook : mapping
@@ -491,7 +576,7 @@ cdef class Predictive(Algorithm):
         c.tilt_rate, c.hurry, c.hurried = tilt[0], tilt[1] / tilt[0], tilt[2]
         fill_outlook(&c.foresee, outlook)
         if geared is not None:
-            take_geometry(c, geared[0], geared[1], geared[2])
+            take_geometry(c, geared[0], geared[1], geared[2], geared[3])
         for i, (channels, senses, program) in enumerate(groups):
             soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
             solver = Solver(program.hessian, program.rows, soft, iterations)

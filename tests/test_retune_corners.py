@@ -102,6 +102,21 @@ def test_any_change_of_corners_steps_no_more_than_the_settings_alone_and_the_fad
         assert share <= 1.0, name
 
 
+@pytest.mark.parametrize("hz", [1e-9, 1e-160, 5e-324])
+@pytest.mark.parametrize("key", ["roll.cutoff_hz", "tilt.surge_cutoff_hz", "tilt.sway_cutoff_hz"])
+def test_a_frequency_as_good_as_none_is_reached_and_left_without_a_step(key, hz):
+    """Its square is less than the smallest number."""
+    stepper = motioncue.bind(profile("cueing.heave.order=2", fade_s=0.1))
+    motion = motion_of(4000, surge=1.0, sway=-1.0)
+    sent = [steps(stepper, motion[:1000])]
+    for value, rows in ((hz, motion[1000:2500]), (0.3, motion[2500:])):
+        stepper.retune({f"cueing.{key}": value})
+        sent.append(steps(stepper, rows))
+    cue = np.concatenate(sent)
+    for name in FORCES:  # fades of 0.1 s, each of no more than g or the pull
+        assert largest_step(cue, name) < 15 / 8 * 9.81 * PERIOD_S / 0.1, name
+
+
 # ---- the way ---------------------------------------------------------------------------------------------------------
 
 

@@ -117,6 +117,46 @@ def test_a_frequency_as_good_as_none_is_reached_and_left_without_a_step(key, hz)
         assert largest_step(cue, name) < 15 / 8 * 9.81 * PERIOD_S / 0.1, name
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "key", "value"),
+    [
+        ("adaptive", "surge.cutoff_hz", 10.0),
+        ("adaptive", "sway.cutoff_hz", 10.0),
+        ("optimal", "surge.travel_m", 0.001),
+        ("optimal", "restraint", 100.0),
+    ],
+)
+def test_far_firmer_settings_of_other_algorithms_step_no_more_than_they_do_alone_and_the_fade(algorithm, key, value):
+    """Other algorithms have no way: under a far firmer spring they start from rest, and the difference fades."""
+    at, time = 1500, PERIOD_S * np.arange(3000)
+    waves = {"surge": 2 * np.sin(0.9 * time) + 1, "sway": -2 * np.sin(0.6 * time) - 0.5}
+    motion = motion_of(3000, **waves, yaw_rate=0.2 * np.sin(0.6 * time))
+    before = motioncue.load_profile(
+        "ccd-dk", FREE, f"cueing.algorithm={algorithm}", "cueing.preset=small", "supervisor.fade_s=1.0"
+    )
+    cue = changed(before, f"cueing.{key}={value}", motion, at)
+    after = motioncue.load_profile(
+        "ccd-dk", FREE, f"cueing.algorithm={algorithm}", "cueing.preset=small", f"cueing.{key}={value}"
+    )
+    alone = [motioncue.cue(before, motion), motioncue.cue(after, motion[at:])]  # from rest at the change
+    for name in FORCES:
+        size = sum(np.abs(each[name]).max() for each in alone)
+        allowed = 1e-6 + 3 * max(largest_step(each, name) for each in alone) + 15 / 8 * PACE * size
+        assert largest_step(cue, name) <= allowed, name
+
+
+def test_a_frequency_that_no_more_than_doubles_keeps_the_state():
+    designs = [
+        cueing.design(
+            motioncue.load_profile("ccd-dk", "cueing.algorithm=adaptive", f"cueing.surge.cutoff_hz={hz}").cueing, 100
+        )
+        for hz in (0.2, 0.4, 0.41)
+    ]
+    assert designs[1].continues(designs[0])
+    assert not designs[2].continues(designs[0])
+    assert designs[0].continues(designs[2])
+
+
 # ---- the way ---------------------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,8 @@ difference between the two cues, with its slope and bend.  From the next tick on
 difference is added to the cue and vanishes along a fade.  So the cue has no step, whatever has changed.
 
 A state that goes on under a filter a thousand times as quick would ring, so corner frequencies do not jump: an
-algorithm that knows a way leads them from those of before to its own, from the first tick of the overlap on.
+algorithm that knows a way leads them from those of before to its own, from the first tick of the overlap on.  Any other
+starts from rest where its spring would be far firmer, see `continues`.
 """
 
 from libc.stdint cimport int64_t, uintptr_t

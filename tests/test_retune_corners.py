@@ -145,6 +145,26 @@ def test_far_firmer_settings_of_other_algorithms_step_no_more_than_they_do_alone
         assert largest_step(cue, name) <= allowed, name
 
 
+@pytest.mark.parametrize("every", [3, 5, 20])
+def test_a_frequency_that_rises_in_many_small_changes_does_not_ring(every):
+    time = PERIOD_S * np.arange(3000)
+    motion = motion_of(3000, surge=2 * np.sin(0.9 * time) + 1, sway=-2 * np.sin(0.6 * time))
+    before = motioncue.load_profile("ccd-dk", FREE, "cueing.algorithm=adaptive", "cueing.preset=small")
+    stepper = motioncue.bind(before)
+    sent, done, hz = [steps(stepper, motion[:1500])], 1500, before.cueing.surge.cutoff_hz
+    while hz < 5.0:
+        hz *= 1.5
+        stepper.retune({"cueing.surge.cutoff_hz": hz})
+        sent.append(steps(stepper, motion[done : done + every]))
+        done += every
+    cue = np.concatenate([*sent, steps(stepper, motion[done:])])
+    alone = motioncue.cue(before, motion)
+    x = np.abs(alone["surge_displacement"]).max()
+    v = np.abs(np.diff(alone["surge_displacement"])).max() / PERIOD_S
+    # As for changes on the way of others, above; the force is 3 m/s^2 before and after.
+    assert largest_step(cue, "surge") <= 2 * largest_step(alone, "surge") + PACE * 2 * (2 * 3.0 + 20 * (x + v))
+
+
 def test_a_frequency_that_no_more_than_doubles_keeps_the_state():
     designs = [
         cueing.design(

@@ -50,13 +50,20 @@ cdef enum:
     FIRMER = 4              # most by which firmness rises while a state goes on: a frequency twice as high
 
 
-cdef inline bint continues(const Calls* a, const Calls* b) noexcept nogil:
-    """Say whether `a` can go on with the state of `b`: it means the same, and a far firmer spring would not ring."""
+cdef inline bint far_firmer(const double* firmness, const double* before) noexcept nogil:
+    """Say whether a state that is used to the firmness of before would ring."""
     cdef int i
     for i in range(6):
-        if a.firmness[i] > FIRMER * b.firmness[i]:
-            return False
-    return a.structure != 0 and a.structure == b.structure and a.state_bytes == b.state_bytes
+        if firmness[i] > FIRMER * before[i]:
+            return True
+    return False
+
+
+cdef inline bint continues(const Calls* a, const Calls* b) noexcept nogil:
+    """Say whether `a` can go on with the state of `b`."""
+    if a.structure == 0 or a.structure != b.structure or a.state_bytes != b.state_bytes:
+        return False
+    return not far_firmer(a.firmness, b.firmness)
 
 
 cdef int64_t structure_number(tuple structure)

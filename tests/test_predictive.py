@@ -342,6 +342,16 @@ def test_without_the_solver_a_profile_is_refused(monkeypatch):
         profile()
 
 
+@pytest.mark.parametrize("platform", ["hexapod-simona", "posts-3"])
+def test_weights_under_which_nothing_returns_to_neutral_are_refused(platform):
+    with pytest.raises(
+        ConfigError, match=r"cueing.weights: found such that nothing brings .* allowed is a larger travel"
+    ):
+        motioncue.load_profile(
+            "ccd-dk", "cueing.algorithm=predictive", f"platform.preset={platform}", "cueing.weights.travel=0"
+        )
+
+
 def test_a_recorded_run_with_a_platform_is_replayed_to_the_bit(tmp_path):
     rig = motioncue.load_profile("ccd-dk", "cueing.algorithm=predictive", {"platform": {"preset": "hexapod-dim"}})
     run = ride(rig, "brake", record=tmp_path / "brake.mcap")

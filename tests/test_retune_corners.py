@@ -102,6 +102,81 @@ def test_any_change_of_corners_steps_no_more_than_the_settings_alone_and_the_fad
         assert share <= 1.0, name
 
 
+@pytest.mark.parametrize("hz", [1e-9, 1e-160, 5e-324])
+@pytest.mark.parametrize("key", ["roll.cutoff_hz", "tilt.surge_cutoff_hz", "tilt.sway_cutoff_hz"])
+def test_a_frequency_as_good_as_none_is_reached_and_left_without_a_step(key, hz):
+    """Its square is less than the smallest number."""
+    stepper = motioncue.bind(profile("cueing.heave.order=2", fade_s=0.1))
+    motion = motion_of(4000, surge=1.0, sway=-1.0)
+    sent = [steps(stepper, motion[:1000])]
+    for value, rows in ((hz, motion[1000:2500]), (0.3, motion[2500:])):
+        stepper.retune({f"cueing.{key}": value})
+        sent.append(steps(stepper, rows))
+    cue = np.concatenate(sent)
+    for name in FORCES:  # fades of 0.1 s, each of no more than g or the pull
+        assert largest_step(cue, name) < 15 / 8 * 9.81 * PERIOD_S / 0.1, name
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "key", "value"),
+    [
+        ("adaptive", "surge.cutoff_hz", 10.0),
+        ("adaptive", "sway.cutoff_hz", 10.0),
+        ("optimal", "surge.travel_m", 0.001),
+        ("optimal", "restraint", 100.0),
+    ],
+)
+def test_far_firmer_settings_of_other_algorithms_step_no_more_than_they_do_alone_and_the_fade(algorithm, key, value):
+    """Other algorithms have no way: under a far firmer spring they start from rest, and the difference fades."""
+    at, time = 1500, PERIOD_S * np.arange(3000)
+    waves = {"surge": 2 * np.sin(0.9 * time) + 1, "sway": -2 * np.sin(0.6 * time) - 0.5}
+    motion = motion_of(3000, **waves, yaw_rate=0.2 * np.sin(0.6 * time))
+    before = motioncue.load_profile(
+        "ccd-dk", FREE, f"cueing.algorithm={algorithm}", "cueing.preset=small", "supervisor.fade_s=1.0"
+    )
+    cue = changed(before, f"cueing.{key}={value}", motion, at)
+    after = motioncue.load_profile(
+        "ccd-dk", FREE, f"cueing.algorithm={algorithm}", "cueing.preset=small", f"cueing.{key}={value}"
+    )
+    alone = [motioncue.cue(before, motion), motioncue.cue(after, motion[at:])]  # from rest at the change
+    for name in FORCES:
+        size = sum(np.abs(each[name]).max() for each in alone)
+        allowed = 1e-6 + 3 * max(largest_step(each, name) for each in alone) + 15 / 8 * PACE * size
+        assert largest_step(cue, name) <= allowed, name
+
+
+@pytest.mark.parametrize("every", [3, 5, 20])
+def test_a_frequency_that_rises_in_many_small_changes_does_not_ring(every):
+    time = PERIOD_S * np.arange(3000)
+    motion = motion_of(3000, surge=2 * np.sin(0.9 * time) + 1, sway=-2 * np.sin(0.6 * time))
+    before = motioncue.load_profile("ccd-dk", FREE, "cueing.algorithm=adaptive", "cueing.preset=small")
+    stepper = motioncue.bind(before)
+    sent, done, hz = [steps(stepper, motion[:1500])], 1500, before.cueing.surge.cutoff_hz
+    while hz < 5.0:
+        hz *= 1.5
+        stepper.retune({"cueing.surge.cutoff_hz": hz})
+        sent.append(steps(stepper, motion[done : done + every]))
+        done += every
+    cue = np.concatenate([*sent, steps(stepper, motion[done:])])
+    alone = motioncue.cue(before, motion)
+    x = np.abs(alone["surge_displacement"]).max()
+    v = np.abs(np.diff(alone["surge_displacement"])).max() / PERIOD_S
+    # As for changes on the way of others, above; the force is 3 m/s^2 before and after.
+    assert largest_step(cue, "surge") <= 2 * largest_step(alone, "surge") + PACE * 2 * (2 * 3.0 + 20 * (x + v))
+
+
+def test_a_frequency_that_no_more_than_doubles_keeps_the_state():
+    designs = [
+        cueing.design(
+            motioncue.load_profile("ccd-dk", "cueing.algorithm=adaptive", f"cueing.surge.cutoff_hz={hz}").cueing, 100
+        )
+        for hz in (0.2, 0.4, 0.41)
+    ]
+    assert designs[1].continues(designs[0])
+    assert not designs[2].continues(designs[0])
+    assert designs[0].continues(designs[2])
+
+
 # ---- the way ---------------------------------------------------------------------------------------------------------
 
 

@@ -146,7 +146,7 @@ def test_requests_are_read(text, request_):
         f'{{"do": "set", "key": "a", "value": {json.dumps(["x"] * 33)}}}',
         '{"do": "set", "key": "a", "value": 1e999}', '{"do": "save", "name": "../x.toml"}',
         '{"do": "save", "name": "/etc/x.toml"}', '{"do": "save", "name": "x.py"}', '{"do": "seen", "frames": -1}',
-        "[" * 100_000,
+        "[" * 100_000, '{"do": "save", "name": "x.toml\\n"}', '{"do": "operate", "what": "park\\n"}',
     ],
 )  # fmt: skip
 def test_what_is_no_request_is_refused(text):

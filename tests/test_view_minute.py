@@ -2,7 +2,9 @@
 
 import math
 import os
+import signal
 import sys
+import threading
 import time
 from types import SimpleNamespace
 
@@ -321,3 +323,29 @@ def test_files_beside_which_it_is_started_are_not_its_modules(judge, tmp_path, m
     asked(judge)
     soon(lambda: not judge.answer()["busy"])
     assert judge.answer()["why"] == ""
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="a system that stops no process")
+def test_a_process_that_reads_nothing_does_not_keep_this_one_from_ending(judge):
+    asked(judge)
+    soon(lambda: not judge.answer()["busy"])
+    process = judge._process
+    os.kill(process.pid, signal.SIGSTOP)
+    judge._recent.newest = Minute(drive(60.0), 50.0, 110.0)  # more than a pipe holds: the thread that writes waits
+    asked(judge)
+    soon(lambda: judge._sending.locked())
+    closing = threading.Thread(target=judge.close, daemon=True)
+    closing.start()
+    closing.join(20.0)
+    ended = not closing.is_alive()
+    process.kill()
+    assert ended
+    assert process.poll() is not None
+
+
+def test_a_process_that_cannot_be_started_is_said(judge, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "none"))
+    asked(judge)
+    soon(lambda: not judge.answer()["busy"])
+    assert "cannot be started" in judge.answer()["why"]

@@ -196,6 +196,19 @@ def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):
         assert "allowed is a number from -10 to 10" in said["why"]
 
 
+def test_a_change_that_fails_is_answered_and_the_next_one_is_made(server, engine, monkeypatch):
+    def fail(change):
+        raise ZeroDivisionError("of a design")
+
+    with Visitor(server) as page:
+        monkeypatch.setattr(engine, "retune", fail)
+        page.send(do="set", key="cueing.surge.gain", value=0.3, gesture=1)
+        assert page.next("refused")["why"] == "of a design"
+        monkeypatch.undo()
+        page.send(do="set", key="cueing.surge.gain", value=0.25, gesture=2)
+        page.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.25)
+
+
 def test_another_algorithm_comes_with_its_own_settings_and_every_page_is_told(server, engine):
     with Visitor(server) as page, Visitor(server) as other:
         keys = {each["key"] for each in other.next("controls")["parameters"]}

@@ -141,7 +141,7 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
     Raises
     ------
     ConfigError
-        If nothing moves.
+        If nothing moves, or the weights leave a channel without a best way back to neutral.
     """
     slopes, *others = (np.array(each) for each in rows)
     bounds = Bounds(slopes, *(each[0] for each in others))
@@ -165,7 +165,13 @@ def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...]
         felt = [sense for sense in channels if sense in moved or TILTS.get(sense, (-1,))[0] in moved]
         if moved:
             own = Bounds(*(each[rows_of] for each in bounds))
-            one = program(moved, felt, lengths, step_s, ahead, cost, own, tilting, acceleration)
+            try:
+                one = program(moved, felt, lengths, step_s, ahead, cost, own, tilting, acceleration)
+            except ValueError as error:  # of the Riccati equation: LinAlgError is one
+                raise ConfigError(
+                    f"cueing.weights: found such that nothing brings {AXES[moved[0]]} back to neutral, allowed is a "
+                    f"larger travel ({error})"
+                ) from error
             number = np.array([*rows_of, -1], np.int32)  # of the row among all
             found.append((moved, felt, one._replace(bound=number[one.bound])))
     if not found:

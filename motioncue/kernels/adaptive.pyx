@@ -125,7 +125,7 @@ cdef class AdaptiveWashout(Algorithm):
     Stability does not depend on the descent: inputs and parameters are bounded, the section has constant coefficients, and
     an angle is a weighted mean of what it follows and of itself.  An input that is not a number counts as 0.
 
-    The state keeps its meaning under any other settings.
+    The state keeps its meaning under any other settings, and goes on unless a corner frequency more than doubles.
     Real time: a step does not allocate, needs no GIL and cannot fail.  Latency: none beyond the filters' own phase.
 
     References
@@ -158,6 +158,8 @@ cdef class AdaptiveWashout(Algorithm):
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(AdaptiveState)
         self.calls.structure = structure_number(("adaptive",))
+        for i, axis in enumerate((settings.surge, settings.sway, settings.heave, settings.pitch, settings.roll, settings.yaw)):
+            self.calls.firmness[i] = omega(axis.cutoff_hz) ** 2
         self.calls.attitude = &self.state.platform[0]
         self.lanes.lanes = machine.lanes
         self.lanes.coeffs_count = sizeof(AdaptiveCoeffs) // sizeof(double)

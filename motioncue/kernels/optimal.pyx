@@ -1,6 +1,6 @@
 """The linear-quadratic washout as an algorithm: coefficients from laws; the step is in optimal.h."""
 
-from libc.math cimport INFINITY, M_PI
+from libc.math cimport INFINITY, M_PI, fabs
 from libc.string cimport memset
 
 from motioncue.kernels.algorithm cimport Lanes, structure_number
@@ -50,7 +50,7 @@ cdef class OptimalWashout(Algorithm):
     The lean found is the sine of the angle, because the platform shows specific force g sin(angle).  Surge, sway
     and heave of the cue are the specific force in platform axes less its value at rest.
 
-    A state goes on under any other settings, because its variables do not depend on them.
+    The variables of a state do not depend on the settings, so it goes on under any others that are not far firmer.
     Real time: a step does not allocate, needs no GIL and cannot fail.  Latency: none beyond the filter's own phase.
     """
 
@@ -79,6 +79,10 @@ cdef class OptimalWashout(Algorithm):
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(OptimalState)
         self.calls.structure = structure_number(("optimal",))
+        for i in range(3):
+            c = &self.coeffs.pairs[i]
+            self.calls.firmness[2 * i] = max(fabs(c.acceleration[3]), c.acceleration[2] ** 2)
+            self.calls.firmness[2 * i + 1] = max(fabs(c.turning[5]), c.turning[4] ** 2)
         self.calls.attitude = &self.state.platform[0]
         self.lanes = Lanes(
             machine.lanes,

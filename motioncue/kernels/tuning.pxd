@@ -7,7 +7,8 @@ difference between the two cues, with its slope and bend.  From the next tick on
 difference is added to the cue and vanishes along a fade.  So the cue has no step, whatever has changed.
 
 A state that goes on under a filter a thousand times as quick would ring, so corner frequencies do not jump: an
-algorithm that knows a way leads them from those of before to its own, from the first tick of the overlap on.
+algorithm that knows a way leads them from those of before to its own, from the first tick of the overlap on.  Any other
+starts from rest where its spring would be far firmer, also by many small changes within one fade.
 """
 
 from libc.stdint cimport int64_t, uintptr_t
@@ -48,6 +49,7 @@ ctypedef struct CueingState:
     Vanishing joins[CHANNELS] # remaining difference that is added to the cue
     double position         # position of the join, 0 to 1; 1 is done
     double pace             # [1/tick]
+    double firmness[6]      # what the algorithm's state is used to: that from before the joins under way
     bint busy               # an overlap, a join or a way of corner frequencies is under way
     int64_t mail            # the mailbox: address of newer settings (a const Design*); 0 if there are none
     int64_t in_force        # number of `now`, for other threads to read

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.actuation cimport OutputChain, chain_take
-from motioncue.kernels.algorithm cimport continues
+from motioncue.kernels.algorithm cimport continues, far_firmer
 from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
 from motioncue.kernels.limiter cimport limits_take
 from motioncue.kernels.records cimport CHANNELS, ROLL, YAW
@@ -29,14 +29,19 @@ cdef void cueing_open(CueingState* c) noexcept nogil:
     cdef Calls* now = &c.now.algorithm
     cdef Calls* next = &c.next.algorithm
     cdef bint kept
+    cdef int i
     c.next = mail[0]
+    if c.position >= 1.0:
+        memcpy(c.firmness, now.firmness, sizeof(c.firmness))
     if next.state == now.state:
         c.next.coeffs = c.now.coeffs
     else:
-        kept = continues(next, now)
+        kept = continues(next, now) and not far_firmer(next.firmness, c.firmness)
         next.reset(next.state)
         if kept:
             memcpy(next.state, now.state, now.state_bytes)
+        for i in range(6):
+            c.firmness[i] = min(c.firmness[i], next.firmness[i]) if kept else next.firmness[i]
         if next.way != NULL:
             c.next.coeffs = next.depart(next.way, now.way if kept else NULL, c.next.pace)
     c.overlap = 1

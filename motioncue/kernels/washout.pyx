@@ -16,6 +16,7 @@ __all__ = ["ClassicalWashout"]
 cdef double DEGREE = M_PI / 180.0
 cdef double SLOW = 0.5          # [rad/s] corner frequencies far below this move linearly, those above by ratio
 cdef double LITTLE = 0.1        # likewise for damping ratios
+cdef double SLOWEST = 1e-9      # [rad/s] lowest corner frequency, a turn in 200 years; the square of a lower one may be 0
 cdef double RUB = 4.0           # damping over mass that a rising frequency adds, in rates of its logarithm
 
 
@@ -62,15 +63,15 @@ cdef Corners corners_of(settings, double dt):
     c.hold = settings.filters == "hold"
     for i, axis in enumerate((settings.surge, settings.sway, settings.heave, settings.roll, settings.pitch, settings.yaw)):
         c.order[i] = axis.order
-        c.at[3 * i] = 2.0 * M_PI * axis.cutoff_hz
+        c.at[3 * i] = max(SLOWEST, 2.0 * M_PI * axis.cutoff_hz)
         c.at[3 * i + 1] = axis.damping if axis.order > 1 else 0.0
-        c.at[3 * i + 2] = 2.0 * M_PI * axis.break_hz if axis.order == 3 else 0.0
+        c.at[3 * i + 2] = max(SLOWEST, 2.0 * M_PI * axis.break_hz) if axis.order == 3 else 0.0
     for i, cutoff_hz in enumerate((settings.tilt.surge_cutoff_hz, settings.tilt.sway_cutoff_hz)):
-        c.at[<int>TILTS + 2 * i] = 2.0 * M_PI * cutoff_hz
+        c.at[<int>TILTS + 2 * i] = max(SLOWEST, 2.0 * M_PI * cutoff_hz)
         c.at[<int>TILTS + 2 * i + 1] = settings.tilt.damping
     c.textured = settings.texture is not None
     if c.textured:
-        c.at[<int>TEXTURE] = 2.0 * M_PI * settings.texture.cutoff_hz
+        c.at[<int>TEXTURE] = max(SLOWEST, 2.0 * M_PI * settings.texture.cutoff_hz)
     return c
 
 
@@ -178,7 +179,7 @@ cdef void on_way(Way* way) noexcept nogil:
         if moved == 0.0:
             continue
         way.place[i] += moved
-        now.at[i] = max(1e-9, exp(way.place[i]) - base_of(i))
+        now.at[i] = max(SLOWEST, exp(way.place[i]) - base_of(i))
         if base_of(i) == SLOW:
             now.at[i] = min(now.at[i], max(most, way.own.at[i]))
         rub[i] = RUB * max(0.0, slope_at(&way.left[i], way.position) * way.pace / way.own.dt)

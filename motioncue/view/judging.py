@@ -20,7 +20,6 @@ __all__ = ["Judging"]
 
 CALM_S = 0.6  # after the last change, before it is judged
 RENEW_S = 20.0  # by which a minute is older than the newest one before it is replaced
-LINGER_S = 2.0  # for the process to end
 
 PROGRAM = "from motioncue.view.judged import run; run()"
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -29,6 +28,7 @@ NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the dr
 NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is judged as soon as there are"
 DIED = "the process that judges has ended; the next change starts another"
+NOT_STARTED = "the process that judges cannot be started: {}"
 
 
 class Judging:
@@ -129,12 +129,9 @@ class Judging:
             process, self._process = self._process, None
         if process is None:
             return
+        process.kill()  # it keeps nothing, and one that reads nothing would not see that its input ends
+        process.wait()
         _hang_up(process)
-        try:
-            process.wait(LINGER_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
     def _say(self, *, why: str = "", busy: bool = False, **more: Any) -> None:
         with self._lock:
@@ -148,15 +145,23 @@ class Judging:
             with self._lock:
                 if self._closed or request.number != self._number:
                     return
-                if self._process is None:
-                    self._process = _started()
-                    reading = threading.Thread(target=self._read, args=(self._process,), daemon=True)
-                    reading.start()
-                process = self._process
+                try:
+                    process = self._process = self._process or self._begun()
+                except OSError as error:
+                    process, why = None, error.strerror or str(error)
+            if process is None:
+                self._say(why=NOT_STARTED.format(why))
+                return
             assert process.stdin is not None
             with suppress(OSError, ValueError):  # it has ended, which `_read` tells
                 pickle.dump(request, process.stdin)
                 process.stdin.flush()
+
+    def _begun(self) -> "subprocess.Popen[bytes]":
+        """Start a process, and a thread that takes its answers."""
+        process = _started()
+        threading.Thread(target=self._read, args=(process,), daemon=True).start()
+        return process
 
     def _read(self, process: "subprocess.Popen[bytes]") -> None:
         """Take the answers of a process until it ends."""

@@ -23,7 +23,7 @@ class Seen(_Request, frozen=True):
 class Operate(_Request, frozen=True):
     """Engage, hold or park."""
 
-    what: Annotated[str, msgspec.Meta(pattern="^(engage|hold|park)$")]
+    what: Annotated[str, msgspec.Meta(pattern=r"^(engage|hold|park)\Z")]
 
 
 class Take(_Request, frozen=True):
@@ -54,7 +54,7 @@ class Swap(_Request, frozen=True):
 class Save(_Request, frozen=True):
     """Write the settings as a profile."""
 
-    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,60}\.toml$")]
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,60}\.toml\Z")]
 
 
 class Judge(_Request, frozen=True):

@@ -432,6 +432,9 @@ class Server:
                     answer = await asyncio.to_thread(self._changed, page, request)
             except (MotioncueError, RuntimeError) as error:
                 page.refuse(request, error)
+            except Exception as error:  # the page's next changes are made all the same
+                log.exception("--view: a change of settings failed")
+                page.refuse(request, error)
             else:
                 if answer is not None:
                     page.reply("saved", **answer)

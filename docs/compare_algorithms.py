@@ -37,7 +37,7 @@ def row(platform: str, overrides: tuple[str, ...], drives: dict[str, np.ndarray]
     ]
     means = [np.mean([each.score for each in found]), np.mean([each.stopped for each in found])]
     fast = [100 * each.motions["stopped"].fast_tilt for each in found]
-    asked = [max(np.nanmax(shares) for shares in each.asked.values()) for each in found]
+    asked = [np.nanmax(list(each.asked.values())) for each in found]
     name = " ".join(f"`{override.partition('=')[2]}`" for override in overrides)
     ends = f"**{means[0]:.0f} / {means[1]:.0f}** | {max(asked):.1f} | {', '.join(f'{each:.0f}' for each in fast)}"
     return f"| `{platform}` | {name} | {' | '.join(cells)} | {ends} |"

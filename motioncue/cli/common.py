@@ -10,6 +10,7 @@ import textwrap
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -56,6 +57,8 @@ __all__ = [
     "view_option",
     "write_report",
 ]
+
+NO_MATPLOTLIB = '--report: matplotlib is missing: pip install "motioncue[report]"'
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
@@ -263,9 +266,11 @@ def pick_options(command: Decorated) -> Decorated:
 
 
 def _page(_ctx: click.Context, _option: click.Parameter, path: str | None) -> str | None:
-    """Return the file of a report; refuse an ending other than .html before anything is measured."""
+    """Return the file of a report; refuse what cannot be written before anything is measured."""
     if path is not None and Path(path).suffix != ".html":
         raise ConfigError(f"--report: {not_among(Path(path).suffix, ['.html'])}")
+    if path is not None and find_spec("matplotlib") is None:
+        raise ConfigError(NO_MATPLOTLIB)
     return path
 
 
@@ -293,7 +298,7 @@ def write_report(path: str, draw: Callable[[], str]) -> None:
     try:
         page = draw()
     except ImportError as error:
-        raise ConfigError('--report: matplotlib is missing: pip install "motioncue[report]"') from error
+        raise ConfigError(NO_MATPLOTLIB) from error
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:

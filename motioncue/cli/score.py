@@ -88,7 +88,7 @@ def _rows(score: Score) -> list[tuple[str, str]]:
     smaller = {name: factor for name, factor in score.turned_down.items() if name in asked and factor < 1.0}
     return [
         ("score", f"{pair((score.score, score.stopped))}; with rates first {pair(score.rates_first)}"),
-        ("asks for", _percent(asked)),
+        ("asks for", f"{_percent(asked)} of what each has alone"),
         ("turned down to", _percent(smaller) or "nothing: it fits"),
         *((sense.replace("_", " "), _sense_row(sense, score)) for sense in score.still),
         ("fast tilt", f"{100 * fits.fast_tilt:.0f} % of the time, best {100 * best.fast_tilt:.0f} %"),

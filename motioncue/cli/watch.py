@@ -191,7 +191,9 @@ def _watch(
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
         profile = engine.profile
-        way_s = profile.supervisor.fade_s + (profile.platform.rise_s if profile.platform is not None else 0.0)
+        way_s = profile.supervisor.fade_s
+        if profile.platform is not None and profile.output.packet is not None:  # DK's packets say no actuators
+            way_s += profile.platform.rise_s
         if not hurried:
             park_at = max(0.0, end_at - way_s)
         asked = _asked(interrupts, keys)

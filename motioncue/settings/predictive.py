@@ -79,8 +79,8 @@ class Weights(Table, frozen=True, kw_only=True):
     """Perceived error of pitch rate, in thresholds."""
     yaw_rate: Weight = 1.0
     """Perceived error of yaw rate, in thresholds."""
-    travel: Weight = 0.4
-    """Displacement from neutral, in shares of the range."""
+    travel: Annotated[float, msgspec.Meta(gt=0, le=1000)] = 0.4
+    """Displacement of each actuator from neutral, in shares of half its range: it brings the platform back."""
     speed: Weight = 0.3
     """Speed, in shares of the largest speed."""
     effort: Weight = 0.1
@@ -108,6 +108,7 @@ class Predictive(CueingTable, frozen=True, kw_only=True, tag="predictive"):
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = PRESETS
     for_platform: ClassVar[bool] = True
+    unsearched: ClassVar[tuple[str, ...]] = ("plan_rate_hz", "horizon_s")
     preset: str | None = None
     """A workspace for who has no `[platform]`: small, medium or large; without either, small."""
     workspace: Workspace = Workspace()

@@ -15,6 +15,8 @@ class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True, kw_only=Tru
 
     ordered: ClassVar[tuple[str, ...]] = ()
     """Keys of numbers of which none may be above the next one."""
+    unsearched: ClassVar[tuple[str, ...]] = ()
+    """Keys of numbers that a search leaves as they are unless they are named, because they cost processor time."""
 
 
 class Room(NamedTuple):

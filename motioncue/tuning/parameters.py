@@ -70,7 +70,7 @@ def parameters_of(cueing: Cueing, names: Sequence[str] = ()) -> list[Parameter]:
         The ``cueing`` table of a profile.
     names : sequence of str
         Keys below ``cueing``, tables of them, or patterns with ``*``: ``surge.gain``, ``tilt``, ``*.cutoff_hz``.  All
-        numbers if none is given; those that have no value are left out.
+        numbers that a search changes unasked if none is given; those that have no value are left out.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def parameters_of(cueing: Cueing, names: Sequence[str] = ()) -> list[Parameter]:
     if not having:
         raise ConfigError(f"cueing.algorithm: found {name_of(cueing)!r}, which has no numbers to search")
     if not names:
-        return list(having.values())
+        return [parameter for key, parameter in having.items() if key.removeprefix("cueing.") not in cueing.unsearched]
     chosen: dict[str, Parameter] = {}
     for name in names:
         path = name if name.startswith("cueing.") else f"cueing.{name}"

@@ -1,6 +1,6 @@
 """What a person is shown of a running engine, in the terminal and in the browser."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -205,6 +205,21 @@ def verdict(stats: Mapping[str, Any]) -> str:
         return "ticks were left out, the machine was too busy: `motioncue bench` shows what it can do"
     if stats["events"] or any(stats["rejected"].values()):
         return "the drive was not whole: the rows below say what was caught, `motioncue check` examines the data"
+    if lost := _returns(stats["transitions"]):
+        return f"the input was lost and came back ({lost}): the events below say when the platform was parked"
     if most and stats["limited"][most] > LIMITED:
         return f"the cue met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less"
+    if stats["skipped"]:
+        left_out = f"{stats['skipped']} of {packets + stats['skipped']} ticks were left out"
+        return f"all is well: every frame was followed; {left_out}"
     return "all is well: every frame was followed, and a packet left at every tick"
+
+
+def _returns(moves: Sequence[Mapping[str, Any]]) -> int:
+    """Return how often the platform engaged again after its input was lost."""
+    found, lost = 0, False
+    for move in moves:
+        lost = lost or move.get("reason") == "input_lost"
+        if lost and move["to"] == "ENGAGING":
+            found, lost = found + 1, False
+    return found

@@ -42,6 +42,18 @@ def test_a_good_run_is_well():
         ({"skipped": 40}, "ticks were left out"),
         ({"events": {"teleport": 1}}, "the drive was not whole"),
         ({"rejected": {"size": 1}}, "the drive was not whole"),
+        (
+            {
+                "transitions": [
+                    *DROVE,
+                    {"t": 3.0, "to": "PARKING", "reason": "input_lost"},
+                    {"t": 4.0, "to": "ENGAGING", "reason": "input"},
+                ]
+            },
+            "came back (1)",
+        ),
+        ({"transitions": [*DROVE, {"t": 3.0, "to": "PARKING", "reason": "input_lost"}]}, "all is well"),
+        ({"skipped": 2}, "every frame was followed; 2 of 3335 ticks were left out"),
         ({"limited": {"surge": 0.001, "surge_displacement": 0.3}}, "the cue met its limits (surge displacement)"),
     ],
 )

@@ -103,7 +103,7 @@ figure.canvas.draw()
 # ## The score
 #
 # 0 is a platform at rest, 100 the best motion that it could have made of the same drive, known in advance. `fits` is
-# the cue made smaller until it fits, `stopped` what leaves the platform; fast tilt is the share of the time in which it
+# the cue made smaller until it fits, `stopped` what the platform does; fast tilt is the share of the time in which it
 # leans faster than 3°/s against the car. `python docs/compare_algorithms.py` does this for more platforms and drives.
 
 # %%

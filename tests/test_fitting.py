@@ -149,7 +149,7 @@ def test_a_platform_without_gains_gets_some_that_suit_it(tmp_path, preset, cuein
 @pytest.mark.parametrize("drive", ["tour", "turns"])
 @pytest.mark.parametrize(("preset", "least"), [("box-small", 10), ("hexapod-dim", 8), ("posts-4", 8)])
 def test_auto_is_felt_more_than_gains_alone_that_fit(preset, least, drive):
-    """Beside a cue whose gains alone are scaled until it fits: scores of what leaves the platform, in points."""
+    """Beside a cue whose gains alone are scaled until it fits: scores of what the platform does, in points."""
     pytest.importorskip("clarabel")
     import motioncue
     from motioncue.virtual.offline import drive_motion

@@ -55,7 +55,7 @@ class Weighed(NamedTuple):
     score: float
     """Of the cue made smaller until it fits the platform."""
     stopped: float
-    """Of what leaves the platform: its actuators keep their bounds whatever the cue asks."""
+    """Of what the platform does: its actuators keep their bounds whatever the cue asks."""
 
 
 class Score(NamedTuple):
@@ -64,7 +64,7 @@ class Score(NamedTuple):
     score: float
     """With forces first, of the cue made smaller until it fits the platform: 0 as at rest, 100 as the best motion."""
     stopped: float
-    """With forces first, of what leaves the platform."""
+    """With forces first, of what the platform does."""
     rates_first: Weighed
     """The same with the thresholds of turning halved: rankings depend on that weighting."""
     still: dict[str, float]

@@ -19,7 +19,7 @@ __all__ = ["felt_figure", "poses_figure", "report"]
 COLORS = {"car": "0.3", "asked": "0.75", "fits": "C0", "stopped": "C3", "best": "C2"}
 HOW = (
     "Score: 0 as a platform at rest, 100 as the best motion of this platform that knows the whole drive in advance. "
-    "fits: the cue made smaller until it fits the platform; stopped: what leaves the platform: its actuators keep "
+    "fits: the cue made smaller until it fits the platform; stopped: what the platform does: its actuators keep "
     "their bounds. "
     "Rates first: the thresholds of turning halved."
 )

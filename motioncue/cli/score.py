@@ -47,7 +47,7 @@ def command(
 ) -> None:
     """Score cueings: 0 as standing still, 100 as the best that the platform could do.
 
-    `fits` scores the cue made smaller until it fits the platform, `stopped` what leaves the platform, whose actuators
+    `fits` scores the cue made smaller until it fits the platform, `stopped` what the platform does, whose actuators
     keep their bounds.  Rankings depend on how turning weighs against forces, so both weightings are shown.
 
     \b

@@ -15,7 +15,7 @@ __all__ = ["course_figure", "front_figure", "front_rows", "report", "sensitiviti
 
 HOW = (
     "Score: 0 as a platform at rest, 100 as the best motion of this platform that knows the whole drive in advance. "
-    "fits: the cue made smaller until it fits the platform; stopped: what leaves the platform. Rates first: the "
+    "fits: the cue made smaller until it fits the platform; stopped: what the platform does. Rates first: the "
     "thresholds of turning halved. A held-out drive was not seen by the search."
 )
 

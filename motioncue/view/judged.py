@@ -86,7 +86,7 @@ def judged(
     ------
     dict
         ``number``; ``done``, whether nothing follows; ``why``, why there are no scores; and ``columns``: of each name
-        either ``why`` it cannot be judged, or ``ratio`` and ``ratio_rates`` (error of what leaves the platform as a
+        either ``why`` it cannot be judged, or ``ratio`` and ``ratio_rates`` (error of what the platform does as a
         share of that at rest), ``fast_tilt``, and with a score ``fits``, ``stopped``, ``rates``, ``rates_stopped``.
     """
     from motioncue.analysis.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need

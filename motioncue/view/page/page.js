@@ -79,9 +79,9 @@ function rebuild({ title, poses, parameters }) {
 
 const MINUTE = [
   ["fits", "score, made to fit", "Score of the cue made smaller until it fits the platform: 0 as at rest, 100 as the best motion known in advance", 1, ""],
-  ["stopped", "score, as it leaves", "Score of what leaves the platform, whose actuators keep their bounds", 1, ""],
+  ["stopped", "score, as the platform does it", "Score of what the platform does, whose actuators keep their bounds", 1, ""],
   ["rates", "score, rates first", "Score of the cue that fits, with the thresholds of turning halved", 1, ""],
-  ["ratio", "felt wrong, of rest", "Error of what leaves the platform, as a share of that of a platform at rest", 100, " %"],
+  ["ratio", "felt wrong, of rest", "Error of what the platform does, as a share of that of a platform at rest", 100, " %"],
   ["fast_tilt", "fast tilt", "Share of the time in which it rolls or pitches more than 3 °/s faster than the car, or against it", 100, " %"],
 ];
 

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import math
+import random
 import re
 import shutil
 import socket
@@ -259,10 +260,18 @@ def eventually(condition):
 
 
 def free_port(kind=socket.SOCK_STREAM, host="127.0.0.1"):
-    """Return a port that is free at the moment."""
-    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind) as probe:
-        probe.bind((host, 0))
-        return probe.getsockname()[1]
+    """Return a port that is free at the moment, of those that no system gives to whoever asks for any."""
+    for left in reversed(range(50)):
+        port = random.SystemRandom().randrange(10_000, 32_000)
+        with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, kind) as probe:
+            try:
+                probe.bind((host, port))
+            except OSError:
+                if not left:
+                    raise
+            else:
+                return port
+    raise AssertionError
 
 
 def loopbacks():

@@ -301,6 +301,24 @@ def test_a_retune_keeps_the_state_and_has_no_step(rng):
     assert abs(np.diff(speeds, axis=0)[1990:2050]).max() * RATE_HZ < 7.0
 
 
+@pytest.mark.parametrize(
+    "change", [{"weights.speed": 1000.0}, {"weights.travel": 1000.0}, {"gain": 0.1}, {"weights.heave": 0.0}]
+)
+def test_changed_settings_take_hold_slowly(change, rng):
+    motion = drive(rng, 3000, 2.0)
+    stepper = motioncue.bind(profile())
+    poses = []
+    for number, row in enumerate(motion):
+        if number == 1500:
+            stepper.retune({f"cueing.{key}": value for key, value in change.items()})
+        stepper.motion[0] = row
+        stepper.step()
+        poses.append(pose_of(stepper.cue)[0, :3])
+    changes = abs(np.diff(poses, 3, axis=0)) * RATE_HZ**2  # of acceleration, from tick to tick
+    assert changes[1499:1503].max() < 0.4  # some micrometers of the join; without easing 4
+    assert changes[1503:1530].max() <= 6.0 / RATE_HZ / 0.5 / 0.9 + 1e-3  # at least 0.5 s to 6 m/s^2
+
+
 def test_a_motion_that_is_not_finite_moves_nothing():
     motion = np.zeros(2000, MOTION_DTYPE)
     for name in MOTION_DTYPE.names[:9]:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
-from view_rig import soon
+from view_rig import ANSWERS, soon
 
 import motioncue
 from motioncue.kernels.supervisor import State
@@ -288,6 +288,7 @@ def test_changes_are_judged_when_they_have_been_left_alone_and_on_the_same_minut
 
 
 @pytest.mark.rt
+@ANSWERS
 def test_another_process_of_low_priority_answers_and_ends_with_this_one(judge):
     assert asked(judge)["busy"]
     soon(lambda: not judge.answer()["busy"])
@@ -303,6 +304,7 @@ def test_another_process_of_low_priority_answers_and_ends_with_this_one(judge):
 
 
 @pytest.mark.rt
+@ANSWERS
 def test_a_process_that_dies_is_said_and_the_next_change_starts_another(judge):
     asked(judge)
     soon(lambda: judge._process is not None)
@@ -316,6 +318,7 @@ def test_a_process_that_dies_is_said_and_the_next_change_starts_another(judge):
 
 
 @pytest.mark.rt
+@ANSWERS
 def test_files_beside_which_it_is_started_are_not_its_modules(judge, tmp_path, monkeypatch):
     (tmp_path / "queue.py").write_text("raise SystemExit(3)")
     (tmp_path / "motioncue.py").write_text("raise SystemExit(3)")

@@ -192,9 +192,8 @@ def _watch(
     while (elapsed := time.monotonic() - start) < end_at:
         profile = engine.profile
         way_s = profile.supervisor.fade_s
-        described = any(output.packet is not None for output in profile.outputs)  # DK's packets say no actuators
-        if profile.platform is not None and described:
-            way_s += profile.platform.rise_s
+        if profile.platform is not None and any(output.packet is not None for output in profile.outputs):
+            way_s += profile.platform.rise_s  # DK's packets say no actuators
         if not hurried:
             park_at = max(0.0, end_at - way_s)
         asked = _asked(interrupts, keys)

@@ -46,6 +46,7 @@ ctypedef struct Group:              # channels that are planned together
     Quadratic* quadratic
 
 ctypedef struct PredictiveCoeffs:
+    int64_t number              # of the settings, by their content; not 0
     int groups
     Group group[AXES]
     int period                  # ticks from plan to plan
@@ -76,6 +77,8 @@ ctypedef struct Counts:
     int64_t most_steps          # of the solver
 
 ctypedef struct PredictiveState:
+    int64_t number              # of the settings that it was planned with last; 0 after a reset
+    double easing               # for how long accelerations change slowly because the settings have changed [s]
     int64_t tick                # within the period
     int64_t at                  # ticks since the reset
     double place[AXES]          # pose [m, rad], its derivatives

@@ -12,6 +12,8 @@ from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn, turn
 from motioncue.kernels.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
 
+import zlib
+
 import numpy as np
 
 from motioncue.motion import GRAVITY
@@ -40,6 +42,8 @@ cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to
 cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
 cdef double ABOVE = 1.001   # the limit itself is not above it
+cdef double EASING = 1.0    # [s] in which changed settings take hold
+cdef double EASE = 0.5      # [s] from none to full acceleration at the beginning of that
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
 ctypedef struct Excess:     # of actuators over what is linear in the pose
@@ -320,7 +324,7 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
     cdef const Group* g = &c.group[number]
     cdef double h = c.dt * c.period
     cdef double target[AXES]
-    cdef double last
+    cdef double last, most
     cdef int i, channel
     pose_program(c, number, s, car)
     s.counts.plans += 1
@@ -341,6 +345,9 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
             target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
             target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
+        if s.easing > 0.0:
+            most = g.scale[i] * h * EASING / (EASE * s.easing)
+            target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], most)
     if c.geared:
         hold_back(c, g, h, s, target)
     for i in range(g.channels):
@@ -416,6 +423,9 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef double car[AXES]
     cdef double* felt = <double*>cue
     cdef int i
+    if s.number != c.number:
+        s.easing = EASING if s.number else 0.0
+        s.number = c.number
     felt_in_car(c, motion, car)
     foresee_tick(&c.foresee, &s.foresee, car)
     for i in range(c.groups):
@@ -423,6 +433,8 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
             plan_group(c, i, s, car)
     s.tick = (s.tick + 1) % c.period
     s.at += 1
+    if s.easing > 0.0:
+        s.easing -= c.dt
     move(c, s)
     tell(c, s, cue)
     spend(c, s, felt)
@@ -505,6 +517,12 @@ cdef int fill_group(Group* g, list kept, channels, senses, program, int first, S
     return first + g.unknowns + g.rows
 
 
+cdef int64_t number_of(groups, tuple others) except -1:
+    """Return a number of what plans follow from: above 0, and the same for the same."""
+    parts = b"".join([np.asarray(each).tobytes() for *_, program in groups for each in program])
+    return 1 + zlib.crc32(repr(others).encode(), zlib.crc32(parts))
+
+
 cdef class Predictive(Algorithm):
     """Receding horizon cueing.
 
@@ -582,6 +600,7 @@ cdef class Predictive(Algorithm):
             solver = Solver(program.hessian, program.rows, soft, iterations)
             first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
             c.group[i].phase = i * period // len(groups)
+        c.number = number_of(groups, (np.asarray(guard).tolist(), gain, outlook["learns"], tilt))
         if first > ROWS:
             raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
         self.calls.step = step

@@ -27,7 +27,7 @@ def test_demo_serves_a_page_that_parks_it_and_tunes_it():
     with Program("demo", "--duration", "6", "--drive", "turns", "--view", str(port), "--json") as demo:
         demo.says(f"view: http://127.0.0.1:{port}/")
         with client.connect(f"ws://127.0.0.1:{port}/live", origin=f"http://127.0.0.1:{port}") as page:
-            assert told(page, "hello")["title"].startswith("ccd-dk-washout: city-car-driving")
+            assert told(page, "controls")["title"].startswith("ccd-dk-washout: city-car-driving")
             page.send('{"do": "set", "key": "cueing.surge.gain", "value": 0.11}')
             while told(page, "settings")["values"]["cueing.surge.gain"] != 0.11:
                 pass

@@ -19,6 +19,7 @@ cdef enum:
     AXES = 6
     KNOTS = 16              # blocks of a plan at most
     ROWS = 1024             # constraints of all groups together at most
+    BOUNDS = 18             # actuators, and channels bounded beside them, at most
 
 
 ctypedef struct Group:              # channels that are planned together
@@ -76,9 +77,21 @@ ctypedef struct Counts:
     int64_t stopped             # in a safe stop
     int64_t most_steps          # of the solver
 
+ctypedef struct Held:               # bounds as they are in force while narrower ones take hold
+    double low[BOUNDS]
+    double high[BOUNDS]
+    double speed[BOUNDS]
+    double push[BOUNDS]
+    double scale[AXES]          # of each channel's acceleration
+    Guard guard[AXES]
+
 ctypedef struct PredictiveState:
     int64_t number              # of the settings that it was planned with last; 0 after a reset
-    double easing               # for how long accelerations change slowly because the settings have changed [s]
+    double since                # how long ago the settings have changed [s]
+    Held held                   # now
+    Held former                 # when they changed
+    double leaving[AXES][KNOTS] # the plan at that time, as `plan`
+    int64_t left[AXES]          # by group: plans since then
     int64_t tick                # within the period
     int64_t at                  # ticks since the reset
     double place[AXES]          # pose [m, rad], its derivatives

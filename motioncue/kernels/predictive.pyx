@@ -1,6 +1,6 @@
 """Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
 
-from libc.math cimport exp, fabs, isfinite, sin
+from libc.math cimport INFINITY, exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
@@ -42,8 +42,8 @@ cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to
 cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
 cdef double ABOVE = 1.001   # the limit itself is not above it
-cdef double EASING = 1.0    # [s] in which changed settings take hold
-cdef double EASE = 0.5      # [s] from none to full acceleration at the beginning of that
+cdef double EASING = 0.5    # [s] in which plans with changed settings take the place of the one before
+cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
 ctypedef struct Excess:     # of actuators over what is linear in the pose
@@ -111,6 +111,66 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
     return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
 
 
+cdef double passed(double since, double time) noexcept nogil:
+    """Return the share of a change that has taken hold, from 0 to 1, smoothly with its first two derivatives."""
+    cdef double x = since / time
+    return 1.0 if x >= 1.0 else x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+cdef double narrower(double new, double former, double left) noexcept nogil:
+    """Return a bound on the way to a smaller one, with this share of the way left; a larger one holds at once."""
+    return new + (former - new) * left if new < former < INFINITY else new
+
+
+cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Keep the plan and the bounds that settings have changed from."""
+    cdef double share = passed(s.since, EASING)
+    cdef double value
+    cdef int number, i, k, step
+    cdef const Group* g
+    for number in range(c.groups):
+        g = &c.group[number]
+        for i in range(g.channels):
+            for k in range(g.knots):
+                step = c.ends[k] + s.age[number] + 1
+                value = planned(c, g, s.plan[g.channel[i]], step)
+                if share < 1.0:
+                    value *= share
+                    value += (1.0 - share) * planned(c, g, s.leaving[g.channel[i]], c.ends[k] + s.left[number])
+                s.plan[g.channel[i]][k] = value
+        s.left[number] = 0
+    memcpy(s.leaving, s.plan, sizeof(s.plan))
+    memset(s.age, 0, sizeof(s.age))
+    s.former = s.held
+    s.since = 0.0
+
+
+cdef void bound_row(
+    const PredictiveCoeffs* c, const Group* g, int i, PredictiveState* s, double* low, double* high
+) noexcept nogil:
+    """Fill in the bounds of a row, which become narrower in some time if the settings have changed."""
+    cdef int number = g.bound[i]
+    cdef double left = 1.0 - passed(s.since + c.dt * c.period * c.ends[g.block[i]], NARROWING)
+    low[0], high[0] = g.low[i], g.high[i]
+    if number < 0:
+        return
+    if g.per_place[i] > 0.0:
+        high[0] = narrower(high[0], s.former.high[number] * g.per_place[i], left)
+        low[0] = -narrower(-low[0], -s.former.low[number] * g.per_place[i], left)
+        if g.block[i] == 0:
+            s.held.low[number], s.held.high[number] = low[0] / g.per_place[i], high[0] / g.per_place[i]
+    elif g.per_speed[i] > 0.0:
+        high[0] = narrower(1.0, s.former.speed[number] * g.per_speed[i], left)
+        low[0] = -high[0]
+        if g.block[i] == 0:
+            s.held.speed[number] = high[0] / g.per_speed[i]
+    elif g.per_push[i] > 0.0:
+        high[0] = narrower(1.0, s.former.push[number] * g.per_push[i], left)
+        low[0] = -high[0]
+        if g.block[i] == 0:
+            s.held.push[number] = high[0] / g.per_push[i]
+
+
 cdef bint exceed(
     const PredictiveCoeffs* c, const double* place, const double* speed, const double* push, Excess* more
 ) noexcept nogil:
@@ -167,7 +227,7 @@ cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, 
                 more[k] = more[k - 1]
 
 
-cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveState* s, const double* car) noexcept nogil:
+cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
@@ -176,7 +236,7 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveSt
     cdef double* foreseen
     cdef Excess more[KNOTS]
     cdef Excess* at
-    cdef double sum, shift, own
+    cdef double sum, shift, own, low, high
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses
     cdef int i, j, row, sense
@@ -201,6 +261,12 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveSt
             sum += g.gradient[i * size + j] * known[j]
         q.problem.f[i] = sum
         q.problem.sense[i] = s.active[g.first + i]
+        high = 1.0 - passed(s.since + c.dt * c.period * c.ends[i // g.channels], NARROWING)
+        high = narrower(1.0, s.former.scale[g.channel[i % g.channels]] / g.scale[i], high)
+        q.problem.blower[i] = -high
+        q.problem.bupper[i] = high
+        if i < g.channels:
+            s.held.scale[g.channel[i]] = high * g.scale[i]
     if c.geared:
         bend(c, number, s, more)
     for i in range(g.rows):
@@ -212,8 +278,9 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveSt
             at = &more[g.block[i]]
             shift += g.per_place[i] * at.place[g.bound[i]]
             shift += g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]
-        q.problem.blower[row] = g.low[i] - shift
-        q.problem.bupper[row] = g.high[i] - shift
+        bound_row(c, g, i, s, &low, &high)
+        q.problem.blower[row] = low - shift
+        q.problem.bupper[row] = high - shift
         if g.tilting[i]:    # turning with the car, or less than it, is no tilt
             own = 0.0
             for j in range(moved, size):
@@ -315,16 +382,43 @@ cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const P
             target[i] = wanted[i] + share * (stop[channel] - STOP * STOP * s.place[channel] - wanted[i])
 
 
+cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, double* target) noexcept nogil:
+    """Set the way to the accelerations that a group has when it is planned next, within what must be kept."""
+    cdef const Group* g = &c.group[number]
+    cdef double h = c.dt * c.period
+    cdef double share = passed(s.since, EASING)
+    cdef double left = 1.0 - passed(s.since, NARROWING)
+    cdef Guard new
+    cdef Guard former
+    cdef Guard* held
+    cdef double last
+    cdef int i, channel
+    if share < 1.0:
+        s.left[number] += 1
+        for i in range(g.channels):
+            last = planned(c, g, s.leaving[g.channel[i]], s.left[number])
+            target[i] = last + share * (target[i] - last)
+    if c.geared:
+        hold_back(c, g, h, s, target)
+    for i in range(g.channels):
+        channel = g.channel[i]
+        new, former, held = c.guard[channel], s.former.guard[channel], &s.held.guard[channel]
+        held.low = -narrower(-new.low, -former.low, left)
+        held.high = narrower(new.high, former.high, left)
+        held.speed = narrower(new.speed, former.speed, left)
+        held.acceleration = narrower(new.acceleration, former.acceleration, left)
+        last = guarded(held, h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
+        s.change[channel] = (last - s.acceleration[channel]) / c.period
+
+
 cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
-    """Plan a group, and set the way to the accelerations that it has when it is planned next.
+    """Plan a group, and steer it to the accelerations that it has when it is planned next.
 
     If there is no solution within the solver's steps, the newest plan is followed; after some such failures, the
     safe stop: the platform goes back to neutral.
     """
     cdef const Group* g = &c.group[number]
-    cdef double h = c.dt * c.period
     cdef double target[AXES]
-    cdef double last, most
     cdef int i, channel
     pose_program(c, number, s, car)
     s.counts.plans += 1
@@ -345,15 +439,7 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
             target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
             target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
-        if s.easing > 0.0:
-            most = g.scale[i] * h * EASING / (EASE * s.easing)
-            target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], most)
-    if c.geared:
-        hold_back(c, g, h, s, target)
-    for i in range(g.channels):
-        channel = g.channel[i]
-        last = guarded(&c.guard[channel], h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
-        s.change[channel] = (last - s.acceleration[channel]) / c.period
+    steer(c, number, s, target)
 
 
 cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
@@ -424,7 +510,10 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef double* felt = <double*>cue
     cdef int i
     if s.number != c.number:
-        s.easing = EASING if s.number else 0.0
+        if s.number:
+            leave(c, s)
+        else:
+            s.since = NARROWING
         s.number = c.number
     felt_in_car(c, motion, car)
     foresee_tick(&c.foresee, &s.foresee, car)
@@ -433,8 +522,7 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
             plan_group(c, i, s, car)
     s.tick = (s.tick + 1) % c.period
     s.at += 1
-    if s.easing > 0.0:
-        s.easing -= c.dt
+    s.since += c.dt
     move(c, s)
     tell(c, s, cue)
     spend(c, s, felt)

@@ -1,5 +1,6 @@
 """The predictive algorithm: its program, its bounds, what it does when the solver fails, what a retune keeps."""
 
+import ctypes
 import itertools
 
 import msgspec
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("daqp")
 pytest.importorskip("scipy")
 
+from c_api import c_api
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import linalg, signal
@@ -23,7 +25,9 @@ from motioncue.errors import ConfigError
 from motioncue.kernels import solver
 from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.platforms import CHANNELS
+from motioncue.profile import profile_text
 from motioncue.recording.load import read
+from motioncue.recording.read import sample_recording
 from motioncue.runtime.replay import first_difference, repeat
 from motioncue.settings.predictive import PRESETS, Predictive
 from motioncue.virtual.offline import ride
@@ -388,19 +392,96 @@ def test_a_platform_is_planned_for_by_its_actuators():
 def test_with_a_preview_it_prepares_for_what_comes():
     motion = np.zeros(1500, MOTION_DTYPE)
     motion["surge"][1000:] = -3.0
-    algorithm = cueing.design(profile().cueing, RATE_HZ)
-    blind = algorithm.process(motion)
+    blind = motioncue.cue(profile(), motion)
     assert not pose_of(blind[:999]).any()
-    algorithm.look_ahead(motion)
-    algorithm.reset()
-    seen = algorithm.process(motion)
+    seen = motioncue.cue(profile(), motion, ahead=motioncue.preview(motion, RATE_HZ))
     assert seen["pitch"][999] < -0.05  # leans before the brake, and hides it by travel
     after, whole = ([abs(cues["surge"] - motion["surge"])[at:].mean() for cues in (seen, blind)] for at in (1000, 0))
     assert after[0] < 0.6 * after[1]
     assert whole[0] < 0.9 * whole[1]
-    algorithm.look_ahead(None)
-    algorithm.reset()
-    assert algorithm.process(motion).tobytes() == blind.tobytes()
+
+
+def test_a_preview_is_the_lines_that_are_nearest_to_the_drive(rng):
+    motion = drive(rng, 3000, 1.0)
+    ahead = motioncue.preview(motion, RATE_HZ)
+    n = round(6.0 * RATE_HZ)  # two seconds more than the last row, in which the lines fade
+    time = np.arange(n + 1) / RATE_HZ
+    knots = (0.0, *motioncue.AHEAD_S)
+    lines = np.array([np.interp(time, knots, row) for row in np.eye(8)]).T
+    lines[time > 4.0] *= np.exp(-(time[time > 4.0, None] - 4.0) / horizon.FADE_S)
+    weights = np.sqrt(np.exp(-time / 3.0))[:, None]
+    for at in (0, 500, 900):
+        for name in ("surge", "yaw_rate"):
+            future = motion[name][at : at + n + 1]
+            left = future - lines[:, 0] * future[0]
+            expected = np.linalg.lstsq(weights * lines[:, 1:], weights[:, 0] * left, rcond=None)[0]
+            assert ahead[name][at] == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_stepper_that_sees_ahead_gives_the_bits_of_a_whole_drive_also_after_a_retune(rng):
+    motion = drive(rng, 900, 1.0)
+    ahead = motioncue.preview(motion, RATE_HZ)
+    ahead["sway"][300:, 3:] = np.nan  # only a part is known
+    whole = motioncue.cue(profile(), motion, ahead=ahead)
+    stepper = motioncue.bind(profile(), ahead=np.zeros(7, MOTION_DTYPE))
+    retuned = motioncue.bind(profile(), ahead=np.zeros(7, MOTION_DTYPE))
+    for number, (row, rows) in enumerate(zip(motion, ahead, strict=True)):
+        for each in (stepper, retuned):
+            each.motion[0], each.ahead[:] = row, rows
+            if number == 450:
+                each.retune({"cueing.gain": 1.0 if each is stepper else 0.9})
+            assert each.step()
+        if number < 450:
+            assert stepper.cue.tobytes() == whole[number : number + 1].tobytes() == retuned.cue.tobytes()
+    assert pose_of(stepper.cue) == pytest.approx(pose_of(whole[-1:]), abs=1e-3)
+
+
+def test_c_looks_ahead(rng, tmp_path):
+    motion = drive(rng, 300, 1.0)
+    ahead = motioncue.preview(motion, RATE_HZ)
+    (tmp_path / "it.toml").write_text(
+        profile_text("ccd-dk").replace('algorithm = "direct"', 'algorithm = "predictive"'), encoding="utf-8"
+    )
+    cue, error = np.zeros(1, motioncue.CUE_DTYPE), ctypes.create_string_buffer(1000)
+    api = c_api()
+    stepper = api.create(str(tmp_path / "it.toml").encode(), 0.0, error, 1000)
+    assert stepper, error.value
+    for number in range(len(motion)):
+        api.look(stepper, ahead[number].ctypes.data)
+        assert api.step(stepper, motion[number : number + 1].ctypes.data, cue.ctypes.data)
+    api.destroy(stepper)
+    assert cue.tobytes() == motioncue.cue(profile(), motion, ahead=ahead)[-1:].tobytes()
+
+
+def test_what_is_not_known_is_foreseen(rng):
+    motion = drive(rng, 600, 1.0)
+    unknown = np.zeros((600, 7), MOTION_DTYPE)
+    unknown["pitch"] = np.nan
+    assert motioncue.cue(profile(), motion, ahead=unknown).tobytes() == motioncue.cue(profile(), motion).tobytes()
+
+
+def test_a_preview_that_is_none_is_refused():
+    motion = np.zeros(600, MOTION_DTYPE)
+    ahead = np.zeros((600, 7), MOTION_DTYPE)
+    for wrong in (ahead[1:], ahead[:, 1:], ahead["surge"], [0.0], np.asfortranarray(ahead)):
+        with pytest.raises(ConfigError, match=r"^ahead: found .* allowed is "):
+            motioncue.cue(profile(), motion, ahead=wrong)
+    with pytest.raises(ConfigError, match=r"ahead: found cueing.algorithm = 'classical', allowed is one that plans"):
+        motioncue.cue("ccd-dk-washout", motion, ahead=ahead)
+    for wrong in (ahead, np.zeros(7), ahead[:6, 0]):
+        with pytest.raises(ConfigError, match=r"^ahead: found .* allowed is MOTION_DTYPE, shape \(7,\)"):
+            motioncue.bind(profile(), ahead=wrong)
+    with pytest.raises(ConfigError, match=r"motion: found"):
+        motioncue.preview(motion[:0], RATE_HZ)
+    with pytest.raises(ConfigError, match=r"rate_hz: found 0"):
+        motioncue.preview(motion, 0)
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("platform", ["box-small", "box-large", "hexapod-dim"])
+def test_on_a_real_drive_that_is_known_it_is_within_ten_points_of_the_best(platform):
+    motion = motioncue.read(sample_recording()).motion
+    assert motioncue.score(profile(platform=platform), motion, preview=True).score >= 90.0
 
 
 def test_without_the_solver_a_profile_is_refused(monkeypatch):

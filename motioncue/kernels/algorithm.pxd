@@ -15,7 +15,12 @@ cdef extern from "motioncue/kernels/fpu.h" nogil:
     void mc_restore_fpu(uint64_t before)
 
 
+cdef enum:
+    AHEAD = 7              # rows of a preview
+
+
 ctypedef void (*step_function)(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil
+ctypedef void (*look_function)(void* state, const void* coeffs, const Motion* ahead) noexcept nogil
 ctypedef void (*reset_function)(void* state) noexcept nogil
 # Corner frequencies on their way to those of new settings; `way` is memory of the algorithm.  Both return the
 # coefficients for the next tick: those of the settings at the end of the way.
@@ -26,6 +31,7 @@ ctypedef void (*run_function)(void* state, const void* coeffs, const void* motio
 
 ctypedef struct Calls:
     step_function step      # one tick: no allocation, no GIL, cannot fail; leaves cue.time alone
+    look_function look      # optional, before a step: what the car will do, AHEAD rows, NaN if not known
     reset_function reset    # forget the past; the next step starts from rest
     run_function run        # optional batch form of `step` for n rows, bit-identical; NULL if not implemented
     const void* coeffs      # coefficients and state are owned by the subclass

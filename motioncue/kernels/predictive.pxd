@@ -6,11 +6,10 @@ heave up.
 
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.algorithm cimport Algorithm
+from motioncue.kernels.algorithm cimport AHEAD, Algorithm
 from motioncue.kernels.foresee cimport ForeseeCoeffs, ForeseeState
 from motioncue.kernels.guard cimport Guard
 from motioncue.kernels.platform cimport Geometry
-from motioncue.kernels.records cimport Motion
 from motioncue.kernels.rotation cimport Turn
 from motioncue.kernels.solver cimport Quadratic
 
@@ -63,8 +62,6 @@ ctypedef struct PredictiveCoeffs:
     double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
     Guard guard[AXES]
     ForeseeCoeffs foresee
-    const Motion* preview       # what later ticks will read, from the first one after a reset; NULL if it is not known
-    int64_t previewed           # rows of it
     Geometry geometry
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
     double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
@@ -93,12 +90,13 @@ ctypedef struct PredictiveState:
     double leaving[AXES][KNOTS] # the plan at that time, as `plan`
     int64_t left[AXES]          # by group: plans since then
     int64_t tick                # within the period
-    int64_t at                  # ticks since the reset
     double place[AXES]          # pose [m, rad], its derivatives
     double speed[AXES]
     double acceleration[AXES]
     double change[AXES]         # of the acceleration, in a tick
     double organs[AXES]
+    double ahead[AHEAD][AXES]   # the car's motion as a preview has it
+    int64_t known[AHEAD]        # whether it has; for the next step alone
     double saved                # time for tilting faster that was saved or spent since the reset [s]
     double hurry                # by how much the limit is exceeded now at most, in shares of it
     int64_t open                # whether it may be spent now
@@ -114,4 +112,3 @@ cdef class Predictive(Algorithm):
     cdef PredictiveCoeffs coeffs
     cdef PredictiveState state
     cdef list kept
-    cdef const Motion[::1] preview

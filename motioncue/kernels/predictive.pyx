@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.algorithm cimport Algorithm, structure_number
+from motioncue.kernels.algorithm cimport AHEAD, Algorithm, structure_number
 from motioncue.kernels.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick
 from motioncue.kernels.guard cimport Guard, guarded, within
 from motioncue.kernels.platform cimport CRANK, Geometry, Kinematics, inverse, inverse_held
@@ -37,7 +37,7 @@ cdef enum:
 
 cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
-cdef double AHEAD = 12.0    # [s] whose share of that is there in the beginning
+cdef double GRANTED = 12.0  # [s] whose share of that is there in the beginning
 cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to be spent
 cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
@@ -89,16 +89,21 @@ cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* c
         car[i] = c.gain * within(car[i], c.largest[i])
 
 
-cdef void read_ahead(
-    const PredictiveCoeffs* c, const PredictiveState* s, const double* car, double (*ahead)[AXES]
-) noexcept nogil:
-    """Fill in what the car will do at the nodes, from the preview; after its end, as in its last row."""
-    cdef int64_t row
-    cdef int node
-    for node in range(NODES):
-        row = s.at + c.foresee.lag[node] * c.foresee.beat
-        felt_in_car(c, &c.preview[row if row < c.previewed else c.previewed - 1], ahead[node])
-    memcpy(ahead[0], car, AXES * sizeof(double))
+cdef bint finite(const Motion* m) noexcept nogil:
+    """Say whether all that a plan reads of a motion is a number."""
+    return isfinite(
+        m.surge + m.sway + m.heave + m.roll + m.pitch + m.roll_rate + m.pitch_rate + m.yaw_rate
+    )
+
+
+cdef void look(void* state, const void* coeffs, const Motion* ahead) noexcept nogil:
+    """Take in what the car will do, for the next step."""
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef int i
+    for i in range(AHEAD):
+        s.known[i] = finite(&ahead[i])
+        if s.known[i]:
+            felt_in_car(<const PredictiveCoeffs*>coeffs, &ahead[i], s.ahead[i])
 
 
 cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
@@ -232,7 +237,6 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
     cdef double known[KNOWN]
-    cdef double ahead[NODES][AXES]
     cdef double* foreseen
     cdef Excess more[KNOTS]
     cdef Excess* at
@@ -244,17 +248,14 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s
         known[3 * i] = s.place[g.channel[i]]
         known[3 * i + 1] = s.speed[g.channel[i]]
         known[3 * i + 2] = s.acceleration[g.channel[i]]
-    if c.previewed:
-        read_ahead(c, s, car, ahead)
     for i in range(g.senses):
         sense = g.sense[i]
         known[moved + i] = s.organs[sense]
         foreseen = &known[moved + g.senses + i * NODES]
-        if c.previewed:
-            for j in range(NODES):
-                foreseen[j] = ahead[j][sense]
-        else:
-            foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+        foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+        for j in range(AHEAD):
+            if s.known[j]:
+                foreseen[j + 1] = s.ahead[j][sense]
     for i in range(g.unknowns):
         sum = 0.0
         for j in range(size):
@@ -475,7 +476,7 @@ cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* fel
     """
     cdef bint fast = tilted(s, 3) > ABOVE * c.tilt_rate or tilted(s, 4) > ABOVE * c.tilt_rate
     cdef double way = c.dt * (c.hurry - 1.0) / OPENING
-    cdef double first = AHEAD * c.hurried
+    cdef double first = GRANTED * c.hurried
     cdef double worth
     s.saved += c.dt * (c.hurried - fast)
     s.saved = -first if s.saved < -first else (SPARE - first if s.saved > SPARE - first else s.saved)
@@ -521,13 +522,13 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
         if c.group[i].phase == s.tick:
             plan_group(c, i, s, car)
     s.tick = (s.tick + 1) % c.period
-    s.at += 1
     s.since += c.dt
     move(c, s)
     tell(c, s, cue)
     spend(c, s, felt)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
+    memset(s.known, 0, sizeof(s.known))
     cue.speed = motion.speed
     cue.engine_speed = motion.engine_speed
 
@@ -692,6 +693,7 @@ cdef class Predictive(Algorithm):
         if first > ROWS:
             raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
         self.calls.step = step
+        self.calls.look = look
         self.calls.reset = reset
         self.calls.coeffs = &self.coeffs
         self.calls.state = &self.state
@@ -701,22 +703,6 @@ cdef class Predictive(Algorithm):
         )
         self.calls.attitude = &self.state.platform[0]
         self.reset()
-
-    def look_ahead(self, const Motion[::1] motion):
-        """Plan for a drive that is known, instead of foreseeing it.
-
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (n,), or None
-            What the ticks will read, from the first one after the next reset; None: it is not known.
-
-        Notes
-        -----
-        Not while a loop runs it.  The plan knows what is 0.06, 0.12, 0.25, 0.5, 1, 2 and 4 s ahead.
-        """
-        self.preview = motion
-        self.coeffs.previewed = 0 if motion is None else motion.shape[0]
-        self.coeffs.preview = &motion[0] if self.coeffs.previewed else NULL
 
     @property
     def counts(self):

@@ -462,26 +462,30 @@ cdef double tilted(const PredictiveState* s, int channel) noexcept nogil:
     return fabs(rate) - fabs(own) if fabs(rate) > fabs(own) else 0.0
 
 
-cdef double lacking(const PredictiveState* s, const double* felt) noexcept nogil:
-    """Return the larger error of longitudinal and lateral specific force [m/s^2]; of the car's the quick mean."""
-    cdef double surge = fabs(s.foresee.mean[0][0] - felt[0])
-    cdef double sway = fabs(s.foresee.mean[1][0] - felt[1])
-    return surge if surge > sway else sway
+cdef bint worthwhile(const PredictiveCoeffs* c, const PredictiveState* s, double lacking, double outward) noexcept nogil:
+    """Say whether time for tilting faster is worth spending where this much specific force is lacking [m/s^2].
+
+    The less of it is left, the more must be lacking, so it is spent where it is worth most; `outward` is the angle by which
+    the platform leans already, if it has to lean further [rad]: the time of the way back is kept.
+    """
+    cdef double left = GRANTED * c.hurried + s.saved
+    if outward > 0.0:
+        left -= outward / (c.tilt_rate * c.hurry)
+    return left > 0.0 and lacking > (0.5 if s.open else 1.0) * DEAR * exp(-STEEP * left)
 
 
 cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* felt) noexcept nogil:
-    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly.
-
-    The less of it is left, the more must be lacking for it to be spent: so it is spent where it is worth most.
-    """
+    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly."""
     cdef bint fast = tilted(s, 3) > ABOVE * c.tilt_rate or tilted(s, 4) > ABOVE * c.tilt_rate
     cdef double way = c.dt * (c.hurry - 1.0) / OPENING
     cdef double first = GRANTED * c.hurried
-    cdef double worth
+    cdef double surge = s.foresee.mean[0][0] - felt[0]
+    cdef double sway = s.foresee.mean[1][0] - felt[1]
     s.saved += c.dt * (c.hurried - fast)
     s.saved = -first if s.saved < -first else (SPARE - first if s.saved > SPARE - first else s.saved)
-    worth = DEAR * exp(-STEEP * (first + s.saved))
-    s.open = first + s.saved > 0.0 and lacking(s, felt) > (0.5 * worth if s.open else worth)
+    s.open = worthwhile(c, s, fabs(surge), s.place[4] if surge > 0.0 else -s.place[4]) or worthwhile(
+        c, s, fabs(sway), -s.place[3] if sway > 0.0 else s.place[3]
+    )
     s.hurry += way if s.open else -way
     s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
 

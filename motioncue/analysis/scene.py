@@ -266,7 +266,7 @@ def _ticks(motion: npt.NDArray[np.void], profile: Profile) -> npt.NDArray[np.voi
             raise ConfigError(f"motion: found {motion[name][row]} as {name} of frame {row}, allowed are finite numbers")
     if (np.diff(motion["time"]) < 0).any():
         raise ConfigError("motion: found times that go back, allowed are frames in order of time")
-    return at_ticks(motion, profile.rate_hz, profile.source.bridge)
+    return at_ticks(motion, profile.rate_hz, profile.bridge)
 
 
 def _between(motion: npt.NDArray[np.void], ticks: int, rate_hz: float) -> npt.NDArray[np.void]:

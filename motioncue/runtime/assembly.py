@@ -271,7 +271,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         limits or limits_of(profile),
         chains or [chain_of(profile, output) for output in profile.outputs],
         period_ns=period_ns_of(profile),
-        bridge=profile.source.bridge,
+        bridge=profile.bridge,
         hold_s=profile.supervisor.hold_s,
         fade_s=profile.supervisor.fade_s,
         engage_s=profile.supervisor.engage_s,

@@ -65,8 +65,8 @@ class Source(Table, frozen=True, kw_only=True):
     derivative_delay_s: Annotated[float, msgspec.Meta(ge=0.005, le=0.5)] = 0.04
     """Delay of quantities derived from velocity or attitude [s]."""
     bridge: Literal["auto", "hold", "linear", "predict"] = "auto"
-    """Motion between frames: the newest frame, straight lines one frame late, a prediction, or what suits the algorithm:
-    straight lines if it plans, else a prediction."""
+    """Motion between frames: the newest frame, straight lines one frame late, a prediction, or what suits the
+    algorithm: straight lines if it plans, else a prediction."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)

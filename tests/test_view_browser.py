@@ -111,6 +111,7 @@ def test_a_slider_changes_the_engine_and_a_key_undoes_it(browser, server, engine
         tab.shows("#differs", "1 changed")
         tab.page.keyboard.press("u")
         soon(lambda: engine.requested.cueing.surge.gain == begin)
+        playwright.expect(box.locator("input[type=number]")).to_have_value(f"{begin:.4g}", timeout=120_000)
         tab.page.keyboard.press("x")
         playwright.expect(tab.page.locator("#B.on")).to_be_visible(timeout=120_000)
         number = box.locator("input[type=number]")

@@ -196,6 +196,75 @@ def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):
         assert "allowed is a number from -10 to 10" in said["why"]
 
 
+def test_what_was_undone_before_anybody_looked_is_told_all_the_same(server, engine, monkeypatch):
+    # The page that raised a gain shows it raised until it is told what the settings are.
+    before = engine.requested
+
+    def raised_and_undone(key, value, gesture):
+        engine.retune({key: value})
+        engine.retune(before)
+
+    with Visitor(server) as page:
+        page.next("settings")
+        monkeypatch.setattr(server._desk, "set", raised_and_undone)
+        page.send(do="set", key="cueing.surge.gain", value=0.9, gesture=1)
+        assert page.next("settings")["values"]["cueing.surge.gain"] == before.cueing.surge.gain
+        assert engine.requested is before
+
+
+def test_what_can_be_undone_is_told_together_with_the_change(server, engine, monkeypatch):
+    retune = engine.retune
+
+    def slow(change):
+        retune(change)
+        time.sleep(0.5)  # in which pages look at the engine many times
+
+    with Visitor(server) as page:
+        page.next("settings")
+        monkeypatch.setattr(engine, "retune", slow)
+        page.send(do="set", key="cueing.surge.gain", value=0.25, gesture=1)
+        told = page.next("settings")
+        assert (told["values"]["cueing.surge.gain"], told["undo"]) == (0.25, 1)
+
+
+def test_a_page_is_told_which_of_its_settings_have_been_made_or_refused_and_no_other_page_is(server):
+    with Visitor(server) as page, Visitor(server) as other:
+        page.send(do="set", key="cueing.surge.gain", value=0.25, number=5)
+        order = [page.next("settings", lambda said: said["undo"]), page.next("answered")]
+        assert order[1]["number"] == 5
+        page.send(do="set", key="cueing.surge.gain", value=99, number=6)
+        assert page.next("refused")["number"] == 6
+        assert page.next("answered")["number"] == 6
+        other.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.25)
+        told = [other.receive() for _ in range(60)]
+        assert "answered" not in [message["kind"] for message in told if isinstance(message, dict)]
+
+
+def test_a_change_whose_page_has_left_is_ended_before_the_next_one_begins(server, monkeypatch):
+    story, begun, end = [], threading.Event(), threading.Event()
+
+    def slow(key, value, gesture):
+        story.append(f"{value} begins")
+        begun.set()
+        if value == 0.1:
+            end.wait(60)
+        story.append(f"{value} ends")
+
+    monkeypatch.setattr(server._desk, "set", slow)
+    with Visitor(server) as other:
+        with Visitor(server) as page:
+            page.send(do="set", key="cueing.surge.gain", value=0.1)
+            assert begun.wait(60)
+        soon(lambda: server.pages == 1)
+        other.send(do="set", key="cueing.surge.gain", value=0.2, number=1)
+        other.next("hands", lambda said: said["steers"])
+        for _ in range(30):
+            other.receive()  # the next change has had its time to begin too early
+        end.set()
+        other.next("answered")
+    assert story == ["0.1 begins", "0.1 ends", "0.2 begins", "0.2 ends"]
+
+
 def test_a_change_that_fails_is_answered_and_the_next_one_is_made(server, engine, monkeypatch):
     def fail(change):
         raise ZeroDivisionError("of a design")

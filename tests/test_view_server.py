@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import threading
 import time
@@ -307,6 +309,19 @@ def test_the_last_minute_is_judged_on_request_of_any_page_and_every_page_is_told
             assert list(told["columns"]) == ["now"]
             assert 0.0 < told["columns"]["now"]["ratio"] < 2.0
         feeding.join()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="a system that stops no process")
+def test_pages_are_told_that_the_process_that_judges_is_stopped(server, engine, monkeypatch):
+    with Visitor(server) as page:
+        driven(engine, 5.0)
+        page.send(do="judge")
+        page.next("minute", lambda said: said["busy"])
+        soon(lambda: server._judging._process is not None)
+        os.kill(server._judging._process.pid, signal.SIGSTOP)
+        monkeypatch.setattr("motioncue.view.judging.SILENCE_S", 1.0)
+        said = page.next("minute", lambda said: not said["busy"])
+        assert said["why"].startswith("the process that judges said nothing for 1 s and was ended")
 
 
 def test_park_and_engage_reach_the_engine(server, engine):

@@ -82,6 +82,8 @@ def test_it_draws_and_asks_only_this_server(browser, server, engine):
         assert tab.pixels("plots") > 20
         assert len(tab.page.query_selector_all(".bar")) == 6
         tab.shows("#timing", "packets out")
+        tab.shows("#timing", "packets leave")
+        assert " · " not in tab.page.inner_text("#verdict")
         tab.shows("#events", "engaging")
         assert tab.errors == []
         assert {url.partition("?")[0].rpartition("/")[0] for url in tab.asked} == {server.url.rstrip("/")}

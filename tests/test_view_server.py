@@ -174,7 +174,7 @@ def test_frames_come_with_the_names_that_the_page_was_told(server, engine):
         assert page.hello["states"][int(second["state"])] == "offline"
         assert page.hello["scene"]["names"] == [f"leg_{n}" for n in range(1, 7)]
         stats = page.next("stats")
-        assert stats["verdict"].startswith("nothing was driven")
+        assert stats["verdict"]["words"].startswith("nothing was driven")
         assert set(stats) >= {"lateness_us", "frames_received", "packets_sent", "events", "transitions", "grade"}
 
 

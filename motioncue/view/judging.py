@@ -30,8 +30,8 @@ NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing 
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is judged as soon as there are"
 DIED = "the process that judges has ended; the next change starts another"
 SILENT = (
-    "the process that judges said nothing for {:.0f} s and was ended: it hangs, was stopped, or other programs leave it "
-    "no time; the next change, or M, starts another"
+    "the process that judges said nothing for {:.0f} s and was ended: it hangs, was stopped, or other programs leave "
+    "it no time; the next change, or M, starts another"
 )
 NOT_STARTED = "the process that judges cannot be started: {}"
 

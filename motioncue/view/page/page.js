@@ -176,12 +176,13 @@ function stats(message) {
     .map(([name, share]) => `${name.replaceAll("_", " ")} ${share < 0.01 ? "<1" : (100 * share).toFixed(0)} %`);
   const rows = [
     ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
-    ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
+    ["packets leave", message.grade], ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
-  $("verdict").dataset.grade = message.grade;
-  $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: message.grade }), ` · ${message.verdict}`);
+  const [short, ...more] = message.verdict.words.split(/(?=: )/);
+  $("verdict").dataset.level = message.verdict.level;
+  $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: short }), more.join(""));
   for (const { t, reason, to } of message.transitions) plots.flag(t, reason === "retuned" ? "retuned" : `${reason.replaceAll("_", " ")} → ${to.toLowerCase()}`, to === "FAULT");
   for (const [name, count] of Object.entries(message.events)) {
     if (count > (events[name] || 0) && history.count) plots.flag(history.newest, name.replaceAll("_", " "), true);

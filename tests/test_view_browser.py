@@ -47,7 +47,7 @@ class Tab:
     """A page in the browser, with what went wrong in it and what it asked for."""
 
     def __init__(self, browser, server, **options):
-        self.context = browser.new_context(viewport={"width": 1500, "height": 900}, **options)
+        self.context = browser.new_context(**{"viewport": {"width": 1500, "height": 900}, **options})
         self.page = self.context.new_page()
         self.errors, self.asked = [], []
         self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
@@ -225,3 +225,21 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser, server, scheme, wi
         assert place["x"] >= 0
         assert place["x"] + place["width"] <= width
     context.close()
+
+
+def test_a_thumb_leaves_a_number_out_and_gives_it_its_value_again(browser, server, engine):
+    begin = engine.requested
+    options = {"viewport": {"width": 360, "height": 800}, "has_touch": True, "is_mobile": True}
+    with Tab(browser, server, **options) as tab:
+        box = tab.page.locator('[data-key="cueing.tilt.acceleration_limit_deg_s2"]')
+        none = box.locator("button.none")
+        none.tap()
+        soon(lambda: engine.requested.cueing.tilt.acceleration_limit_deg_s2 is None)
+        playwright.expect(none).to_have_attribute("aria-pressed", "true", timeout=120_000)
+        playwright.expect(box.locator("input[type=number]")).to_have_value("")
+        place = none.bounding_box()
+        assert place["height"] >= 38
+        assert place["x"] + place["width"] <= 360
+        none.tap()
+        soon(lambda: engine.requested == begin)
+        assert tab.errors == []

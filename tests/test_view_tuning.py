@@ -27,16 +27,18 @@ CONTROLS = """async () => {
     const place = document.createElement("div");
     document.body.replaceChildren(place);
     const bare = { kind: "number", sentence: "A number.", unit: "", least: 0, most: 10, above: false, choices: [],
-        whole: false, optional: false, default: 1, begin: {}, fixed: "" };
+        whole: false, optional: false, default: 1, begin: {}, start: null, follows: "", fixed: "" };
     window.parameters = ["table.a", "table.b"].map((key) => ({ ...bare, key }));
-    parameters.push({ ...bare, key: "table.maybe", optional: true, default: null });
+    parameters.push({ ...bare, key: "table.maybe", optional: true, default: null, start: 4 });
+    parameters.push({ ...bare, key: "table.like_b", optional: true, default: null, start: 4, follows: "table.b" });
     window.sent = [];
     window.connected = true;
     window.tuning = new Tuning(place, (request) => connected && Boolean(sent.push(request)));
-    window.begin = { "table.a": 1, "table.b": 1, "table.maybe": null };
+    window.begin = { "table.a": 1, "table.b": 1, "table.maybe": null, "table.like_b": null };
     window.told = (values) => tuning.show({ values: { ...begin, ...values }, begin });
     tuning.build(parameters);
     told({});
+    place.querySelector("details").open = true;
     window.part = (key, what) => place.querySelector(`[data-key="${key}"] ${what}`);
     window.move = (key, at) => {
         part(key, "input[type=range]").value = at;
@@ -52,7 +54,7 @@ CONTROLS = """async () => {
     };
     window.last = () => sent[sent.length - 1];
 }"""
-"""A page of three numbers, that shows what it is `told` and notes what is `sent`."""
+"""A page of four numbers, that shows what it is `told` and notes what is `sent`."""
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +160,59 @@ def test_undo_comes_after_a_move_that_was_still_waiting(browser, server):
     )
     assert went == ["set", "set", "undo"]
     page.close()
+
+
+# ---- none ------------------------------------------------------------------------------------------------------------
+
+
+def none(page, key="table.maybe"):
+    return page.evaluate(
+        "key => [part(key, 'button.none').getAttribute('aria-pressed'), part(key, 'input[type=number]').value,"
+        "part(key, 'input[type=range]').disabled, part(key, 'input[type=range]').ariaValueText]",
+        key,
+    )
+
+
+def test_a_button_gives_a_value_to_what_was_left_out_and_takes_it_away(page):
+    assert none(page) == ["true", "", False, "none"]
+    page.click("[data-key='table.maybe'] button.none")
+    assert page.evaluate("last().value") == 4
+    page.evaluate("told({'table.maybe': 4}), tuning.answer(last().number), tuning.flush()")
+    assert none(page)[:2] == ["false", "4"]
+    page.evaluate("type('table.maybe', '7'), tuning.flush(), told({'table.maybe': 7}), tuning.answer(last().number)")
+    page.click("[data-key='table.maybe'] button.none")
+    page.evaluate("tuning.flush()")
+    assert page.evaluate("last().value") is None
+    page.evaluate("told({}), tuning.answer(last().number)")
+    assert none(page)[:2] == ["true", ""]
+    page.click("[data-key='table.maybe'] button.none")
+    page.evaluate("tuning.flush()")
+    assert page.evaluate("last().value") == 7  # the one that it had
+
+
+def test_a_slider_gives_a_value_to_what_was_left_out_by_keyboard_alone(page):
+    page.evaluate("part('table.maybe', 'input[type=range]').focus()")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate("last().value") == pytest.approx(4, abs=0.1)  # a step from where it begins
+    page.evaluate("told({'table.maybe': last().value}), tuning.answer(last().number)")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    page.evaluate("tuning.flush()")
+    assert page.evaluate("[last().key, last().value]") == ["table.maybe", None]
+
+
+def test_what_follows_another_number_begins_with_its_value(page):
+    page.evaluate("told({'table.b': 2.5})")
+    page.click("[data-key='table.like_b'] button.none")
+    assert page.evaluate("last().value") == 2.5
+
+
+def test_only_what_may_be_left_out_has_the_button(page):
+    assert page.evaluate("part('table.a', 'button.none')") is None
+    page.evaluate("type('table.a', '')")
+    assert page.evaluate("sent.length") == 0
+    assert number(page) == "1"
 
 
 # ---- why a value was refused -----------------------------------------------------------------------------------------

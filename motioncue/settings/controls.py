@@ -21,6 +21,23 @@ NEUTRAL: Mapping[str, Any] = {"share": 1.0, "slope": 1.0, "largest_m_s2": 20.0, 
 """Required values of a table that is switched on and stands in no preset: a scaling that is linear up to the largest
 input."""
 
+STARTS: Mapping[str, float] = {
+    "break_hz": 0.03, "limit_m_s2": 20.0, "surge_limit_m_s2": 20.0, "sway_limit_m_s2": 20.0, "limit_deg_s": 60.0,
+    "angle_limit_deg": 30.0, "rate_limit_deg_s": 3.0, "acceleration_limit_deg_s2": 30.0, "lag_s": 0.01,
+    "lag_damping": 1.0,
+}  # fmt: skip
+"""Values with which numbers begin that were left out, so that little changes: bounds that few drives meet, a short
+lag.  The rate of tilt begins at the threshold of perception."""
+
+FOLLOWS: Mapping[str, str] = {
+    "tilt.surge_gain": "surge.gain", "tilt.sway_gain": "sway.gain", "tilt.surge_limit_m_s2": "surge.limit_m_s2",
+    "tilt.sway_limit_m_s2": "sway.limit_m_s2",
+}  # fmt: skip
+"""Numbers that have the value of another one of the same table where they are left out, and begin with it."""
+
+WIDE = 10.0
+"""Factor between the time in which a derivative's bound is reached and that of the bounds before it."""
+
 
 class Control(NamedTuple):
     """A setting, for who changes it by hand."""
@@ -40,11 +57,15 @@ class Control(NamedTuple):
     whole: bool = False
     """Whether it is a whole number."""
     optional: bool = False
-    """Whether the key may be left out."""
+    """Whether the key may be left out, and has no value then; one with a default has that."""
     default: Any = None
     """Its type's default; None if it has none."""
     begin: Mapping[str, Any] = {}
     """Values of a table that is switched on."""
+    start: float | None = None
+    """Value with which a number begins that was left out; None for others."""
+    follows: str = ""
+    """Key whose value a number has that is left out, and begins with; empty if there is none."""
 
 
 def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, Any]] = ()) -> list[Control]:
@@ -86,8 +107,33 @@ def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, A
         elif field.name == "preset":
             found.append(_preset(table, key, value, sentence))
         else:
-            found += _one(key, field.type, sentence, default, optional)
+            optional = optional and default is None  # without the key, one with a default has that
+            for control in _one(key, field.type, sentence, default, optional):
+                if optional and control.kind == "number":
+                    start = _start(control, [each.default or each.start for each in found[-2:]], presets)
+                    control = control._replace(start=start, follows=_followed(key))
+                found.append(control)
     return found
+
+
+def _start(control: Control, before: Sequence[Any], presets: Sequence[Mapping[str, Any]]) -> float:
+    """Return the value with which a number that was left out begins: the largest preset's, or one that changes little.
+
+    It does not depend on other settings in force, so that the page's controls stay while these are moved.
+    """
+    name = control.key.rpartition(".")[2]
+    given = [preset[name] for preset in presets if preset.get(name) is not None]
+    if given:
+        return float(given[-1])
+    if control.sentence.startswith("Largest change"):  # a bound, after those of the value and of its derivatives
+        return float(WIDE * before[1] ** 2 / before[0])
+    return STARTS.get(name, 1.0)
+
+
+def _followed(key: str) -> str:
+    """Return the key whose value a number has that is left out; empty if there is none."""
+    place, _, name = key.partition(".")
+    return f"{place}.{FOLLOWS[name]}" if name in FOLLOWS else ""
 
 
 def _one(key: str, kind: Any, sentence: str, default: Any, optional: bool = False) -> Iterator[Control]:

@@ -219,7 +219,7 @@ def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[
     """Return the change of a profile that sets one setting; refuse a value of another kind."""
     key, kind = control.key, control.kind
     if kind == "number":
-        if isinstance(value, bool | str | list):
+        if isinstance(value, bool | str | list) or (value is None and not control.optional):
             raise ConfigError(f"{key}: found {value!r}, allowed is a number")
         whole = control.whole and value is not None and value.is_integer()
         return dict(

@@ -32,9 +32,9 @@ const toSlider = ({ low, high, log }, value) => STEPS * (log ? Math.log(value / 
 const fromSlider = ({ low, high, log }, at) => (log ? low * (high / low) ** (at / STEPS) : low + ((high - low) * at) / STEPS);
 
 // What a setting may be, in words.
-function allowed({ kind, choices, least, most, above, default: usual }) {
+function allowed({ kind, choices, least, most, above, optional, default: usual }) {
   const range = choices.length ? (kind === "choice" ? "" : choices.join(", ")) : kind === "number" ? `${least === null ? "any" : `${above ? "above" : "from"} ${tidy(least)}`}${most === null ? "" : ` to ${tidy(most)}`}` : "";
-  return `${range ? `Allowed: ${range}.` : ""}${usual === null ? "" : ` Default ${shown(usual)}.`}`;
+  return `${range ? `Allowed: ${range}${kind === "number" && optional ? ", or none" : ""}.` : ""}${usual === null ? "" : ` Default ${shown(usual)}.`}`;
 }
 
 export class Tuning {
@@ -106,14 +106,14 @@ export class Tuning {
     label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴") }));
     help.textContent = fixed ? `Fixed: ${fixed}.` : `${sentence} ${allowed(parameter)}`;
     // Numbers of the setting asked for last, of the one before it, and of the one whose refusal is said.
-    const { asked = 0, before = 0, refused = 0, value = null, why: said } = this.earlier.get(key) ?? {};
-    const row = { parameter, box, why, count, begin: this.began.get(key), value, asked, before, refused };
+    const { asked = 0, before = 0, refused = 0, value = null, last = null, why: said } = this.earlier.get(key) ?? {};
+    const row = { parameter, box, why, count, begin: this.began.get(key), value, last, asked, before, refused };
     why.textContent = said?.textContent ?? "";
     const parts = fixed ? this.still(row) : parameter.kind === "number" ? this.number(row) : this.other(row);
     if (!fixed) {
       row.field.id = `p-${key}`;
       label.htmlFor = row.field.id;
-      const reset = make("button", { type: "button", textContent: "↺", title: "Back to the value at the beginning" });
+      const reset = make("button", { type: "button", className: "reset", textContent: "↺", title: "Back to the value at the beginning" });
       reset.setAttribute("aria-label", `Reset ${key}`);
       reset.addEventListener("click", () => {
         this.gesture += 1;
@@ -153,18 +153,33 @@ export class Tuning {
     this.letsGo(number, key);
     number.addEventListener("change", () => {
       this.gesture += 1;
-      if (number.value === "" && !optional) number.value = tidy(row.value);
+      if (number.value === "" && (!optional || number.validity.badInput)) number.value = tidy(row.value);
       else this.change(key, number.value === "" ? null : Number(number.value));
     });
     row.field = number;
     row.put = (value) => {
-      row.span ??= span(row.parameter, row.begin ?? usual ?? 1);
+      row.span ??= span(row.parameter, row.begin ?? this.start(row) ?? usual ?? 1);
       if (document.activeElement !== number || number.value === "" || Number(number.value) !== value) number.value = tidy(value);
-      slider.disabled = value === null;
-      slider.value = value === null ? 0 : Math.max(0, Math.min(STEPS, toSlider(row.span, value)));
-      slider.setAttribute("aria-valuetext", `${tidy(value)} ${row.parameter.unit}`);
+      const at = value ?? this.start(row) ?? row.span.low;      // without a value, where a move would begin
+      slider.value = Math.max(0, Math.min(STEPS, toSlider(row.span, at)));
+      slider.setAttribute("aria-valuetext", value === null ? "none" : `${tidy(value)} ${row.parameter.unit}`);
+      row.box.dataset.none = value === null ? "yes" : "no";
+      none.setAttribute("aria-pressed", String(value === null));
+      none.title = value === null ? `Give it a value: ${tidy(this.start(row))} ${row.parameter.unit}`.trim() : "Leave it out";
     };
-    return [slider, number];
+    const none = make("button", { type: "button", className: "none", textContent: UNNAMED });
+    none.setAttribute("aria-label", `${key}: none`);
+    none.addEventListener("click", () => {
+      this.gesture += 1;
+      this.change(key, none.getAttribute("aria-pressed") === "true" ? this.start(row) : null);
+    });
+    if (optional) row.box.dataset.optional = "yes";
+    return optional ? [slider, number, none] : [slider, number];
+  }
+
+  // The value with which a number begins that was left out: its last one, or that of the number which it follows.
+  start({ last, begin, parameter: { follows, start } }) {
+    return last ?? begin ?? this.rows.get(follows)?.value ?? start;
   }
 
   // A list of choices, a box to tick, or words in an order.
@@ -262,6 +277,7 @@ export class Tuning {
       // Changed by somebody, and not by what this page asked for before it was refused.
       if (String(value) !== String(row.value) && row.before <= this.answered) row.why.textContent = "";
       row.value = value;
+      row.last = value ?? row.last;
       const differs = String(value) !== String(row.begin);
       row.box.dataset.changed = differs ? "yes" : "no";
       counts.set(row.count, (counts.get(row.count) || 0) + (differs ? 1 : 0));

@@ -233,7 +233,7 @@ def test_a_table_that_is_switched_off_is_gone_and_on_again_does_not_reset_it():
         ("platform.gives_way", ["yaw", "heave", "travel", "up"], "'up'"),
         ("source.head_m[2]", 1000.0, "source.head_m"),
         ("source.head_m[3]", 0.0, "parameter: found"),
-        ("source.system", "dk", "parameter: found"),
+        ("source.system", "dk", "source.system: fixed while it runs, how the systems are connected"),
         ("platform.height_m", 2.0, "fixed while it runs, the platform's geometry"),
     ],
 )
@@ -251,7 +251,10 @@ def test_why_a_key_is_fixed():
     assert fixed_because(profile, "platform.leg.max_m") == ""
     assert fixed_because(profile, "platform.leg[0].max_m") == ""
     assert fixed_because(profile, "platform.height_m") == "the platform's geometry"
-    assert fixed_because(profile, "output.rate_hz") == "how the systems are connected"
+    assert fixed_because(profile, "output.rate_hz") == "how the sending thread runs"
+    assert fixed_because(profile, "output.motion") == "how the systems are connected"
+    assert fixed_because(profile, "source.options.forces") == "how packets become motion"
+    assert fixed_because(profile, "record.file") == "what is recorded"
 
 
 @pytest.mark.parametrize("key", ["platform.height_m", "output.rate_hz", "platform.leg.max_m", "cueing.surge.gain"])

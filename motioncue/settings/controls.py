@@ -14,8 +14,12 @@ from motioncue.settings.reference import sentences
 
 __all__ = ["Control", "Kind", "controls", "item_of", "values_of", "with_item"]
 
-Kind: TypeAlias = Literal["number", "choice", "switch", "table", "order"]
-"""A number; one of several texts; true or false; a table that may be left out; all of several words in some order."""
+Kind: TypeAlias = Literal["number", "choice", "switch", "table", "order", "other"]
+"""A number; one of several texts; true or false; a table that may be left out; all of several words in some order; what
+only the profile's text says."""
+
+NONE = "none"
+"""What stands in the place of some tables: without them, nothing is bounded."""
 
 NEUTRAL: Mapping[str, Any] = {"share": 1.0, "slope": 1.0, "largest_m_s2": 20.0, "largest_deg_s": 60.0}
 """Required values of a table that is switched on and stands in no preset: a scaling that is linear up to the largest
@@ -53,7 +57,7 @@ class Control(NamedTuple):
     above: bool = False
     """Whether `least` itself is not allowed."""
     choices: tuple[Any, ...] = ()
-    """The only values allowed; of a number, empty: any within the range."""
+    """The only values allowed; of a number, empty: any within the range; of a table, what stands there without it."""
     whole: bool = False
     """Whether it is a whole number."""
     optional: bool = False
@@ -68,7 +72,9 @@ class Control(NamedTuple):
     """Key whose value a number has that is left out, and begins with; empty if there is none."""
 
 
-def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, Any]] = ()) -> list[Control]:
+def controls(
+    table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, Any]] = (), names: Sequence[str] = ()
+) -> list[Control]:
     """Return the settings of a table and of the tables in it, in their order.
 
     Parameters
@@ -77,9 +83,11 @@ def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, A
         A table of a profile; keys of tables that it does not have are left out.  Texts for people, such as
         descriptions, are no settings.
     place : str
-        Its dotted path.
+        Its dotted path; empty for a profile.
     presets : sequence of mappings
         What presets have in place of the table; its own if it has presets.
+    names : sequence of str
+        The only keys of the table itself; all if empty.
     """
     found: list[Control] = []
     presets = list(getattr(table, "presets", {}).values()) or presets
@@ -89,15 +97,18 @@ def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, A
         sentence = "How motion becomes a cue.  Another algorithm starts from rest with its own preset, and fades in."
         found.append(Control(f"{place}.algorithm", "choice", sentence, choices=tuple(ALGORITHMS)))
     for field in msgspec.structs.fields(type(table)):
-        key, value = f"{place}.{field.name}", getattr(table, field.name)
+        if names and field.name not in names:
+            continue
+        key, value = f"{place}.{field.name}" if place else field.name, getattr(table, field.name)
         sentence, optional = said.get(field.name, ""), NoneType in get_args(field.type)
         default = None if field.default is msgspec.NODEFAULT else field.default
-        if isinstance(value, msgspec.Struct) or (optional and tables_of(field.type)):
+        free = (NONE,) if any(NONE in _texts(part) for part in get_args(field.type)) else ()
+        if isinstance(value, msgspec.Struct) or ((optional or free) and tables_of(field.type)):
             inner = [preset[field.name] for preset in presets if isinstance(preset.get(field.name), Mapping)]
             kind = tables_of(field.type)[0]
-            if optional and "[" not in place:  # in lists, kinds of actuators differ by their tables
+            if (optional or free) and "axes[" not in place:  # these differ by which table they have
                 sentence = sentence or (kind.__doc__ or "").partition("\n")[0]
-                found.append(Control(key, "table", sentence, begin=_begin(kind, inner)))
+                found.append(Control(key, "table", sentence, choices=free, begin=_begin(kind, inner)))
             found += controls(value, key, inner) if isinstance(value, msgspec.Struct) else []
         elif isinstance(value, tuple) and value and all(isinstance(item, msgspec.Struct) for item in value):
             for index, item in enumerate(value):
@@ -174,7 +185,7 @@ def _begin(table: type[msgspec.Struct], presets: Sequence[Mapping[str, Any]]) ->
         field.name: NEUTRAL.get(field.name, None if field.required else field.default)
         for field in msgspec.structs.fields(table)
     }
-    return {name: value for name, value in begin.items() if value is not None}
+    return {name: msgspec.to_builtins(value) for name, value in begin.items() if value is not None}
 
 
 def _preset(table: msgspec.Struct, key: str, value: str | None, sentence: str) -> Control:

@@ -211,7 +211,7 @@ def grade(stats: Mapping[str, Any], rate_hz: float) -> str:
 
 
 def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
-    """Return what is most wrong with a run, and what to do next; that all is well only if it was on time, too.
+    """Return what is most wrong with a run, and what to do next; all is well only if it was on time.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ const UNNAMED = "none";       // stands for a key that is left out
 const make = (name, more = {}) => Object.assign(document.createElement(name), more);
 
 // A value in words, for one that cannot be changed.
-const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "number" ? tidy(value) : Array.isArray(value) ? value.join(", ") : String(value));
+const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "number" ? tidy(value) : Array.isArray(value) ? value.join(", ") || "none" : String(value));
 
 const tidy = (value) => (value === null || value === undefined ? "" : String(Number(Number(value).toPrecision(4))));
 
@@ -34,6 +34,7 @@ const fromSlider = ({ low, high, log }, at) => (log ? low * (high / low) ** (at 
 // What a setting may be, in words.
 function allowed({ kind, choices, least, most, above, optional, default: usual }) {
   const range = choices.length ? (kind === "choice" ? "" : choices.join(", ")) : kind === "number" ? `${least === null ? "any" : `${above ? "above" : "from"} ${tidy(least)}`}${most === null ? "" : ` to ${tidy(most)}`}` : "";
+  if (kind === "table" && choices.length) return "Off: not bounded.";
   return `${range ? `Allowed: ${range}${kind === "number" && optional ? ", or none" : ""}.` : ""}${usual === null ? "" : ` Default ${shown(usual)}.`}`;
 }
 
@@ -65,7 +66,7 @@ export class Tuning {
     const groups = new Map();
     for (const parameter of parameters) {
       const path = parameter.key.split(".");
-      const group = parameter.fixed ? FIXED : path.slice(0, -1).join(" · ").replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`);
+      const group = parameter.fixed ? FIXED : path.length === 1 ? path[0] : path.slice(0, -1).join(" · ").replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`);
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(parameter);
     }
@@ -99,7 +100,7 @@ export class Tuning {
     box.dataset.kind = fixed ? "fixed" : parameter.kind;
     const label = make("label"), why = make("p", { className: "why" }), help = make("p", { className: "help" });
     why.setAttribute("role", "alert");
-    const name = key.split(".").slice(fixed ? 1 : -1).map((part) => {
+    const name = key.split(".").slice(fixed ? 0 : -1).map((part) => {
       const [, word, index] = part.match(/^(.*?)(?:\[(\d+)\])?$/);
       return `${plain(word, unit)}${index === undefined ? "" : ` ${Number(index) + 1}`}`;
     });

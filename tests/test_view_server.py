@@ -12,7 +12,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from view_rig import ANSWERS, driven, profile, soon
+from view_rig import driven, profile, soon
 
 from motioncue.bench.verdict import GRADES
 from motioncue.errors import ConfigError, EndpointError
@@ -296,7 +296,6 @@ def test_another_algorithm_comes_with_its_own_settings_and_every_page_is_told(se
         assert {each["key"]: each["fixed"] for each in told["parameters"]}["platform.height_m"]
 
 
-@ANSWERS
 def test_the_last_minute_is_judged_on_request_of_any_page_and_every_page_is_told(server, engine):
     with Visitor(server) as page, Visitor(server) as other:
         page.send(do="take")

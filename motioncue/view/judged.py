@@ -216,4 +216,10 @@ def run() -> None:
         os.nice(LOWEST)
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout = sys.stderr  # only answers are written there
-    main(sys.stdin.buffer, told)
+    # On Windows, a library that looks at standard input while it is loaded, as SciPy's does, waits for whoever reads it
+    # (https://github.com/numpy/numpy/issues/24290): requests are read from a copy, and standard input is empty.
+    asked = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    main(asked, told)

@@ -38,7 +38,7 @@ pytestmark = [
 ]
 
 MINUTES = float(os.environ.get("MOTIONCUE_VIEW_MINUTES", "0.5"))
-PLAYED = 10.0  # minutes played faster than real time
+PLAYED = 6.0  # minutes played faster than real time
 TOUR_S = 62.0  # of the virtual car; it begins again, which is one more event for the page
 GAIN = '[data-key="cueing.surge.gain"]'
 
@@ -135,6 +135,7 @@ def in_real_time(minutes, samples, tell=lambda *row: None):
     return rows
 
 
+@pytest.mark.timeout(120.0 + 90.0 * MINUTES)
 def test_memory_stays_flat_while_the_car_is_driven():
     refuse_growth(in_real_time(MINUTES, 9))
 
@@ -216,6 +217,7 @@ def played_faster(minutes, samples, tell=lambda *row: None):
     return rows
 
 
+@pytest.mark.timeout(600)
 def test_memory_stays_flat_over_what_takes_long():
     refuse_growth(played_faster(PLAYED, 9))
 

@@ -104,7 +104,7 @@ export class Tuning {
       const [, word, index] = part.match(/^(.*?)(?:\[(\d+)\])?$/);
       return `${plain(word, unit)}${index === undefined ? "" : ` ${Number(index) + 1}`}`;
     });
-    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴") }));
+    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replaceAll(/\^(\d)/g, (_, power) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[power]) }));
     help.textContent = fixed ? `Fixed: ${fixed}.` : `${sentence} ${allowed(parameter)}`;
     // Numbers of the setting asked for last, of the one before it, and of the one whose refusal is said.
     const { asked = 0, before = 0, refused = 0, value = null, last = null, why: said } = this.earlier.get(key) ?? {};

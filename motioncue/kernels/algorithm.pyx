@@ -46,8 +46,8 @@ cdef class Algorithm:
         Parameters
         ----------
         other : Algorithm
-            The algorithm it would replace.  If their states mean the same and this one is not far firmer, a change of
-            settings keeps the state; otherwise this algorithm starts from rest.
+            The algorithm it would replace.  If their states mean the same, a change of settings keeps the state;
+            otherwise this algorithm starts from rest.
         """
         return continues(&self.calls, &other.calls)
 

@@ -65,7 +65,7 @@ cdef inline void optimal_step(
 # After a change of settings, until an angle that lags behind has caught up; see `settle`.
 ctypedef struct Eased:
     OptimalCoeffs coeffs
-    double patience[2]      # of pitch and roll: ticks off its largest rate until its acceleration is no longer bounded
+    bint lags[2]            # of pitch and roll: whether its acceleration is bounded
 
 
 cdef class OptimalWashout(Algorithm):

@@ -1,6 +1,6 @@
 """The linear-quadratic washout as an algorithm: coefficients from laws; the step is in optimal.h."""
 
-from libc.math cimport INFINITY, M_PI, fabs
+from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.kernels.algorithm cimport Calls, Lanes, structure_number
@@ -13,7 +13,7 @@ __all__ = ["OptimalWashout"]
 
 cdef double DEGREE = M_PI / 180.0
 cdef double CATCH_UP = 1.0      # [rad/s^2] bound on the acceleration of an angle that lags after a change of settings
-cdef double PATIENCE_S = 3.0    # [s]
+cdef double DOUBLING_S = 0.25   # [s] time in which that bound becomes twice as large after the fade
 
 
 cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
@@ -31,7 +31,7 @@ cdef void reset(void* state) noexcept nogil:
 cdef const void* coeffs_of(const Calls* own) noexcept nogil:
     """Return the coefficients for the next tick: those of the settings once no angle is eased."""
     cdef const Eased* eased = <const Eased*>own.eased
-    return &eased.coeffs if eased.patience[0] > 0.0 or eased.patience[1] > 0.0 else own.coeffs
+    return &eased.coeffs if eased.lags[0] or eased.lags[1] else own.coeffs
 
 
 cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
@@ -45,9 +45,9 @@ cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
         return coeffs_of(own)
     eased.coeffs = w[0]
     for i in range(2):
-        eased.patience[i] = 0.0
+        eased.lags[i] = False
         if w.pairs[i].slack < INFINITY:
-            eased.patience[i] = PATIENCE_S * w.ticks_per_second
+            eased.lags[i] = True
             eased.coeffs.pairs[i].braking = CATCH_UP / w.ticks_per_second ** 2
     return coeffs_of(own)
 
@@ -56,20 +56,21 @@ cdef const void* settle(const Calls* own, bint whole) noexcept nogil:
     """Return the coefficients for the next tick: with bounds on the acceleration of an angle until it has caught up.
 
     An angle that lags far behind while its largest rate grows would move at that rate at once, and stop as suddenly.
-    The bound ends too where the angle cannot keep it otherwise, because what it follows is rougher than that.
+    What it follows may be rougher than the bound, which therefore grows; at the largest rate it waits.
     """
-    cdef const OptimalState* s = <const OptimalState*>own.state
+    cdef OptimalState* s = <OptimalState*>own.state
     cdef Eased* eased = <Eased*>own.eased
-    cdef const Following* f
+    cdef Following* f
+    cdef PairCoeffs* c
     cdef int i
     for i in range(2):
-        if eased.patience[i] > 0.0:
-            f = &s.angles[i]
-            if fabs(f.change) < eased.coeffs.pairs[i].slack:
-                eased.patience[i] -= 1.0
-            if whole or eased.patience[i] <= 0.0 or fabs(f.target - f.angle) < 1e-12:
-                eased.patience[i] = 0.0
-                eased.coeffs.pairs[i].braking = INFINITY
+        if eased.lags[i]:
+            f, c = &s.angles[i], &eased.coeffs.pairs[i]
+            if fabs(f.change) < c.slack:
+                c.braking *= exp2(1.0 / (DOUBLING_S * eased.coeffs.ticks_per_second))
+            if whole or fabs(f.target - f.angle) < 1e-12:
+                eased.lags[i] = False
+                c.braking = INFINITY
     return coeffs_of(own)
 
 

@@ -96,7 +96,7 @@ cdef inline void washout_step(
 # After a change of settings, until a tilt that lags behind has caught up; see `settle`.
 ctypedef struct Eased:
     WashoutCoeffs coeffs
-    double patience[2]      # of a tilt: ticks off its largest rate until its acceleration is no longer bounded
+    bint lags[2]            # of each tilt: whether its acceleration is bounded
 
 
 cdef class ClassicalWashout(Algorithm):

@@ -1,6 +1,6 @@
 """The classical washout as an algorithm: coefficients from settings; the step is in washout.h."""
 
-from libc.math cimport INFINITY, M_PI, fabs
+from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
 from motioncue.kernels.algorithm cimport Calls, Lanes, structure_number
@@ -15,7 +15,7 @@ __all__ = ["ClassicalWashout"]
 cdef double DEGREE = M_PI / 180.0
 cdef double SLOWEST = 1e-9      # [rad/s] lowest corner frequency, a turn in 200 years; the square of a lower one may be 0
 cdef double CATCH_UP = 1.0      # [rad/s^2] bound on the acceleration of a tilt that lags after a change of settings
-cdef double PATIENCE_S = 3.0    # [s]
+cdef double DOUBLING_S = 0.25   # [s] time in which that bound becomes twice as large after the fade
 
 
 cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
@@ -84,7 +84,7 @@ cdef void axis_take(const HighPassAxis* axis, const HighPassAxis* before, HighPa
 cdef const void* coeffs_of(const Calls* own) noexcept nogil:
     """Return the coefficients for the next tick: those of the settings once no tilt is eased."""
     cdef const Eased* eased = <const Eased*>own.eased
-    return &eased.coeffs if eased.patience[0] > 0.0 or eased.patience[1] > 0.0 else own.coeffs
+    return &eased.coeffs if eased.lags[0] or eased.lags[1] else own.coeffs
 
 
 cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
@@ -117,9 +117,9 @@ cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
         ratio = old.tilt[i].low_pass.c0 / w.tilt[i].low_pass.c0
         s.tilt[i].low_pass.x *= ratio
         s.tilt[i].low_pass.v *= ratio
-        eased.patience[i] = 0.0
+        eased.lags[i] = False
         if w.tilt[i].rate < INFINITY:
-            eased.patience[i] = PATIENCE_S * w.ticks_per_second
+            eased.lags[i] = True
             eased.coeffs.tilt[i].acceleration = min(w.tilt[i].acceleration, CATCH_UP / w.ticks_per_second ** 2)
     return coeffs_of(own)
 
@@ -128,18 +128,19 @@ cdef const void* settle(const Calls* own, bint whole) noexcept nogil:
     """Return the coefficients for the next tick: with bounds on the acceleration of a tilt until it has caught up.
 
     A tilt that lags far behind while its largest rate grows would move at that rate at once, and stop as suddenly.
-    The bound ends too where the tilt cannot keep it otherwise, because what it follows is rougher than that.
+    What it follows may be rougher than the bound, which therefore grows; at the largest rate it waits.
     """
     cdef const WashoutCoeffs* w = <const WashoutCoeffs*>own.coeffs
     cdef const WashoutState* s = <const WashoutState*>own.state
     cdef Eased* eased = <Eased*>own.eased
     cdef int i
     for i in range(2):
-        if eased.patience[i] > 0.0:
+        if eased.lags[i]:
             if fabs(s.tilt[i].rate) < w.tilt[i].rate:
-                eased.patience[i] -= 1.0
-            if whole or eased.patience[i] <= 0.0 or fabs(s.tilt[i].target - s.tilt[i].angle) < 1e-12:
-                eased.patience[i] = 0.0
+                eased.coeffs.tilt[i].acceleration *= exp2(1.0 / (DOUBLING_S * w.ticks_per_second))
+            if whole or fabs(s.tilt[i].target - s.tilt[i].angle) < 1e-12:
+                eased.lags[i] = False
+            if not eased.lags[i] or eased.coeffs.tilt[i].acceleration > w.tilt[i].acceleration:
                 eased.coeffs.tilt[i].acceleration = w.tilt[i].acceleration
     return coeffs_of(own)
 

@@ -195,14 +195,17 @@ LIVELY = {
     **{"roll": 0.05 * np.sin(0.6 * TIME), "roll_rate": 0.03 * np.cos(0.6 * TIME)},
     **{"pitch": 0.05 * np.sin(0.9 * TIME), "pitch_rate": 0.045 * np.cos(0.9 * TIME)},
 }
-PULLED = {"sway": 3.0 * smooth((TIME - 3.6) / 0.1)}  # 0.6 s before the change
+PULLED = {"sway": 4.0 * smooth(TIME - 1.0)}  # behind which a tilt at 0.5 deg/s is far at the change
 QUICK = {"surge": 3 * np.sin(4 * TIME), "sway": 4 * np.sin(3 * TIME) + 4}  # a tilt that no mild acceleration follows
 
 
 @pytest.mark.parametrize(
     ("algorithm", "before", "change", "drive"),
     [
-        *(("classical", "tilt.rate_limit_deg_s=3", {"tilt.rate_limit_deg_s": each}, PULLED) for each in (6, 30, 100)),
+        *(
+            ("classical", "tilt.rate_limit_deg_s=0.5", {"tilt.rate_limit_deg_s": each}, PULLED)
+            for each in (10, 30, 100)
+        ),
         ("classical", "tilt.rate_limit_deg_s=3", {"tilt.rate_limit_deg_s": 100}, LIVELY),
         ("classical", "tilt.rate_limit_deg_s=100", {"sway.gain": 1.2}, QUICK),
         ("classical", "tilt.rate_limit_deg_s=100", {"preset": "utias"}, QUICK),
@@ -214,7 +217,7 @@ QUICK = {"surge": 3 * np.sin(4 * TIME), "sway": 4 * np.sin(3 * TIME) + 4}  # a t
         ("optimal", "restraint=1", {"pitch.angle_deg": 1}, LIVELY),
         ("optimal", "restraint=1", {"sway.gain": -10}, LIVELY),
         ("optimal", "restraint=1", {"sway.travel_m": 0.001}, LIVELY),
-        *(("optimal", "tilt.rate_limit_deg_s=0.5", {"tilt.rate_limit_deg_s": each}, PULLED) for each in (30, 100)),
+        *(("optimal", "tilt.rate_limit_deg_s=0.5", {"tilt.rate_limit_deg_s": each}, PULLED) for each in (10, 30, 100)),
         ("optimal", "tilt.rate_limit_deg_s=100", {"roll.weight": 0.1}, QUICK),
     ],
 )

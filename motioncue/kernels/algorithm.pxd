@@ -34,7 +34,7 @@ cdef struct Calls:
     void* state
     int64_t state_bytes
     int64_t structure       # a state may continue under other coefficients with the same number; 0: only under its own
-    take_function take      # optional: `before` goes on beside it for a fade; NULL: a copy of its state goes on alone
+    take_function take      # begins with a state under other settings; NULL: with a copy of it
     settle_function settle  # called at each tick after a `take` that returned other coefficients than `coeffs`
     void* eased             # memory of the algorithm for such coefficients, or NULL
     const Turn* attitude    # newest roll, pitch and yaw with sine and cosine, kept in the state; NULL if it has none
@@ -58,3 +58,4 @@ cdef int64_t structure_number(tuple structure)
 cdef class Algorithm:
     cdef Calls calls
     cdef Lanes lanes
+    cdef public bint eases

@@ -25,6 +25,7 @@ cdef enum:
 ctypedef struct Design:         # settings in the form that ticks use
     Calls algorithm
     const void* coeffs      # those of the next tick: the algorithm's own, or eased ones
+    bint eases              # the algorithm eases a change of its settings itself, and goes on alone
     LimitSet* limits
     Chain** chains          # one per output: its stages after the limits
     int outputs

@@ -34,10 +34,11 @@ cdef void cueing_open(CueingState* c) noexcept nogil:
         return
     if next.take != NULL:
         c.next.coeffs = next.take(next, now)
-        return
-    memcpy(next.state, now.state, now.state_bytes)
-    now[0] = next[0]
-    c.now.coeffs = c.next.coeffs
+    else:
+        memcpy(next.state, now.state, now.state_bytes)
+    if c.next.eases:
+        now[0] = next[0]
+        c.now.coeffs = c.next.coeffs
 
 
 cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
@@ -191,6 +192,7 @@ cdef class Settings:
         self.design = Design(
             algorithm.calls,
             algorithm.calls.coeffs,
+            algorithm.eases,
             &self.limits.set,
             &self._chains[0],      # the name alone would be copied as an array
             len(self.chains),

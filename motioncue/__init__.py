@@ -10,8 +10,9 @@ from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketE
 if TYPE_CHECKING:
     from motioncue.analysis.omct import omct
     from motioncue.analysis.score import score
+    from motioncue.cueing.preview import preview
     from motioncue.kernels.body import body_motion
-    from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
+    from motioncue.motion import ACTUATION_DTYPE, AHEAD_S, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.platforms.machine import platform
     from motioncue.profile import Profile
     from motioncue.recording.load import read
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ACTUATION_DTYPE",
+    "AHEAD_S",
     "CUE_DTYPE",
     "MOTION_DTYPE",
     "TICK_DTYPE",
@@ -42,6 +44,7 @@ __all__ = [
     "load_profile",
     "omct",
     "platform",
+    "preview",
     "read",
     "relay",
     "score",
@@ -61,6 +64,7 @@ def get_include() -> str:
 # Imported on first use, so that the command line starts quickly.
 _LATER = {
     "ACTUATION_DTYPE": "motioncue.motion",
+    "AHEAD_S": "motioncue.motion",
     "CUE_DTYPE": "motioncue.motion",
     "MOTION_DTYPE": "motioncue.motion",
     "TICK_DTYPE": "motioncue.motion",
@@ -75,6 +79,7 @@ _LATER = {
     "load_profile": "motioncue.runtime.assembly",
     "omct": "motioncue.analysis.omct",
     "platform": "motioncue.platforms.machine",
+    "preview": "motioncue.cueing.preview",
     "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",
     "score": "motioncue.analysis.score",

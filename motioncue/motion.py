@@ -16,6 +16,7 @@ __all__ = [
     "ACTUATION",
     "ACTUATION_DTYPE",
     "ACTUATORS",
+    "AHEAD_S",
     "CUE",
     "CUE_DTYPE",
     "GRAVITY",
@@ -28,6 +29,10 @@ __all__ = [
 
 GRAVITY = 9.80665
 """Standard acceleration of gravity [m/s^2]."""
+
+
+AHEAD_S = (0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""How far ahead each row of a preview is [s]: what the car will do then."""
 
 
 class Channel(NamedTuple):

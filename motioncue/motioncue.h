@@ -42,7 +42,7 @@ typedef struct motioncue_cue {
     int64_t time;                            /* [ns] */
 } motioncue_cue;
 
-enum { MOTIONCUE_ACTUATORS = 12 };
+enum { MOTIONCUE_ACTUATORS = 12, MOTIONCUE_AHEAD = 7 };
 
 /* What one output of the profile is sent; the layout of motioncue.ACTUATION_DTYPE. */
 typedef struct motioncue_actuation {
@@ -109,6 +109,10 @@ typedef struct motioncue_api {
 
     /* Fade to neutral, end the engine and free it, or do nothing for NULL; no thread may feed it then.  Runs Python. */
     void (*stop)(motioncue_engine *engine);
+
+    /* Tell an algorithm that plans what the car will do 0.06, 0.12, 0.25, 0.5, 1, 2 and 4 s from now, for the next step
+     * alone: MOTIONCUE_AHEAD motions; one that is not finite is not known.  Other algorithms take no notice. */
+    void (*look)(motioncue_stepper *stepper, const motioncue_motion *ahead);
 } motioncue_api;
 
 /* Available if Python.h is included first: return the table, or NULL with a Python exception set.  Needs the GIL; the

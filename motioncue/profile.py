@@ -64,8 +64,9 @@ class Source(Table, frozen=True, kw_only=True):
     """Acceleration as the simulator reports it, or derived from the velocity."""
     derivative_delay_s: Annotated[float, msgspec.Meta(ge=0.005, le=0.5)] = 0.04
     """Delay of quantities derived from velocity or attitude [s]."""
-    bridge: Literal["hold", "linear", "predict"] = "predict"
-    """Motion between frames: the newest frame, straight lines one frame late, or a prediction."""
+    bridge: Literal["auto", "hold", "linear", "predict"] = "auto"
+    """Motion between frames: the newest frame, straight lines one frame late, a prediction, or what suits the
+    algorithm: straight lines if it plans, else a prediction."""
     head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
     """The occupant's head from the car's reference point: forward, right, up [m]."""
     options: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -187,6 +188,11 @@ class Profile(Table, frozen=True, kw_only=True):
     def rate_hz(self) -> float:
         """Ticks per second; every output is sent its packets at each tick."""
         return self.outputs[0].rate_hz
+
+    @property
+    def bridge(self) -> str:
+        """How a tick interpolates between frames: ``source.bridge``, or what suits the algorithm."""
+        return self.cueing.bridge if self.source.bridge == "auto" else self.source.bridge
 
     def bounds(self) -> dict[str, list[float | None]]:
         """Return value, rate, acceleration and jerk bound of each bounded channel [SI].

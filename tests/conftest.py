@@ -40,8 +40,9 @@ if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_I
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run every test; those that are named run without it")
     parser.addoption(
-        "--thin", action="store_true", help="of each test marked grid, run every seventh point and each name"
+        "--rest", action="store_true", help="run what a quick run leaves out, and what it has no tools for"
     )
+    parser.addoption("--thin", action="store_true", help="of each test marked grid, run every 21st point and each name")
 
 
 def is_quick(config):
@@ -49,6 +50,9 @@ def is_quick(config):
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     option = config.option
     return not (named or option.keyword or option.markexpr or option.all or option.thin)
+
+
+STEP = 21  # of a grid, every 21st point is run where it is thinned
 
 
 def parameters(item):
@@ -59,14 +63,13 @@ def parameters(item):
 def pytest_collection_modifyitems(config, items):
     """Leave tests out where that is asked for.
 
-    Of a grid, every seventh point stays, and one of each name among its parameters: only names differ in kind.
-    A quick run thins grids three times as much, and in each file the tests of real clocks and sockets; it leaves out
-    slow, alone and search.
+    Of a thinned grid, every 21st point stays, and one of each name among its parameters: only names differ in kind.
+    A quick run thins grids, and in each file the tests of real clocks and sockets; slow, alone and search are left out.
     """
-    quick = is_quick(config)
+    rest = config.getoption("rest")
+    quick = rest or is_quick(config)
     thinned = {"grid", "rt"} if quick else {"grid"} if config.getoption("thin") else set()
     dropped = {"slow", "alone", "search"} if quick else set()
-    step = 21 if quick else 7
     seen, kinds = Counter(), set()
     kept, left_out = [], []
     for item in items:
@@ -75,13 +78,17 @@ def pytest_collection_modifyitems(config, items):
         names = {
             (series, key, value) for key, value in parameters(item) if isinstance(value, str) and "rt" not in marks
         }
-        thin = marks & thinned and seen[series] % step and names <= kinds
+        thin = marks & thinned and seen[series] % STEP and names <= kinds
         seen[series] += 1
         if thin or marks & dropped:
             left_out.append(item)
         else:
             kept.append(item)
             kinds |= names
+    if rest:
+        kept, left_out = left_out, kept
+        kept += [item for item in left_out if item.get_closest_marker("tools")]
+        left_out = [item for item in left_out if not item.get_closest_marker("tools")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 

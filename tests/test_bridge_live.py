@@ -145,7 +145,9 @@ def test_between_frames_the_tour_is_where_the_car_is():
 
 
 def test_a_bridge_that_there_is_not_is_refused_by_its_path():
-    with pytest.raises(ConfigError, match=r"source\.bridge: found 'cubic', allowed are 'hold', 'linear', 'predict'"):
+    with pytest.raises(
+        ConfigError, match=r"source\.bridge: found 'cubic', allowed are 'auto', 'hold', 'linear', 'predict'"
+    ):
         bridged("cubic")
 
 

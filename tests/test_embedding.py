@@ -109,7 +109,10 @@ def test_cython_controller_gives_the_cueing(controller, profile):
 CC, CXX = os.environ.get("CC", "gcc").split(), os.environ.get("CXX", "g++").split()
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 LANGUAGES = {"C": [*CC, *STRICT], "C++": [*CXX, *STRICT, "-std=c++11", "-x", "c++"]}
-no_cxx = pytest.mark.skipif(shutil.which(CXX[0]) is None, reason=f"no C++ compiler: {CXX[0]} is not on the PATH")
+no_cxx = [
+    pytest.mark.tools,
+    pytest.mark.skipif(shutil.which(CXX[0]) is None, reason=f"no C++ compiler: {CXX[0]} is not on the PATH"),
+]
 
 
 def embedded(source, folder, compiler, *flags):

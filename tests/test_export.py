@@ -20,6 +20,8 @@ from motioncue.recording.export import FORMATS, columns, export
 from motioncue.recording.load import Drive, read
 from motioncue.recording.topics import Event
 
+pytestmark = pytest.mark.tools
+
 N = 12_345  # more than one piece, and no multiple of it
 
 

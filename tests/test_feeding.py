@@ -4,7 +4,6 @@ import ctypes
 import importlib.util
 import itertools
 import math
-import re
 import sys
 import threading
 import types
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from c_api import c_api
 from helpers import Sink, truth
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -191,28 +191,9 @@ def test_an_engine_sends_what_it_is_fed_and_its_recording_gives_the_same_bits(tm
     assert (again.ticks["state"] == State.RUNNING).any()
 
 
-HEADER = (Path(motioncue.get_include()) / "motioncue" / "motioncue.h").read_text(encoding="utf-8")
-CALLS = {
-    "start": ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_size_t),
-    "feed": ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_size_t),
-    "stop": ctypes.CFUNCTYPE(None, ctypes.c_void_p),
-}
-
-
-class Api(ctypes.Structure):
-    """The table of the header, of which only what feeds is called."""
-
-    _fields_ = [
-        ("numbers", ctypes.c_uint32 * 2),
-        *((name, CALLS.get(name, ctypes.c_void_p)) for name in re.findall(r"\(\*(\w+)\)\(", HEADER)),
-    ]
-
-
 @pytest.mark.rt
 def test_threads_that_feed_at_once_never_mix_or_lose_count(tmp_path):
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    api = Api.from_address(pointer(motioncue._capi, b"motioncue._capi"))
+    api = c_api()
     with Sink() as sink:
         (tmp_path / "fed.toml").write_text(
             profile_text("program-dk").replace("udp://127.0.0.1:4445", sink.url).replace("gauges =", "# "),

@@ -7,9 +7,11 @@ import sys
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from test_platforms import POSE, PRESETS, profile_for
 
 import motioncue
+from motioncue.cli import cli
 from motioncue.errors import ConfigError
 from motioncue.platforms import platform_named
 
@@ -169,6 +171,20 @@ def test_a_report_is_a_page(tmp_path):
     assert done.returncode == 2
     assert done.stderr == "error: --report: found '.pdf', allowed is .html\n"
     assert not list(tmp_path.iterdir())
+
+
+def test_a_platform_is_shown_though_its_algorithm_cannot_be_made_here(tmp_path, monkeypatch):
+    monkeypatch.setattr("motioncue.kernels.solver.missing", lambda: "DAQP is missing")
+    path = tmp_path / "rig.toml"
+    path.write_text(
+        '[source]\nsystem="beamng"\nendpoint="udp://:1"\n[cueing]\nalgorithm="predictive"\n'
+        '[platform]\npreset="posts-3"\n[output]\nsystem="dk"\nmotion="udp://127.0.0.1:2"\n',
+        encoding="utf-8",
+    )
+    done = CliRunner().invoke(cli, ["platforms", "show", str(path)])
+    assert done.exit_code == 2
+    assert "-0.100 to +0.100 m alone" in done.stdout
+    assert done.stderr.startswith("error: cueing.algorithm: predictive: DAQP is missing")
 
 
 @pytest.mark.search

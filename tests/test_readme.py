@@ -72,6 +72,7 @@ def recorded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.tools
 def test_a_recording_is_a_data_frame_in_the_readmes_one_line(recorded):
     pandas = pytest.importorskip("pandas")
     (line,) = re.findall(r"`(pandas\.DataFrame\(.+?\))`", README)

@@ -50,6 +50,18 @@ def test_a_cluster_finds_the_same_though_a_worker_is_killed():
     assert found.course == expected.course
 
 
+@pytest.mark.rt
+def test_a_front_found_on_a_cluster_is_the_one_found_here():
+    given = {**GIVEN, "evaluations": 12, "front": "use"}
+    expected = tune(profile(UTIAS), [driven(4.0)], **given)
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1"
+    ) as cluster:
+        found = tune(profile(UTIAS), [driven(4.0)], **given, dask=cluster.scheduler_address)
+    assert found.front == expected.front
+    assert found.changes == expected.changes
+
+
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setattr("motioncue.tuning.team.WAIT_S", 0.2)
     with pytest.raises(ConfigError, match=r"--dask: found no scheduler at 'tcp://127.0.0.1:9'"):

@@ -234,23 +234,23 @@ def test_the_figure_shows_points_front_and_start():
     from motioncue.tuning.report import front_figure, front_rows
 
     points = (
-        Point(0.25, 0.25, {}, 41.0, 40.0, 0.24, 0.1, 0.02),
+        Point(0.5, 0.5, {}, 41.0, 40.0, 0.24, 0.1, 0.02),
         Point(1.0, 1.0, {}, 60.0, None, 0.98, 0.2, 0.03),
     )
     scored = ((0.24, 41.0), (0.5, 30.0), (0.98, 60.0), (1.4, 70.0))
-    front = Front("use", points, (0.5,), scored, (0.6, 35.0))
+    front = Front("use", points, (0.25,), scored, (0.6, 35.0))
     (side,) = front_figure(front).axes
     cloud, line, before, *marks = [list(zip(*each.get_data(), strict=True)) for each in side.lines]
     assert cloud == list(scored)
     assert line == [(0.24, 41.0), (0.98, 60.0), (1.4, 70.0)]
     assert before == [(0.6, 35.0)]
     assert [mark for own in marks for mark in own] == [(0.24, 41.0), (0.98, 60.0)]
-    assert [each.get_text() for each in side.texts] == ["25 %", "100 %"]
+    assert [each.get_text() for each in side.texts] == ["50 %", "100 %"]
     heads, rows = front_rows(front)
     assert heads == ["use at most", "score", "held out", "use", "fast tilt", "opposite"]
-    assert rows[0] == ["0.25 (25 %)", "41.0", "40.0", "0.24", "10 %", "2 %"]
-    assert rows[1][2] == "-"
-    assert rows[2][:2] == ["50 % of the bound", "none found"]
+    assert rows[0][:2] == ["0.25 (25 %)", "none found"]
+    assert rows[1] == ["0.5 (50 %, no better up to 75 %)", "41.0", "40.0", "0.24", "10 %", "2 %"]
+    assert rows[2][:3] == ["1 (100 %)", "60.0", "-"]
     front_figure(Front("fast_tilt", (), SHARES, (), (math.inf, -math.inf)))
     pyplot.close("all")
 

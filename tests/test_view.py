@@ -218,7 +218,7 @@ def test_two_pages_gestures_are_two(desk):
         ("cueing.surge.gain", None, "found None"),
         ("cueing.surge.order", 4.0, "allowed are 1, 2, 3"),
         ("cueing.nothing", 1.0, "parameter: found 'cueing.nothing'"),
-        ("output.rate_hz", 100.0, "parameter: found 'output.rate_hz'"),
+        ("output.rate_hz", 100.0, "output.rate_hz: fixed while it runs, how the sending thread runs"),
         ("record.file", 1.0, "parameter: found"),
     ],
 )

@@ -47,7 +47,7 @@ class Tab:
     """A page in the browser, with what went wrong in it and what it asked for."""
 
     def __init__(self, browser, server, **options):
-        self.context = browser.new_context(viewport={"width": 1500, "height": 900}, **options)
+        self.context = browser.new_context(**{"viewport": {"width": 1500, "height": 900}, **options})
         self.page = self.context.new_page()
         self.errors, self.asked = [], []
         self.page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
@@ -82,6 +82,8 @@ def test_it_draws_and_asks_only_this_server(browser, server, engine):
         assert tab.pixels("plots") > 20
         assert len(tab.page.query_selector_all(".bar")) == 6
         tab.shows("#timing", "packets out")
+        tab.shows("#timing", "packets leave")
+        assert " · " not in tab.page.inner_text("#verdict")
         tab.shows("#events", "engaging")
         assert tab.errors == []
         assert {url.partition("?")[0].rpartition("/")[0] for url in tab.asked} == {server.url.rstrip("/")}
@@ -111,6 +113,7 @@ def test_a_slider_changes_the_engine_and_a_key_undoes_it(browser, server, engine
         tab.shows("#differs", "1 changed")
         tab.page.keyboard.press("u")
         soon(lambda: engine.requested.cueing.surge.gain == begin)
+        playwright.expect(box.locator("input[type=number]")).to_have_value(f"{begin:.4g}", timeout=120_000)
         tab.page.keyboard.press("x")
         playwright.expect(tab.page.locator("#B.on")).to_be_visible(timeout=120_000)
         number = box.locator("input[type=number]")
@@ -222,3 +225,21 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser, server, scheme, wi
         assert place["x"] >= 0
         assert place["x"] + place["width"] <= width
     context.close()
+
+
+def test_a_thumb_leaves_a_number_out_and_gives_it_its_value_again(browser, server, engine):
+    begin = engine.requested
+    options = {"viewport": {"width": 360, "height": 800}, "has_touch": True, "is_mobile": True}
+    with Tab(browser, server, **options) as tab:
+        box = tab.page.locator('[data-key="cueing.tilt.acceleration_limit_deg_s2"]')
+        none = box.locator("button.none")
+        none.tap()
+        soon(lambda: engine.requested.cueing.tilt.acceleration_limit_deg_s2 is None)
+        playwright.expect(none).to_have_attribute("aria-pressed", "true", timeout=120_000)
+        playwright.expect(box.locator("input[type=number]")).to_have_value("")
+        place = none.bounding_box()
+        assert place["height"] >= 38
+        assert place["x"] + place["width"] <= 360
+        none.tap()
+        soon(lambda: engine.requested == begin)
+        assert tab.errors == []

@@ -2,6 +2,7 @@
 
 import math
 import os
+import pickle
 import signal
 import sys
 import threading
@@ -11,13 +12,13 @@ from types import SimpleNamespace
 import msgspec
 import numpy as np
 import pytest
-from view_rig import ANSWERS, soon
+from view_rig import soon
 
 import motioncue
 from motioncue.kernels.supervisor import State
 from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 from motioncue.view.judged import Request, judged
-from motioncue.view.judging import DIED, TOO_SHORT, Judging
+from motioncue.view.judging import DIED, SILENCE_S, SILENT, TOO_SHORT, Judging, _started
 from motioncue.view.recent import LEAST_S, MINUTE_S, Minute, Recent
 
 PROFILE = "ccd-dk-washout"
@@ -288,7 +289,6 @@ def test_changes_are_judged_when_they_have_been_left_alone_and_on_the_same_minut
 
 
 @pytest.mark.rt
-@ANSWERS
 def test_another_process_of_low_priority_answers_and_ends_with_this_one(judge):
     assert asked(judge)["busy"]
     soon(lambda: not judge.answer()["busy"])
@@ -304,7 +304,6 @@ def test_another_process_of_low_priority_answers_and_ends_with_this_one(judge):
 
 
 @pytest.mark.rt
-@ANSWERS
 def test_a_process_that_dies_is_said_and_the_next_change_starts_another(judge):
     asked(judge)
     soon(lambda: judge._process is not None)
@@ -317,15 +316,93 @@ def test_a_process_that_dies_is_said_and_the_next_change_starts_another(judge):
     assert judge._process.pid != process.pid
 
 
+SAYS = """
+import json, pickle, sys, time
+number = pickle.load(sys.stdin.buffer).number
+print(json.dumps({"number": number}), flush=True)
+print(json.dumps({"number": number, "columns": {"now": {"ratio": 0.25}}, "why": "", "done": %s}), flush=True)
+time.sleep(1e6)
+"""
+"""A program in the place of the one that judges."""
+
+AT_ONCE, HALFWAY, NEVER = SAYS % "True", SAYS % "False", "import time; time.sleep(1e6)"
+
+
 @pytest.mark.rt
-@ANSWERS
+@pytest.mark.parametrize("program", [NEVER, HALFWAY])
+def test_a_process_that_hangs_is_ended_and_said_and_the_next_change_starts_another(judge, monkeypatch, program):
+    monkeypatch.setattr("motioncue.view.judging.PROGRAM", program)
+    assert asked(judge)["busy"]
+    soon(lambda: judge._process is not None)
+    process = judge._process
+    if program is HALFWAY:
+        soon(lambda: "now" in judge.answer()["columns"])
+    judge.look(time.monotonic() + 0.9 * SILENCE_S)
+    assert judge.answer()["busy"]
+    judge.look(time.monotonic() + 1.1 * SILENCE_S)
+    said = judge.answer()
+    assert (said["busy"], said["why"]) == (False, SILENT.format(SILENCE_S))
+    assert ("now" in said["columns"]) == (program is HALFWAY)  # what was found stays
+    soon(lambda: process.poll() is not None)
+    judge.look(time.monotonic() + 10.0 * SILENCE_S)
+    assert judge.answer() == said
+    monkeypatch.setattr("motioncue.view.judging.PROGRAM", AT_ONCE)
+    assert asked(judge)["busy"]
+    soon(lambda: not judge.answer()["busy"])
+    assert judge.answer()["columns"] == {"now": {"ratio": 0.25}}
+
+
+@pytest.mark.rt
+def test_a_process_that_says_a_word_now_and_then_is_left_alone(judge, monkeypatch):
+    monkeypatch.setattr("motioncue.view.judging.PROGRAM", HALFWAY)
+    asked(judge)
+    judge._heard -= 0.9 * SILENCE_S  # as if it had been asked long ago
+    soon(lambda: "now" in judge.answer()["columns"])  # its word
+    judge.look(time.monotonic() + 0.9 * SILENCE_S)
+    assert judge.answer()["busy"]
+
+
+def test_who_has_nothing_to_do_may_be_silent(judge, monkeypatch):
+    monkeypatch.setattr(judge, "_send", lambda request: None)
+    asked(judge)
+    judge._say()  # it has answered
+    said = judge.answer()
+    judge.look(time.monotonic() + 10.0 * SILENCE_S)
+    assert judge.answer() == said
+
+
+@pytest.mark.rt
+def test_the_process_says_a_word_before_each_step():
+    # Before each of two settings that are judged, and before each of their scores by two weightings.
+    pytest.importorskip("clarabel")
+    told = []
+    with _started() as process:
+        profiles = {"A": loaded("cueing.preset=large"), "now": loaded(*GAINS)}
+        pickle.dump(Request(3, profiles, drive(4.0)), process.stdin)
+        process.stdin.flush()
+        while not (told and told[-1].get("done")):
+            told.append(msgspec.json.decode(process.stdout.readline()))
+        process.kill()
+    assert [each.keys() == {"number"} for each in told] == [True, True, False, True, True, False, True, True, False]
+
+
+@pytest.mark.rt
 def test_files_beside_which_it_is_started_are_not_its_modules(judge, tmp_path, monkeypatch):
     (tmp_path / "queue.py").write_text("raise SystemExit(3)")
     (tmp_path / "motioncue.py").write_text("raise SystemExit(3)")
     monkeypatch.chdir(tmp_path)
     asked(judge)
     soon(lambda: not judge.answer()["busy"])
-    assert judge.answer()["why"] == ""
+    assert "ratio" in judge.answer()["columns"]["now"]
+
+
+@pytest.mark.rt
+@pytest.mark.skipif(sys.platform != "linux", reason="reads from /proc what files a process has open")
+def test_libraries_that_look_at_standard_input_do_not_wait_for_who_reads_the_requests(judge):
+    # On Windows, loading SciPy would hang; under Wine the tests above do.
+    asked(judge)
+    soon(lambda: judge.answer()["columns"])
+    assert os.readlink(f"/proc/{judge._process.pid}/fd/0") == os.devnull
 
 
 @pytest.mark.rt

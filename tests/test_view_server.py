@@ -2,6 +2,8 @@
 
 import contextlib
 import json
+import os
+import signal
 import socket
 import threading
 import time
@@ -10,7 +12,7 @@ import urllib.request
 
 import numpy as np
 import pytest
-from view_rig import ANSWERS, driven, profile, soon
+from view_rig import driven, profile, soon
 
 from motioncue.bench.verdict import GRADES
 from motioncue.errors import ConfigError, EndpointError
@@ -172,7 +174,7 @@ def test_frames_come_with_the_names_that_the_page_was_told(server, engine):
         assert page.hello["states"][int(second["state"])] == "offline"
         assert page.hello["scene"]["names"] == [f"leg_{n}" for n in range(1, 7)]
         stats = page.next("stats")
-        assert stats["verdict"].startswith("nothing was driven")
+        assert stats["verdict"]["words"].startswith("nothing was driven")
         assert set(stats) >= {"lateness_us", "frames_received", "packets_sent", "events", "transitions", "grade"}
 
 
@@ -194,6 +196,75 @@ def test_a_refused_value_is_answered_with_its_key_and_reason(server, engine):
         said = page.next("refused")
         assert said["key"] == "cueing.surge.gain"
         assert "allowed is a number from -10 to 10" in said["why"]
+
+
+def test_what_was_undone_before_anybody_looked_is_told_all_the_same(server, engine, monkeypatch):
+    # The page that raised a gain shows it raised until it is told what the settings are.
+    before = engine.requested
+
+    def raised_and_undone(key, value, gesture):
+        engine.retune({key: value})
+        engine.retune(before)
+
+    with Visitor(server) as page:
+        page.next("settings")
+        monkeypatch.setattr(server._desk, "set", raised_and_undone)
+        page.send(do="set", key="cueing.surge.gain", value=0.9, gesture=1)
+        assert page.next("settings")["values"]["cueing.surge.gain"] == before.cueing.surge.gain
+        assert engine.requested is before
+
+
+def test_what_can_be_undone_is_told_together_with_the_change(server, engine, monkeypatch):
+    retune = engine.retune
+
+    def slow(change):
+        retune(change)
+        time.sleep(0.5)  # in which pages look at the engine many times
+
+    with Visitor(server) as page:
+        page.next("settings")
+        monkeypatch.setattr(engine, "retune", slow)
+        page.send(do="set", key="cueing.surge.gain", value=0.25, gesture=1)
+        told = page.next("settings")
+        assert (told["values"]["cueing.surge.gain"], told["undo"]) == (0.25, 1)
+
+
+def test_a_page_is_told_which_of_its_settings_have_been_made_or_refused_and_no_other_page_is(server):
+    with Visitor(server) as page, Visitor(server) as other:
+        page.send(do="set", key="cueing.surge.gain", value=0.25, number=5)
+        order = [page.next("settings", lambda said: said["undo"]), page.next("answered")]
+        assert order[1]["number"] == 5
+        page.send(do="set", key="cueing.surge.gain", value=99, number=6)
+        assert page.next("refused")["number"] == 6
+        assert page.next("answered")["number"] == 6
+        other.next("settings", lambda said: said["values"]["cueing.surge.gain"] == 0.25)
+        told = [other.receive() for _ in range(60)]
+        assert "answered" not in [message["kind"] for message in told if isinstance(message, dict)]
+
+
+def test_a_change_whose_page_has_left_is_ended_before_the_next_one_begins(server, monkeypatch):
+    story, begun, end = [], threading.Event(), threading.Event()
+
+    def slow(key, value, gesture):
+        story.append(f"{value} begins")
+        begun.set()
+        if value == 0.1:
+            end.wait(60)
+        story.append(f"{value} ends")
+
+    monkeypatch.setattr(server._desk, "set", slow)
+    with Visitor(server) as other:
+        with Visitor(server) as page:
+            page.send(do="set", key="cueing.surge.gain", value=0.1)
+            assert begun.wait(60)
+        soon(lambda: server.pages == 1)
+        other.send(do="set", key="cueing.surge.gain", value=0.2, number=1)
+        other.next("hands", lambda said: said["steers"])
+        for _ in range(30):
+            other.receive()  # the next change has had its time to begin too early
+        end.set()
+        other.next("answered")
+    assert story == ["0.1 begins", "0.1 ends", "0.2 begins", "0.2 ends"]
 
 
 def test_a_change_that_fails_is_answered_and_the_next_one_is_made(server, engine, monkeypatch):
@@ -225,7 +296,6 @@ def test_another_algorithm_comes_with_its_own_settings_and_every_page_is_told(se
         assert {each["key"]: each["fixed"] for each in told["parameters"]}["platform.height_m"]
 
 
-@ANSWERS
 def test_the_last_minute_is_judged_on_request_of_any_page_and_every_page_is_told(server, engine):
     with Visitor(server) as page, Visitor(server) as other:
         page.send(do="take")
@@ -238,6 +308,19 @@ def test_the_last_minute_is_judged_on_request_of_any_page_and_every_page_is_told
             assert list(told["columns"]) == ["now"]
             assert 0.0 < told["columns"]["now"]["ratio"] < 2.0
         feeding.join()
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="a system that stops no process")
+def test_pages_are_told_that_the_process_that_judges_is_stopped(server, engine, monkeypatch):
+    with Visitor(server) as page:
+        driven(engine, 5.0)
+        page.send(do="judge")
+        page.next("minute", lambda said: said["busy"])
+        soon(lambda: server._judging._process is not None)
+        os.kill(server._judging._process.pid, signal.SIGSTOP)
+        monkeypatch.setattr("motioncue.view.judging.SILENCE_S", 1.0)
+        said = page.next("minute", lambda said: not said["busy"])
+        assert said["why"].startswith("the process that judges said nothing for 1 s and was ended")
 
 
 def test_park_and_engage_reach_the_engine(server, engine):

@@ -53,6 +53,43 @@ def test_each_setting_of_each_algorithm_can_be_set_to_what_it_is(algorithm):
             assert put(desk, key, as_sent(value)) == before, key
 
 
+@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
+def test_each_number_that_may_be_left_out_can_be_given_a_value_and_be_left_out_again(algorithm):
+    try:
+        desk = desk_of(None, f"cueing.algorithm={algorithm}", "platform.preset=hexapod-simona")
+    except ConfigError:  # the library of an extra is missing, or a cue without a pose
+        desk = desk_of(None, "cueing.algorithm=direct")
+    before, fixed, values = desk.engine.requested, desk.fixed(), desk.state()["values"]
+    parameters = {control.key: control for control in desk.parameters()}
+    left_out = [control for control in parameters.values() if control.start is not None and control.key not in fixed]
+    assert len(left_out) > 10
+    for control in left_out:
+        if values[control.key] is not None:
+            continue
+        assert control.optional
+        assert not control.follows or parameters[control.follows].kind == "number"
+        put(desk, control.key, control.start)
+        assert desk.state()["values"][control.key] == control.start
+        assert put(desk, control.key, None) == before
+
+
+def test_bounds_on_derivatives_begin_far_from_where_they_act():
+    # The bound before is reached in 1/24 of the time of the one before that; the next in a tenth of as much again.
+    desk = desk_of()
+    limits = {control.key: control.start for control in desk.parameters()}
+    assert limits["limits.surge.jerk_m_s5"] == pytest.approx(600_000 * 10 * 600_000 / 2500)
+    assert limits["limits.yaw_rate.jerk_deg_s4"] == pytest.approx(10 * (10 * 30_000**2 / 300) ** 2 / 30_000)
+
+
+def test_what_has_a_default_cannot_be_left_out_because_no_file_could_say_so(tmp_path):
+    # Without the key, a profile has the default.
+    desk = desk_of(tmp_path)
+    control = next(control for control in desk.parameters() if control.key == "limits.surge.rate_m_s3")
+    assert not control.optional
+    with pytest.raises(ConfigError, match=re.escape("limits.surge.rate_m_s3: found None, allowed is a number")):
+        put(desk, "limits.surge.rate_m_s3", None)
+
+
 @pytest.mark.parametrize("platform", sorted(platform_presets()))
 def test_each_setting_of_each_platform_can_be_set_to_what_it_is_or_is_fixed(platform):
     desk = desk_of(None, f"platform.preset={platform}")
@@ -196,7 +233,7 @@ def test_a_table_that_is_switched_off_is_gone_and_on_again_does_not_reset_it():
         ("platform.gives_way", ["yaw", "heave", "travel", "up"], "'up'"),
         ("source.head_m[2]", 1000.0, "source.head_m"),
         ("source.head_m[3]", 0.0, "parameter: found"),
-        ("source.system", "dk", "parameter: found"),
+        ("source.system", "dk", "source.system: fixed while it runs, how the systems are connected"),
         ("platform.height_m", 2.0, "fixed while it runs, the platform's geometry"),
     ],
 )
@@ -214,7 +251,10 @@ def test_why_a_key_is_fixed():
     assert fixed_because(profile, "platform.leg.max_m") == ""
     assert fixed_because(profile, "platform.leg[0].max_m") == ""
     assert fixed_because(profile, "platform.height_m") == "the platform's geometry"
-    assert fixed_because(profile, "output.rate_hz") == "how the systems are connected"
+    assert fixed_because(profile, "output.rate_hz") == "how the sending thread runs"
+    assert fixed_because(profile, "output.motion") == "how the systems are connected"
+    assert fixed_because(profile, "source.options.forces") == "how packets become motion"
+    assert fixed_because(profile, "record.file") == "what is recorded"
 
 
 @pytest.mark.parametrize("key", ["platform.height_m", "output.rate_hz", "platform.leg.max_m", "cueing.surge.gain"])

@@ -1,19 +1,13 @@
 """What tests of the page share: a profile without a simulator, and waiting."""
 
 import socket
-import sys
 import time
 
 import numpy as np
-import pytest
 from helpers import free_port
 
 from motioncue.motion import MOTION_DTYPE
 from motioncue.runtime.assembly import load_profile
-
-ANSWERS = pytest.mark.skipif(
-    sys.platform == "win32", reason="under Wine the process that judges does not answer in time"
-)
 
 
 def soon(fits):

@@ -15,6 +15,7 @@ from motioncue.analysis import optimum
 from motioncue.analysis.commands import sent
 from motioncue.analysis.quality import Felt, felt_of, rms
 from motioncue.analysis.senses import Array, felt_by_pose, felt_in_car, low_passed
+from motioncue.cueing.preview import preview as known
 from motioncue.errors import ConfigError
 from motioncue.motion import MOTION_DTYPE
 from motioncue.platforms import CHANNELS, Built, build, ranges
@@ -114,7 +115,8 @@ class Scene:
         self.rate_hz = 1e9 / period_ns_of(profile)
         self.ticks = _ticks(motion, profile)
         self.built = build(profile.platform)
-        self.car = felt_of(felt_in_car(_between(motion, len(self.ticks), self.rate_hz)), self.rate_hz)
+        self._truth = _between(motion, len(self.ticks), self.rate_hz)
+        self.car = felt_of(felt_in_car(self._truth), self.rate_hz)
         self.still = rms(self.car.told)
         if not np.sqrt(np.mean(self.car.told**2)) > 1e-3:
             raise ConfigError("motion: found a drive on which nothing is felt, allowed is one with accelerations")
@@ -124,13 +126,15 @@ class Scene:
         self._shared = bool(((np.abs(slopes) > optimum.LEAST).sum(axis=1) > 1).any())
         self._holds = np.linalg.matrix_rank(slopes) == 6  # any pose in reach is one that the platform makes
 
-    def cues(self, cueing: Cueing) -> npt.NDArray[np.void]:
+    def cues(self, cueing: Cueing, preview: bool = False) -> npt.NDArray[np.void]:
         """Return the cues of an algorithm, limited as the profile says.
 
         Parameters
         ----------
         cueing : Cueing
             The ``cueing`` table of a profile.
+        preview : bool
+            Whether the algorithm knows the drive in advance: then it also knows what happens between frames.
 
         Returns
         -------
@@ -140,9 +144,12 @@ class Scene:
         Raises
         ------
         ConfigError
-            If a parameter is not possible at the profile's rate.
+            If a parameter is not possible at the profile's rate, or the algorithm makes no use of a preview.
         """
-        return cue(msgspec.structs.replace(self.profile, cueing=cueing), self.ticks)
+        profile = msgspec.structs.replace(self.profile, cueing=cueing)
+        if preview:
+            return cue(profile, self._truth, ahead=known(self._truth, self.rate_hz))
+        return cue(profile, self.ticks)
 
     def fitted(self, asked: Array) -> "Fitted":
         """Return how poses fit the platform.
@@ -259,7 +266,7 @@ def _ticks(motion: npt.NDArray[np.void], profile: Profile) -> npt.NDArray[np.voi
             raise ConfigError(f"motion: found {motion[name][row]} as {name} of frame {row}, allowed are finite numbers")
     if (np.diff(motion["time"]) < 0).any():
         raise ConfigError("motion: found times that go back, allowed are frames in order of time")
-    return at_ticks(motion, profile.rate_hz, profile.source.bridge)
+    return at_ticks(motion, profile.rate_hz, profile.bridge)
 
 
 def _between(motion: npt.NDArray[np.void], ticks: int, rate_hz: float) -> npt.NDArray[np.void]:

@@ -97,6 +97,7 @@ def score(
     motion: npt.NDArray[np.void],
     *,
     platform: Platform | Mapping[str, Any] | str | Path | None = None,
+    preview: bool = False,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Score:
     """Return how good a profile's cueing is on a drive and a platform.
@@ -109,6 +110,8 @@ def score(
         The frames of the drive in order of their `time`, such as ``motioncue.read(file).motion``.
     platform : Platform, mapping, str or Path, optional
         As for `motioncue.platform`; the profile's if not given.
+    preview : bool
+        Whether the algorithm knows the drive in advance, if it plans.
     progress : callable, optional
         Called with the number of steps done and their total.
 
@@ -121,7 +124,7 @@ def score(
     ConfigError
         If there is no platform or one that cannot show the drive, the algorithm gives no poses, the drive is not
         finite, shorter than 3 s or longer than an hour or of fewer than 30 frames, nothing is felt on it, or a library
-        is missing.
+        is missing; or for a preview, if the algorithm makes no use of one.
 
     Notes
     -----
@@ -136,7 +139,7 @@ def score(
     >>> drive = motioncue.read("drive.mcap")                                              # doctest: +SKIP
     >>> motioncue.score("ccd-dk-washout", drive.motion, platform="hexapod-dim").score     # doctest: +SKIP
     """
-    return trace(profile, motion, platform=platform, progress=progress).score
+    return trace(profile, motion, platform=platform, preview=preview, progress=progress).score
 
 
 def trace(
@@ -144,13 +147,14 @@ def trace(
     motion: npt.NDArray[np.void],
     *,
     platform: Platform | Mapping[str, Any] | str | Path | None = None,
+    preview: bool = False,
     progress: Callable[[int, int], object] = lambda done, total: None,
 ) -> Traces:
     """Return a score with the motions that it was made from.
 
     Parameters
     ----------
-    profile, motion, platform, progress
+    profile, motion, platform, preview, progress
         As for `score`.
 
     Raises
@@ -162,7 +166,7 @@ def trace(
     scene = Scene(with_platform(profile, platform), motion)
     total = 4
     progress(0, total)
-    cues = scene.cues(scene.profile.cueing)
+    cues = scene.cues(scene.profile.cueing, preview)
     asked = poses_of(cues)
     shares, factors, _ = scene.fitted(asked)
     poses = {"asked": asked, "fits": scene.made(asked * factors), "stopped": scene.stopped(cues)}

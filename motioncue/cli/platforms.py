@@ -49,8 +49,8 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     workspace = platform.workspace()
     if path is not None:
         write_report(path, lambda: report(name, platform, workspace))
-    found = _fit(name, profile, platform)
     if as_json:
+        found = _fit(name, profile, platform)
         actuators = {
             each: dict(zip(("min", "max", "speed", "acceleration"), bounds, strict=True), neutral=at)
             for each, bounds, at in zip(platform.names, platform.bounds, platform.neutral, strict=True)
@@ -63,6 +63,7 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
         echo(platform_text(name).rstrip("\n"))
     rows = [(channel, _channel_row(channel, platform, workspace)) for channel in CHANNELS]
     print_summary(f"{name}: what it can do", [*rows, *_workspace_rows(workspace)])
+    found = _fit(name, profile, platform)  # refuses an algorithm whose extra is missing; the platform is shown anyway
     for line in () if found is None else found.lines():
         echo(line)
 

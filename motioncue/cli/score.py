@@ -33,6 +33,11 @@ __all__ = ["command"]
 @click.option(
     "--set", "overrides", metavar="KEY=VALUE", multiple=True, help="Change a key of every profile; repeatable."
 )
+@click.option(
+    "--preview",
+    is_flag=True,
+    help="Let the algorithm know the drive some seconds in advance (predictive): what knowing it would be worth.",
+)
 @report_option
 @json_option
 def command(
@@ -42,6 +47,7 @@ def command(
     system: str | None,
     rate: float | None,
     overrides: tuple[str, ...],
+    preview: bool,
     path: str | None,
     as_json: bool,
 ) -> None:
@@ -66,14 +72,15 @@ def command(
                 def tell(done: int, total: int, task: TaskID = task) -> None:
                     progress.update(task, completed=done, total=total)
 
-                traces = trace(profile, motion, platform=platform, progress=tell)
+                traces = trace(profile, motion, platform=platform, preview=preview, progress=tell)
                 found.append((profile_name, drive_name, traces))
     for profile_name, drive_name, traces in found:
         print_summary(f"{profile_name} on {drive_name}", _rows(traces.score))
     if path is not None:
         write_report(path, lambda: report(found))
     if as_json:
-        about = {} if platform is None else {"platform": platform}
+        about: dict[str, Any] = {} if platform is None else {"platform": platform}
+        about = {**about, "preview": True} if preview else about
         print_json(
             [{"profile": name, "drive": drive, **about, **_plain(traces.score)} for name, drive, traces in found]
         )

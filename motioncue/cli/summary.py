@@ -50,7 +50,7 @@ def engine_rows(stats: Mapping[str, Any]) -> list[tuple[str, str]]:
     unbounded = stats["limits"] == "none"
     heard = stats["frames_received"] > 0
     return [
-        ("verdict", verdict(stats)),
+        ("verdict", verdict(stats).words),
         ("duration", f"{stats['duration_s']:.1f} s"),
         ("frames in", str(stats["frames_received"] or none_received(stats["rejected"]))),
         ("packets out", f"{stats['packets_sent']} at {stats['rate_hz']:.2f} Hz" if stats["packets_sent"] else "0"),

@@ -327,6 +327,8 @@ def _rows(found: Tuned) -> list[tuple[str, str]]:
     if found.idle:
         rows.append(("no effect", ", ".join(key.removeprefix("cueing.") for key in found.idle)))
     rows += [(each.key.removeprefix("cueing."), _matters(each)) for each in found.sensitivities[:SHOWN]]
+    if (more := len(found.sensitivities) - SHOWN) > 0:
+        rows.append(("", f"{more} more matter less: --report and --json have them all"))
     return rows
 
 

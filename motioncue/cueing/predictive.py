@@ -18,6 +18,7 @@ from motioncue.kernels import solver
 from motioncue.kernels.platform import Kinematics
 from motioncue.kernels.predictive import MOST_KNOTS, MOST_ROWS
 from motioncue.kernels.predictive import Predictive as PredictiveKernel
+from motioncue.motion import AHEAD_S
 from motioncue.settings.predictive import PRESETS, Predictive, Travel, Turn, Workspace
 
 __all__ = ["THRESHOLDS", "design", "programs"]
@@ -35,7 +36,7 @@ LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to
 TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
 MARGIN = 0.98  # share of a range that is planned for
 GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in the pose
-NODES_S = (0.0, 0.06, 0.12, 0.25, 0.5, 1.0, 2.0, 4.0)  # for which the car's motion is foreseen
+NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
 BEAT_S = 0.02  # from look to look at the past
 QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
 SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5

@@ -84,7 +84,12 @@ cdef class Algorithm:
         mc_restore_fpu(fpu)
         cue[0].time = motion[0].time
 
-    def process(self, const Motion[::1] motion not None, out=None):
+    @property
+    def sees_ahead(self):
+        """Whether it makes use of a preview."""
+        return self.calls.look != NULL
+
+    def process(self, const Motion[::1] motion not None, out=None, ahead=None):
         """Do one tick per row, bit-identical to as many calls of `step`.
 
         Parameters
@@ -93,6 +98,8 @@ cdef class Algorithm:
             What the vehicle does at each tick.
         out : ndarray of CUE_DTYPE, shape (n,), optional
             Filled and returned; allocated if not given.
+        ahead : ndarray of MOTION_DTYPE, shape (n, 7), optional
+            What is known at each tick of what the car will do `motioncue.AHEAD_S` later; rows with NaN are not known.
 
         Returns
         -------
@@ -102,13 +109,19 @@ cdef class Algorithm:
         Raises
         ------
         ValueError
-            If `out` has another length, or shares memory with `motion`.
+            If `out` or `ahead` has another length, or `out` shares memory with `motion`.
 
         Notes
         -----
         State is kept between calls, so any chunking gives the same bits.  Real time: releases the GIL.
         """
         cdef Py_ssize_t i, n = motion.shape[0]
+        cdef const Motion[:, ::1] seen
+        cdef bint sees = ahead is not None and self.calls.look != NULL
+        if ahead is not None:
+            seen = ahead
+            if seen.shape[0] != n or seen.shape[1] != AHEAD:
+                raise ValueError(f"ahead: found shape ({seen.shape[0]}, {seen.shape[1]}), allowed is ({n}, {AHEAD})")
         if out is None:
             out = np.zeros(n, dtype=CUE_DTYPE)
         cdef Cue[::1] cue = out
@@ -119,10 +132,12 @@ cdef class Algorithm:
             raise ValueError("out: found memory of motion, allowed is an array of its own")
         with nogil:
             fpu = mc_flush_denormals()
-            if self.calls.run != NULL and n > 0:
+            if self.calls.run != NULL and n > 0 and not sees:
                 self.calls.run(self.calls.state, self.calls.coeffs, &motion[0], &cue[0], n)
             else:
                 for i in range(n):
+                    if sees:
+                        self.calls.look(self.calls.state, self.calls.coeffs, &seen[i, 0])
                     self.calls.step(self.calls.state, self.calls.coeffs, &motion[i], &cue[i])
                     cue[i].time = motion[i].time
             mc_restore_fpu(fpu)

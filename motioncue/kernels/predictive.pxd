@@ -6,11 +6,10 @@ heave up.
 
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.algorithm cimport Algorithm
+from motioncue.kernels.algorithm cimport AHEAD, Algorithm
 from motioncue.kernels.foresee cimport ForeseeCoeffs, ForeseeState
 from motioncue.kernels.guard cimport Guard
 from motioncue.kernels.platform cimport Geometry
-from motioncue.kernels.records cimport Motion
 from motioncue.kernels.rotation cimport Turn
 from motioncue.kernels.solver cimport Quadratic
 
@@ -19,6 +18,7 @@ cdef enum:
     AXES = 6
     KNOTS = 16              # blocks of a plan at most
     ROWS = 1024             # constraints of all groups together at most
+    BOUNDS = 18             # actuators, and channels bounded beside them, at most
 
 
 ctypedef struct Group:              # channels that are planned together
@@ -62,8 +62,6 @@ ctypedef struct PredictiveCoeffs:
     double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
     Guard guard[AXES]
     ForeseeCoeffs foresee
-    const Motion* preview       # what later ticks will read, from the first one after a reset; NULL if it is not known
-    int64_t previewed           # rows of it
     Geometry geometry
     int geared                  # actuators whose positions are not linear in the pose; 0 if all are
     double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
@@ -76,16 +74,29 @@ ctypedef struct Counts:
     int64_t stopped             # in a safe stop
     int64_t most_steps          # of the solver
 
+ctypedef struct Held:               # bounds as they are in force while narrower ones take hold
+    double low[BOUNDS]
+    double high[BOUNDS]
+    double speed[BOUNDS]
+    double push[BOUNDS]
+    double scale[AXES]          # of each channel's acceleration
+    Guard guard[AXES]
+
 ctypedef struct PredictiveState:
     int64_t number              # of the settings that it was planned with last; 0 after a reset
-    double easing               # for how long accelerations change slowly because the settings have changed [s]
+    double since                # how long ago the settings have changed [s]
+    Held held                   # now
+    Held former                 # when they changed
+    double leaving[AXES][KNOTS] # the plan at that time, as `plan`
+    int64_t left[AXES]          # by group: plans since then
     int64_t tick                # within the period
-    int64_t at                  # ticks since the reset
     double place[AXES]          # pose [m, rad], its derivatives
     double speed[AXES]
     double acceleration[AXES]
     double change[AXES]         # of the acceleration, in a tick
     double organs[AXES]
+    double ahead[AHEAD][AXES]   # the car's motion as a preview has it
+    int64_t known[AHEAD]        # whether it has; for the next step alone
     double saved                # time for tilting faster that was saved or spent since the reset [s]
     double hurry                # by how much the limit is exceeded now at most, in shares of it
     int64_t open                # whether it may be spent now
@@ -101,4 +112,3 @@ cdef class Predictive(Algorithm):
     cdef PredictiveCoeffs coeffs
     cdef PredictiveState state
     cdef list kept
-    cdef const Motion[::1] preview

@@ -1,10 +1,10 @@
 """Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
 
-from libc.math cimport exp, fabs, isfinite, sin
+from libc.math cimport INFINITY, exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.algorithm cimport Algorithm, structure_number
+from motioncue.kernels.algorithm cimport AHEAD, Algorithm, structure_number
 from motioncue.kernels.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick
 from motioncue.kernels.guard cimport Guard, guarded, within
 from motioncue.kernels.platform cimport CRANK, Geometry, Kinematics, inverse, inverse_held
@@ -37,13 +37,13 @@ cdef enum:
 
 cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
 cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
-cdef double AHEAD = 12.0    # [s] whose share of that is there in the beginning
+cdef double GRANTED = 12.0  # [s] whose share of that is there in the beginning
 cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to be spent
 cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
 cdef double OPENING = 0.1   # [s] in which the limit opens and closes
 cdef double ABOVE = 1.001   # the limit itself is not above it
-cdef double EASING = 1.0    # [s] in which changed settings take hold
-cdef double EASE = 0.5      # [s] from none to full acceleration at the beginning of that
+cdef double EASING = 0.5    # [s] in which plans with changed settings take the place of the one before
+cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
 cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
 
 ctypedef struct Excess:     # of actuators over what is linear in the pose
@@ -89,16 +89,21 @@ cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* c
         car[i] = c.gain * within(car[i], c.largest[i])
 
 
-cdef void read_ahead(
-    const PredictiveCoeffs* c, const PredictiveState* s, const double* car, double (*ahead)[AXES]
-) noexcept nogil:
-    """Fill in what the car will do at the nodes, from the preview; after its end, as in its last row."""
-    cdef int64_t row
-    cdef int node
-    for node in range(NODES):
-        row = s.at + c.foresee.lag[node] * c.foresee.beat
-        felt_in_car(c, &c.preview[row if row < c.previewed else c.previewed - 1], ahead[node])
-    memcpy(ahead[0], car, AXES * sizeof(double))
+cdef bint finite(const Motion* m) noexcept nogil:
+    """Say whether all that a plan reads of a motion is a number."""
+    return isfinite(
+        m.surge + m.sway + m.heave + m.roll + m.pitch + m.roll_rate + m.pitch_rate + m.yaw_rate
+    )
+
+
+cdef void look(void* state, const void* coeffs, const Motion* ahead) noexcept nogil:
+    """Take in what the car will do, for the next step."""
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef int i
+    for i in range(AHEAD):
+        s.known[i] = finite(&ahead[i])
+        if s.known[i]:
+            felt_in_car(<const PredictiveCoeffs*>coeffs, &ahead[i], s.ahead[i])
 
 
 cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
@@ -109,6 +114,66 @@ cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* pla
     if k == 0 or step >= c.ends[k]:
         return plan[k]
     return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
+
+
+cdef double passed(double since, double time) noexcept nogil:
+    """Return the share of a change that has taken hold, from 0 to 1, smoothly with its first two derivatives."""
+    cdef double x = since / time
+    return 1.0 if x >= 1.0 else x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+cdef double narrower(double new, double former, double left) noexcept nogil:
+    """Return a bound on the way to a smaller one, with this share of the way left; a larger one holds at once."""
+    return new + (former - new) * left if new < former < INFINITY else new
+
+
+cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Keep the plan and the bounds that settings have changed from."""
+    cdef double share = passed(s.since, EASING)
+    cdef double value
+    cdef int number, i, k, step
+    cdef const Group* g
+    for number in range(c.groups):
+        g = &c.group[number]
+        for i in range(g.channels):
+            for k in range(g.knots):
+                step = c.ends[k] + s.age[number] + 1
+                value = planned(c, g, s.plan[g.channel[i]], step)
+                if share < 1.0:
+                    value *= share
+                    value += (1.0 - share) * planned(c, g, s.leaving[g.channel[i]], c.ends[k] + s.left[number])
+                s.plan[g.channel[i]][k] = value
+        s.left[number] = 0
+    memcpy(s.leaving, s.plan, sizeof(s.plan))
+    memset(s.age, 0, sizeof(s.age))
+    s.former = s.held
+    s.since = 0.0
+
+
+cdef void bound_row(
+    const PredictiveCoeffs* c, const Group* g, int i, PredictiveState* s, double* low, double* high
+) noexcept nogil:
+    """Fill in the bounds of a row, which become narrower in some time if the settings have changed."""
+    cdef int number = g.bound[i]
+    cdef double left = 1.0 - passed(s.since + c.dt * c.period * c.ends[g.block[i]], NARROWING)
+    low[0], high[0] = g.low[i], g.high[i]
+    if number < 0:
+        return
+    if g.per_place[i] > 0.0:
+        high[0] = narrower(high[0], s.former.high[number] * g.per_place[i], left)
+        low[0] = -narrower(-low[0], -s.former.low[number] * g.per_place[i], left)
+        if g.block[i] == 0:
+            s.held.low[number], s.held.high[number] = low[0] / g.per_place[i], high[0] / g.per_place[i]
+    elif g.per_speed[i] > 0.0:
+        high[0] = narrower(1.0, s.former.speed[number] * g.per_speed[i], left)
+        low[0] = -high[0]
+        if g.block[i] == 0:
+            s.held.speed[number] = high[0] / g.per_speed[i]
+    elif g.per_push[i] > 0.0:
+        high[0] = narrower(1.0, s.former.push[number] * g.per_push[i], left)
+        low[0] = -high[0]
+        if g.block[i] == 0:
+            s.held.push[number] = high[0] / g.per_push[i]
 
 
 cdef bint exceed(
@@ -167,16 +232,15 @@ cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, 
                 more[k] = more[k - 1]
 
 
-cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveState* s, const double* car) noexcept nogil:
+cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
     """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
     cdef const Group* g = &c.group[number]
     cdef Quadratic* q = g.quadratic
     cdef double known[KNOWN]
-    cdef double ahead[NODES][AXES]
     cdef double* foreseen
     cdef Excess more[KNOTS]
     cdef Excess* at
-    cdef double sum, shift, own
+    cdef double sum, shift, own, low, high
     cdef int moved = 3 * g.channels
     cdef int size = moved + (1 + NODES) * g.senses
     cdef int i, j, row, sense
@@ -184,23 +248,26 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveSt
         known[3 * i] = s.place[g.channel[i]]
         known[3 * i + 1] = s.speed[g.channel[i]]
         known[3 * i + 2] = s.acceleration[g.channel[i]]
-    if c.previewed:
-        read_ahead(c, s, car, ahead)
     for i in range(g.senses):
         sense = g.sense[i]
         known[moved + i] = s.organs[sense]
         foreseen = &known[moved + g.senses + i * NODES]
-        if c.previewed:
-            for j in range(NODES):
-                foreseen[j] = ahead[j][sense]
-        else:
-            foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+        foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+        for j in range(AHEAD):
+            if s.known[j]:
+                foreseen[j + 1] = s.ahead[j][sense]
     for i in range(g.unknowns):
         sum = 0.0
         for j in range(size):
             sum += g.gradient[i * size + j] * known[j]
         q.problem.f[i] = sum
         q.problem.sense[i] = s.active[g.first + i]
+        high = 1.0 - passed(s.since + c.dt * c.period * c.ends[i // g.channels], NARROWING)
+        high = narrower(1.0, s.former.scale[g.channel[i % g.channels]] / g.scale[i], high)
+        q.problem.blower[i] = -high
+        q.problem.bupper[i] = high
+        if i < g.channels:
+            s.held.scale[g.channel[i]] = high * g.scale[i]
     if c.geared:
         bend(c, number, s, more)
     for i in range(g.rows):
@@ -212,8 +279,9 @@ cdef void pose_program(const PredictiveCoeffs* c, int number, const PredictiveSt
             at = &more[g.block[i]]
             shift += g.per_place[i] * at.place[g.bound[i]]
             shift += g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]
-        q.problem.blower[row] = g.low[i] - shift
-        q.problem.bupper[row] = g.high[i] - shift
+        bound_row(c, g, i, s, &low, &high)
+        q.problem.blower[row] = low - shift
+        q.problem.bupper[row] = high - shift
         if g.tilting[i]:    # turning with the car, or less than it, is no tilt
             own = 0.0
             for j in range(moved, size):
@@ -315,16 +383,43 @@ cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const P
             target[i] = wanted[i] + share * (stop[channel] - STOP * STOP * s.place[channel] - wanted[i])
 
 
+cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, double* target) noexcept nogil:
+    """Set the way to the accelerations that a group has when it is planned next, within what must be kept."""
+    cdef const Group* g = &c.group[number]
+    cdef double h = c.dt * c.period
+    cdef double share = passed(s.since, EASING)
+    cdef double left = 1.0 - passed(s.since, NARROWING)
+    cdef Guard new
+    cdef Guard former
+    cdef Guard* held
+    cdef double last
+    cdef int i, channel
+    if share < 1.0:
+        s.left[number] += 1
+        for i in range(g.channels):
+            last = planned(c, g, s.leaving[g.channel[i]], s.left[number])
+            target[i] = last + share * (target[i] - last)
+    if c.geared:
+        hold_back(c, g, h, s, target)
+    for i in range(g.channels):
+        channel = g.channel[i]
+        new, former, held = c.guard[channel], s.former.guard[channel], &s.held.guard[channel]
+        held.low = -narrower(-new.low, -former.low, left)
+        held.high = narrower(new.high, former.high, left)
+        held.speed = narrower(new.speed, former.speed, left)
+        held.acceleration = narrower(new.acceleration, former.acceleration, left)
+        last = guarded(held, h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
+        s.change[channel] = (last - s.acceleration[channel]) / c.period
+
+
 cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
-    """Plan a group, and set the way to the accelerations that it has when it is planned next.
+    """Plan a group, and steer it to the accelerations that it has when it is planned next.
 
     If there is no solution within the solver's steps, the newest plan is followed; after some such failures, the
     safe stop: the platform goes back to neutral.
     """
     cdef const Group* g = &c.group[number]
-    cdef double h = c.dt * c.period
     cdef double target[AXES]
-    cdef double last, most
     cdef int i, channel
     pose_program(c, number, s, car)
     s.counts.plans += 1
@@ -345,15 +440,7 @@ cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, 
             target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
         else:
             target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
-        if s.easing > 0.0:
-            most = g.scale[i] * h * EASING / (EASE * s.easing)
-            target[i] = s.acceleration[channel] + within(target[i] - s.acceleration[channel], most)
-    if c.geared:
-        hold_back(c, g, h, s, target)
-    for i in range(g.channels):
-        channel = g.channel[i]
-        last = guarded(&c.guard[channel], h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
-        s.change[channel] = (last - s.acceleration[channel]) / c.period
+    steer(c, number, s, target)
 
 
 cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
@@ -375,26 +462,30 @@ cdef double tilted(const PredictiveState* s, int channel) noexcept nogil:
     return fabs(rate) - fabs(own) if fabs(rate) > fabs(own) else 0.0
 
 
-cdef double lacking(const PredictiveState* s, const double* felt) noexcept nogil:
-    """Return the larger error of longitudinal and lateral specific force [m/s^2]; of the car's the quick mean."""
-    cdef double surge = fabs(s.foresee.mean[0][0] - felt[0])
-    cdef double sway = fabs(s.foresee.mean[1][0] - felt[1])
-    return surge if surge > sway else sway
+cdef bint worthwhile(const PredictiveCoeffs* c, const PredictiveState* s, double lacking, double outward) noexcept nogil:
+    """Say whether time for tilting faster is worth spending where this much specific force is lacking [m/s^2].
+
+    The less of it is left, the more must be lacking, so it is spent where it is worth most; `outward` is the angle by which
+    the platform leans already, if it has to lean further [rad]: the time of the way back is kept.
+    """
+    cdef double left = GRANTED * c.hurried + s.saved
+    if outward > 0.0:
+        left -= outward / (c.tilt_rate * c.hurry)
+    return left > 0.0 and lacking > (0.5 if s.open else 1.0) * DEAR * exp(-STEEP * left)
 
 
 cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* felt) noexcept nogil:
-    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly.
-
-    The less of it is left, the more must be lacking for it to be spent: so it is spent where it is worth most.
-    """
+    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly."""
     cdef bint fast = tilted(s, 3) > ABOVE * c.tilt_rate or tilted(s, 4) > ABOVE * c.tilt_rate
     cdef double way = c.dt * (c.hurry - 1.0) / OPENING
-    cdef double first = AHEAD * c.hurried
-    cdef double worth
+    cdef double first = GRANTED * c.hurried
+    cdef double surge = s.foresee.mean[0][0] - felt[0]
+    cdef double sway = s.foresee.mean[1][0] - felt[1]
     s.saved += c.dt * (c.hurried - fast)
     s.saved = -first if s.saved < -first else (SPARE - first if s.saved > SPARE - first else s.saved)
-    worth = DEAR * exp(-STEEP * (first + s.saved))
-    s.open = first + s.saved > 0.0 and lacking(s, felt) > (0.5 * worth if s.open else worth)
+    s.open = worthwhile(c, s, fabs(surge), s.place[4] if surge > 0.0 else -s.place[4]) or worthwhile(
+        c, s, fabs(sway), -s.place[3] if sway > 0.0 else s.place[3]
+    )
     s.hurry += way if s.open else -way
     s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
 
@@ -424,7 +515,10 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
     cdef double* felt = <double*>cue
     cdef int i
     if s.number != c.number:
-        s.easing = EASING if s.number else 0.0
+        if s.number:
+            leave(c, s)
+        else:
+            s.since = NARROWING
         s.number = c.number
     felt_in_car(c, motion, car)
     foresee_tick(&c.foresee, &s.foresee, car)
@@ -432,14 +526,13 @@ cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) 
         if c.group[i].phase == s.tick:
             plan_group(c, i, s, car)
     s.tick = (s.tick + 1) % c.period
-    s.at += 1
-    if s.easing > 0.0:
-        s.easing -= c.dt
+    s.since += c.dt
     move(c, s)
     tell(c, s, cue)
     spend(c, s, felt)
     for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
         s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
+    memset(s.known, 0, sizeof(s.known))
     cue.speed = motion.speed
     cue.engine_speed = motion.engine_speed
 
@@ -604,6 +697,7 @@ cdef class Predictive(Algorithm):
         if first > ROWS:
             raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
         self.calls.step = step
+        self.calls.look = look
         self.calls.reset = reset
         self.calls.coeffs = &self.coeffs
         self.calls.state = &self.state
@@ -613,22 +707,6 @@ cdef class Predictive(Algorithm):
         )
         self.calls.attitude = &self.state.platform[0]
         self.reset()
-
-    def look_ahead(self, const Motion[::1] motion):
-        """Plan for a drive that is known, instead of foreseeing it.
-
-        Parameters
-        ----------
-        motion : ndarray of MOTION_DTYPE, shape (n,), or None
-            What the ticks will read, from the first one after the next reset; None: it is not known.
-
-        Notes
-        -----
-        Not while a loop runs it.  The plan knows what is 0.06, 0.12, 0.25, 0.5, 1, 2 and 4 s ahead.
-        """
-        self.preview = motion
-        self.coeffs.previewed = 0 if motion is None else motion.shape[0]
-        self.coeffs.preview = &motion[0] if self.coeffs.previewed else NULL
 
     @property
     def counts(self):

@@ -32,6 +32,16 @@ cdef inline bint cueing_tick(CueingState* c, const Motion* motion, Cue* cue) noe
     return True
 
 
+cdef inline void cueing_look(CueingState* c, const Motion* ahead) noexcept nogil:
+    """Tell the algorithm what the car will do, AHEAD rows, for the next tick; one that does not plan takes no notice."""
+    if c.now.algorithm.look != NULL:
+        c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead)
+    if c.overlap and c.next.algorithm.state != c.now.algorithm.state and c.next.algorithm.look != NULL:
+        c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead)
+    if c.position < 1.0 and c.before.algorithm.look != NULL:
+        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead)
+
+
 cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
     """Do one tick on any thread; return False, and change nothing, if the motion is refused."""
     cdef uint64_t fpu = mc_flush_denormals()
@@ -54,12 +64,14 @@ cdef class Stepper:
     cdef CueingState* cueing
     cdef Cueing _cueing         # owns `cueing`
     cdef object _tune
-    cdef const Motion* _in      # into the bound arrays, as are the next two
+    cdef const Motion* _in      # into the bound arrays, as are the next three
     cdef Cue* _out
     cdef Actuation* _filled     # NULL if no actuation is bound
+    cdef const Motion* _seen    # NULL if no preview is bound
     cdef readonly object motion
     cdef readonly object cue
     cdef readonly object actuation
+    cdef readonly object ahead
     cdef readonly int64_t period_ns
     cdef public bint parked
     cdef tuple _alive           # owns the memory behind the pointers

@@ -18,6 +18,7 @@ class Stepper:
         cue: NDArray[np.void] | None = None,
         *,
         actuation: NDArray[np.void] | None = None,
+        ahead: NDArray[np.void] | None = None,
         tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,
     ) -> Self: ...
     @property
@@ -26,6 +27,8 @@ class Stepper:
     def cue(self) -> NDArray[np.void]: ...
     @property
     def actuation(self) -> NDArray[np.void] | None: ...
+    @property
+    def ahead(self) -> NDArray[np.void] | None: ...
     @property
     def period_ns(self) -> int: ...
     parked: bool

@@ -5,7 +5,7 @@ from libc.stdint cimport uint64_t
 
 import numpy as np
 
-from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.kernels.algorithm cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
 from motioncue.kernels.tuning cimport Settings, cueing_actuate
 
@@ -15,8 +15,8 @@ from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 __all__ = ["Stepper"]
 
 
-cdef checked(str name, array, str kind, dtype, bint writeable):
-    """Return `array`, or a new one if it is None; raise ConfigError unless it is one contiguous row of `dtype`."""
+cdef checked(str name, array, str kind, dtype, bint writeable, Py_ssize_t rows=1):
+    """Return `array`, or a new one if it is None; raise ConfigError unless it is contiguous rows of `dtype`."""
     if array is None:
         return np.zeros(1, dtype)
     found = type(array).__name__
@@ -24,7 +24,8 @@ cdef checked(str name, array, str kind, dtype, bint writeable):
         flags = array.flags
         if (
             array.dtype == dtype
-            and array.shape == (1,)
+            and array.shape == (rows,)
+            and flags.c_contiguous
             and array.ctypes.data % 8 == 0
             and (flags.writeable or not writeable)
         ):
@@ -32,7 +33,7 @@ cdef checked(str name, array, str kind, dtype, bint writeable):
         found = f"{array.dtype} of shape {array.shape}" + ("" if flags.writeable else ", read-only")
         found += "" if array.ctypes.data % 8 == 0 else ", not aligned to 8 bytes"
     raise ConfigError(
-        f"{name}: found {found}, allowed is {kind}, shape (1,), aligned{' and writeable' if writeable else ''}"
+        f"{name}: found {found}, allowed is {kind}, shape ({rows},), aligned{' and writeable' if writeable else ''}"
     )
 
 
@@ -53,18 +54,21 @@ cdef class Stepper:
         Filled by each step; a new array if not given.
     actuation : ndarray of ACTUATION_DTYPE, shape (1,), optional
         Filled by each step with what the first output is sent; if not given, its stages are not stepped.
+    ahead : ndarray of MOTION_DTYPE, shape (7,), optional
+        Read by each step: what the car will do `motioncue.AHEAD_S` from then, if the controller knows; a row that is not
+        finite is not known.  An algorithm that does not plan takes no notice.
     tune : callable, optional
         Called by `retune` with the change and with a function that takes the resulting Settings.
 
     Raises
     ------
     ConfigError
-        If `motion`, `cue` or `actuation` is not an array of its kind, or two of them share memory.
+        If `motion`, `cue`, `actuation` or `ahead` is not an array of its kind, or two of them share memory.
 
     Attributes
     ----------
-    motion, cue, actuation : ndarray
-        The bound arrays; `actuation` is None if none was given.
+    motion, cue, actuation, ahead : ndarray
+        The bound arrays; `actuation` and `ahead` are None if none was given.
     period_ns : int
         Time from one step to the next [ns].
     parked : bool
@@ -79,7 +83,7 @@ cdef class Stepper:
     """
 
     def __cinit__(
-        self, Settings settings not None, motion=None, cue=None, *, actuation=None, tune=None
+        self, Settings settings not None, motion=None, cue=None, *, actuation=None, ahead=None, tune=None
     ):
         cdef Actuation[::1] filled
         self.motion = checked("motion", motion, "MOTION_DTYPE", MOTION_DTYPE, False)
@@ -92,6 +96,13 @@ cdef class Stepper:
             for name, other in (("motion", self.motion), ("cue", self.cue)):
                 if np.may_share_memory(actuation, other):
                     raise ConfigError(f"actuation: found memory of {name}, allowed is an array of its own")
+        cdef const Motion[::1] seen
+        if ahead is not None:
+            self.ahead = seen = checked("ahead", ahead, "MOTION_DTYPE", MOTION_DTYPE, False, AHEAD)
+            self._seen = &seen[0]
+            for name, other in (("cue", self.cue), ("actuation", self.actuation)):
+                if other is not None and np.may_share_memory(ahead, other):
+                    raise ConfigError(f"ahead: found memory of {name}, allowed is an array of its own")
         cdef const Motion[::1] source = self.motion
         cdef Cue[::1] target = self.cue
         self._in = &source[0]
@@ -101,7 +112,7 @@ cdef class Stepper:
         self.period_ns = settings.period_ns
         self._tune = tune
         # These views keep the arrays from being resized.
-        bound = (array for array in (self.motion, self.cue, self.actuation) if array is not None)
+        bound = (array for array in (self.motion, self.cue, self.actuation, self.ahead) if array is not None)
         self._alive = tuple(map(memoryview, bound))
 
     @cython.binding(False)
@@ -116,6 +127,8 @@ cdef class Stepper:
             checked.
         """
         cdef uint64_t fpu = mc_flush_denormals()
+        if self._seen != NULL:
+            cueing_look(self.cueing, self._seen)
         cdef bint taken = cueing_tick(self.cueing, self._in, self._out)
         if self._filled != NULL:        # also after a refusal: actuators that move cannot stop within a tick
             self._filled[0] = cueing_actuate(self.cueing, 0, self._out, self.parked)[0]

@@ -17,7 +17,7 @@ from motioncue.kernels.actuation import OutputChain, OutputLimits, Stage, UpVect
 from motioncue.kernels.algorithm import Algorithm
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.motion import AHEAD_S, CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.platforms.machine import platform_table
 from motioncue.profile import Output, Profile, Scaled, Source, parse_profile, profile_text
 from motioncue.protocols import custom
@@ -271,7 +271,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         limits or limits_of(profile),
         chains or [chain_of(profile, output) for output in profile.outputs],
         period_ns=period_ns_of(profile),
-        bridge=profile.source.bridge,
+        bridge=profile.bridge,
         hold_s=profile.supervisor.hold_s,
         fade_s=profile.supervisor.fade_s,
         engage_s=profile.supervisor.engage_s,
@@ -280,7 +280,11 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
 
 
 def cue(
-    profile: Profile | str | Path, motion: npt.NDArray[np.void], out: npt.NDArray[np.void] | None = None
+    profile: Profile | str | Path,
+    motion: npt.NDArray[np.void],
+    out: npt.NDArray[np.void] | None = None,
+    *,
+    ahead: npt.NDArray[np.void] | None = None,
 ) -> npt.NDArray[np.void]:
     """Return the engine's cues for `motion`, computed offline.
 
@@ -292,6 +296,9 @@ def cue(
         What each tick reads, one row per tick of ``output.rate_hz``.
     out : ndarray of CUE_DTYPE, shape (n,), optional
         Filled and returned; allocated if not given.
+    ahead : ndarray of MOTION_DTYPE, shape (n, 7), optional
+        For an algorithm that plans: what is known at each tick of what the car will do, such as `motioncue.preview`
+        returns; rows with NaN are not known.
 
     Returns
     -------
@@ -302,7 +309,8 @@ def cue(
     Raises
     ------
     ConfigError
-        If the profile is refused, `motion` or `out` is not an array of its kind, or they share memory.
+        If the profile is refused, an array is not of its kind, `motion` and `out` share memory, or there is something
+        ahead and the algorithm makes no use of it.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
     motion = np.ascontiguousarray(motion)
@@ -317,9 +325,25 @@ def cue(
             )
         if np.may_share_memory(motion, out):
             raise ConfigError("out: found memory of motion, allowed is an array of its own")
-    cues = algorithm_of(profile).process(motion, out)
+    algorithm = algorithm_of(profile)
+    if ahead is not None:
+        _check_ahead(profile, algorithm, ahead, len(motion))
+    cues = algorithm.process(motion, out, ahead)
     limits_of(profile).process(cues)
     return cues
+
+
+def _check_ahead(profile: Profile, algorithm: Algorithm, ahead: npt.NDArray[np.void], rows: int) -> None:
+    """Refuse a preview that is not an array of its kind, or that nothing makes use of."""
+    if not algorithm.sees_ahead:
+        found = msgspec.to_builtins(profile.cueing)["algorithm"]
+        raise ConfigError(f"ahead: found cueing.algorithm = {found!r}, allowed is one that plans: 'predictive'")
+    allowed = (rows, len(AHEAD_S))
+    if not isinstance(ahead, np.ndarray) or ahead.dtype != MOTION_DTYPE or ahead.shape != allowed:
+        found = f"{ahead.dtype} of shape {ahead.shape}" if isinstance(ahead, np.ndarray) else type(ahead).__name__
+        raise ConfigError(f"ahead: found {found}, allowed is MOTION_DTYPE, shape {allowed}")
+    if not ahead.flags.c_contiguous:
+        raise ConfigError("ahead: found an array that is not contiguous, allowed is one in the order of C")
 
 
 def limits_of(profile: Profile) -> CueLimits:

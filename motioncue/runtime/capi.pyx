@@ -8,7 +8,7 @@ from libc.string cimport memcpy
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.records cimport Actuation, Cue, Motion
-from motioncue.kernels.stepper cimport Stepper, cueing_reset, cueing_step
+from motioncue.kernels.stepper cimport Stepper, cueing_look, cueing_reset, cueing_step
 from motioncue.kernels.tuning cimport CueingState, cueing_actuate
 from motioncue.runtime.feeder cimport Feeder, FeederState, feeder_take
 
@@ -44,6 +44,7 @@ cdef extern from "motioncue/motioncue.h" nogil:
         motioncue_engine* (*start)(const char*, char*, size_t) noexcept nogil
         int (*feed)(motioncue_engine*, const void*, size_t) noexcept nogil
         void (*stop)(motioncue_engine*) noexcept nogil
+        void (*look)(motioncue_stepper*, const motioncue_motion*) noexcept nogil
 
 
 ctypedef struct Handle:     # the target of a motioncue_stepper*
@@ -100,6 +101,10 @@ cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue
     cdef uint64_t fpu = mc_flush_denormals()
     (<Actuation*>actuation)[0] = cueing_actuate(handle.cueing, 0, <const Cue*>cue, handle.parked)[0]
     mc_restore_fpu(fpu)
+
+
+cdef void look(motioncue_stepper* stepper, const motioncue_motion* ahead) noexcept nogil:
+    cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead)
 
 
 cdef void park(motioncue_stepper* stepper, int parked) noexcept nogil:
@@ -176,7 +181,7 @@ cdef void stop(motioncue_engine* engine) noexcept with gil:
 
 cdef motioncue_api table = motioncue_api(
     MOTIONCUE_ABI, sizeof(motioncue_api),
-    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop
+    create, period_ns, step, reset, destroy, retune, output, park, start, feed, stop, look
 )
 
 

@@ -25,6 +25,7 @@ def bind(
     actuation: npt.NDArray[np.void] | None = None,
     *,
     rate_hz: float | None = None,
+    ahead: npt.NDArray[np.void] | None = None,
 ) -> Stepper:
     """Return the profile's cueing for your own loop: each `step` reads `motion` and fills `cue`.
 
@@ -40,11 +41,14 @@ def bind(
         Filled by each step with what the first output is sent; if not given, the output's stages are not stepped.
     rate_hz : float, optional
         Steps per second [Hz]; the profile's ``output.rate_hz`` if not given.
+    ahead : ndarray of MOTION_DTYPE, shape (7,), optional
+        Read by each step of an algorithm that plans: what the car will do `motioncue.AHEAD_S` from then, if you know,
+        as with a route that drives itself.  A row with NaN is not known: it is foreseen, as all are without `ahead`.
 
     Raises
     ------
     ConfigError
-        If the profile or the rate is refused, or `motion`, `cue` or `actuation` is not an array of its kind.
+        If the profile or the rate is refused, or `motion`, `cue`, `actuation` or `ahead` is not an array of its kind.
 
     Notes
     -----
@@ -62,7 +66,7 @@ def bind(
     array([0.179])
     """
     tuner = _tuner(profile, rate_hz)
-    return Stepper(tuner.settings, motion, cue, actuation=actuation, tune=tuner)
+    return Stepper(tuner.settings, motion, cue, actuation=actuation, ahead=ahead, tune=tuner)
 
 
 def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock: Clock | None = None) -> Relay:

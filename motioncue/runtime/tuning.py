@@ -35,6 +35,18 @@ LIVE = (
 )
 """Tables and keys of a profile that may change while it runs; those of every output and of every axis."""
 
+CONNECTED = "how the systems are connected"
+
+REASONS = {
+    "platform": "the platform's geometry",
+    "record": "what is recorded",
+    **dict.fromkeys(("output.rate_hz", "output.spin_us", "output.keep_awake"), "how the sending thread runs"),
+    **dict.fromkeys(("output.core", "output.lock_memory"), "how the sending thread runs"),
+    **dict.fromkeys(("source.acceleration", "source.derivative_delay_s"), "how packets become motion"),
+    **dict.fromkeys(("source.options", "source.packet"), "how packets become motion"),
+}
+"""Why keys are fixed while it runs; others by `CONNECTED`."""
+
 RANGES = ("min_m", "max_m", "min_deg", "max_deg")
 
 
@@ -71,7 +83,7 @@ def fixed_because(profile: Profile, key: str) -> str:
     """
     place = re.sub(r"\[\d+\]", "", key)
     if not any(place == live or place.startswith(f"{live}.") for live in LIVE):
-        return "the platform's geometry" if place.startswith("platform.") else "how the systems are connected"
+        return next((why for key, why in REASONS.items() if place == key or place.startswith(f"{key}.")), CONNECTED)
     shares = any(output.packet is not None and output.packet.uses_ranges for output in profile.outputs)
     if shares and place.startswith("platform.") and place.endswith(RANGES):
         return "the numbers in the output's packet depend on this range"

@@ -14,12 +14,33 @@ from motioncue.settings.reference import sentences
 
 __all__ = ["Control", "Kind", "controls", "item_of", "values_of", "with_item"]
 
-Kind: TypeAlias = Literal["number", "choice", "switch", "table", "order"]
-"""A number; one of several texts; true or false; a table that may be left out; all of several words in some order."""
+Kind: TypeAlias = Literal["number", "choice", "switch", "table", "order", "other"]
+"""A number; one of several texts; true or false; a table that may be left out; all of several words in some order; what
+only the profile's text says."""
+
+NONE = "none"
+"""What stands in the place of some tables: without them, nothing is bounded."""
 
 NEUTRAL: Mapping[str, Any] = {"share": 1.0, "slope": 1.0, "largest_m_s2": 20.0, "largest_deg_s": 60.0}
 """Required values of a table that is switched on and stands in no preset: a scaling that is linear up to the largest
 input."""
+
+STARTS: Mapping[str, float] = {
+    "break_hz": 0.03, "limit_m_s2": 20.0, "surge_limit_m_s2": 20.0, "sway_limit_m_s2": 20.0, "limit_deg_s": 60.0,
+    "angle_limit_deg": 30.0, "rate_limit_deg_s": 3.0, "acceleration_limit_deg_s2": 30.0, "lag_s": 0.01,
+    "lag_damping": 1.0,
+}  # fmt: skip
+"""Values with which numbers begin that were left out, so that little changes: bounds that few drives meet, a short
+lag.  The rate of tilt begins at the threshold of perception."""
+
+FOLLOWS: Mapping[str, str] = {
+    "tilt.surge_gain": "surge.gain", "tilt.sway_gain": "sway.gain", "tilt.surge_limit_m_s2": "surge.limit_m_s2",
+    "tilt.sway_limit_m_s2": "sway.limit_m_s2",
+}  # fmt: skip
+"""Numbers that have the value of another one of the same table where they are left out, and begin with it."""
+
+WIDE = 10.0
+"""Factor between the time in which a derivative's bound is reached and that of the bounds before it."""
 
 
 class Control(NamedTuple):
@@ -36,18 +57,24 @@ class Control(NamedTuple):
     above: bool = False
     """Whether `least` itself is not allowed."""
     choices: tuple[Any, ...] = ()
-    """The only values allowed; of a number, empty: any within the range."""
+    """The only values allowed; of a number, empty: any within the range; of a table, what stands there without it."""
     whole: bool = False
     """Whether it is a whole number."""
     optional: bool = False
-    """Whether the key may be left out."""
+    """Whether the key may be left out, and has no value then; one with a default has that."""
     default: Any = None
     """Its type's default; None if it has none."""
     begin: Mapping[str, Any] = {}
     """Values of a table that is switched on."""
+    start: float | None = None
+    """Value with which a number begins that was left out; None for others."""
+    follows: str = ""
+    """Key whose value a number has that is left out, and begins with; empty if there is none."""
 
 
-def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, Any]] = ()) -> list[Control]:
+def controls(
+    table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, Any]] = (), names: Sequence[str] = ()
+) -> list[Control]:
     """Return the settings of a table and of the tables in it, in their order.
 
     Parameters
@@ -56,9 +83,11 @@ def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, A
         A table of a profile; keys of tables that it does not have are left out.  Texts for people, such as
         descriptions, are no settings.
     place : str
-        Its dotted path.
+        Its dotted path; empty for a profile.
     presets : sequence of mappings
         What presets have in place of the table; its own if it has presets.
+    names : sequence of str
+        The only keys of the table itself; all if empty.
     """
     found: list[Control] = []
     presets = list(getattr(table, "presets", {}).values()) or presets
@@ -68,15 +97,18 @@ def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, A
         sentence = "How motion becomes a cue.  Another algorithm starts from rest with its own preset, and fades in."
         found.append(Control(f"{place}.algorithm", "choice", sentence, choices=tuple(ALGORITHMS)))
     for field in msgspec.structs.fields(type(table)):
-        key, value = f"{place}.{field.name}", getattr(table, field.name)
+        if names and field.name not in names:
+            continue
+        key, value = f"{place}.{field.name}" if place else field.name, getattr(table, field.name)
         sentence, optional = said.get(field.name, ""), NoneType in get_args(field.type)
         default = None if field.default is msgspec.NODEFAULT else field.default
-        if isinstance(value, msgspec.Struct) or (optional and tables_of(field.type)):
+        free = (NONE,) if any(NONE in _texts(part) for part in get_args(field.type)) else ()
+        if isinstance(value, msgspec.Struct) or ((optional or free) and tables_of(field.type)):
             inner = [preset[field.name] for preset in presets if isinstance(preset.get(field.name), Mapping)]
             kind = tables_of(field.type)[0]
-            if optional and "[" not in place:  # in lists, kinds of actuators differ by their tables
+            if (optional or free) and "axes[" not in place:  # these differ by which table they have
                 sentence = sentence or (kind.__doc__ or "").partition("\n")[0]
-                found.append(Control(key, "table", sentence, begin=_begin(kind, inner)))
+                found.append(Control(key, "table", sentence, choices=free, begin=_begin(kind, inner)))
             found += controls(value, key, inner) if isinstance(value, msgspec.Struct) else []
         elif isinstance(value, tuple) and value and all(isinstance(item, msgspec.Struct) for item in value):
             for index, item in enumerate(value):
@@ -86,8 +118,33 @@ def controls(table: msgspec.Struct, place: str, presets: Sequence[Mapping[str, A
         elif field.name == "preset":
             found.append(_preset(table, key, value, sentence))
         else:
-            found += _one(key, field.type, sentence, default, optional)
+            optional = optional and default is None  # without the key, one with a default has that
+            for control in _one(key, field.type, sentence, default, optional):
+                if optional and control.kind == "number":
+                    start = _start(control, [each.default or each.start for each in found[-2:]], presets)
+                    control = control._replace(start=start, follows=_followed(key))
+                found.append(control)
     return found
+
+
+def _start(control: Control, before: Sequence[Any], presets: Sequence[Mapping[str, Any]]) -> float:
+    """Return the value with which a number that was left out begins: the largest preset's, or one that changes little.
+
+    It does not depend on other settings in force, so that the page's controls stay while these are moved.
+    """
+    name = control.key.rpartition(".")[2]
+    given = [preset[name] for preset in presets if preset.get(name) is not None]
+    if given:
+        return float(given[-1])
+    if control.sentence.startswith("Largest change"):  # a bound, after those of the value and of its derivatives
+        return float(WIDE * before[1] ** 2 / before[0])
+    return STARTS.get(name, 1.0)
+
+
+def _followed(key: str) -> str:
+    """Return the key whose value a number has that is left out; empty if there is none."""
+    place, _, name = key.partition(".")
+    return f"{place}.{FOLLOWS[name]}" if name in FOLLOWS else ""
 
 
 def _one(key: str, kind: Any, sentence: str, default: Any, optional: bool = False) -> Iterator[Control]:
@@ -128,7 +185,7 @@ def _begin(table: type[msgspec.Struct], presets: Sequence[Mapping[str, Any]]) ->
         field.name: NEUTRAL.get(field.name, None if field.required else field.default)
         for field in msgspec.structs.fields(table)
     }
-    return {name: value for name, value in begin.items() if value is not None}
+    return {name: msgspec.to_builtins(value) for name, value in begin.items() if value is not None}
 
 
 def _preset(table: msgspec.Struct, key: str, value: str | None, sentence: str) -> Control:

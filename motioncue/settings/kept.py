@@ -17,17 +17,28 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
     text : str
         TOML.
     values : mapping
-        Values by dotted key, not in lists of tables; None removes a key, and the tables that are empty then.
+        Values by dotted key, with ``[0]`` and so on behind lists of tables; None removes a key, and the tables that are
+        empty then.
+
+    Raises
+    ------
+    LookupError
+        If a list of tables has no such item.
+    TypeError
+        If there is no such list.
     """
     import tomlkit
 
     document = tomlkit.parse(text)
     for key, value in values.items():
-        *path, name = key.split(".")
+        *path, name = _steps(key)
         table: Any = document
-        above: list[tuple[Any, str]] = []
+        above: list[tuple[Any, str | int]] = []
         for step in path:
-            if step not in table:
+            if isinstance(step, int):
+                if not isinstance(table, list):
+                    raise TypeError(f"{key}: found no list, allowed is one of tables")
+            elif step not in table:
                 if value is None:
                     break
                 table[step] = tomlkit.table() if table is document else tomlkit.inline_table()
@@ -37,7 +48,12 @@ def changed_text(text: str, values: Mapping[str, Any]) -> str:
             if value is not None:
                 table[name] = value
             elif table.pop(name, None) is not None:
-                while above and not table:
+                while above and not table and isinstance(above[-1][1], str):
                     table, step = above.pop()
                     table.pop(step)
     return tomlkit.dumps(document)
+
+
+def _steps(key: str) -> list[str | int]:
+    """Return the steps of a dotted path; those into a list are whole numbers."""
+    return [int(step[:-1]) if step.endswith("]") else step for step in key.replace("[", ".").split(".")]

@@ -45,6 +45,8 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     side for a fade."""
     for_platform: ClassVar[bool] = False
     """Whether its `design` takes the platform, as `motioncue.cueing.design` does."""
+    bridge: ClassVar[str] = "predict"
+    """The ``source.bridge`` that suits it."""
     auto: ClassVar[str | None] = None
     """The preset that the preset ``auto`` suits to the profile's platform."""
     gives_room: ClassVar[bool] = False

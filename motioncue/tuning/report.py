@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from motioncue.analysis.page import figure_of, image, page, table
-from motioncue.tuning.front import Front, staircase
+from motioncue.tuning.front import SHARES, Front, staircase
 from motioncue.tuning.tune import Judged, Sensitivity, Tuned
 
 if TYPE_CHECKING:
@@ -73,9 +73,10 @@ def front_rows(front: Front) -> tuple[list[str], list[list[str]]]:
         Of what `motioncue.tune` returned.
     """
     heads = [f"{_word(front)} at most", "score", "held out", "use", "fast tilt", "opposite"]
+    found = [each.share for each in front.points]
     rows = [
         [
-            f"{each.bound:.3g} ({100 * each.share:.0f} %)",
+            f"{each.bound:.3g} ({_shares(each.share, found)})",
             f"{each.score:.1f}",
             "-" if each.hold_out is None else f"{each.hold_out:.1f}",
             f"{each.use:.2f}",
@@ -84,7 +85,13 @@ def front_rows(front: Front) -> tuple[list[str], list[list[str]]]:
         ]
         for each in front.points
     ]
-    return heads, rows + [[f"{100 * share:.0f} % of the bound", "none found", *[""] * 4] for share in front.missed]
+    whole = front.points[-1].bound / front.points[-1].share if front.points else math.nan
+    # What is missed comes first: with less of the aim than the least that was found.
+    missed = [
+        f"{share * whole:.3g} ({100 * share:.0f} %)" if front.points else f"{100 * share:.0f} %"
+        for share in front.missed
+    ]
+    return heads, [[each, "none found", *[""] * 4] for each in missed] + rows
 
 
 def front_figure(front: Front) -> "Figure":
@@ -164,6 +171,13 @@ def sensitivities_figure(sensitivities: Sequence[Sensitivity]) -> "Figure":
 def _word(front: Front) -> str:
     """Return what the bound of a front is called."""
     return front.aim.replace("_", " ")
+
+
+def _shares(share: float, found: Sequence[float]) -> str:
+    """Return the share of a point, and up to which nothing better was found."""
+    after = min((each for each in found if each > share), default=math.inf)
+    same = max((each for each in SHARES if share < each < after), default=None)
+    return f"{100 * share:.0f} %" + ("" if same is None else f", no better up to {100 * same:.0f} %")
 
 
 def _row(each: Judged) -> list[str]:

@@ -1,5 +1,6 @@
 """What the page changes: an engine's settings, with undo, two settings to compare, and a file to keep."""
 
+from collections.abc import Mapping
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -9,9 +10,10 @@ import msgspec
 from motioncue.errors import ConfigError, not_among
 from motioncue.profile import Profile, differences, parse_profile
 from motioncue.runtime.fitting import gains_for
-from motioncue.runtime.tuning import fixed_because
-from motioncue.settings.controls import Control, controls, item_of, values_of, with_item
+from motioncue.settings.controls import NONE, Control, item_of, values_of, with_item
 from motioncue.settings.kept import changed_text
+from motioncue.settings.limits import Limits
+from motioncue.view.parameters import fixed_because, kept, parameters, shown
 from motioncue.view.watched import Watched
 
 __all__ = ["Desk", "Value"]
@@ -19,16 +21,10 @@ __all__ = ["Desk", "Value"]
 Value: TypeAlias = float | bool | str | list[str] | None
 """Value of a setting; None for one that is left out."""
 
-TABLES = ("cueing", "supervisor", "limits", "platform")
-"""Tables of a profile whose settings the page changes."""
-
-SOURCE = ("bridge", "head_m")
-"""Settings of the source that it changes too."""
-
-OF_SOURCE = tuple(f"source.{name}" for name in SOURCE)
-
 PRESET = "cueing.preset"
 STEPS = 200  # gestures that can be undone
+
+CANNOT_TAKE = "save: this profile's text cannot take the values; allowed is one that names its tables"
 
 KINDS = {"switch": bool, "table": bool, "choice": str | None, "order": list}
 ALLOWED = {"switch": "true or false", "table": "true (given) or false (left out)", "order": "a list of words"}
@@ -67,20 +63,19 @@ class Desk:
         profile = self._engine.requested
         held, found = self._controls
         if held is not profile:
-            source = [each for each in controls(profile.source, "source") if each.key.partition("[")[0] in OF_SOURCE]
-            found = [*(each for name in TABLES for each in _controls(getattr(profile, name), name)), *source]
+            found = parameters(profile)
             self._controls = profile, found
         return found
 
     def fixed(self) -> dict[str, str]:
         """Return why settings are fixed while it runs, by key."""
         profile = self._engine.requested
-        return {control.key: why for control in self.parameters() if (why := _fixed(profile, control.key))}
+        return {control.key: why for control in self.parameters() if (why := fixed_because(profile, control.key))}
 
     def state(self) -> dict[str, Any]:
         """Return the values of all settings, and what can be undone, compared and saved."""
         profile = self._engine.requested
-        values, begin = (_shown(self.parameters(), each) for each in (profile, self._first))
+        values, begin = (shown(self.parameters(), each) for each in (profile, self._first))
         return {
             "values": {control.key: values.get(control.key) for control in self.parameters()},
             "begin": begin,
@@ -125,7 +120,7 @@ class Desk:
         allowed = {control.key: control for control in self.parameters()}
         if key not in allowed:
             raise ConfigError(f"parameter: {not_among(key, allowed)}")
-        if why := _fixed(before, key):
+        if why := fixed_because(before, key):
             raise ConfigError(f"{key}: fixed while it runs, {why}")
         self._engine.retune(_change(before, allowed[key], value))
         if (gesture, key) != self._gesture:
@@ -170,19 +165,22 @@ class Desk:
         wanted = self._engine.requested
         changes = differences(parse_profile(self._text, scaled=gains_for), wanted)
         tables = msgspec.to_builtins(wanted)
-        values = {
-            root: item_of(tables, root)  # a list that differs is written whole
-            for root in dict.fromkeys(key.partition("[")[0] for key in changes)
-            if root.partition(".")[0] in TABLES or root in OF_SOURCE
-        }
+        values: dict[str, Any] = {}
+        for key, (_, after) in changes.items():
+            root, bracket, _ = key.partition("[")
+            if kept(key) and bracket and not key.startswith("output"):  # a list that differs is written whole
+                values[root] = _given(item_of(tables, root))
+            elif kept(key):
+                values[key] = after
         try:
             text = changed_text(self._text, values)
+        except (LookupError, TypeError) as error:
+            raise ConfigError(CANNOT_TAKE) from error
         except ImportError as error:
             raise ConfigError(f'save: {error.name} is missing: pip install "motioncue[view]"') from error
         saved = parse_profile(text, scaled=gains_for)
-        kept = [*((saved, wanted, name) for name in TABLES), *((saved.source, wanted.source, name) for name in SOURCE)]
-        if any(getattr(one, name) != getattr(other, name) for one, other, name in kept):
-            raise ConfigError("save: this profile's text cannot take the values; allowed is one that names its tables")
+        if any(kept(key) for key in differences(saved, wanted)):
+            raise ConfigError(CANNOT_TAKE)
         path = (self._folder or Path.cwd()) / name
         try:
             with path.open("x", encoding="utf-8") as file:
@@ -195,31 +193,11 @@ class Desk:
         return {"file": str(path), "diff": list(unified_diff(before, after, "before", name, lineterm="", n=1))}
 
 
-def _controls(table: Any, place: str) -> list[Control]:
-    return controls(table, place) if isinstance(table, msgspec.Struct) else []
-
-
-def _shown(found: list[Control], profile: Profile) -> dict[str, Any]:
-    """Return the values of those settings that a profile has; of a table, whether it is given."""
-    tables = msgspec.to_builtins(profile)
-    values = {control.key: item_of(tables, control.key) for control in found}
-    return {
-        control.key: values[control.key] is not None if control.kind == "table" else values[control.key]
-        for control in found
-        if control.kind == "table" or control.optional or values[control.key] is not None
-    }
-
-
-def _fixed(profile: Profile, key: str) -> str:
-    """Return why a setting is fixed while it runs; empty if it is not."""
-    return "a platform's preset is its geometry" if key == "platform.preset" else fixed_because(profile, key)
-
-
 def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[str, Any]:
     """Return the change of a profile that sets one setting; refuse a value of another kind."""
     key, kind = control.key, control.kind
     if kind == "number":
-        if isinstance(value, bool | str | list):
+        if isinstance(value, bool | str | list) or (value is None and not control.optional):
             raise ConfigError(f"{key}: found {value!r}, allowed is a number")
         whole = control.whole and value is not None and value.is_integer()
         return dict(
@@ -230,14 +208,27 @@ def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[
         raise ConfigError(f"{key}: found {value!r}, allowed is {allowed}")
     if kind == "table":
         # One that is given already stays as it is.
-        given = item_of(msgspec.to_builtins(profile), key) is not None
-        return {key: None} if not value else {} if given else {key: dict(control.begin)}
+        tables = msgspec.to_builtins(profile)
+        without = control.choices[0] if control.choices else None
+        given = item_of(tables, key) not in (None, NONE)
+        if given == value:
+            return {}
+        if value and key == "limits":  # no override of a bound may bring back all the others
+            return msgspec.structs.replace(profile, limits=Limits())
+        return dict([with_item(tables, key, dict(control.begin) if value else without)])
     if key == PRESET and value is not None:
         # A preset supplies what is left out: the values in force would all stand beside it, so they go.
         tables = msgspec.to_builtins(profile)
         tables["cueing"] = {"algorithm": tables["cueing"]["algorithm"], "preset": value}
         return parse_profile("", name=profile.name, overrides=[tables], scaled=gains_for)
     return dict([with_item(msgspec.to_builtins(profile), key, value)])
+
+
+def _given(value: Any) -> Any:
+    """Return nested tables without the keys that are left out, which TOML cannot say."""
+    if isinstance(value, Mapping):
+        return {key: _given(item) for key, item in value.items() if item is not None}
+    return [_given(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 def _changes(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:

@@ -1,7 +1,7 @@
 """What settings are worth on a drive: a program beside the engine's, at the lowest priority.
 
-It reads requests, which are pickled by the process that started it, and writes answers, a line of JSON each.  It ends
-with that process.
+It reads requests, which are pickled by the process that started it, and writes answers, a line of JSON each; before
+each step a line with no more than the request's number, which says that it is at work.  It ends with that process.
 """
 
 import os
@@ -191,8 +191,13 @@ def main(requests: IO[bytes], answers: IO[str]) -> None:
         if request.motion.tobytes() != drive:
             drive = request.motion.tobytes()
             known.clear()
+
+        def stale(number: int = request.number) -> bool:
+            _tell(answers, {"number": number})  # a word before each step, for who waits
+            return not waiting.empty()
+
         try:
-            for answer in judged(request, known, lambda: not waiting.empty()):
+            for answer in judged(request, known, stale):
                 _tell(answers, answer)
         except Exception as error:  # the next settings may do
             why = f"{type(error).__name__}: {error}"
@@ -211,4 +216,10 @@ def run() -> None:
         os.nice(LOWEST)
     told = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout = sys.stderr  # only answers are written there
-    main(sys.stdin.buffer, told)
+    # On Windows, a library that looks at standard input while it is loaded, as SciPy's does, waits for whoever reads it
+    # (https://github.com/numpy/numpy/issues/24290): requests are read from a copy, and standard input is empty.
+    asked = os.fdopen(os.dup(0), "rb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    main(asked, told)

@@ -20,6 +20,7 @@ __all__ = ["Judging"]
 
 CALM_S = 0.6  # after the last change, before it is judged
 RENEW_S = 20.0  # by which a minute is older than the newest one before it is replaced
+SILENCE_S = 300.0  # without a word of the process, ten times what a best motion takes on a quiet machine
 
 PROGRAM = "from motioncue.view.judged import run; run()"
 ONE_CORE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
@@ -28,6 +29,10 @@ NO_PLATFORM = "the profile has no [platform]: there is nothing to compare the dr
 NO_POSES = "{} gives no pose, its cue is the car's own motion: there is nothing to judge"
 TOO_SHORT = f"less than {LEAST_S:g} s driven yet: it is judged as soon as there are"
 DIED = "the process that judges has ended; the next change starts another"
+SILENT = (
+    "the process that judges said nothing for {:.0f} s and was ended: it hangs, was stopped, or other programs leave "
+    "it no time; the next change, or M, starts another"
+)
 NOT_STARTED = "the process that judges cannot be started: {}"
 
 
@@ -50,7 +55,8 @@ class Judging:
     -----
     The arithmetic is that of `motioncue.score`, in a process of its own at the lowest priority: in this one it would
     keep other threads from the interpreter.  The ticks need neither.  One minute is kept for several changes, so that
-    they are compared on the same drive, and because its best motion takes longest.
+    they are compared on the same drive, and because its best motion takes longest.  A process that says nothing for
+    `SILENCE_S` is ended; it says a word before each of its steps.
     """
 
     def __init__(self, recent: Recent, compared: Callable[[], Mapping[str, Profile]]) -> None:
@@ -62,6 +68,7 @@ class Judging:
         self._number = 0
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: dict[str, Any] = {"why": "", "columns": {}, "busy": False}
+        self._heard: float | None = None  # when it said a word, or was asked; None while it has nothing to do
         self._lock = threading.Lock()
         self._sending = threading.Lock()
         self._closed = False
@@ -81,13 +88,15 @@ class Judging:
             return dict(self._answer)
 
     def look(self, now: float) -> None:
-        """Begin what is due.
+        """Begin what is due; end a process that is silent.
 
         Parameters
         ----------
         now : float
             ``time.monotonic()`` [s].
         """
+        if self._heard is not None and now - self._heard > SILENCE_S:
+            self._give_up()
         if self._due is None or now < self._due or self._closed:
             return
         profiles = self._compared()
@@ -95,6 +104,7 @@ class Judging:
         if profile.platform is None or not profile.cueing.poses:
             algorithm = profile.cueing.__struct_config__.tag
             self._due = None
+            self._number += 1  # what is being computed is not wanted any more
             self._say(why=NO_PLATFORM if profile.platform is None else NO_POSES.format(algorithm))
             return
         newest = self._recent.minute()
@@ -108,6 +118,7 @@ class Judging:
         self._renew = False
         assert self._minute is not None
         self._number += 1
+        self._heard = now if self._heard is None else self._heard
         self._say(busy=True, begin_s=self._minute.begin_s, end_s=self._minute.end_s)
         request = Request(self._number, dict(profiles), self._minute.motion)
         threading.Thread(target=self._send, args=(request,), daemon=True, name="motioncue judging").start()
@@ -122,6 +133,17 @@ class Judging:
         longer = newest.end_s - newest.begin_s > 1.5 * (held.end_s - held.begin_s)
         return longer or abs(newest.end_s - held.end_s) > RENEW_S
 
+    def _give_up(self) -> None:
+        """End a process that is silent, and drop what it was asked."""
+        with self._lock:
+            process, self._process = self._process, None
+            self._number += 1  # so that what still waits to be sent is not
+            self._heard = None
+            self._answer = {**self._answer, "why": SILENT.format(SILENCE_S), "busy": False}
+            self.version += 1
+        if process is not None:
+            process.kill()  # `_read` sees its end
+
     def close(self) -> None:
         """End the process."""
         self._closed = True
@@ -135,6 +157,7 @@ class Judging:
 
     def _say(self, *, why: str = "", busy: bool = False, **more: Any) -> None:
         with self._lock:
+            self._heard = self._heard if busy else None
             columns = self._answer["columns"] if busy else {}
             self._answer = {"why": why, "busy": busy, "columns": columns, **more}
             self.version += 1
@@ -167,10 +190,15 @@ class Judging:
         """Take the answers of a process until it ends."""
         assert process.stdout is not None
         for line in process.stdout:
+            if not line.endswith(b"\n"):  # it was ended in the middle
+                break
             told = msgspec.json.decode(line)
             with self._lock:
-                if told.pop("number") == self._number:
+                if self._process is process and self._heard is not None:
+                    self._heard = time.monotonic()
+                if told.pop("number") == self._number and told:
                     done = told.pop("done")
+                    self._heard = None if done else self._heard
                     self._answer = {**self._answer, **told, "busy": not done}
                     self.version += 1
         _hang_up(process)

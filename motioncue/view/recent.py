@@ -64,7 +64,7 @@ class Recent:
         if not motion["time"][0]:  # no frame yet
             return
         # Between frames, what a tick reads belongs to the tick; otherwise it is the frame, at its own time.
-        time = int((motion["time"] if profile.source.bridge == "hold" else tick["deadline"])[0])
+        time = int((motion["time"] if profile.bridge == "hold" else tick["deadline"])[0])
         last = self._rows[-1][1] if self._rows else time
         if back or self._ended or not 0 <= time - last <= 1e9 * GAP_S:
             self._before = self.minute()

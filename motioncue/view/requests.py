@@ -41,6 +41,8 @@ class Set(_Request, frozen=True):
     value: float | bool | Word | Annotated[list[Word], msgspec.Meta(max_length=32)] | None
     gesture: int = 0
     """Changes of one gesture are undone together."""
+    number: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Grows with each setting of a page, which is told the newest one that has been made or refused."""
 
 
 class Undo(_Request, frozen=True):

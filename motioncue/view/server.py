@@ -124,10 +124,10 @@ class Server:
         self._hand: Visitor | None = None
         self._numbered = 0
         self._versions = [0, 0]  # of the settings and of the hands
-        self._shown: Profile | None = None  # whose settings the newest version is
+        self._shown: Profile = engine.requested  # whose settings the newest version is
         self._frame: tuple[float, int, bytes] = (-math.inf, 0, b"")  # time, number, contents
         self._stats: tuple[float, str] = (-math.inf, "")
-        self._told = (-1, "", "")  # version, settings, values
+        self._told = self._settings()
         self._changing: asyncio.Lock
         self._ready = threading.Event()
         self._failed: BaseException | None = None
@@ -315,7 +315,7 @@ class Server:
         news: list[str | bytes] = []
         versions = (self._versions[0], self._versions[1], self._judging.version)
         if page.known[0] != versions[0]:
-            settings, values = self._settings()
+            settings, values = self._told
             if settings != page.controls:  # another algorithm has others
                 page.controls = settings
                 news.append(settings)
@@ -327,6 +327,9 @@ class Server:
         page.known = versions
         while page.replies:
             news.append(page.replies.popleft())
+        if page.told != page.answered:  # after what was changed, or why not
+            page.told = page.answered
+            news.append(to_json("answered", {"number": page.answered}))
         if now - page.stats_at >= STATS_S:
             page.stats_at = now
             news.append(self._statistics(now))
@@ -344,21 +347,24 @@ class Server:
             newest = self._frames.newest()
             _, number, contents = self._frame
             self._frame = (now, number, contents) if newest is None else (now, number + 1, newest)
+        if self._engine.requested is not self._shown and not self._changing.locked():  # not by a page
+            self._tell()
+
+    def _tell(self) -> None:
+        """Have every page told what the settings are now; never while one of them is being changed.
+
+        Told after each change, even if the settings are what they were: one that was undone before anybody looked is
+        still shown by the page that made it.
+        """
         if self._engine.requested is not self._shown:
-            if self._shown is not None:
-                self._judging.changed()
-            self._shown = self._engine.requested
-            self._versions[0] += 1
+            self._judging.changed()
+        self._shown = self._engine.requested
+        self._told = self._settings()
+        self._versions[0] += 1
 
     def _settings(self) -> tuple[str, str]:
-        """Return what the settings are, and their values, computed at most once for all pages together."""
-        if self._told[0] != self._versions[0]:
-            self._told = (
-                self._versions[0],
-                controls(self._engine, self._desk),
-                to_json("settings", self._desk.state()),
-            )
-        return self._told[1:]
+        """Return what the settings are, and their values."""
+        return controls(self._engine, self._desk), to_json("settings", self._desk.state())
 
     def _hands(self, page: Visitor) -> dict[str, Any]:
         """Return who steers."""
@@ -427,17 +433,24 @@ class Server:
         """
         while True:
             request = await page.next_change()
+            await asyncio.shield(asyncio.create_task(self._make(page, request)))  # also if the page leaves meanwhile
+
+    async def _make(self, page: Visitor, request: Request) -> None:
+        """Make one change of settings, and have all pages told."""
+        async with self._changing:
             try:
-                async with self._changing:
-                    answer = await asyncio.to_thread(self._changed, page, request)
+                answer = await asyncio.to_thread(self._changed, page, request)
+                if answer is not None:
+                    page.reply("saved", **answer)
             except (MotioncueError, RuntimeError) as error:
                 page.refuse(request, error)
             except Exception as error:  # the page's next changes are made all the same
                 log.exception("--view: a change of settings failed")
                 page.refuse(request, error)
-            else:
-                if answer is not None:
-                    page.reply("saved", **answer)
+            finally:
+                self._tell()
+        if isinstance(request, Set):
+            page.answered = max(page.answered, request.number)
 
     def _changed(self, page: Visitor, request: Request) -> dict[str, Any] | None:
         """Make a change of settings; return what the page is told."""
@@ -447,7 +460,6 @@ class Server:
             self._desk.undo()
         elif isinstance(request, Swap):
             self._desk.swap()
-            self._versions[0] += 1  # even if both are the same
         elif isinstance(request, Save):
             return self._desk.save(request.name)
         return None

@@ -4,15 +4,14 @@ from typing import Any
 
 import msgspec
 
-from motioncue.bench.verdict import GRADES, bearable, punctual
 from motioncue.view.desk import Desk
 from motioncue.view.frames import STATES, Frames
 from motioncue.view.scene import scene_of
-from motioncue.view.watched import CHANNELS, Watched, path_of, verdict
+from motioncue.view.watched import CHANNELS, Verdict, Watched, grade, path_of, verdict
 
 __all__ = ["controls", "hello", "statistics", "to_json"]
 
-WAITING = "the platform has not been driven yet"
+WAITING = Verdict("none", "the platform has not been driven yet")
 """The verdict on a run that has frames and has not engaged."""
 
 STATISTICS = (
@@ -95,22 +94,12 @@ def statistics(engine: Watched) -> str:
     engine : Watched
         A running engine, or a recording that plays.
     """
-    stats = engine.stats()
+    stats, rate_hz = engine.stats(), engine.profile.rate_hz
     driven = any(move["to"] == "RUNNING" for move in stats["transitions"])
+    found = verdict(stats, rate_hz) if driven or not stats["frames_received"] else WAITING
     said = {key: stats[key] for key in STATISTICS} | {
         "transitions": stats["transitions"][-SHOWN:],
-        "verdict": verdict(stats) if driven or not stats["frames_received"] else WAITING,
-        "grade": _grade(stats, engine.profile.rate_hz),
+        "verdict": found._asdict(),
+        "grade": grade(stats, rate_hz),
     }
     return to_json("stats", said)
-
-
-def _grade(stats: dict[str, Any], rate_hz: float) -> str:
-    """Return how punctual the ticks were so far, in the words of `motioncue bench`."""
-    row = {
-        "rate_hz": rate_hz,  # of the profile: after one packet none can be measured
-        "emitter": {**{key: stats[key] for key in ("skipped", "lateness_us")}, "ticks": stats["packets_sent"]},
-    }
-    if not stats["packets_sent"]:
-        return "no tick yet"
-    return GRADES[0] if punctual(row) else GRADES[2] if bearable(row) else GRADES[3]

@@ -41,6 +41,7 @@ class Visitor:
         self.frame = 0  # number of the newest frame that it was sent
         self.known = (-1, -1, -1)  # versions of the settings, the hands and the judgment that it has been sent
         self.controls = ""  # what it was told of the settings
+        self.answered = self.told = 0  # number of its newest setting that was made or refused; which it was told
         self._changes: deque[Request] = deque()
         self._changed = asyncio.Event()
 
@@ -82,8 +83,8 @@ class Visitor:
         error : Exception
             Why not.
         """
-        key = request.key if isinstance(request, Set) else None
-        self.reply("refused", key=key, why=str(error))
+        key, number = (request.key, request.number) if isinstance(request, Set) else (None, 0)
+        self.reply("refused", key=key, number=number, why=str(error))
 
     def reply(self, kind: str, **said: Any) -> None:
         """Note a message for the page.

@@ -1,13 +1,14 @@
 """What a person is shown of a running engine, in the terminal and in the browser."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing
 from motioncue.analysis.senses import felt_in_car
+from motioncue.bench.verdict import GRADES, bearable, duration, punctual
 from motioncue.platforms import CHANNELS as POSE
 from motioncue.platforms import Built, build
 from motioncue.profile import Profile
@@ -18,8 +19,10 @@ __all__ = [
     "CHANNELS",
     "Channel",
     "PlatformInForce",
+    "Verdict",
     "Watched",
     "felt_of",
+    "grade",
     "path_of",
     "pose_of",
     "positions_of",
@@ -181,38 +184,92 @@ class PlatformInForce:
         return self._held[1]
 
 
-def verdict(stats: Mapping[str, Any]) -> str:
-    """Return what is most wrong with a run, and what to do next.
+class Verdict(NamedTuple):
+    """What a run is worth, in one sentence."""
+
+    level: Literal["good", "warn", "bad", "none"]
+    words: str
+
+
+def grade(stats: Mapping[str, Any], rate_hz: float) -> str:
+    """Return how punctual the ticks were, in the words of `motioncue bench`.
 
     Parameters
     ----------
     stats : mapping
         As `Engine.stats` returns them.
+    rate_hz : float
+        The profile's rate [Hz].
+    """
+    if not stats["packets_sent"]:
+        return "no tick yet"
+    row = {
+        "rate_hz": rate_hz,
+        "emitter": {**{key: stats[key] for key in ("skipped", "lateness_us")}, "ticks": stats["packets_sent"]},
+    }
+    return GRADES[0] if punctual(row) else GRADES[2] if bearable(row) else GRADES[3]
+
+
+def verdict(stats: Mapping[str, Any], rate_hz: float | None = None) -> Verdict:
+    """Return what is most wrong with a run, and what to do next; all is well only if it was on time.
+
+    Parameters
+    ----------
+    stats : mapping
+        As `Engine.stats` returns them.
+    rate_hz : float, optional
+        The profile's rate [Hz]; the measured one if not given.
     """
     packets = stats["packets_sent"]
     most = max(stats["limited"], key=stats["limited"].__getitem__, default="")
     if not stats["frames_received"]:
-        return "nothing was driven: no frame came from a simulator"
+        return Verdict("none", "nothing was driven: no frame came from a simulator")
     if not packets or any(output["refused"] for output in stats["outputs"]):
-        return "the platform did not get every packet: see the rows below, and the endpoint in the profile"
+        return Verdict(
+            "bad", "the platform did not get every packet: see the rows below, and the endpoint in the profile"
+        )
     if not any(move["to"] == "RUNNING" for move in stats["transitions"]):
-        return "the platform was never driven: the run ended, or was held, before it had risen and engaged"
+        return Verdict(
+            "warn", "the platform was never driven: the run ended, or was held, before it had risen and engaged"
+        )
     if any(output["unheard"] for output in stats["outputs"]):
-        return "nobody heard some of the packets: is the platform's program running, and at that endpoint?"
+        return Verdict(
+            "bad", "nobody heard some of the packets: is the platform's program running, and at that endpoint?"
+        )
     if any(move["to"] == "FAULT" for move in stats["transitions"]):
-        return "there was a fault: the events below say why; `motioncue check` examines the simulator's data"
+        return Verdict(
+            "bad", "there was a fault: the events below say why; `motioncue check` examines the simulator's data"
+        )
     if stats["skipped"] > SKIPPED * packets:
-        return "ticks were left out, the machine was too busy: `motioncue bench` shows what it can do"
+        return Verdict("bad", "ticks were left out, the machine was too busy: `motioncue bench` shows what it can do")
+    rate_hz = rate_hz or stats["rate_hz"]
+    timing = grade(stats, rate_hz) if rate_hz else GRADES[0]  # after one packet, no rate can be measured
+    late = stats["lateness_us"]
+    if timing == GRADES[3]:
+        return Verdict(
+            "bad",
+            f"not on time: one packet in 100 left {duration(late['p99'])} late or more, the machine was too busy: "
+            "`motioncue bench` shows what it can do",
+        )
     if stats["events"] or any(stats["rejected"].values()):
-        return "the drive was not whole: the rows below say what was caught, `motioncue check` examines the data"
+        return Verdict(
+            "warn", "the drive was not whole: the rows below say what was caught, `motioncue check` examines the data"
+        )
     if lost := _returns(stats["transitions"]):
-        return f"the input was lost and came back ({lost}): the events below say when the platform was parked"
+        return Verdict(
+            "warn", f"the input was lost and came back ({lost}): the events below say when the platform was parked"
+        )
     if most and stats["limited"][most] > LIMITED:
-        return f"the cue met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less"
+        return Verdict(
+            "warn", f"the cue met its limits ({most.replace('_', ' ')}): a lower gain or a higher cutoff asks for less"
+        )
     if stats["skipped"]:
         left_out = f"{stats['skipped']} of {packets + stats['skipped']} ticks were left out"
-        return f"all is well: every frame was followed; {left_out}"
-    return "all is well: every frame was followed, and a packet left at every tick"
+        return Verdict("warn", f"mostly on time: every frame was followed; {left_out}")
+    if timing != GRADES[0]:
+        left = f"one packet in 1,000 left {duration(late['p999'])} late or more"
+        return Verdict("warn", f"mostly on time: every frame was followed; {left}")
+    return Verdict("good", "all is well: every frame was followed, and a packet left on time at every tick")
 
 
 def _returns(moves: Sequence[Mapping[str, Any]]) -> int:

@@ -84,7 +84,7 @@ class Program:
         out, _ = self.process.communicate(timeout=60)
         self._hears.join(30)
         err = "".join(self._said)
-        assert self.process.returncode == 0, err
+        assert self.process.returncode == 0, (self.process.returncode, err)
         assert "Traceback" not in err
         assert "\x1b" not in out  # no live view without a terminal
         return json.loads(out.splitlines()[-1], parse_constant=pytest.fail)

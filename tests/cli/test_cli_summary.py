@@ -2,7 +2,8 @@
 
 import pytest
 
-from motioncue.cli.summary import engine_rows, verdict
+from motioncue.cli.summary import engine_rows
+from motioncue.view.watched import grade, verdict
 
 OUTPUT = {"endpoint": "udp://127.0.0.1:4444", "refused": 0, "unheard": 0, "error": "", "sent": 3333}
 DROVE = [
@@ -27,7 +28,7 @@ WELL = {
 
 
 def test_a_good_run_is_well():
-    assert verdict(WELL).startswith("all is well")
+    assert verdict(WELL) == ("good", "all is well: every frame was followed, and a packet left on time at every tick")
     assert next(name for name, _ in engine_rows(WELL)) == "verdict"
 
 
@@ -58,7 +59,31 @@ def test_a_good_run_is_well():
     ],
 )
 def test_what_is_most_wrong_is_said(change, words):
-    assert words in verdict({**WELL, **change})
+    assert words in verdict({**WELL, **change}).words
+
+
+# At 100 Hz a tenth of a period is 1000 us.
+@pytest.mark.parametrize(
+    ("late", "skipped", "level", "words"),
+    [
+        ({"p99": 900.0, "p999": 1000.0}, 0, "good", "all is well"),
+        ({"p99": 900.0, "p999": 1100.0}, 0, "warn", "mostly on time: every frame was followed; one packet in "
+         "1,000 left 1.1 ms late or more"),
+        ({"p99": 900.0, "p999": 1000.0}, 3, "warn", "mostly on time: every frame was followed; 3 of 3336 ticks were"),
+        ({"p99": 1100.0, "p999": 1200.0}, 0, "bad", "not on time: one packet in 100 left 1.1 ms late or more"),
+    ],
+)  # fmt: skip
+def test_all_is_well_only_where_the_packets_left_on_time(late, skipped, level, words):
+    stats = {**WELL, "lateness_us": {**WELL["lateness_us"], **late}, "skipped": skipped}
+    found = verdict(stats, 100.0)
+    assert found.level == level
+    assert found.words.startswith(words)
+    assert (found.level == "good") == (grade(stats, 100.0) == "on time")
+    assert verdict({**stats, "rate_hz": 100.0}) == found
+
+
+def test_what_was_sent_once_has_no_rate_and_is_not_said_to_be_late():
+    assert verdict({**WELL, "packets_sent": 1, "rate_hz": 0.0}).level == "good"
 
 
 def test_a_run_without_a_simulator_reports_no_fine_statistics():

@@ -13,8 +13,10 @@ let socket = null, hello = null, columns = {}, history = null, plots = null, rig
 let frames = 0, frozenAt = null, peaks = {}, events = {}, bars = [], lastState = "";
 
 function send(request) {
-  if (socket && socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify(request));
+  const open = socket?.readyState === WebSocket.OPEN;
+  if (open) socket.send(JSON.stringify(request));
   else say("not sent: there is no connection");
+  return open;
 }
 
 let quieting = 0;
@@ -40,7 +42,7 @@ function connect() {
 }
 
 function take(message) {
-  const handlers = { hello: begin, controls, settings, minute, hands, stats, refused, saved };
+  const handlers = { hello: begin, controls, settings, minute, hands, stats, refused, saved, answered };
   handlers[message.kind]?.(message);
 }
 
@@ -52,6 +54,7 @@ function begin(message) {
   const labels = message.plays ? ["Play", "Pause", "To the start"] : ["Engage", "Hold", "Park"];
   ["engage", "hold", "park"].forEach((id, index) => ($(id).firstChild.textContent = labels[index]));
   say("");
+  tuning.reconnected();
   if (again) return;                       // the connection came back: what was seen stays
   columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
   history = new History(message.names.length);
@@ -139,8 +142,12 @@ function hands({ steers, who, pages }) {
   $("take").dataset.steers = steers ? "yes" : "";
 }
 
-function refused({ key, why }) {
-  if (!tuning.refuse(key, why)) say(why);
+function refused(message) {
+  if (!tuning.refuse(message)) say(message.why);
+}
+
+function answered({ number }) {
+  tuning.answer(number);
 }
 
 function saved({ file, diff }) {
@@ -169,12 +176,13 @@ function stats(message) {
     .map(([name, share]) => `${name.replaceAll("_", " ")} ${share < 0.01 ? "<1" : (100 * share).toFixed(0)} %`);
   const rows = [
     ["frames in", hello.plays ? message.frames_received : `${rate.toFixed(1)} /s`], ["packets out", `${message.rate_hz.toFixed(2)} /s`],
-    ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
+    ["packets leave", message.grade], ["late, half", duration(late.p50)], ["late, 99 %", duration(late.p99)], ["late, most", duration(late.max)],
     ["ticks left out", message.skipped], ["frames refused", rejected], ["met a limit", limited.join(", ") || "none"],
   ];
   $("timing").replaceChildren(...rows.flatMap(([name, value]) => [Object.assign(document.createElement("dt"), { textContent: name }), Object.assign(document.createElement("dd"), { textContent: value })]));
-  $("verdict").dataset.grade = message.grade;
-  $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: message.grade }), ` · ${message.verdict}`);
+  const [short, ...more] = message.verdict.words.split(/(?=: )/);
+  $("verdict").dataset.level = message.verdict.level;
+  $("verdict").replaceChildren(Object.assign(document.createElement("b"), { textContent: short }), more.join(""));
   for (const { t, reason, to } of message.transitions) plots.flag(t, reason === "retuned" ? "retuned" : `${reason.replaceAll("_", " ")} → ${to.toLowerCase()}`, to === "FAULT");
   for (const [name, count] of Object.entries(message.events)) {
     if (count > (events[name] || 0) && history.count) plots.flag(history.newest, name.replaceAll("_", " "), true);
@@ -248,13 +256,19 @@ function draw(now) {
 
 // ---- what goes out ----
 
+// What concerns all settings comes after those that were changed before it.
+function then(request) {
+  tuning.flush();
+  send(request);
+}
+
 const actions = {
   engage: () => send({ do: "operate", what: "engage" }),
   hold: () => send({ do: "operate", what: "hold" }),
   park: () => send({ do: "operate", what: "park" }),
   take: () => send({ do: $("take").dataset.steers ? "give" : "take" }),
-  swap: () => send({ do: "swap" }),
-  undo: () => send({ do: "undo" }),
+  swap: () => then({ do: "swap" }),
+  undo: () => then({ do: "undo" }),
   judge: () => send({ do: "judge" }),
   peaks: () => (peaks = {}),
   freeze: () => {
@@ -266,7 +280,7 @@ for (const [id, action] of Object.entries(actions)) $(id).addEventListener("clic
 $("filter").addEventListener("input", () => tuning.find($("filter").value));
 $("save").addEventListener("submit", (event) => {
   event.preventDefault();
-  send({ do: "save", name: $("file").value });
+  then({ do: "save", name: $("file").value });
 });
 
 const KEYS = { e: "engage", h: "hold", p: "park", t: "take", x: "swap", u: "undo", m: "judge", r: "peaks", " ": "freeze" };

@@ -8,7 +8,7 @@ const UNNAMED = "none";       // stands for a key that is left out
 const make = (name, more = {}) => Object.assign(document.createElement(name), more);
 
 // A value in words, for one that cannot be changed.
-const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "number" ? tidy(value) : Array.isArray(value) ? value.join(", ") : String(value));
+const shown = (value) => (value === null || value === undefined ? "none" : typeof value === "number" ? tidy(value) : Array.isArray(value) ? value.join(", ") || "none" : String(value));
 
 const tidy = (value) => (value === null || value === undefined ? "" : String(Number(Number(value).toPrecision(4))));
 
@@ -32,14 +32,16 @@ const toSlider = ({ low, high, log }, value) => STEPS * (log ? Math.log(value / 
 const fromSlider = ({ low, high, log }, at) => (log ? low * (high / low) ** (at / STEPS) : low + ((high - low) * at) / STEPS);
 
 // What a setting may be, in words.
-function allowed({ kind, choices, least, most, above, default: usual }) {
+function allowed({ kind, choices, least, most, above, optional, default: usual }) {
   const range = choices.length ? (kind === "choice" ? "" : choices.join(", ")) : kind === "number" ? `${least === null ? "any" : `${above ? "above" : "from"} ${tidy(least)}`}${most === null ? "" : ` to ${tidy(most)}`}` : "";
-  return `${range ? `Allowed: ${range}.` : ""}${usual === null ? "" : ` Default ${shown(usual)}.`}`;
+  if (kind === "table" && choices.length) return "Off: not bounded.";
+  return `${range ? `Allowed: ${range}${kind === "number" && optional ? ", or none" : ""}.` : ""}${usual === null ? "" : ` Default ${shown(usual)}.`}`;
 }
 
 export class Tuning {
   constructor(place, send) {
     Object.assign(this, { place, send, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
+    Object.assign(this, { asked: 0, answered: 0 });      // of the settings sent, and of those that were made or refused
     this.helping();
   }
 
@@ -64,7 +66,7 @@ export class Tuning {
     const groups = new Map();
     for (const parameter of parameters) {
       const path = parameter.key.split(".");
-      const group = parameter.fixed ? FIXED : path.slice(0, -1).join(" · ").replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`);
+      const group = parameter.fixed ? FIXED : path.length === 1 ? path[0] : path.slice(0, -1).join(" · ").replaceAll(/\[(\d+)\]/g, (_, index) => ` ${Number(index) + 1}`);
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(parameter);
     }
@@ -75,6 +77,8 @@ export class Tuning {
     }
     this.place.replaceChildren();
     for (const [key, row] of this.rows) if (row.begin !== undefined) this.began.set(key, row.begin);
+    this.held = null;
+    this.earlier = new Map(this.rows);
     this.rows.clear();
     for (const [name, members] of groups) {
       const details = make("details", { open: first ? /^cueing · (surge|tilt)$/.test(name) || name === "cueing" : open.has(name) });
@@ -96,18 +100,21 @@ export class Tuning {
     box.dataset.kind = fixed ? "fixed" : parameter.kind;
     const label = make("label"), why = make("p", { className: "why" }), help = make("p", { className: "help" });
     why.setAttribute("role", "alert");
-    const name = key.split(".").slice(fixed ? 1 : -1).map((part) => {
+    const name = key.split(".").slice(fixed ? 0 : -1).map((part) => {
       const [, word, index] = part.match(/^(.*?)(?:\[(\d+)\])?$/);
       return `${plain(word, unit)}${index === undefined ? "" : ` ${Number(index) + 1}`}`;
     });
-    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replace("^2", "²").replace("^3", "³").replace("^4", "⁴") }));
+    label.append(make("b", { textContent: name.join(" · ") }), make("span", { textContent: unit.replaceAll(/\^(\d)/g, (_, power) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[power]) }));
     help.textContent = fixed ? `Fixed: ${fixed}.` : `${sentence} ${allowed(parameter)}`;
-    const row = { parameter, box, why, count, begin: this.began.get(key), value: null };
+    // Numbers of the setting asked for last, of the one before it, and of the one whose refusal is said.
+    const { asked = 0, before = 0, refused = 0, value = null, last = null, why: said } = this.earlier.get(key) ?? {};
+    const row = { parameter, box, why, count, begin: this.began.get(key), value, last, asked, before, refused };
+    why.textContent = said?.textContent ?? "";
     const parts = fixed ? this.still(row) : parameter.kind === "number" ? this.number(row) : this.other(row);
     if (!fixed) {
       row.field.id = `p-${key}`;
       label.htmlFor = row.field.id;
-      const reset = make("button", { type: "button", textContent: "↺", title: "Back to the value at the beginning" });
+      const reset = make("button", { type: "button", className: "reset", textContent: "↺", title: "Back to the value at the beginning" });
       reset.setAttribute("aria-label", `Reset ${key}`);
       reset.addEventListener("click", () => {
         this.gesture += 1;
@@ -136,27 +143,44 @@ export class Tuning {
     slider.addEventListener("pointerdown", () => (this.gesture += 1));
     slider.addEventListener("keydown", () => (this.gesture += 1));
     slider.addEventListener("input", () => {
-      this.held = key;
+      this.hold(key);
       let value = fromSlider(row.span, Number(slider.value));
       value = choices.length ? choices.reduce((near, each) => (Math.abs(each - value) < Math.abs(near - value) ? each : near)) : whole ? Math.round(value) : Number(value.toPrecision(4));
       number.value = tidy(value);
       this.change(key, value);
     });
-    slider.addEventListener("change", () => (this.held = null));
+    this.letsGo(slider, key);
+    number.addEventListener("input", () => this.hold(key));      // typed halfway, nothing else is put there
+    this.letsGo(number, key);
     number.addEventListener("change", () => {
       this.gesture += 1;
-      if (number.value === "" && !optional) number.value = tidy(row.value);
+      if (number.value === "" && (!optional || number.validity.badInput)) number.value = tidy(row.value);
       else this.change(key, number.value === "" ? null : Number(number.value));
     });
     row.field = number;
     row.put = (value) => {
-      row.span ??= span(row.parameter, row.begin ?? usual ?? 1);
-      if (document.activeElement !== number || Number(number.value) !== value) number.value = tidy(value);
-      slider.disabled = value === null;
-      slider.value = value === null ? 0 : Math.max(0, Math.min(STEPS, toSlider(row.span, value)));
-      slider.setAttribute("aria-valuetext", `${tidy(value)} ${row.parameter.unit}`);
+      row.span ??= span(row.parameter, row.begin ?? this.start(row) ?? usual ?? 1);
+      if (document.activeElement !== number || number.value === "" || Number(number.value) !== value) number.value = tidy(value);
+      const at = value ?? this.start(row) ?? row.span.low;      // without a value, where a move would begin
+      slider.value = Math.max(0, Math.min(STEPS, toSlider(row.span, at)));
+      slider.setAttribute("aria-valuetext", value === null ? "none" : `${tidy(value)} ${row.parameter.unit}`);
+      row.box.dataset.none = value === null ? "yes" : "no";
+      none.setAttribute("aria-pressed", String(value === null));
+      none.title = value === null ? `Give it a value: ${tidy(this.start(row))} ${row.parameter.unit}`.trim() : "Leave it out";
     };
-    return [slider, number];
+    const none = make("button", { type: "button", className: "none", textContent: UNNAMED });
+    none.setAttribute("aria-label", `${key}: none`);
+    none.addEventListener("click", () => {
+      this.gesture += 1;
+      this.change(key, none.getAttribute("aria-pressed") === "true" ? this.start(row) : null);
+    });
+    if (optional) row.box.dataset.optional = "yes";
+    return optional ? [slider, number, none] : [slider, number];
+  }
+
+  // The value with which a number begins that was left out: its last one, or that of the number which it follows.
+  start({ last, begin, parameter: { follows, start } }) {
+    return last ?? begin ?? this.rows.get(follows)?.value ?? start;
   }
 
   // A list of choices, a box to tick, or words in an order.
@@ -173,6 +197,8 @@ export class Tuning {
       row.put = (value) => (row.field.value = value ?? UNNAMED);
     } else if (kind === "order") {
       row.field = make("input", { type: "text", spellcheck: false });
+      row.field.addEventListener("input", () => this.hold(key));
+      this.letsGo(row.field, key);
       row.field.addEventListener("change", () => set(row.field.value.split(",").map((word) => word.trim()).filter(Boolean)));
       row.put = (value) => (row.field.value = shown(value));
     } else {
@@ -183,17 +209,65 @@ export class Tuning {
     return [row.field];
   }
 
+  // While a control is moved or typed in, and until what it asked for has been answered, it shows that; else, what is known.
+  busy(key, { asked, refused }) {
+    return this.held === key || this.pending.has(key) || asked > Math.max(this.answered, refused);
+  }
+
+  settle(key) {
+    const row = this.rows.get(key);
+    if (row && !this.busy(key, row)) row.put(row.value);
+  }
+
+  hold(key) {
+    const held = this.held;
+    this.held = key;
+    if (held !== null && held !== key) this.settle(held);
+  }
+
+  letsGo(input, key) {
+    // A moment later, when what the same event asks for has been asked for.
+    const release = () => setTimeout(() => {
+      if (this.held === key) this.held = null;
+      this.settle(key);
+    });
+    for (const name of ["change", "blur", "pointercancel"]) input.addEventListener(name, release);
+  }
+
   // Sends at most one change of a key in a while, the newest.
   change(key, value) {
     this.pending.set(key, value);
-    if (this.timer) return;
-    const flush = () => {
-      this.timer = 0;
-      for (const [each, newest] of this.pending) this.send({ do: "set", key: each, value: newest, gesture: this.gesture });
-      if (this.pending.size) this.timer = setTimeout(flush, EVERY_MS);
-      this.pending.clear();
-    };
-    flush();
+    if (!this.timer) this.flush();
+  }
+
+  // Sends what waits, also before a request that has to come after it.
+  flush() {
+    clearTimeout(this.timer);
+    const waiting = [...this.pending];
+    this.pending.clear();
+    this.timer = waiting.length ? setTimeout(() => ((this.timer = 0), this.flush()), EVERY_MS) : 0;
+    for (const [key, value] of waiting) {
+      const number = this.asked + 1, row = this.rows.get(key);
+      if (this.send({ do: "set", key, value, gesture: this.gesture, number })) {
+        this.asked = number;
+        if (row) Object.assign(row, { before: row.asked, asked: number });
+      } else this.settle(key);
+    }
+  }
+
+  // Every setting up to this number was made or refused; what was made needs no earlier refusal beside it.
+  answer(number) {
+    this.answered = number;
+    for (const [key, row] of this.rows) {
+      if (row.asked && row.asked <= number && row.refused < row.asked) row.why.textContent = "";
+      this.settle(key);
+    }
+  }
+
+  // The connection is a new one: what was asked for in the old one is not answered any more.
+  reconnected() {
+    this.answered = 0;
+    for (const row of this.rows.values()) Object.assign(row, { asked: 0, before: 0, refused: 0 });
   }
 
   show({ values, begin }) {
@@ -201,24 +275,26 @@ export class Tuning {
     for (const [key, row] of this.rows) {
       const value = values[key] ?? null;
       row.begin ??= key in begin ? begin[key] : value;      // one that was not there then begins as it came
+      // Changed by somebody, and not by what this page asked for before it was refused.
+      if (String(value) !== String(row.value) && row.before <= this.answered) row.why.textContent = "";
       row.value = value;
-      row.why.textContent = "";
+      row.last = value ?? row.last;
       const differs = String(value) !== String(row.begin);
       row.box.dataset.changed = differs ? "yes" : "no";
       counts.set(row.count, (counts.get(row.count) || 0) + (differs ? 1 : 0));
-      if (this.held !== key && !this.pending.has(key)) row.put(value);
+      if (!this.busy(key, row)) row.put(value);
     }
     for (const [count, many] of counts) count.textContent = many ? `${many} changed` : "";
   }
 
   // Says beside a control why its value was refused; returns whether there is such a control.
-  refuse(key, why) {
+  refuse({ key, number, why }) {
     const row = this.rows.get(key);
     if (!row) return false;
     row.why.textContent = why;
+    row.refused = Math.max(row.refused, number);
     row.box.closest("details").open = true;
-    this.held = null;
-    if (row.parameter.kind !== "number" || row.value !== null) row.put(row.value);
+    this.settle(key);
     return true;
   }
 

@@ -343,10 +343,10 @@ def test_limited_and_limits_are_those_in_force():
 
 
 def test_many_changes_between_two_looks_are_one_entry_with_their_number():
-    bench, _ = reached("RUNNING", "supervisor.hold_s=5")
+    bench, _ = reached("RUNNING", "supervisor.hold_s=5", "supervisor.fade_s=0.1")
     for i in range(10):
         bench.pipeline.retune(f"cueing.surge.gain={0.1 + i / 20}")
-        bench.emitter.run(ticks=4)
+        bench.emitter.run(ticks=40)  # the fade of one
     (move,) = [move for move in bench.pipeline.stats()["transitions"] if move["reason"] == "retuned"]
     assert move["count"] == bench.pipeline.stats()["retunes"] == 10
     assert math.isfinite(move["t"])

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from test_tuning import steps
 from test_washout import PERIOD, body_rates, measured_gain, motion_of, profile, turned
 
 import motioncue
-from motioncue import cueing
 
 ALONE = tuple(f"cueing.{axis}.gain=0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw"))
 
@@ -114,10 +114,16 @@ def test_rates_are_those_of_the_attitude_with_texture():
     assert np.abs(rates).max() > 0.5
 
 
-def test_another_gain_keeps_the_state_and_texture_itself_does_not():
-    one, louder, without = (
-        cueing.design(profile("simona", *more).cueing, 333.0)
-        for more in (("cueing.texture.heave_gain=1",), ("cueing.texture.heave_gain=2",), ())
-    )
-    assert louder.continues(one)
-    assert not without.continues(one)
+def test_texture_that_is_switched_on_or_off_keeps_the_washout():
+    motion = motion_of(4000, surge=1.0, sway=-0.5, heave=np.sin(0.09 * np.arange(4000)))
+    for before, change in (
+        (["cueing.texture.heave_gain=1"], "cueing.texture=none"),
+        ([], "cueing.texture.heave_gain=2"),
+    ):
+        stepper = motioncue.bind(profile("simona", *before))
+        sent = [steps(stepper, motion[:2000])]
+        stepper.retune({"cueing.texture": None} if "none" in change else change)
+        sent.append(steps(stepper, motion[2000:]))
+        plain = motioncue.cue(profile("simona"), motion)
+        for name in ("surge_displacement", "sway_displacement", "roll", "pitch"):
+            np.testing.assert_allclose(np.concatenate(sent)[name], plain[name], rtol=0, atol=1e-12)

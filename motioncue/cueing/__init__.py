@@ -54,6 +54,7 @@ def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -
     """
     known = (platform,) if settings.for_platform else ()
     designed: Algorithm = _FILES[name_of(settings)].design(settings, rate_hz, *known)
+    designed.eases = settings.eases
     return designed
 
 

@@ -1,10 +1,10 @@
 """The coordinated adaptive washout: coefficients from settings; the step is in adaptive.h."""
 
 from libc.math cimport INFINITY, M_PI
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
-from motioncue.kernels.algorithm cimport structure_number
-from motioncue.kernels.filters cimport first_order, second_order
+from motioncue.kernels.algorithm cimport Calls, structure_number
+from motioncue.kernels.filters cimport first_order, second_order, section_take
 from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.rotation cimport turn
 
@@ -25,6 +25,22 @@ cdef void reset(void* state) noexcept nogil:
     memset(s, 0, sizeof(AdaptiveState))
     for i in range(3):
         turn(&s.platform[i], 0.0)
+
+
+cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
+    """Begin with the state of other settings; what is high-passed is pulled back no harder than before."""
+    cdef AdaptiveState* s = <AdaptiveState*>own.state
+    cdef const AdaptiveCoeffs* w = <const AdaptiveCoeffs*>own.coeffs
+    cdef const AdaptiveCoeffs* old = <const AdaptiveCoeffs*>before.coeffs
+    cdef int i, j
+    memcpy(s, before.state, sizeof(AdaptiveState))
+    for i in range(2):
+        section_take(&w.pairs[i].washout, &old.pairs[i].washout, &s.pairs[i].travel)
+        for j in range(3):
+            section_take(&w.pairs[i].washout, &old.pairs[i].washout, &s.pairs[i].by[j])
+    section_take(&w.heave.washout, &old.heave.washout, &s.heave.travel)
+    section_take(&w.heave.washout, &old.heave.washout, &s.heave.by)
+    return w
 
 
 cdef Parameter parameter(double start, double least, double most):
@@ -125,7 +141,7 @@ cdef class AdaptiveWashout(Algorithm):
     Stability does not depend on the descent: inputs and parameters are bounded, the section has constant coefficients, and
     an angle is a weighted mean of what it follows and of itself.  An input that is not a number counts as 0.
 
-    The state keeps its meaning under any other settings, and goes on unless a corner frequency more than doubles.
+    The state goes on under any other settings.
     Real time: a step does not allocate, needs no GIL and cannot fail.  Latency: none beyond the filters' own phase.
 
     References
@@ -158,8 +174,7 @@ cdef class AdaptiveWashout(Algorithm):
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(AdaptiveState)
         self.calls.structure = structure_number(("adaptive",))
-        for i, axis in enumerate((settings.surge, settings.sway, settings.heave, settings.pitch, settings.roll, settings.yaw)):
-            self.calls.firmness[i] = omega(axis.cutoff_hz) ** 2
+        self.calls.take = take
         self.calls.attitude = &self.state.platform[0]
         self.lanes.lanes = machine.lanes
         self.lanes.coeffs_count = sizeof(AdaptiveCoeffs) // sizeof(double)

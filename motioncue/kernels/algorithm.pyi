@@ -6,6 +6,7 @@ __all__ = ["Algorithm", "Direct"]
 
 @disjoint_base
 class Algorithm:
+    eases: bool
     @property
     def latency_s(self) -> float: ...
     @property

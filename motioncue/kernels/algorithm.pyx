@@ -24,6 +24,9 @@ cdef class Algorithm:
         How much later than the motion the cue is [s], not counting the phase of the algorithm's filters.
     counts : dict of int
         What it counts while it runs; most count nothing.
+    eases : bool
+        Whether it eases changed settings itself, so that it goes on alone; false at first: for a fade, it runs beside
+        the algorithm that it replaces.
 
     Notes
     -----
@@ -46,8 +49,8 @@ cdef class Algorithm:
         Parameters
         ----------
         other : Algorithm
-            The algorithm it would replace.  If their states mean the same and this one is not far firmer, a change of
-            settings keeps the state; otherwise this algorithm starts from rest.
+            The algorithm it would replace.  If their states mean the same, a change of settings keeps the state;
+            otherwise this algorithm starts from rest.
         """
         return continues(&self.calls, &other.calls)
 

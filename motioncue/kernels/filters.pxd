@@ -11,6 +11,9 @@ half of 1 - exp(-omega dt), d is 1.  For second-order ones b is c1, d is 1, and 
 """
 
 
+from libc.math cimport sqrt
+
+
 cdef extern from "motioncue/kernels/scalar.h" nogil:
     ctypedef struct FirstOrder "mc_FirstOrder":
         double g        # tan(omega dt / 2), dimensionless; 0 passes everything
@@ -39,6 +42,22 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
     void prime_2 "mc_prime_2"(const SecondOrder* c, SecondOrderState* s, double u)
 
 
+cdef inline double no_harder(double before, double now) noexcept nogil:
+    """Return the share by which a state has to shrink, so that it is pulled back no harder than before."""
+    return before / now if now > before else 1.0
+
+
+cdef inline void section_take(const SecondOrder* c, const SecondOrder* before, SecondOrderState* s) noexcept nogil:
+    """Shrink a state that is used to the section `before`, so that neither spring nor damper pulls harder than there.
+
+    The displacement shrinks with the stiffness and the velocity at least with its root, so the largest acceleration of
+    a free swing does not grow, whatever its damping.
+    """
+    cdef double stiffness = no_harder(before.c0, c.c0)
+    s.x *= stiffness
+    s.v *= min(no_harder(before.b, c.b), sqrt(stiffness))
+
+
 cdef FirstOrder first_order(double omega, double dt, bint hold=?) noexcept nogil
-cdef SecondOrder second_order(double omega, double zeta, double dt, bint hold=?, double rub=?) noexcept nogil
+cdef SecondOrder second_order(double omega, double zeta, double dt, bint hold=?) noexcept nogil
 cdef SecondOrder first_order_as_second(double omega, double dt, bint hold=?) noexcept nogil

@@ -66,18 +66,18 @@ def held_response(double damping, double stiffness, double dt):
     return c.k, c.m
 
 
-cdef SecondOrder second_order(double omega, double zeta, double dt, bint hold=False, double rub=0.0) noexcept nogil:
+cdef SecondOrder second_order(double omega, double zeta, double dt, bint hold=False) noexcept nogil:
     """Return the section with natural frequency `omega` [rad/s] and damping ratio `zeta`, exact at `omega`.
 
-    With its input on `hold` it is exact at every tick.  `rub` is damping over mass beside that of the ratio [rad/s].
+    With its input on `hold` it is exact at every tick.
     """
     cdef SecondOrder c
     if hold:
-        return held_section(2.0 * zeta * omega + rub, omega * omega, dt)
+        return held_section(2.0 * zeta * omega, omega * omega, dt)
     c.m = 0.0
     c.c0 = omega * omega
     c.k = tan(0.5 * omega * dt) / omega if omega > 0.0 else 0.5 * dt
-    c.b = 2.0 * zeta * omega + rub + c.c0 * c.k
+    c.b = 2.0 * zeta * omega + c.c0 * c.k
     c.d = 1.0 / (1.0 + c.b * c.k)
     return c
 

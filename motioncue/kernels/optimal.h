@@ -7,7 +7,7 @@
 
 typedef struct {
     real force_gain, force_limit, rate_gain, rate_limit;
-    real gravity, slack, half_tick, otolith, canal;
+    real gravity, slack, braking, half_tick, otolith, canal;
     real acceleration[8], turning[8];
 } NAME(PairCoeffs);
 
@@ -16,13 +16,17 @@ typedef struct {
 } NAME(PairState);
 
 typedef struct {
+    real angle, change, target;
+} NAME(Following);
+
+typedef struct {
     NAME(PairCoeffs) pairs[3];
     real gravity, ticks_per_second;
 } NAME(OptimalCoeffs);
 
 typedef struct {
     NAME(PairState) pairs[3];
-    real angles[3];
+    NAME(Following) angles[3];
     NAME(Turn) platform[3];
 } NAME(OptimalState);
 
@@ -52,14 +56,20 @@ INLINE real NAME(pair_step)(
     return a;
 }
 
-/* Move an angle towards its target, at most `slack` a tick faster than the car turns or against it; return the change. */
-INLINE real NAME(follow)(const NAME(PairCoeffs) *c, real *angle, real target, real rate) {
+/* Move an angle towards its target, at most `slack` a tick faster than the car turns or against it; return the change.
+   Its acceleration is bounded only after a change of settings. */
+INLINE real NAME(follow)(const NAME(PairCoeffs) *c, NAME(Following) *s, real target, real rate) {
+    const flag limited = c->braking < ALL(HUGE_VAL);
     const real own = 2.0 * c->half_tick * rate;
     const real most = NAME(pick)(own > ALL(0.0), own, ALL(0.0)) + c->slack;
     const real least = NAME(pick)(own < ALL(0.0), own, ALL(0.0)) - c->slack;
-    const real way = target - *angle;
-    const real change = NAME(pick)(way > most, most, NAME(pick)(way < least, least, way));
-    *angle = *angle + change;
+    real way = target - s->angle, change;
+    if (NAME(any)(limited)) way = NAME(pick)(limited, way - NAME(left_behind)(c->braking, s->target - s->angle), way);
+    change = NAME(pick)(way > most, most, NAME(pick)(way < least, least, way));
+    if (NAME(any)(limited)) change = NAME(pick)(limited, NAME(eased)(change, s->change, c->braking), change);
+    s->angle = s->angle + change;
+    s->change = change;
+    s->target = target;
     return change;
 }
 
@@ -104,10 +114,10 @@ INLINE void NAME(optimal_step)(const NAME(OptimalCoeffs) *c, NAME(OptimalState) 
     out.rates[1] = NAME(follow)(&c->pairs[0], &s->angles[0], NAME(leaning)(lean[0]), rate[0]) * hz;
     out.rates[0] = -NAME(follow)(&c->pairs[1], &s->angles[1], NAME(leaning)(lean[1]), rate[1]) * hz;
     out.rates[2] = NAME(follow)(&c->pairs[2], &s->angles[2], lean[2], rate[2]) * hz;
-    NAME(turn)(&s->platform[0], -s->angles[1]);
-    NAME(turn)(&s->platform[1], s->angles[0]);
+    NAME(turn)(&s->platform[0], -s->angles[1].angle);
+    NAME(turn)(&s->platform[1], s->angles[0].angle);
     out.roll = s->platform[0];
     out.pitch = s->platform[1];
-    out.yaw = s->angles[2];
+    out.yaw = s->angles[2].angle;
     NAME(washout_out)(c->gravity, &out, &s->platform[2], cue);
 }

@@ -18,6 +18,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         double rate_limit       # largest magnitude of the scaled rate [rad/s]
         double gravity          # specific force of a small lean [m/s^2 per rad]; 0 for heave and yaw
         double slack            # largest change of the angle per tick beyond the car's own [rad]
+        double braking          # largest change of the angle's change per tick [rad]; infinite unless settings have changed
         double half_tick        # [s]
         double otolith          # of the low-pass sections of the organs: h / (1 + h), h half a tick over the time constant
         double canal
@@ -33,6 +34,11 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         double rate             # [rad/s]
         double lean             # [rad]
 
+    ctypedef struct Following "mc_Following":
+        double angle            # of the platform: pitch, less roll, yaw [rad]
+        double change           # of the angle at the tick before [rad]
+        double target           # angle that was wanted at the tick before [rad]
+
     # Both structs hold only doubles: in lanes, each double becomes a vector.
     ctypedef struct OptimalCoeffs "mc_OptimalCoeffs":
         PairCoeffs pairs[3]
@@ -41,7 +47,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
 
     ctypedef struct OptimalState "mc_OptimalState":
         PairState pairs[3]
-        double angles[3]        # pitch, less roll, yaw of the platform, within the limit on their rates [rad]
+        Following angles[3]     # pitch, less roll, yaw
         Turn platform[3]        # roll, pitch, yaw at the tick before
 
     void mc_optimal_step(const OptimalCoeffs* coeffs, OptimalState* state, const double* motion, double* cue)
@@ -56,6 +62,13 @@ cdef inline void optimal_step(
     cue.engine_speed = motion.engine_speed
 
 
+# After a change of settings, until an angle that lags behind has caught up; see `settle`.
+ctypedef struct Eased:
+    OptimalCoeffs coeffs
+    bint lags[2]            # of pitch and roll: whether its acceleration is bounded
+
+
 cdef class OptimalWashout(Algorithm):
     cdef OptimalCoeffs coeffs
+    cdef Eased eased
     cdef OptimalState state

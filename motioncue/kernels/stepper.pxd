@@ -36,8 +36,10 @@ cdef inline void cueing_look(CueingState* c, const Motion* ahead) noexcept nogil
     """Tell the algorithm what the car will do, AHEAD rows, for the next tick; one that does not plan takes no notice."""
     if c.now.algorithm.look != NULL:
         c.now.algorithm.look(c.now.algorithm.state, c.now.coeffs, ahead)
-    if c.overlap and c.next.algorithm.look != NULL:
+    if c.overlap and c.next.algorithm.state != c.now.algorithm.state and c.next.algorithm.look != NULL:
         c.next.algorithm.look(c.next.algorithm.state, c.next.coeffs, ahead)
+    if c.position < 1.0 and c.before.algorithm.look != NULL:
+        c.before.algorithm.look(c.before.algorithm.state, c.before.coeffs, ahead)
 
 
 cdef inline bint cueing_step(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:

@@ -22,20 +22,31 @@ INLINE real NAME(sustained)(const NAME(TiltAxis) *axis, flag held, NAME(TiltStat
     return axis->low_pass.c0 * low.x;
 }
 
-/* Return the change of the angle that brakes in time, for a tilt whose acceleration is limited.
+/* Return the distance to the target that a tick leaves, for an angle that brakes in time; `behind` is that at the tick before.
  *
- * With e the distance to the target at the tick before, and A the largest change of the rate, the tilt closes in by e if
+ * With e the distance at the tick before, and A the largest change of the rate, the angle closes in by e if
  * |e| is up to A/2, and by sqrt(2 A |e|) - A/2 beyond (value and slope agree at A/2); it also moves with the target.
  * From e = w^2 / 2A the distance left is (w - A)^2 / 2A, so on this curve the closing speed falls by A a tick, and below
- * A/2 by less: a target of constant speed is reached without overshoot.  A tilt at its target follows it exactly.
+ * A/2 by less: a target of constant speed is reached without overshoot.  An angle at its target follows it exactly.
  */
-INLINE real NAME(braked)(const NAME(TiltAxis) *axis, const NAME(TiltState) *state, real target) {
-    const real behind = state->target - state->angle, distance = NAME(magnitude)(behind);
-    const real closer = NAME(root)(2.0 * axis->acceleration * distance) - 0.5 * axis->acceleration;
-    const real left = NAME(pick)(distance > 0.5 * axis->acceleration, distance - closer, ALL(0.0));
-    const real wanted = NAME(saturate)((target - state->angle) - NAME(with_sign)(left, behind), axis->rate);
-    const real most = state->rate + axis->acceleration, least = state->rate - axis->acceleration;
+INLINE real NAME(left_behind)(real acceleration, real behind) {
+    const real distance = NAME(magnitude)(behind);
+    const real closer = NAME(root)(2.0 * acceleration * distance) - 0.5 * acceleration;
+    const real left = NAME(pick)(distance > 0.5 * acceleration, distance - closer, ALL(0.0));
+    return NAME(with_sign)(left, behind);
+}
+
+/* Return the wanted change of an angle, at most `acceleration` off that at the tick before. */
+INLINE real NAME(eased)(real wanted, real before, real acceleration) {
+    const real most = before + acceleration, least = before - acceleration;
     return NAME(pick)(wanted > most, most, NAME(pick)(wanted < least, least, wanted));
+}
+
+/* Return the change of the angle for a tilt whose acceleration is limited. */
+INLINE real NAME(braked)(const NAME(TiltAxis) *axis, const NAME(TiltState) *state, real target) {
+    const real left = NAME(left_behind)(axis->acceleration, state->target - state->angle);
+    const real wanted = NAME(saturate)((target - state->angle) - left, axis->rate);
+    return NAME(eased)(wanted, state->rate, axis->acceleration);
 }
 
 /* Move the tilt towards its target within the limits; return the change of the angle. */

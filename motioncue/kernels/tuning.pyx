@@ -1,12 +1,12 @@
-"""Cold functions of cueing whose settings change: take, compare, join, and free old settings."""
+"""Cold functions of cueing whose settings change: take, fade, and free old settings."""
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from motioncue.kernels.actuation cimport OutputChain, chain_take
-from motioncue.kernels.algorithm cimport continues, far_firmer
-from motioncue.kernels.fade cimport bend_at, heading, left_at, slope_at, vanishing
+from motioncue.kernels.algorithm cimport continues
+from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.limiter cimport limits_take
 from motioncue.kernels.records cimport CHANNELS, ROLL, YAW
 from motioncue.kernels.slot cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
@@ -18,107 +18,109 @@ __all__ = ["Cueing", "Settings"]
 cdef int64_t NOT_POSTED = 0x7FFFFFFFFFFFFFFF
 
 
-cdef inline double turned(double difference, int channel) noexcept nogil:
-    """Return the difference of a channel; for roll and yaw within -pi to pi."""
-    return remainder(difference, 2.0 * M_PI) if channel == ROLL or channel == YAW else difference
-
-
 cdef void cueing_open(CueingState* c) noexcept nogil:
     """Take the settings in the mailbox; from this tick on their algorithm runs beside the current one."""
     cdef const Design* mail = <const Design*><uintptr_t>mc_exchange(&c.mail, 0)
     cdef Calls* now = &c.now.algorithm
     cdef Calls* next = &c.next.algorithm
-    cdef bint kept
-    cdef int i
     c.next = mail[0]
-    if c.position >= 1.0:
-        memcpy(c.firmness, now.firmness, sizeof(c.firmness))
-    if next.state == now.state:
-        c.next.coeffs = c.now.coeffs
-    else:
-        kept = continues(next, now) and not far_firmer(next.firmness, c.firmness)
-        next.reset(next.state)
-        if kept:
-            memcpy(next.state, now.state, now.state_bytes)
-        for i in range(6):
-            c.firmness[i] = min(c.firmness[i], next.firmness[i]) if kept else next.firmness[i]
-        if next.way != NULL:
-            c.next.coeffs = next.depart(next.way, now.way if kept else NULL, c.next.pace)
     c.overlap = 1
-    c.compared = 0
+    c.same = True
     c.busy = True
-
-
-cdef void cueing_compare(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
-    """Step the next algorithm, keep the difference of the cues, and add what remains of the last join to the cue."""
-    cdef const Calls* next = &c.next.algorithm
-    cdef double* channels = <double*>cue
-    cdef double* apart
-    cdef Cue other
-    cdef int i
-    if c.overlap and next.state != c.now.algorithm.state:
-        next.step(next.state, c.next.coeffs, motion, &other)
-        apart = c.apart[c.compared]
-        for i in range(CHANNELS):
-            apart[i] = turned(channels[i] - (<double*>&other)[i], i)
-        c.compared += 1
-    if c.position < 1.0:
-        c.position += c.pace
-    if c.position < 1.0:
-        for i in range(CHANNELS):
-            channels[i] += left_at(&c.joins[i], c.position)
-        cue.roll = remainder(cue.roll, 2.0 * M_PI)
-        cue.yaw = remainder(cue.yaw, 2.0 * M_PI)
-
-
-cdef void begin_join(CueingState* c, double pace) noexcept nogil:
-    """Begin a join from the newest difference and what remains of the join before."""
-    cdef const double* newest = c.apart[c.compared - 1]
-    cdef bint going = c.position < 1.0
-    cdef double scale = c.pace / pace if going else 0.0
-    cdef double value, slope, bend
-    cdef bint same = True
-    cdef int i
-    for i in range(CHANNELS):
-        same = same and (newest[i] == 0.0 or newest[i] != newest[i])
-    if same:
+    if next.state == now.state:
         return
+    next.reset(next.state)
+    if not continues(next, now):
+        return
+    if next.take != NULL:
+        c.next.coeffs = next.take(next, now)
+    else:
+        memcpy(next.state, now.state, now.state_bytes)
+    if c.next.eases:
+        now[0] = next[0]
+        c.now.coeffs = c.next.coeffs
+
+
+cdef void cueing_beside(CueingState* c, const Motion* motion, Cue* cue) noexcept nogil:
+    """Step the other algorithm too: in the overlap, to see whether it differs; in a fade, to add its share to the cue."""
+    cdef const Design* other = &c.next if c.overlap else &c.before
+    cdef double* channels = <double*>cue
+    cdef Cue beside
+    cdef double apart, share
+    cdef int i
+    if c.overlap:
+        if other.algorithm.state == c.now.algorithm.state:
+            return
+    elif c.position >= 1.0:
+        return
+    other.algorithm.step(other.algorithm.state, other.coeffs, motion, &beside)
+    if c.overlap:
+        for i in range(CHANNELS):       # an absent channel is NaN and has no difference
+            apart = (<double*>&beside)[i] - channels[i]
+            c.same = c.same and (apart == 0.0 or apart != apart)
+        return
+    c.position += c.pace
+    if c.position >= 1.0:
+        end_fade(c)
+        return
+    share = 1.0 - smooth(c.position)
     for i in range(CHANNELS):
-        value = newest[i]
-        slope = bend = 0.0
-        if c.compared == OVERLAP:
-            slope = heading(turned(newest[i] - c.apart[1][i], i), turned(c.apart[1][i] - c.apart[0][i], i)) / pace
-        if going:
-            value = turned(value + left_at(&c.joins[i], c.position), i)
-            slope += slope_at(&c.joins[i], c.position) * scale
-            bend = bend_at(&c.joins[i], c.position) * scale * scale
-        if not isfinite(value + slope + bend):      # an absent channel is NaN and has no difference
-            value = slope = bend = 0.0
-        c.joins[i] = vanishing(value, slope, bend)
-    c.position = 0.0
-    c.pace = pace
+        apart = (<double*>&beside)[i] - channels[i]
+        if i == ROLL or i == YAW:       # the short way round at first, and then without a jump to the other way
+            c.apart[i == YAW] += remainder(apart - c.apart[i == YAW], 2.0 * M_PI)
+            apart = c.apart[i == YAW]
+        if isfinite(apart):
+            channels[i] += share * apart
+    cue.roll = remainder(cue.roll, 2.0 * M_PI)
+    cue.yaw = remainder(cue.yaw, 2.0 * M_PI)
+
+
+cdef void end_fade(CueingState* c) noexcept nogil:
+    """Let the settings in force run alone; those of before can be freed."""
+    c.position = 1.0
+    mc_store_release(&c.oldest, c.now.number)
+
+
+cdef void cueing_alone(CueingState* c) noexcept nogil:
+    """End a fade, and let coefficients be the algorithms' own."""
+    if c.position < 1.0:
+        end_fade(c)
+    c.same = True
+    settle(&c.now)
+    if c.overlap:
+        settle(&c.next)
+
+
+cdef void settle(Design* d) noexcept nogil:
+    """Let coefficients be the algorithm's own."""
+    if d.coeffs != d.algorithm.coeffs:
+        d.coeffs = d.algorithm.settle(&d.algorithm, True)
 
 
 cdef void cueing_sent(CueingState* c, const Cue* cue) noexcept nogil:
-    """Keep the cue sent in a tick of the overlap; after the last one the new settings are in force."""
+    """Keep the cue sent in a tick of the overlap; after the last one the new settings are in force, and fade in."""
     cdef int i
-    advance(&c.now, False)
     if c.overlap:
-        if c.next.algorithm.state == c.now.algorithm.state:
-            c.next.coeffs = c.now.coeffs
-        else:
-            advance(&c.next, False)
         c.sent[c.overlap - 1] = cue[0]
         c.overlap += 1
+    elif c.position >= 1.0 and c.now.coeffs != c.now.algorithm.coeffs:
+        c.now.coeffs = c.now.algorithm.settle(&c.now.algorithm, False)
     if c.overlap > OVERLAP:
         limits_take(c.next.limits, c.now.limits, c.sent, c.next.pace)
-        if c.compared:
-            begin_join(c, c.next.pace)
         for i in range(c.next.outputs):
             chain_take(c.next.chains[i], c.now.chains[i], c.next.pace)
+        if c.next.algorithm.state == c.now.algorithm.state:
+            c.next.coeffs = c.now.coeffs
+        elif not c.same:
+            c.before = c.now
+            c.position = 0.0
+            c.pace = c.next.pace
+            c.apart[0] = c.apart[1] = 0.0
         c.now = c.next
         c.overlap = 0
         mc_count(&c.changes, 1)
+        if c.position >= 1.0:
+            mc_store_release(&c.oldest, c.now.number)
         mc_store_release(&c.in_force, c.now.number)
     c.busy = c.overlap or c.position < 1.0 or c.now.coeffs != c.now.algorithm.coeffs
 
@@ -144,7 +146,7 @@ cdef class Settings:
     bridge : {"hold", "linear", "predict"}
         How a tick interpolates between frames; see `motioncue.kernels.bridge.Bridge`.
     hold_s, fade_s : float
-        How long the last motion is held when no newer one comes, and the duration of a fade or a join [s].
+        How long the last motion is held when no newer one comes, and the duration of a fade [s].
     engage_s : float
         How long a platform that begins to engage stays at neutral before the fade [s].
     profile : object, optional
@@ -190,6 +192,7 @@ cdef class Settings:
         self.design = Design(
             algorithm.calls,
             algorithm.calls.coeffs,
+            algorithm.eases,
             &self.limits.set,
             &self._chains[0],      # the name alone would be copied as an array
             len(self.chains),
@@ -230,7 +233,7 @@ cdef class Cueing:
 
     cdef int post(self, Settings settings) except -1:
         """Put settings into the mailbox, and free those that no tick uses any more."""
-        cdef int64_t in_force, unread
+        cdef int64_t oldest, unread
         cdef Settings kept
         if settings.period_ns != (<Settings>self._kept[0]).period_ns:
             raise ValueError(
@@ -242,10 +245,10 @@ cdef class Cueing:
         self._posted += 1       # from here to the exchange, nothing releases the GIL
         settings.design.number = self._posted
         unread = mc_exchange(&self.state.mail, <int64_t><uintptr_t>&settings.design)
-        in_force = mc_load_acquire(&self.state.in_force)
+        oldest = mc_load_acquire(&self.state.oldest)
         self._kept = [
             kept for kept in self._kept
-            if kept.design.number >= in_force and <int64_t><uintptr_t>&kept.design != unread
+            if kept.design.number >= oldest and <int64_t><uintptr_t>&kept.design != unread
         ]
         return 0
 

@@ -5,7 +5,6 @@ rotation is high-passed.  Axes are x forward, y right, z down; index order surge
 """
 
 from motioncue.kernels.algorithm cimport Algorithm
-from motioncue.kernels.fade cimport Vanishing
 from motioncue.kernels.filters cimport FirstOrder, Integrals, SecondOrder, SecondOrderState
 from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn
@@ -94,34 +93,13 @@ cdef inline void washout_step(
     cue.engine_speed = motion.engine_speed
 
 
-cdef enum:
-    AXES = 6                # surge, sway, heave, roll, pitch, yaw: three corners each
-    TILTS = 3 * AXES        # of surge and sway: two corners each
-    TEXTURE = TILTS + 4     # one corner
-    CORNERS = TEXTURE + 1
-
-
-ctypedef struct Corners:    # what the coefficients of the filters follow from
-    double at[CORNERS]      # an axis: frequency [rad/s], damping ratio, break frequency [rad/s] (0: none); a tilt: two
-    int order[AXES]
-    bint textured
-    bint hold               # whether inputs are held between ticks
-    double dt               # [s]
-
-
-# Corners on their way from those of before to those of new settings.  A filter whose frequency jumped would have a state
-# that means something else to it: 1 m of displacement is at home at 0.1 Hz and a spring force of 400 km/s^2 at 100 Hz.
-ctypedef struct Way:
-    Corners own             # corners of the settings
-    const WashoutCoeffs* goal   # coefficients of the settings
-    WashoutCoeffs coeffs    # coefficients on the way
-    double place[CORNERS]   # where the corners are now: logarithms, see `place_of`
-    Vanishing left[CORNERS] # what is left of the way: places less those of the settings
-    double position         # 0 to 1; 1 has arrived
-    double pace             # [1/tick]
+# After a change of settings, until a tilt that lags behind has caught up; see `settle`.
+ctypedef struct Eased:
+    WashoutCoeffs coeffs
+    bint lags[2]            # of each tilt: whether its acceleration is bounded
 
 
 cdef class ClassicalWashout(Algorithm):
     cdef WashoutCoeffs coeffs
     cdef WashoutState state
-    cdef Way way
+    cdef Eased eased

@@ -1,11 +1,10 @@
 """The classical washout as an algorithm: coefficients from settings; the step is in washout.h."""
 
-from libc.math cimport INFINITY, M_PI, exp, fabs, log
-from libc.string cimport memcpy, memset
+from libc.math cimport INFINITY, M_PI, exp2, fabs
+from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.kernels.algorithm cimport Lanes, structure_number
-from motioncue.kernels.fade cimport bend_at, left_at, slope_at, vanishing
-from motioncue.kernels.filters cimport SecondOrder, first_order, first_order_as_second, second_order
+from motioncue.kernels.algorithm cimport Calls, Lanes, structure_number
+from motioncue.kernels.filters cimport first_order, first_order_as_second, second_order, section_take
 from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.rotation cimport turn
 
@@ -14,10 +13,9 @@ from motioncue.motion import GRAVITY
 __all__ = ["ClassicalWashout"]
 
 cdef double DEGREE = M_PI / 180.0
-cdef double SLOW = 0.5          # [rad/s] corner frequencies far below this move linearly, those above by ratio
-cdef double LITTLE = 0.1        # likewise for damping ratios
 cdef double SLOWEST = 1e-9      # [rad/s] lowest corner frequency, a turn in 200 years; the square of a lower one may be 0
-cdef double RUB = 4.0           # damping over mass that a rising frequency adds, in rates of its logarithm
+cdef double CATCH_UP = 1.0      # [rad/s^2] bound on the acceleration of a tilt that lags after a change of settings
+cdef double DOUBLING_S = 0.25   # [s] time in which that bound becomes twice as large after the fade
 
 
 cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
@@ -45,182 +43,106 @@ cdef Scaling scaling_of(double gain, double limit, shape, double largest):
     return scaling
 
 
-cdef void fill_texture(Texture* texture, settings):
-    """Fill the gains and limits of the texture."""
-    cdef double limit
+cdef void fill_texture(Texture* texture, settings, double dt, bint hold):
+    """Fill the filters, gains and limits of the texture."""
+    cdef double limit, omega = max(SLOWEST, 2.0 * M_PI * settings.cutoff_hz)
     cdef int i
+    texture.band.outer = first_order(omega, dt, hold)
+    texture.band.inner = second_order(omega, 0.5, dt, hold)
     for i, name in enumerate(("sway", "heave", "roll", "pitch")):
         limit = settings.limit_m if i < 2 else settings.limit_deg * DEGREE
         texture.axes[i] = TextureAxis(getattr(settings, f"{name}_gain"), limit, 1.0 / limit)
 
 
-cdef Corners corners_of(settings, double dt):
-    """Return the corners of all filters; those that there are not are 0."""
-    cdef Corners c
-    cdef int i
-    memset(&c, 0, sizeof(Corners))
-    c.dt = dt
-    c.hold = settings.filters == "hold"
-    for i, axis in enumerate((settings.surge, settings.sway, settings.heave, settings.roll, settings.pitch, settings.yaw)):
-        c.order[i] = axis.order
-        c.at[3 * i] = max(SLOWEST, 2.0 * M_PI * axis.cutoff_hz)
-        c.at[3 * i + 1] = axis.damping if axis.order > 1 else 0.0
-        c.at[3 * i + 2] = max(SLOWEST, 2.0 * M_PI * axis.break_hz) if axis.order == 3 else 0.0
-    for i, cutoff_hz in enumerate((settings.tilt.surge_cutoff_hz, settings.tilt.sway_cutoff_hz)):
-        c.at[<int>TILTS + 2 * i] = max(SLOWEST, 2.0 * M_PI * cutoff_hz)
-        c.at[<int>TILTS + 2 * i + 1] = settings.tilt.damping
-    c.textured = settings.texture is not None
-    if c.textured:
-        c.at[<int>TEXTURE] = max(SLOWEST, 2.0 * M_PI * settings.texture.cutoff_hz)
-    return c
-
-
-cdef void fill_sections(WashoutCoeffs* w, const Corners* c, const double* rub) noexcept nogil:
-    """Fill the filters from their corners; `rub[i]` is damping over mass that corner i adds to its section [rad/s]."""
-    cdef HighPassAxis* axis
-    cdef Bound* bound
-    cdef const double* at
-    cdef int i
-    for i in range(<int>AXES):
-        axis = &w.translation[i] if i < 3 else &w.rotation[i - 3]
-        at = &c.at[3 * i]
-        axis.outer = first_order(at[2], c.dt, c.hold)
-        if c.order[i] == 1:
-            axis.inner = first_order_as_second(at[0], c.dt, c.hold)
-        else:
-            axis.inner = second_order(at[0], at[1], c.dt, c.hold, rub[3 * i])
-        if i >= 3:
-            bound = &w.bounds[i - 3]
-            bound.room = (1.0 if c.hold else 0.5) * bound.limit / axis.inner.k
-            if c.hold and bound.limit < INFINITY:       # the spring moves the angle too, by this share of it
-                bound.room *= max(0.0, 1.0 - axis.inner.c0 * axis.inner.m)
-    for i in range(2):
-        at = &c.at[<int>TILTS + 2 * i]
-        w.tilt[i].low_pass = second_order(at[0], at[1], c.dt, c.hold, rub[<int>TILTS + 2 * i])
-    if c.textured:
-        w.texture.band.outer = first_order(c.at[<int>TEXTURE], c.dt, c.hold)
-        w.texture.band.inner = second_order(c.at[<int>TEXTURE], 0.5, c.dt, c.hold, rub[<int>TEXTURE])
-
-
-cdef inline double base_of(int corner) noexcept nogil:
-    """Return what is added to a corner before its logarithm is taken."""
-    if corner < <int>TILTS:
-        return LITTLE if corner % 3 == 1 else SLOW
-    return LITTLE if corner < <int>TEXTURE and (corner - <int>TILTS) % 2 == 1 else SLOW
-
-
-cdef inline double place_of(const Corners* c, int corner) noexcept nogil:
-    return log(c.at[corner] + base_of(corner))
-
-
-cdef void way_open(Way* way) noexcept nogil:
-    """Be at the settings' own corners."""
-    cdef int i
-    for i in range(<int>CORNERS):
-        way.place[i] = place_of(&way.own, i)
-        way.left[i] = vanishing(0.0, 0.0, 0.0)
-    way.position = 1.0
-    way.pace = 1.0
-
-
-cdef const void* way_depart(void* memory, const void* before, double pace) noexcept nogil:
-    """Leave from the corners of another way, with the speed and acceleration that they have; return the coefficients.
-
-    Every e-fold takes a whole fade, so that no frequency rises faster than by 15/8 e-folds in one.
-    """
-    cdef Way* way = <Way*>memory
-    cdef const Way* old = <const Way*>before
-    cdef double most = 1.0, scale
-    cdef bint same = True
-    cdef int i
-    way_open(way)
-    if old == NULL:
-        return way.goal
-    for i in range(<int>CORNERS):
-        same = same and way.own.at[i] == old.own.at[i]
-        most = max(most, fabs(old.place[i] - way.place[i]))
-    if same and old.position >= 1.0:
-        return way.goal
-    if same:                    # the same corners again leave the way as it is
-        memcpy(way.left, old.left, sizeof(way.left))
-        way.position, way.pace = old.position, old.pace
+cdef void fill_axis(HighPassAxis* filters, axis, double dt, bint hold):
+    """Fill the filters of an axis."""
+    cdef double omega = max(SLOWEST, 2.0 * M_PI * axis.cutoff_hz)
+    filters.outer = first_order(max(SLOWEST, 2.0 * M_PI * axis.break_hz) if axis.order == 3 else 0.0, dt, hold)
+    if axis.order == 1:
+        filters.inner = first_order_as_second(omega, dt, hold)
     else:
-        way.position, way.pace = 0.0, pace / most
-        scale = old.pace / way.pace
-        for i in range(<int>CORNERS):
-            way.left[i] = vanishing(old.place[i] - way.place[i], 0.0, 0.0)
-            if old.position < 1.0:
-                way.left[i] = vanishing(
-                    old.place[i] - way.place[i],
-                    slope_at(&old.left[i], old.position) * scale,
-                    bend_at(&old.left[i], old.position) * scale * scale,
-                )
-    way.coeffs = way.goal[0]
-    on_way(way)
-    return &way.coeffs
+        filters.inner = second_order(omega, axis.damping, dt, hold)
 
 
-cdef void on_way(Way* way) noexcept nogil:
-    """Compute the corners at the way's position, and the coefficients from them.
+cdef void fill_bound(Bound* bound, const HighPassAxis* axis, double limit, bint hold):
+    """Fill the bound of an angle."""
+    bound.limit, bound.per_limit = limit, 1.0 / limit
+    bound.room = (1.0 if hold else 0.5) * limit / axis.inner.k
+    if hold and limit < INFINITY:       # the spring moves the angle too, by this share of it
+        bound.room *= max(0.0, 1.0 - axis.inner.c0 * axis.inner.m)
 
-    A frequency that rises does work on what it swings: with u = ln(frequency) the energy of a free swing changes by the
-    factor exp(u) without damping, and by exp(u - 4 u) with a damping over mass of 4 du/dt beside its own.  Then the
-    acceleration of a swing does not grow, whatever its damping ratio.
+
+cdef void axis_take(const HighPassAxis* axis, const HighPassAxis* before, HighPassState* s) noexcept nogil:
+    """Let a filter go on, whatever its order was: what it does not have is 0, what it did not have begins at 0."""
+    section_take(&axis.inner, &before.inner, &s.inner)
+    if axis.outer.g == 0.0:
+        s.outer = 0.0
+    if axis.inner.c0 == 0.0 and before.inner.c0 > 0.0:      # nothing would ever pull that back
+        s.inner.x = 0.0
+
+
+cdef const void* coeffs_of(const Calls* own) noexcept nogil:
+    """Return the coefficients for the next tick: those of the settings once no tilt is eased."""
+    cdef const Eased* eased = <const Eased*>own.eased
+    return &eased.coeffs if eased.lags[0] or eased.lags[1] else own.coeffs
+
+
+cdef const void* take(const Calls* own, const Calls* before) noexcept nogil:
+    """Begin with the state of other settings; return the coefficients for the next tick.
+
+    What is high-passed is pulled back no harder than before, angles are within their bounds, and the low-pass of a tilt
+    keeps its output and the rate of that; its state is those over the stiffness.
     """
-    cdef Corners now = way.own
-    cdef double rub[CORNERS]
-    cdef double most = 0.9 * M_PI / way.own.dt      # a way that turns back may pass its goal
-    cdef double moved
-    cdef int i
-    for i in range(<int>CORNERS):
-        rub[i] = 0.0
-        way.place[i] = place_of(&way.own, i)
-        moved = left_at(&way.left[i], way.position)
-        if moved == 0.0:
-            continue
-        way.place[i] += moved
-        now.at[i] = max(SLOWEST, exp(way.place[i]) - base_of(i))
-        if base_of(i) == SLOW:
-            now.at[i] = min(now.at[i], max(most, way.own.at[i]))
-        rub[i] = RUB * max(0.0, slope_at(&way.left[i], way.position) * way.pace / way.own.dt)
-    fill_sections(&way.coeffs, &now, rub)
-
-
-cdef inline double risen(const SecondOrder* before, const SecondOrder* now) noexcept nogil:
-    """Return the share by which a state has to shrink, so that its spring force is no larger than before."""
-    return before.c0 / now.c0 if now.c0 > before.c0 else 1.0
-
-
-cdef void adapt(WashoutState* s, const WashoutCoeffs* before, const WashoutCoeffs* now) noexcept nogil:
-    """Adapt the state to coefficients that have moved, so that nothing that leaves the washout jumps.
-
-    A low-pass keeps its output and the rate of that; its state is those over the stiffness.  What a rotation integrates
-    twice is nothing that leaves it, so its spring force stays the same where it would grow.
-    """
+    cdef WashoutState* s = <WashoutState*>own.state
+    cdef Eased* eased = <Eased*>own.eased
+    cdef const WashoutCoeffs* w = <const WashoutCoeffs*>own.coeffs
+    cdef const WashoutCoeffs* old = <const WashoutCoeffs*>before.coeffs
     cdef double ratio
     cdef int i
+    memcpy(s, before.state, sizeof(WashoutState))
+    eased[0] = (<const Eased*>before.eased)[0]
+    if memcmp(w, old, sizeof(WashoutCoeffs)) == 0:
+        return coeffs_of(own)
+    for i in range(3):
+        axis_take(&w.translation[i], &old.translation[i], &s.translation[i])
+        axis_take(&w.rotation[i], &old.rotation[i], &s.rotation[i])
+        s.rotation[i].inner.v = max(-w.bounds[i].limit, min(w.bounds[i].limit, s.rotation[i].inner.v))
+    for i in range(4):
+        if w.textured == 0.0 or old.textured == 0.0:
+            memset(&s.texture[i], 0, sizeof(HighPassState))
+        else:
+            axis_take(&w.texture.band, &old.texture.band, &s.texture[i])
+    eased.coeffs = w[0]
     for i in range(2):
-        ratio = before.tilt[i].low_pass.c0 / now.tilt[i].low_pass.c0
+        ratio = old.tilt[i].low_pass.c0 / w.tilt[i].low_pass.c0
         s.tilt[i].low_pass.x *= ratio
         s.tilt[i].low_pass.v *= ratio
-    for i in range(3):
-        s.rotation[i].inner.x *= risen(&before.rotation[i].inner, &now.rotation[i].inner)
-    for i in range(2, 4):
-        s.texture[i].inner.x *= risen(&before.texture.band.inner, &now.texture.band.inner)
+        eased.lags[i] = False
+        if w.tilt[i].rate < INFINITY:
+            eased.lags[i] = True
+            eased.coeffs.tilt[i].acceleration = min(w.tilt[i].acceleration, CATCH_UP / w.ticks_per_second ** 2)
+    return coeffs_of(own)
 
 
-cdef const void* way_advance(void* memory, void* state, bint whole) noexcept nogil:
-    """Move a tick further, or the `whole` rest; return the coefficients."""
-    cdef Way* way = <Way*>memory
-    cdef WashoutCoeffs before = way.coeffs
-    way.position += way.pace
-    if whole or way.position >= 1.0:
-        way_open(way)
-        adapt(<WashoutState*>state, &before, way.goal)
-        return way.goal
-    on_way(way)
-    adapt(<WashoutState*>state, &before, &way.coeffs)
-    return &way.coeffs
+cdef const void* settle(const Calls* own, bint whole) noexcept nogil:
+    """Return the coefficients for the next tick: with bounds on the acceleration of a tilt until it has caught up.
+
+    A tilt that lags far behind while its largest rate grows would move at that rate at once, and stop as suddenly.
+    What it follows may be rougher than the bound, which therefore grows; at the largest rate it waits.
+    """
+    cdef const WashoutCoeffs* w = <const WashoutCoeffs*>own.coeffs
+    cdef const WashoutState* s = <const WashoutState*>own.state
+    cdef Eased* eased = <Eased*>own.eased
+    cdef int i
+    for i in range(2):
+        if eased.lags[i]:
+            if fabs(s.tilt[i].rate) < w.tilt[i].rate:
+                eased.coeffs.tilt[i].acceleration *= exp2(1.0 / (DOUBLING_S * w.ticks_per_second))
+            if whole or fabs(s.tilt[i].target - s.tilt[i].angle) < 1e-12:
+                eased.lags[i] = False
+            if not eased.lags[i] or eased.coeffs.tilt[i].acceleration > w.tilt[i].acceleration:
+                eased.coeffs.tilt[i].acceleration = w.tilt[i].acceleration
+    return coeffs_of(own)
 
 
 cdef class ClassicalWashout(Algorithm):
@@ -242,8 +164,7 @@ cdef class ClassicalWashout(Algorithm):
     and heave of the cue are the specific force in platform axes less its value at rest, so for one translational axis
     alone they are K HP(s) + T LP(s) of the input while neither rate nor acceleration of the tilt is limited.
 
-    The state keeps its meaning under other settings as long as every axis keeps its order, and with or without texture.
-    Corner frequencies and damping ratios then move to the new ones along a fade, by ratio; every e-fold takes one.
+    The state goes on under any other settings.
     Real time: a step does not allocate, needs no GIL and cannot fail.  Latency: none beyond the filters' own phase.
     """
 
@@ -252,10 +173,9 @@ cdef class ClassicalWashout(Algorithm):
         cdef Machine machine = chosen()
         cdef double angle, limit
         cdef bint late = settings.limited == "after_turn"
+        cdef bint hold = settings.filters == "hold"
         cdef double[3] largest
-        cdef double[CORNERS] none
         cdef int i
-        memset(&none, 0, sizeof(none))
         translation = settings.surge, settings.sway, settings.heave
         rotation = settings.roll, settings.pitch, settings.yaw
         tilt = settings.tilt
@@ -271,10 +191,13 @@ cdef class ClassicalWashout(Algorithm):
             self.coeffs.scaling[5 + i] = scaling_of(axis.gain, INFINITY if late else limit, shape, angle)
             self.coeffs.turned_limits[3 + i] = limit if late else INFINITY
             angle = limit_of(rotation[i].angle_limit_deg, DEGREE)
-            self.coeffs.bounds[i] = Bound(angle, 1.0 / angle, 0.0)
+            fill_axis(&self.coeffs.translation[i], translation[i], dt, hold)
+            fill_axis(&self.coeffs.rotation[i], rotation[i], dt, hold)
+            fill_bound(&self.coeffs.bounds[i], &self.coeffs.rotation[i], angle, hold)
             if angle < INFINITY:
                 self.coeffs.bounded = 1.0
-        for i, name in enumerate(("surge", "sway")):
+        for i, (name, cutoff_hz) in enumerate((("surge", tilt.surge_cutoff_hz), ("sway", tilt.sway_cutoff_hz))):
+            self.coeffs.tilt[i].low_pass = second_order(max(SLOWEST, 2.0 * M_PI * cutoff_hz), tilt.damping, dt, hold)
             gain, most = settings.sustained(name)
             self.coeffs.scaling[i] = scaling_of(gain, limit_of(most), translation[i].scaling, largest[i])
             self.coeffs.tilt[i].slope = (tilt.pitch_share, tilt.roll_share)[i] * GRAVITY
@@ -283,29 +206,24 @@ cdef class ClassicalWashout(Algorithm):
         self.coeffs.linear = tilt.law == "linear"
         self.coeffs.by_platform = settings.turned_by == "platform"
         self.coeffs.limited_late = late
-        self.coeffs.held = settings.filters == "hold"
+        self.coeffs.held = hold
         if any(axis.scaling is not None for axis in translation + rotation):
             self.coeffs.curved = 1.0
         if settings.texture is not None:
-            fill_texture(&self.coeffs.texture, settings.texture)
+            fill_texture(&self.coeffs.texture, settings.texture, dt, hold)
             self.coeffs.textured = 1.0
         self.coeffs.gravity = GRAVITY
         self.coeffs.ticks_per_second = rate_hz
-        self.way.own = corners_of(settings, dt)
-        fill_sections(&self.coeffs, &self.way.own, none)
-        self.way.goal = &self.coeffs
-        way_open(&self.way)
         self.calls.step = step
         self.calls.reset = reset
         self.calls.run = machine.run
         self.calls.coeffs = &self.coeffs
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(WashoutState)
-        orders = (axis.order for axis in translation + rotation)
-        self.calls.structure = structure_number(("classical", settings.texture is not None, *orders))
-        self.calls.way = &self.way
-        self.calls.depart = way_depart
-        self.calls.advance = way_advance
+        self.calls.structure = structure_number(("classical",))
+        self.calls.take = take
+        self.calls.settle = settle
+        self.calls.eased = &self.eased
         self.calls.attitude = &self.state.platform[0]
         self.lanes = Lanes(
             machine.lanes, sizeof(WashoutCoeffs) // sizeof(double), sizeof(WashoutState) // sizeof(double), machine.tick

@@ -301,7 +301,7 @@ class Engine:
 
     @property
     def requested(self) -> Profile:
-        """The profile requested last, whose settings are in force a few ticks later."""
+        """The profile requested last, whose settings are in force a few ticks later, or when a fade has ended."""
         return self._pipeline.requested
 
     def retune(self, change: Change) -> None:
@@ -327,10 +327,10 @@ class Engine:
         designed here, in the caller's thread; the loops take it from a mailbox without waiting.  `profile` is the new
         one once its settings are in force.
 
-        Filters keep their states if the structure is the same (each axis keeps its order); otherwise they start from
-        rest.  In either case the cue continues from where it was, and the difference vanishes within
-        ``supervisor.fade_s``.  Bounds that the output does not keep yet are approached likewise; until then each of
-        value, rate, acceleration and jerk keeps the wider of the old and the new bound.
+        The algorithm of before and the new one, with its state or from rest if it is another one, run side by side for
+        ``supervisor.fade_s``, in which the cue goes smoothly from the one to the other.  A change meanwhile waits for
+        the end of that; of several, the newest counts.  Bounds that the output does not keep yet are approached along
+        a fade too; until then each of value, rate, acceleration and jerk keeps the wider of the old and the new bound.
 
         Examples
         --------

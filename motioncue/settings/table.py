@@ -40,6 +40,9 @@ class CueingTable(Table, frozen=True, kw_only=True, tag_field="algorithm"):
     moves: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """By channel of the pose, the tables with `gain` and `cutoff_hz` that scale it, its own first; none if it has no
     such tables."""
+    eases: ClassVar[bool] = False
+    """Whether the algorithm eases settings that change while it runs, and goes on alone; else old and new run side by
+    side for a fade."""
     for_platform: ClassVar[bool] = False
     """Whether its `design` takes the platform, as `motioncue.cueing.design` does."""
     bridge: ClassVar[str] = "predict"

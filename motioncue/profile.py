@@ -352,9 +352,14 @@ def resolved_text(profile: Profile) -> str:
     profile : Profile
         The profile.
     """
-    return "\n".join(
-        f"{key} = {_toml(value)}" for key, value in flat(msgspec.to_builtins(profile), lists=False) if value is not None
-    )
+    lines = {
+        key: f"{key} = {_toml(value)}"
+        for key, value in flat(msgspec.to_builtins(profile), lists=False)
+        if value is not None
+    }
+    if profile.source.bridge == "auto":
+        lines["source.bridge"] += f'    # with this algorithm "{profile.bridge}"'
+    return "\n".join(lines.values())
 
 
 def _toml(value: Any) -> str:

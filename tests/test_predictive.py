@@ -473,8 +473,12 @@ def test_a_preview_that_is_none_is_refused():
             motioncue.bind(profile(), ahead=wrong)
     with pytest.raises(ConfigError, match=r"motion: found"):
         motioncue.preview(motion[:0], RATE_HZ)
-    with pytest.raises(ConfigError, match=r"rate_hz: found 0"):
-        motioncue.preview(motion, 0)
+    for wrong in (0, "333", np.nan):
+        with pytest.raises(ConfigError, match=r"rate_hz: found .* allowed is a number above 0"):
+            motioncue.preview(motion, wrong)
+    motion["sway"][7] = np.nan
+    with pytest.raises(ConfigError, match=r"motion: found nan as sway of row 7, allowed are finite numbers"):
+        motioncue.preview(motion, RATE_HZ)
 
 
 @pytest.mark.search

@@ -10,10 +10,11 @@ from test_platforms import DT, PRESETS, WORDS, cues_of, profile_for
 import motioncue
 from motioncue import platforms
 from motioncue.errors import ConfigError
+from motioncue.kernels import solver
 from motioncue.kernels.actuators import PARTS_OF_A_POSE
 from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.stepper import Stepper
-from motioncue.motion import ACTUATION_DTYPE
+from motioncue.motion import ACTUATION_DTYPE, MOTION_DTYPE
 from motioncue.profile import overridden
 from motioncue.runtime.assembly import settings_of
 from motioncue.runtime.pipeline import Pipeline
@@ -411,3 +412,51 @@ def test_an_axis_stays_of_its_kind():
         stepper.retune({"platform.axes": [{**axis, "turn": turn}]})
     with pytest.raises(ConfigError, match=r"platform\.axes\[0\]\.channel: found 'roll'"):
         stepper.retune({"platform.axes": [{**axis, "channel": "roll", "travel": travel}]})
+
+
+def leg_jerks(changes, *overrides, size=1.0):
+    """Return the largest changes of a leg's acceleration from tick to tick [m/s^2], before and after changes."""
+    rate_hz = 1.0 / DT
+    time = np.arange(3000) * DT
+    motion = np.zeros(len(time), MOTION_DTYPE)
+    grown = size * np.minimum(1.0, time / 3.0)
+    motion["surge"] = grown * (0.9 * np.sin(0.8 * time) + 0.3 * np.sin(4.4 * time))
+    motion["sway"] = grown * (0.9 * np.sin(0.7 * time + 1.0) + 0.3 * np.sin(3.9 * time))
+    motion["heave"] = grown * 0.5 * np.sin(5.0 * time)
+    stepper = motioncue.bind(profile_for("hexapod-dim", *overrides), actuation=np.zeros(1, ACTUATION_DTYPE))
+    legs = []
+    for number, row in enumerate(motion):
+        if number in changes:
+            stepper.retune(changes[number])
+        stepper.motion[0] = row
+        assert stepper.step()
+        legs.append(stepper.actuation["actuators"][0, :6].copy())
+    jerks = abs(np.diff(legs, 3, axis=0)).max(axis=1) * rate_hz**2
+    first = min(changes) - 4
+    return jerks[900:first].max(), jerks[first:].max()
+
+
+LAGS = {
+    "from none": {2000: "platform.lag_s=0.05"},
+    "shorter": {2000: "platform.lag_s=0.01"},
+    "to none": {2000: {"platform": {"lag_s": None}}},
+    "dragged": {2000 + 20 * k: f"platform.lag_s={0.002 * (k + 1):g}" for k in range(20)},
+    "back and forth": {2000: "platform.lag_s=0.05", 2100: {"platform": {"lag_s": None}}, 2150: "platform.lag_s=0.02"},
+}
+
+
+@pytest.mark.parametrize("name", [*LAGS])
+def test_another_lag_takes_hold_without_a_jolt(name):
+    begin = ["platform.lag_s=0.05"] if name in ("shorter", "to none") else []
+    before, after = leg_jerks(LAGS[name], "cueing.preset=small", *begin)
+    # The cue is no rougher after the change than before; to lead by 50 ms what moves by sines of 5 rad/s adds 3 %.
+    # A change that meets another half way begins anew from there: at most 50 ms x 1.875/s of a leg's speed of 0.03 m/s.
+    assert after <= 2.0 * before + (0.02 if name != "back and forth" else 0.05 * 1.875 * 0.03 / DT)
+
+
+@pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
+@pytest.mark.parametrize("half_m", [0.14, 0.1])
+def test_a_plan_and_its_actuators_come_within_a_narrower_range_together(half_m):
+    change = {"platform": {"leg": {"min_m": 1.21 - half_m, "max_m": 1.21 + half_m}}}
+    before, after = leg_jerks({2000: change}, {"cueing": {"algorithm": "predictive", "preset": None}}, size=2.0)
+    assert after <= 2.0 * before  # of what the plan does anyway; where both fought over the range, 12 m/s^2

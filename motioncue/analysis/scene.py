@@ -60,7 +60,8 @@ def with_platform(
     elif platform is not None:
         profile = msgspec.structs.replace(profile, platform=platform_table(platform))
     if profile.platform is None:
-        raise ConfigError("platform: missing, allowed is one in the profile, or the name of one beside it")
+        name = profile.name or "the profile"
+        raise ConfigError(f"platform: missing in {name}, allowed is one there, or one beside it (--platform NAME)")
     check_pose(profile)
     return profile
 

@@ -13,7 +13,8 @@ from motioncue.analysis.score_report import report
 from motioncue.cli.common import json_option, print_json, report_option, write_report
 from motioncue.cli.drives import DRIVES, drive_of, drive_options
 from motioncue.cli.summary import print_summary
-from motioncue.runtime.assembly import load_profile_on
+from motioncue.errors import ConfigError
+from motioncue.runtime.assembly import algorithm_of, load_profile_on
 
 __all__ = ["command"]
 
@@ -61,6 +62,9 @@ def command(
               pip install "motioncue[score]" brings what it needs
     """
     loaded = [(name, load_profile_on(name, platform, *overrides)) for name in profiles]
+    for name, profile in loaded:
+        if preview and not algorithm_of(profile).sees_ahead:
+            raise ConfigError(f"--preview: found {name!r}, whose algorithm makes no use of it; allowed is 'predictive'")
     motions = [(name, drive_of(name, system, rate)) for name in drives]
     found: list[tuple[str, str, Traces]] = []
     console = Console(stderr=True)

@@ -34,7 +34,7 @@ def preview(motion: npt.NDArray[np.void], rate_hz: float) -> npt.NDArray[np.void
     Raises
     ------
     ConfigError
-        If `motion` is not an array of its kind, has no row, or `rate_hz` is not above 0.
+        If `motion` is not an array of its kind, has no row or is not finite, or `rate_hz` is not above 0.
 
     Examples
     --------
@@ -48,8 +48,12 @@ def preview(motion: npt.NDArray[np.void], rate_hz: float) -> npt.NDArray[np.void
         raise ConfigError(
             f"motion: found {motion.dtype} of shape {motion.shape}, allowed is MOTION_DTYPE, shape (n,), n from 1"
         )
-    if not 0.0 < rate_hz < np.inf:
-        raise ConfigError(f"rate_hz: found {rate_hz}, allowed is a number above 0")
+    if not isinstance(rate_hz, int | float | np.number) or not 0.0 < rate_hz < np.inf:
+        raise ConfigError(f"rate_hz: found {rate_hz!r}, allowed is a number above 0")
+    for name in KEPT:
+        if not np.isfinite(motion[name]).all():
+            row = int(np.argmin(np.isfinite(motion[name])))
+            raise ConfigError(f"motion: found {motion[name][row]} as {name} of row {row}, allowed are finite numbers")
     taps = round((AHEAD_S[-1] + BEYOND_S) * rate_hz)
     now, *later = nodes(taps, 1.0 / rate_hz, (0.0, *AHEAD_S))
     lines = np.array(later)

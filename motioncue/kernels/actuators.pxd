@@ -48,6 +48,9 @@ cdef extern from "motioncue/kernels/narrow.h" nogil:
 cdef extern from "motioncue/kernels/lead.h" nogil:
     ctypedef struct Lead "mc_Lead":
         int order               # of the lag that is compensated; 0: none
+        double lag              # [s]
+        double outer            # weights of its parts
+        double inner
     ctypedef struct LeadState "mc_LeadState":
         pass
     Lead lead_for "mc_lead_for"(double lag, double damping, double dt)
@@ -65,12 +68,19 @@ ctypedef struct Drives:         # the coefficients
     double parked[12]           # positions where the platform is parked
     double pace                 # share of the way up or down in a tick
     Lead lead                   # against the lag of the actuators
+    double damping              # of that lag
+    double dt                   # [s]
+    int64_t planned             # whether the cue comes within a narrower range by itself
     double yielding             # share of a difference that parts of a pose follow in a tick as they give way
 
 
 ctypedef struct Easing:         # the way from other coefficients to those in force
     bint on
     Bounds bounds[12]       # those that hold meanwhile
+    Bounds former[12]       # those that were in force when they changed, where they are wider
+    double lag              # that was led when they changed [s], its damping, and its weight
+    double damping
+    double weight
     double position         # of the join, 0 to 1; 1 is done
     double pace             # [1/tick]
     Vanishing joins[12]     # remaining difference that is added to the wanted positions

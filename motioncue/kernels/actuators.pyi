@@ -22,6 +22,7 @@ class Actuators(Stage):
         dt: float,
         lag_s: float = 0.0,
         lag_damping: float = 0.0,
+        planned: bool = False,
     ) -> Self: ...
     @property
     def names(self) -> tuple[str, ...]: ...

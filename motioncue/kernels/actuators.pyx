@@ -16,6 +16,9 @@ PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 """Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
 
 
+cdef double PLANNED_S = 2.0     # in which a plan comes within narrower bounds [s]
+
+
 cdef inline void rise(const Drives* d, double up, double* positions) noexcept nogil:
     """Replace the positions by those `up` of the way from where the platform is parked."""
     cdef int i
@@ -37,6 +40,41 @@ cdef void begin(const Drives* d, Driven* s, bint parked) noexcept nogil:
         s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
 
 
+cdef double share_left(const Easing* e) noexcept nogil:
+    """Return the share of a change that has not taken hold yet."""
+    return 1.0 - smooth(e.position) if e.on and e.position < 1.0 else 0.0
+
+
+cdef void in_force(const Drives* d, const Easing* e, Bounds* bounds) noexcept nogil:
+    """Fill in the bounds that positions are asked within: narrower ones take hold along the fade.
+
+    A narrower range does so only for a cue that comes within it by itself, so that both go together; for any other cue
+    it holds at once, and the difference of the positions vanishes.
+    """
+    cdef double left = share_left(e)
+    cdef int i
+    memcpy(bounds, d.bounds, sizeof(d.bounds))
+    for i in range(d.geometry.count):
+        bounds[i].low += left * (e.former[i].low - bounds[i].low)
+        bounds[i].high += left * (e.former[i].high - bounds[i].high)
+        bounds[i].speed += left * (e.former[i].speed - bounds[i].speed)
+        bounds[i].acceleration += left * (e.former[i].acceleration - bounds[i].acceleration)
+
+
+cdef Lead led(const Drives* d, const Easing* e, double* weight) noexcept nogil:
+    """Return the lead in force, and its weight: another lag takes hold along the fade, and one from or to none by weight."""
+    cdef double left = share_left(e)
+    cdef double whole = 1.0 if d.lead.order else 0.0
+    cdef double lag = d.lead.lag + left * (e.lag - d.lead.lag) if d.lead.order else e.lag
+    cdef Lead it = d.lead
+    weight[0] = whole + left * (e.weight - whole)
+    if left > 0.0 and (lag != d.lead.lag or weight[0] != 1.0):
+        it = lead_for(lag, d.damping if d.lead.order else e.damping, d.dt)
+        it.outer *= weight[0]
+        it.inner *= weight[0]
+    return it
+
+
 cdef void actuators_step(
     void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
 ) noexcept nogil:
@@ -54,27 +92,38 @@ cdef void actuators_step(
     pose[3] = actuation.cue.roll
     pose[4] = actuation.cue.pitch
     pose[5] = actuation.cue.yaw
+    if s.easing.on:
+        step_easing(d, s, pose, positions)
+        return
     if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
         s.unreached += 1
     rise(d, fade_step(&s.raised, not parked), positions)
     lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
-    if s.easing.on:
-        keep_easing(d, s, positions)
-    elif not keep(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.given.slowed >= 0:
+    if not keep(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.given.slowed >= 0:
         s.acted[s.given.slowed] += 1
 
 
-cdef void keep_easing(const Drives* d, Driven* s, double* positions) noexcept nogil:
-    """Do a tick's last step while the positions still come within bounds that have changed."""
+cdef void step_easing(const Drives* d, Driven* s, const double* pose, double* positions) noexcept nogil:
+    """Do a tick while other bounds, or another lag, take hold."""
     cdef Easing* e = &s.easing
+    cdef Bounds bounds[12]
+    cdef Lead leading
+    cdef double weight
     cdef int n = d.geometry.count
     cdef int i, over
     if e.position < 1.0:
         e.position += e.pace
-    if e.position < 1.0:
-        for i in range(n):
+    in_force(d, e, bounds)
+    leading = led(d, e, &weight)
+    if not reach(&d.geometry, bounds, d.order, d.yielding, &s.given, pose, positions):
+        s.unreached += 1
+    rise(d, fade_step(&s.raised, not s.parked), positions)
+    lead(&leading, &s.lead, bounds, n, positions)
+    for i in range(n):
+        if e.position < 1.0:
             positions[i] += left_at(&e.joins[i], e.position)
-    over = narrow(d.bounds, e.bounds, s.held, n, e.position >= 1.0)
+        e.bounds[i].speed = bounds[i].speed
+    over = narrow(bounds, e.bounds, s.held, n, e.position >= 1.0)
     if over >= 0:
         stop(e.bounds, s.held, n, positions)
         s.acted[over] += 1
@@ -89,35 +138,57 @@ cdef void actuators_continue(
 ) noexcept nogil:
     """Continue the motion; the difference to the positions that are wanted from now on vanishes along a fade."""
     cdef const Drives* d = <const Drives*>coeffs
+    cdef const Drives* before = <const Drives*>before_coeffs
     cdef Driven* s = <Driven*>state
     cdef Easing* e = &s.easing
+    cdef Bounds asked[12]
+    cdef Lead leading, led_before
     cdef double positions[12]
     cdef double value, slope, bend, scale
-    cdef bint going, joined
+    cdef bint going, joined, glides
+    cdef double position, weight
     cdef int i
     s[0] = (<const Driven*>before_state)[0]
     if not s.begun or memcmp(d, before_coeffs, sizeof(Drives)) == 0:
         return
+    in_force(before, e, asked)
+    led_before = led(before, e, &weight)
     s.raised.pace = d.pace
     if s.raised.position < 1.0:
         pace = d.pace           # where it is parked may have changed, and the way up has its own duration
-    going = joined = e.position < 1.0
+    if d.planned:
+        pace = min(pace, d.dt / PLANNED_S)
+    position = e.position
+    going = joined = position < 1.0
     scale = e.pace / pace if going else 0.0
     slope = bend = 0.0
-    reach_anew(&d.geometry, (<const Drives*>before_coeffs).bounds, d.bounds, &s.given, positions)
+    memcpy(e.former, d.bounds, sizeof(e.former))
+    for i in range(d.geometry.count):
+        if d.planned:
+            e.former[i].low = min(d.bounds[i].low, asked[i].low)
+            e.former[i].high = max(d.bounds[i].high, asked[i].high)
+        e.former[i].speed = max(d.bounds[i].speed, asked[i].speed)
+        e.former[i].acceleration = max(d.bounds[i].acceleration, asked[i].acceleration)
+    e.weight = weight
+    e.lag = led_before.lag if weight > 0.0 else d.lead.lag
+    if before.lead.order:
+        e.damping = before.damping
+    glides = e.lag != d.lead.lag or weight != (1.0 if d.lead.order else 0.0) or memcmp(e.former, d.bounds, sizeof(e.former)) != 0
+    e.on, e.position = True, 0.0
+    leading = led(d, e, &weight)
+    reach_anew(&d.geometry, asked, e.former, &s.given, positions)
     rise(d, smooth(s.raised.position), positions)
-    lead_as_before(&d.lead, &(<const Drives*>before_coeffs).lead, &s.lead, d.geometry.count, positions)
+    lead_as_before(&leading, &led_before, &s.lead, d.geometry.count, positions)
     widen(d.bounds, e.bounds, d.geometry.count)
     for i in range(d.geometry.count):
         value = s.held[i].target - positions[i]
         if going:               # what remains of the join before keeps its slope and bend
-            slope = slope_at(&e.joins[i], e.position) * scale
-            bend = bend_at(&e.joins[i], e.position) * scale * scale
+            slope = slope_at(&e.joins[i], position) * scale
+            bend = bend_at(&e.joins[i], position) * scale * scale
         e.joins[i] = vanishing(value, slope, bend)
         joined = joined or value != 0.0
-    e.position = 0.0 if joined else 1.0
+    e.position = 0.0 if joined or glides else 1.0
     e.pace = pace
-    e.on = True
 
 
 cdef void actuators_reset(void* state) noexcept nogil:
@@ -208,6 +279,8 @@ cdef class Actuators(Stage):
         Delay with which the actuators follow slow motions [s], by which the positions lead; 0: they do not.
     lag_damping : float
         Damping ratio of a lag of second order, up to 1; 0: it is of first order.
+    planned : bool
+        Whether the cue comes within a narrower range by itself, in two seconds after a change.
 
     Raises
     ------
@@ -223,7 +296,7 @@ cdef class Actuators(Stage):
     """
 
     def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt,
-                  double lag_s=0.0, double lag_damping=0.0):
+                  double lag_s=0.0, double lag_damping=0.0, bint planned=False):
         cdef Drives* d = &self.drives
         cdef double pose[6]
         cdef int i
@@ -255,6 +328,7 @@ cdef class Actuators(Stage):
         if not (lag_s >= 0.0 and 0.0 <= lag_damping <= 1.0):
             raise ValueError(f"lag_s, lag_damping: found {lag_s}, {lag_damping}, allowed are 0 or more, and 0 to 1")
         d.lead = lead_for(lag_s, lag_damping, dt)
+        d.damping, d.dt, d.planned = lag_damping, dt, planned
         d.yielding = 1.0 - exp(-dt / LAG_S)
         self.calls.step = actuators_step
         self.calls.reset = actuators_reset

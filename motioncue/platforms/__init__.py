@@ -123,7 +123,7 @@ def build(platform: Platform) -> Built:
     return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
 
 
-def stage_of(platform: Platform, period_ns: int) -> Actuators:
+def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Actuators:
     """Return the stage that moves a platform's actuators.
 
     Parameters
@@ -157,6 +157,7 @@ def stage_of(platform: Platform, period_ns: int) -> Actuators:
             period_ns * 1e-9,
             platform.lag_s or 0.0,
             platform.lag_damping or 0.0,
+            planned,
         )
     except ValueError as error:  # begins with the key
         raise ConfigError(f"platform.{error}") from error

@@ -257,6 +257,12 @@ def _same_cueing(before: Profile, profile: Profile) -> bool:
     return before.cueing == profile.cueing and same_platform
 
 
+def _same_outputs(before: Profile, profile: Profile) -> bool:
+    """Say whether the stages of one profile's outputs are those of another."""
+    same = (before.output, before.platform) == (profile.output, profile.platform)
+    return same and before.cueing.eases == profile.cueing.eases
+
+
 def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
     """Return the profile's settings for the ticks; parts equal to those of `before` are shared with it."""
     algorithm, limits, chains = None, None, None
@@ -264,7 +270,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         algorithm = before.algorithm
     if before is not None and before.profile.limits == profile.limits:
         limits = before.limits
-    if before is not None and (before.profile.output, before.profile.platform) == (profile.output, profile.platform):
+    if before is not None and _same_outputs(before.profile, profile):
         chains = before.chains
     return Settings(
         algorithm or algorithm_of(profile),
@@ -377,7 +383,8 @@ def chain_of(profile: Profile, output: Output) -> OutputChain:
     if reads & set(UpVector.fills):
         stages.append(UpVector())
     if profile.platform is not None and any(name.startswith("actuator_") for name in reads):
-        stages.append(platforms.stage_of(profile.platform, period_ns_of(profile)))
+        planned = profile.cueing.eases and profile.cueing.for_platform
+        stages.append(platforms.stage_of(profile.platform, period_ns_of(profile), planned=planned))
     chain = OutputChain(stages)
     filled = [*(channel.name for channel in CUE if channel.name != "time"), *chain.fills]
     for channel in sorted(reads):

@@ -273,7 +273,7 @@ def test_each_point_is_saved_as_a_profile_that_scores_what_is_said(tmp_path):
     assert len(front["points"]) >= 2
     files = {"mine.toml", "mine.toml.search", "it.html"}
     for point in front["points"]:
-        assert f"{point['bound']:.3g} ({100 * point['share']:.0f} %)" in result.stdout
+        assert f"{point['bound']:.3g} ({100 * point['share']:.0f} %" in result.stdout
     for share in (0.25, 0.5, 0.75, 1.0):
         file = out if share == 1.0 else tmp_path / f"mine-use-{100 * share:.0f}.toml"
         within = [point for point in front["points"] if point["share"] <= share]

@@ -17,6 +17,7 @@ from view_firefox import Firefox
 PROGRAM = os.environ.get("MOTIONCUE_FIREFOX") or shutil.which("firefox-esr") or shutil.which("firefox")
 
 pytestmark = [
+    pytest.mark.timeout(300),  # a browser beside two busy lanes
     pytest.mark.rt,
     pytest.mark.slow,
     pytest.mark.skipif(PROGRAM is None, reason="needs a Firefox, in the path or named by MOTIONCUE_FIREFOX"),

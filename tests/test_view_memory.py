@@ -42,7 +42,7 @@ PLAYED = 6.0  # minutes played faster than real time
 TOUR_S = 62.0  # of the virtual car; it begins again, which is one more event for the page
 GAIN = '[data-key="cueing.surge.gain"]'
 
-ALLOWED = {"heap [MB]": 0.5, "nodes": 200, "page [MB]": 16.0, "server [MB]": 16.0}
+ALLOWED = {"heap [MB]": 1.0, "nodes": 200, "page [MB]": 16.0, "server [MB]": 16.0}
 """Growth of the page's objects and elements in use, and of processes, which keep free memory in pieces."""
 
 

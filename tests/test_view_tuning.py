@@ -17,6 +17,7 @@ BROWSER = os.environ.get("MOTIONCUE_BROWSER") or next(
 )
 
 pytestmark = [
+    pytest.mark.timeout(300),  # a browser beside two busy lanes
     pytest.mark.rt,
     pytest.mark.slow,
     pytest.mark.skipif(BROWSER is None, reason="needs a Chromium, in the path or named by MOTIONCUE_BROWSER"),

@@ -1,6 +1,7 @@
 """Build the Cython kernels; everything else about the package is in pyproject.toml."""
 
 import os
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -66,19 +67,34 @@ class Build(build_ext):
             stamp.write_text(variant)
         for extension, made in zip(self.extensions, translated, strict=True):
             extension.sources = made.sources
-            extension.depends = [*made.depends, str(stamp)]
+            extension.depends = [*with_included(made.depends), str(stamp)]
         super().run()
+
+
+def with_included(names: list[str]) -> list[str]:
+    """Return the files `names` and what the headers among them include, since Cython does not look into a header."""
+    found: dict[str, None] = {}
+    waiting = list(names)
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found[name] = None
+        if name.endswith(".h") and os.path.exists(name):
+            included = re.findall(r'^\s*#\s*include\s+"([^"]+)"', Path(name).read_text(), re.MULTILINE)
+            for place in (*included, *(str(Path(name).parent / other) for other in included)):
+                if os.path.exists(place):
+                    waiting.append(place)
+    return list(found)
 
 
 def extensions() -> list[Extension]:
     """Return one extension per .pyx file; headers beside it are found through the repository root."""
-    headers = [str(path) for path in Path("motioncue").rglob("*.h")]
     kernels = [
         Extension(
             ".".join(path.with_suffix("").parts),
             [str(path)],
             include_dirs=["."],
-            depends=headers,
             extra_compile_args=COMPILE,
             libraries=LIBRARIES,
         )

@@ -12,9 +12,9 @@ from helpers import frame, init
 
 import motioncue
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuation import OutputChain, OutputLimits, UpVector
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.limiter import CueLimits, OutputLimits
 from motioncue.motion import ACTUATION, ACTUATION_DTYPE, CUE_DTYPE
 from motioncue.packets import PacketTable
 from motioncue.profile import parse_profile, profile_text

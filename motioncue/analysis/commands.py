@@ -4,7 +4,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuation import OutputChain, OutputLimits
+from motioncue.kernels.actuation import OutputChain
+from motioncue.kernels.limiter import OutputLimits
 from motioncue.platforms import stage_of
 from motioncue.profile import Profile
 from motioncue.runtime.assembly import limits_of_output, period_ns_of

@@ -4,29 +4,10 @@ All outputs share one cue.  Each output copies it into its own actuation; the st
 of the actuation or fill its actuator channels, and the output's packets are encoded from the result.
 """
 
-from motioncue.kernels.beside cimport Beside, stage_step
 from motioncue.kernels.records cimport Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
+from motioncue.kernels.stage cimport Stage, StageCalls
 from motioncue.kernels.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
-
-
-ctypedef void (*stage_reset)(void* state) noexcept nogil
-ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
-ctypedef void (*stage_take)(
-    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
-) noexcept nogil
-
-
-ctypedef struct StageCalls:
-    stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL;
-                            # `parked` while the platform is to rest
-    stage_reset reset       # return to rest at neutral; NULL if the stage has no state
-    stage_at_rest at_rest   # whether the channels it fills rest at neutral; NULL if they do whenever the cue does
-    const void* coeffs      # coefficients and state are owned by the subclass
-    void* state
-    stage_take take         # continue from the state of a stage of the same kind under its own coefficients; what differs
-                            # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
-    stage_at_rest rises     # whether it still rises from where the platform is parked; NULL if it never does
 
 
 cdef enum:
@@ -90,11 +71,6 @@ cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept
         old = &before.stages[i]
         if stage.take != NULL:
             stage.take(stage.state, stage.coeffs, old.state, old.coeffs, pace)
-
-
-cdef class Stage:
-    cdef StageCalls calls
-    cdef Beside beside(self)
 
 
 cdef class OutputChain:

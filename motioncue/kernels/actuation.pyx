@@ -1,45 +1,17 @@
 """The stages that every output can have, and the chain that holds an output's stages."""
 
 from libc.stdint cimport uint64_t
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 import numpy as np
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.limiter cimport CueLimits, LimitSet, at_neutral, limit_cue, limits_rest, limits_take
 from motioncue.kernels.records cimport Cue
 from motioncue.kernels.rotation cimport up_vector
 
 from motioncue.motion import ACTUATION_DTYPE
 
-__all__ = ["OutputChain", "OutputLimits", "Stage", "UpVector"]
-
-
-cdef class Stage:
-    """Base of the actuation stages: each changes an actuation once a tick.
-
-    Attributes
-    ----------
-    fills : tuple of str
-        The channels that this stage adds to those of the cue.
-
-    Notes
-    -----
-    A subclass fills the function table.  A stage belongs to one chain, because it has only one state.
-    """
-
-    fills = ()
-
-    def shares(self):
-        """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
-        return {}
-
-    cdef Beside beside(self):
-        """Return what `Batch` needs of the stage; as it is here, without a form for rigs side by side."""
-        cdef Beside it
-        memset(&it, 0, sizeof(it))
-        it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
-        return it
+__all__ = ["OutputChain", "UpVector"]
 
 
 cdef void up_step(
@@ -60,68 +32,6 @@ cdef class UpVector(Stage):
 
     def __cinit__(self):
         self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL, NULL, NULL)
-
-
-ctypedef struct Limited:        # state of the bounds of one output
-    LimitSet* set
-    Cue sent[3]             # its last three cues, oldest first
-
-
-cdef void limits_step(
-    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
-) noexcept nogil:
-    cdef Limited* s = <Limited*>state
-    limit_cue(s.set, <double*>&actuation.cue)
-    s.sent[0] = s.sent[1]
-    s.sent[1] = s.sent[2]
-    s.sent[2] = actuation.cue
-
-
-cdef void limits_reset(void* state) noexcept nogil:
-    cdef Limited* s = <Limited*>state
-    limits_rest(s.set)
-    memset(s.sent, 0, sizeof(s.sent))
-
-
-cdef bint limits_at_rest(const void* state) noexcept nogil:
-    return at_neutral((<const Limited*>state).set)
-
-
-cdef void limits_continue(
-    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
-) noexcept nogil:
-    cdef Limited* s = <Limited*>state
-    cdef const Limited* before = <const Limited*>before_state
-    memcpy(s.sent, before.sent, sizeof(s.sent))
-    limits_take(s.set, before.set, s.sent, pace)
-
-
-cdef class OutputLimits(Stage):
-    """Bounds on the cue's channels for one output.
-
-    Parameters
-    ----------
-    limits : CueLimits
-        The bounds; the stage takes them over, state included.
-    """
-
-    cdef readonly CueLimits limits
-    cdef Limited _limited
-
-    def __cinit__(self, CueLimits limits not None):
-        self.limits = limits
-        self._limited.set = &limits.set
-        self.calls = StageCalls(
-            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL
-        )
-
-    def shares(self):
-        """Return the share of ticks in which each channel was limited."""
-        return self.limits.shares()
-
-    cdef Beside beside(self):
-        """Return the limits alone: what was sent before matters only to settings that change."""
-        return self.limits.beside()
 
 
 cdef class OutputChain:

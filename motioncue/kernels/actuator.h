@@ -1,4 +1,20 @@
 /* The position of an actuator at a pose, for one double and for lanes (real.h); platform.h explains the kinds. */
+#ifndef NAME /* included by itself: for one double */
+#ifndef MOTIONCUE_ACTUATOR_H
+#define MOTIONCUE_ACTUATOR_H
+enum { /* kinds of actuators, see platform.h */
+    MC_LEG,
+    MC_CRANK,
+    MC_POST,
+    MC_AXIS,
+    MC_MOST_ACTUATORS = 12 /* actuators of one platform at most */
+};
+
+#define MC_TEMPLATE "motioncue/kernels/actuator.h"
+#include "motioncue/kernels/scalar.h"
+#undef MC_TEMPLATE
+#endif
+#else
 
 /* Holds only doubles: in lanes, each double becomes a vector. */
 typedef struct {
@@ -53,3 +69,4 @@ INLINE real NAME(position)(int kind, const NAME(Actuator) *a, const real *pose, 
     if (!NAME(any)(reached)) return ALL(NAN);
     return NAME(pick)(reached, NAME(arc_sine)(g / h) - NAME(angle_of)(f, e), ALL(NAN));
 }
+#endif

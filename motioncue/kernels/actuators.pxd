@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.actuation cimport Stage
+from motioncue.kernels.stage cimport Stage
 from motioncue.kernels.fade cimport Fade, Vanishing
 from motioncue.kernels.platform cimport Geometry
 

@@ -3,7 +3,7 @@
 from libc.math cimport exp
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.kernels.beside cimport Beside
+from motioncue.kernels.stage cimport Beside, beside_tick
 from motioncue.kernels.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
 from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.platform cimport Actuator, Kinematics
@@ -11,6 +11,10 @@ from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.rotation cimport Turn
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
+
+
+cdef extern from "motioncue/kernels/stage_lanes.h" nogil:
+    beside_tick drive_rigs "mc_drive_rigs"[3]
 
 PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
 """Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
@@ -351,7 +355,7 @@ cdef class Actuators(Stage):
         memset(&it, 0, sizeof(it))
         it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
         it.lanes = machine.lanes
-        it.tick = machine.drive
+        it.tick = drive_rigs[machine.index]
         it.plan[0] = n
         for i in range(n):
             it.plan[1 + i] = self.drives.geometry.kinds[i]

@@ -4,6 +4,15 @@
  * descend a cost of what is felt wrongly and of what the platform travels, by its derivatives, which are integrated
  * beside the states.  Axes are x forward, y right, z down.  adaptive.pxd explains the fields, adaptive.pyx the equations.
  */
+#ifndef NAME /* included by itself: for one double */
+#ifndef MOTIONCUE_ADAPTIVE_H
+#define MOTIONCUE_ADAPTIVE_H
+#include "motioncue/kernels/pose.h"
+#define MC_TEMPLATE "motioncue/kernels/adaptive.h"
+#include "motioncue/kernels/scalar.h"
+#undef MC_TEMPLATE
+#endif
+#else
 
 typedef struct {
     real start, span, low, high;
@@ -240,7 +249,7 @@ INLINE void NAME(adaptive_step)(
     const NAME(AdaptiveCoeffs) *w, NAME(AdaptiveState) *s, const real *motion, real *cue
 ) {
     NAME(Given) in;
-    NAME(Response) out;
+    NAME(PlatformMotion) out;
     NAME(Leaning) nose, left;
     real euler[3];
     NAME(adaptive_in)(w, motion, &in);
@@ -260,5 +269,6 @@ INLINE void NAME(adaptive_step)(
     NAME(turn)(&s->platform[1], nose.angle);
     out.roll = s->platform[0];
     out.pitch = s->platform[1];
-    NAME(washout_out)(w->gravity, &out, &s->platform[2], cue);
+    NAME(cue_of)(w->gravity, &out, &s->platform[2], cue);
 }
+#endif

@@ -10,7 +10,7 @@ from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn
 
 
-cdef extern from "motioncue/kernels/scalar.h" nogil:
+cdef extern from "motioncue/kernels/adaptive.h" nogil:
     ctypedef struct Parameter "mc_Parameter":
         double start            # value at rest
         double span             # largest less least value; the state holds (value - start) / span

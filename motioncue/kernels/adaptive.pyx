@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY, M_PI
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.algorithm cimport Calls, structure_number
+from motioncue.kernels.algorithm cimport Calls, run_function, structure_number
 from motioncue.kernels.filters cimport first_order, second_order, section_take
 from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.rotation cimport turn
@@ -11,6 +11,10 @@ from motioncue.kernels.rotation cimport turn
 from motioncue.motion import GRAVITY
 
 __all__ = ["AdaptiveWashout"]
+
+
+cdef extern from "motioncue/kernels/adaptive_lanes.h" nogil:
+    run_function adaptive_tick "mc_adaptive_tick"[3]
 
 cdef double DEGREE = M_PI / 180.0
 
@@ -179,7 +183,7 @@ cdef class AdaptiveWashout(Algorithm):
         self.lanes.lanes = machine.lanes
         self.lanes.coeffs_count = sizeof(AdaptiveCoeffs) // sizeof(double)
         self.lanes.state_count = sizeof(AdaptiveState) // sizeof(double)
-        self.lanes.tick = machine.tick_adaptive
+        self.lanes.tick = adaptive_tick[machine.index]
         self.reset()
 
     @property

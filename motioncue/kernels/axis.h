@@ -70,14 +70,6 @@ INLINE real NAME(high_pass_either)(
     return left;
 }
 
-/* Start a section that has not run yet from rest at this tick's input. */
-INLINE void NAME(start_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, flag fresh, real u) {
-    NAME(SecondOrderState) rest;
-    NAME(prime_2)(c, &rest, u);
-    s->v = NAME(pick)(fresh, rest.v, s->v);
-    s->x = NAME(pick)(fresh, rest.x, s->x);
-}
-
 /* Start a high-pass filter that has not run yet likewise. */
 INLINE void NAME(start)(const NAME(HighPassAxis) *axis, NAME(HighPassState) *state, flag fresh, real u) {
     real rest;

@@ -1,39 +1,8 @@
-"""One stage of many rigs: side by side where no bound acts (calm.h), one rig after the other elsewhere."""
+"""One stage of many rigs: side by side where no bound acts, one rig after the other elsewhere."""
 
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.records cimport Actuation
-from motioncue.kernels.rotation cimport Turn
-
-
-ctypedef void (*stage_step)(
-    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
-) noexcept nogil
-
-
-cdef enum:
-    PLAN = 48
-
-
-ctypedef int64_t (*beside_tick)(
-    const int* plan, const void* coeffs, const void* states, void* next_states, double* rows, int stride
-) noexcept nogil
-
-
-ctypedef struct Beside:     # a stage of one rig, and how it is done beside those of other rigs
-    stage_step step         # alone; NULL if it does nothing
-    void* state
-    const void* coeffs
-    int lanes               # rigs in a block; 0 if the stage has no such form
-    beside_tick tick        # see calm.h
-    int plan[PLAN]          # whole numbers that all rigs of a block must have in common
-    int coeffs_count        # doubles of the coefficients in lanes
-    int state_count
-    int64_t* ticks          # counter of the stage's ticks
-    void (*lay)(const void* coeffs, double* out) noexcept nogil                     # fill the coefficients for lanes
-    bint (*pack)(void* state, const void* coeffs, double* out) noexcept nogil       # fill the state for lanes, unless a
-                                                                                    # bound acts; return whether filled
-    void (*unpack)(void* state, const void* coeffs, const double* packed) noexcept nogil    # the reverse
+from motioncue.kernels.stage cimport Beside
 
 
 ctypedef struct Block:      # neighbors that can be side by side, or one that cannot

@@ -3,6 +3,7 @@
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcmp
 
+from motioncue.kernels.records cimport Actuation
 from motioncue.kernels.slot cimport mc_count
 
 import numpy as np

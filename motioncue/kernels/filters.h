@@ -79,3 +79,11 @@ INLINE void NAME(prime_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s,
     s->v = -c->k * u;
     s->x = ALL(0.0);
 }
+
+/* Start a section that has not run yet from rest at this tick's input. */
+INLINE void NAME(start_2)(const NAME(SecondOrder) *c, NAME(SecondOrderState) *s, flag fresh, real u) {
+    NAME(SecondOrderState) rest;
+    NAME(prime_2)(c, &rest, u);
+    s->v = NAME(pick)(fresh, rest.v, s->v);
+    s->x = NAME(pick)(fresh, rest.x, s->x);
+}

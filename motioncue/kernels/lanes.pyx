@@ -1,7 +1,5 @@
 """The choice of the loops over lanes for this processor."""
 
-from libc.stdint cimport int64_t
-
 __all__ = ["choose", "machines"]
 
 
@@ -9,13 +7,7 @@ cdef extern from "motioncue/kernels/lanes.h" nogil:
     ctypedef struct mc_Machine:
         const char* name
         int lanes
-        run_function run
-        run_function tick
-        run_function tick_adaptive
-        run_function tick_optimal
-        beside_tick limit
-        beside_tick drive
-        pass_function pass_on
+        int index
     int mc_machines(mc_Machine* out)
 
 
@@ -27,7 +19,7 @@ cdef int choice = 0
 cdef Machine chosen():
     """Return the loops that new algorithms and rigs will use."""
     cdef mc_Machine* m = &known[choice]
-    return Machine(m.name, m.lanes, m.run, m.tick, m.tick_adaptive, m.tick_optimal, m.limit, m.drive, m.pass_on)
+    return Machine(m.name, m.lanes, m.index)
 
 
 def machines():

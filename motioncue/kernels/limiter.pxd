@@ -15,10 +15,10 @@ value, rate, acceleration and jerk each keep the wider bound.
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.beside cimport Beside
 from motioncue.kernels.fade cimport Vanishing
 from motioncue.kernels.records cimport CHANNELS, Cue
 from motioncue.kernels.slot cimport mc_count
+from motioncue.kernels.stage cimport Beside
 
 
 ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3
@@ -29,7 +29,7 @@ ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3
     bint stops_at_once       # neither acceleration nor jerk is bounded, so one tick is enough to come to rest
 
 
-cdef extern from "motioncue/kernels/scalar.h" nogil:
+cdef extern from "motioncue/kernels/margin.h" nogil:
     ctypedef struct Margin "mc_Margin":     # see margin.h
         double value
         double rate

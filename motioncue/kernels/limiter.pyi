@@ -2,7 +2,10 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
-__all__ = ["CueLimits", "Limiter"]
+from motioncue.kernels.stage import Stage
+
+__all__ = ["CueLimits", "Limiter", "OutputLimits"]
+
 
 @disjoint_base
 class Limiter:
@@ -43,4 +46,11 @@ class CueLimits:
         dt: float,
     ) -> None: ...
     def process(self, cue: NDArray[np.void]) -> None: ...
+    def shares(self) -> dict[str, float]: ...
+
+@disjoint_base
+class OutputLimits(Stage):
+    def __new__(cls, limits: CueLimits) -> Self: ...
+    @property
+    def limits(self) -> CueLimits: ...
     def shares(self) -> dict[str, float]: ...

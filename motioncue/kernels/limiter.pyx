@@ -2,7 +2,7 @@
 
 from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.easing cimport ease, same_state, set_margin, viable, widen
@@ -11,13 +11,19 @@ from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.records cimport ROLL, YAW, Actuation, Cue
 from motioncue.kernels.rotation cimport Turn
 from motioncue.kernels.slot cimport mc_load
+from motioncue.kernels.stage cimport Stage, StageCalls, beside_tick
 
 import numpy as np
 
 from motioncue.errors import ConfigError
 from motioncue.motion import CUE_DTYPE
 
-__all__ = ["CueLimits", "Limiter"]
+__all__ = ["CueLimits", "Limiter", "OutputLimits"]
+
+
+cdef extern from "motioncue/kernels/limits_lanes.h" nogil:
+    beside_tick limit_rigs "mc_limit_rigs"[3]
+
 
 cdef double ANY_ANGLE = 1e9     # [rad] bound on the value of an axis that may turn all the way round
 cdef double NO_BOUND = 1e250    # larger than any value
@@ -414,7 +420,7 @@ cdef class CueLimits:
         it.step = step_limits
         it.state = it.coeffs = &self.set
         it.lanes = machine.lanes
-        it.tick = machine.limit
+        it.tick = limit_rigs[machine.index]
         it.plan[0] = self.set.count
         for i in range(self.set.count):
             it.plan[1 + 3 * i] = self.set.channels[i]
@@ -433,3 +439,65 @@ cdef class CueLimits:
             CUE_DTYPE.names[self.set.channels[i]]: <double>mc_load(&self.set.acted[i]) / <double>ticks if ticks else 0.0
             for i in range(self.set.count)
         }
+
+
+ctypedef struct Limited:        # state of the bounds of one output
+    LimitSet* set
+    Cue sent[3]             # its last three cues, oldest first
+
+
+cdef void limits_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    limit_cue(s.set, <double*>&actuation.cue)
+    s.sent[0] = s.sent[1]
+    s.sent[1] = s.sent[2]
+    s.sent[2] = actuation.cue
+
+
+cdef void limits_reset(void* state) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    limits_rest(s.set)
+    memset(s.sent, 0, sizeof(s.sent))
+
+
+cdef bint limits_at_rest(const void* state) noexcept nogil:
+    return at_neutral((<const Limited*>state).set)
+
+
+cdef void limits_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    cdef const Limited* before = <const Limited*>before_state
+    memcpy(s.sent, before.sent, sizeof(s.sent))
+    limits_take(s.set, before.set, s.sent, pace)
+
+
+cdef class OutputLimits(Stage):
+    """Bounds on the cue's channels for one output.
+
+    Parameters
+    ----------
+    limits : CueLimits
+        The bounds; the stage takes them over, state included.
+    """
+
+    cdef readonly CueLimits limits
+    cdef Limited _limited
+
+    def __cinit__(self, CueLimits limits not None):
+        self.limits = limits
+        self._limited.set = &limits.set
+        self.calls = StageCalls(
+            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL
+        )
+
+    def shares(self):
+        """Return the share of ticks in which each channel was limited."""
+        return self.limits.shares()
+
+    cdef Beside beside(self):
+        """Return the limits alone: what was sent before matters only to settings that change."""
+        return self.limits.beside()

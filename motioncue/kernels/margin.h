@@ -1,4 +1,12 @@
 /* The bounds of a limiter (limiter.pxd), for one double and for lanes (real.h). */
+#ifndef NAME /* included by itself: for one double */
+#ifndef MOTIONCUE_MARGIN_H
+#define MOTIONCUE_MARGIN_H
+#define MC_TEMPLATE "motioncue/kernels/margin.h"
+#include "motioncue/kernels/scalar.h"
+#undef MC_TEMPLATE
+#endif
+#else
 
 /* Per tick; holds only doubles: in lanes, each double becomes a vector. */
 typedef struct {
@@ -20,3 +28,4 @@ INLINE flag NAME(clearly_viable)(const NAME(Margin) *m, real x, real v, real a) 
     const real reach = NAME(magnitude)(x) + speed + p * (2.0 * ticks + m->per_acceleration * p + m->ramp);
     return (push <= m->acceleration) & (p <= m->rate) & (reach <= m->value);
 }
+#endif

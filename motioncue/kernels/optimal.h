@@ -4,6 +4,16 @@
  * makes a lean a specific force.  The law of a pair gives the platform's acceleration and angular acceleration from six
  * integrals, the car's specific force and its rate; cueing/optimal.py designs it, and optimal.pxd explains the fields.
  */
+#ifndef NAME /* included by itself: for one double */
+#ifndef MOTIONCUE_OPTIMAL_H
+#define MOTIONCUE_OPTIMAL_H
+#include "motioncue/kernels/pose.h"
+#include "motioncue/kernels/tilt.h"
+#define MC_TEMPLATE "motioncue/kernels/optimal.h"
+#include "motioncue/kernels/scalar.h"
+#undef MC_TEMPLATE
+#endif
+#else
 
 typedef struct {
     real force_gain, force_limit, rate_gain, rate_limit;
@@ -100,7 +110,7 @@ INLINE void NAME(optimal_in)(
 
 /* Do one tick; the caller copies the channels that pass through (speed, engine speed, time). */
 INLINE void NAME(optimal_step)(const NAME(OptimalCoeffs) *c, NAME(OptimalState) *s, const real *motion, real *cue) {
-    NAME(Response) out;
+    NAME(PlatformMotion) out;
     real force[3], rate[3], travel[3], lean[3];
     NAME(optimal_in)(c, s, motion, force, rate);
     for (int i = 0; i < 3; i++) {
@@ -119,5 +129,6 @@ INLINE void NAME(optimal_step)(const NAME(OptimalCoeffs) *c, NAME(OptimalState) 
     out.roll = s->platform[0];
     out.pitch = s->platform[1];
     out.yaw = s->angles[2].angle;
-    NAME(washout_out)(c->gravity, &out, &s->platform[2], cue);
+    NAME(cue_of)(c->gravity, &out, &s->platform[2], cue);
 }
+#endif

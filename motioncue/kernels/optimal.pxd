@@ -10,7 +10,7 @@ from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn
 
 
-cdef extern from "motioncue/kernels/scalar.h" nogil:
+cdef extern from "motioncue/kernels/optimal.h" nogil:
     ctypedef struct PairCoeffs "mc_PairCoeffs":
         double force_gain
         double force_limit      # largest magnitude of the scaled specific force [m/s^2]

@@ -3,13 +3,17 @@
 from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.kernels.algorithm cimport Calls, Lanes, structure_number
+from motioncue.kernels.algorithm cimport Calls, Lanes, run_function, structure_number
 from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.rotation cimport turn
 
 from motioncue.motion import GRAVITY
 
 __all__ = ["OptimalWashout"]
+
+
+cdef extern from "motioncue/kernels/optimal_lanes.h" nogil:
+    run_function optimal_tick "mc_optimal_tick"[3]
 
 cdef double DEGREE = M_PI / 180.0
 cdef double CATCH_UP = 1.0      # [rad/s^2] bound on the acceleration of an angle that lags after a change of settings
@@ -136,6 +140,6 @@ cdef class OptimalWashout(Algorithm):
             machine.lanes,
             sizeof(OptimalCoeffs) // sizeof(double),
             sizeof(OptimalState) // sizeof(double),
-            machine.tick_optimal,
+            optimal_tick[machine.index],
         )
         self.reset()

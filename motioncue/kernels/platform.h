@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "motioncue/kernels/scalar.h"
+#include "motioncue/kernels/actuator.h"
 
 typedef struct {
     int count;

@@ -60,8 +60,8 @@ PATIENCE_S = 0.2            # for how long the newest plan is followed when late
 LARGEST = (*(3 * (30.0,)), *(3 * (3.0,)))   # motion of the car that is planned for [m/s^2, rad/s]
 
 
-cdef extern from "motioncue/kernels/scalar.h" nogil:
-    ctypedef struct Response "mc_Response":
+cdef extern from "motioncue/kernels/pose.h" nogil:
+    ctypedef struct PlatformMotion "mc_PlatformMotion":
         double a[3]
         double travel[3]
         double rates[3]
@@ -69,7 +69,7 @@ cdef extern from "motioncue/kernels/scalar.h" nogil:
         Turn roll
         Turn pitch
 
-    void washout_out "mc_washout_out"(double gravity, const Response* out, Turn* yaw, double* cue)
+    void cue_of "mc_cue_of"(double gravity, const PlatformMotion* platform, Turn* yaw, double* cue)
 
 
 cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* car) noexcept nogil:
@@ -492,7 +492,7 @@ cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* fel
 
 cdef void tell(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:
     """Fill the cue with the platform's pose and what acts on its occupant."""
-    cdef Response out
+    cdef PlatformMotion out
     cdef int i
     for i in range(3):
         out.a[i] = s.acceleration[i]
@@ -505,7 +505,7 @@ cdef void tell(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept
     out.roll = s.platform[0]
     out.pitch = s.platform[1]
     out.yaw = s.place[5]
-    washout_out(c.gravity, &out, &s.platform[2], <double*>cue)
+    cue_of(c.gravity, &out, &s.platform[2], <double*>cue)
 
 
 cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:

@@ -2,8 +2,9 @@
  *
  * A template is arithmetic on `real`.  It is compiled once for one double (scalar.h) and again for lanes (lanes.h);
  * every lane does the same operations in the same order as the double, so it has the same bits.  Define before
- * including: LANES (1, or more where the compiler has vectors) and NAME(x), the name that x gets in this compilation.
- * Without LANES, this header undefines the short names.
+ * including: LANES (1, or more where the compiler has vectors), NAME(x), the name that x gets in this compilation, and
+ * MC_REAL where the functions on a real are needed, once for each NAME.  Without LANES, this header undefines the short
+ * names.
  */
 #undef real
 #undef flag
@@ -31,6 +32,11 @@
 #define BIT(w) ((int)(w))    /* the word w, which is 0 or 1, as a flag */
 #define SIGN(f) ((word)((uint64_t)(f) << 63)) /* the lowest bit of f moved to the sign bit */
 
+#define LANE(x, i) (x)
+#define WORD(x) NAME(word)(x)
+#define REAL(w) NAME(real)(w)
+
+#ifdef MC_REAL
 INLINE word NAME(word)(real x) {
     word bits;
     memcpy(&bits, &x, sizeof bits);
@@ -41,10 +47,6 @@ INLINE real NAME(real)(word bits) {
     memcpy(&x, &bits, sizeof x);
     return x;
 }
-#define LANE(x, i) (x)
-#define WORD(x) NAME(word)(x)
-#define REAL(w) NAME(real)(w)
-
 INLINE real NAME(gather)(const double *p, int stride) { return (void)stride, *p; }
 INLINE void NAME(scatter)(double *p, int stride, real x) { (void)stride, *p = x; }
 INLINE int64_t NAME(bits)(flag f) { return f; } /* a bit for each lane */
@@ -54,10 +56,13 @@ INLINE real NAME(root)(real x) { return sqrt(x); }
 INLINE real NAME(magnitude)(real x) { return fabs(x); }
 INLINE real NAME(with_sign)(real x, real sign) { return copysign(x, sign); }
 INLINE flag NAME(negative)(real x) { return signbit(x) != 0; } /* also -0 */
+#endif
 
 #else
+#ifdef MC_REAL
 typedef double NAME(reals) __attribute__((vector_size(8 * LANES), may_alias));
 typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES), may_alias));
+#endif
 #define real NAME(reals)
 #define flag NAME(words)     /* result of a comparison: 0 or -1 in each lane */
 #define word NAME(words)
@@ -68,6 +73,7 @@ typedef int64_t NAME(words) __attribute__((vector_size(8 * LANES), may_alias));
 #define WORD(x) ((word)(x))
 #define REAL(w) ((real)(w))
 
+#ifdef MC_REAL
 /* Read lanes from, and write them to, numbers that are `stride` apart. */
 INLINE real NAME(gather)(const double *p, int stride) {
 #if LANES == 8
@@ -107,6 +113,7 @@ INLINE real NAME(root)(real x) {
 INLINE real NAME(magnitude)(real x) { return REAL(WORD(x) & INT64_MAX); }
 INLINE real NAME(with_sign)(real x, real sign) { return REAL((WORD(x) & INT64_MAX) | (WORD(sign) & INT64_MIN)); }
 INLINE flag NAME(negative)(real x) { return WORD(x) < 0; }
+#endif
 #endif
 
 #endif

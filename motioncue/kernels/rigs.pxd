@@ -5,7 +5,6 @@ from libc.stdint cimport int64_t
 from motioncue.kernels.actuation cimport STAGES, Chain
 from motioncue.kernels.algorithm cimport Calls, Lanes
 from motioncue.kernels.beside cimport Row
-from motioncue.kernels.lanes cimport Machine
 from motioncue.kernels.limiter cimport LimitSet
 from motioncue.kernels.records cimport Actuation, Cue, Motion
 
@@ -20,7 +19,6 @@ ctypedef struct Group:          # consecutive rigs that are stepped alike
 
 cdef class Batch:
     cdef int64_t n
-    cdef Machine machine
     cdef readonly object parked
     cdef list alive             # owns the algorithms and the limits
     cdef Calls* calls           # one per rig

@@ -1,12 +1,13 @@
 """Many rigs in one call, laid out so that several of them are stepped at once."""
 
 from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memset
 
-from motioncue.kernels.actuation cimport OutputChain, Stage, chain_reset
+from motioncue.kernels.actuation cimport OutputChain, chain_reset
 from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.beside cimport Beside, room, row_calm, row_of, row_settle, row_step, store
-from motioncue.kernels.lanes cimport chosen
+from motioncue.kernels.beside cimport room, row_calm, row_of, row_settle, row_step, store
 from motioncue.kernels.limiter cimport CueLimits, limits_rest
+from motioncue.kernels.stage cimport Beside, Stage
 
 from operator import index
 
@@ -80,7 +81,6 @@ cdef class Batch:
                 raise ValueError(f"{name}: found {len(members)}, allowed are {len(algorithms)}, one a rig")
         self.alive = [algorithms, limits, chains]
         self.owned = []
-        self.machine = chosen()
         self.parked = np.zeros(len(algorithms), dtype=np.bool_)
         self.motion_array = self.cue_array = self       # a sentinel that no caller passes, so the first step binds
         self.calls = <Calls*>room(self.owned, len(algorithms) * sizeof(Calls))
@@ -215,7 +215,10 @@ cdef class Batch:
 
     cdef void actuate(self, const Cue* cue, Actuation* actuation) noexcept nogil:
         cdef int k
-        self.machine.pass_on(<const double*>cue, <double*>actuation, self.n)
+        cdef int64_t rig
+        for rig in range(self.n):
+            memset(&actuation[rig], 0, sizeof(Actuation))
+            actuation[rig].cue = cue[rig]
         for k in range(<int>STAGES):
             row_step(&self.stages[k], <double*>actuation, ACTUATION)
 

@@ -1,4 +1,8 @@
-/* The templates compiled for one double: the step of one rig. */
+/* Templates compiled for one double: the step of one rig.
+ *
+ * A template includes this header with MC_TEMPLATE naming itself; without it, the header gives what all of them use:
+ * arithmetic, trigonometry and filters.  A template that is included by itself, without NAME, is compiled this way once.
+ */
 #ifndef MOTIONCUE_SCALAR_H
 #define MOTIONCUE_SCALAR_H
 #include <math.h>
@@ -16,25 +20,23 @@
 #define MC_UNROLL
 #endif
 
-enum { /* kinds of actuators, see platform.h */
-    MC_LEG,
-    MC_CRANK,
-    MC_POST,
-    MC_AXIS,
-    MC_MOST_ACTUATORS = 12 /* actuators of one platform at most */
-};
+#define LANES 1
+#define NAME(x) mc_##x
+#define MC_REAL
+#include "motioncue/kernels/real.h"
+#undef MC_REAL
+#include "motioncue/kernels/trigonometry.h"
+#include "motioncue/kernels/filters.h"
+#undef LANES
+#undef NAME
+#include "motioncue/kernels/real.h"
+#endif
 
+#ifdef MC_TEMPLATE
 #define LANES 1
 #define NAME(x) mc_##x
 #include "motioncue/kernels/real.h"
-#include "motioncue/kernels/trigonometry.h"
-#include "motioncue/kernels/filters.h"
-#include "motioncue/kernels/washout.h"
-#include "motioncue/kernels/optimal.h"
-#include "motioncue/kernels/adaptive.h"
-#include "motioncue/kernels/actuator.h"
-#include "motioncue/kernels/margin.h"
-
+#include MC_TEMPLATE
 #undef LANES
 #undef NAME
 #include "motioncue/kernels/real.h"

@@ -1,7 +1,15 @@
 /* Tilt coordination: sustained specific force as a tilt whose rate and acceleration are bounded.
  *
- * Included by washout.h; washout.pxd explains the fields.
+ * Of the classical washout; the linear-quadratic one eases its tilt by the same functions.  washout.pxd explains the fields.
  */
+#ifndef NAME /* included by itself: for one double */
+#ifndef MOTIONCUE_TILT_H
+#define MOTIONCUE_TILT_H
+#define MC_TEMPLATE "motioncue/kernels/tilt.h"
+#include "motioncue/kernels/scalar.h"
+#undef MC_TEMPLATE
+#endif
+#else
 
 typedef struct {
     NAME(SecondOrder) low_pass;
@@ -59,3 +67,4 @@ INLINE real NAME(tilt)(const NAME(TiltAxis) *axis, NAME(TiltState) *state, real 
     state->target = target;
     return change;
 }
+#endif

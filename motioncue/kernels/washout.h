@@ -5,9 +5,19 @@
  * A tick has three parts, of which only the middle one changes the state, so that the first and the last part can be
  * computed for many ticks of a recording side by side (lanes.h).  washout.pxd explains the fields.
  */
+#ifndef NAME /* included by itself: for one double */
+#ifndef MOTIONCUE_WASHOUT_H
+#define MOTIONCUE_WASHOUT_H
+#include "motioncue/kernels/pose.h"
+#include "motioncue/kernels/tilt.h"
+#define MC_TEMPLATE "motioncue/kernels/washout.h"
+#include "motioncue/kernels/scalar.h"
+#undef MC_TEMPLATE
+#endif
+#else
+
 #include "motioncue/kernels/axis.h"
 #include "motioncue/kernels/texture.h"
-#include "motioncue/kernels/tilt.h"
 
 typedef struct {
     NAME(Scaling) scaling[8];
@@ -30,20 +40,6 @@ typedef struct {
 typedef struct { /* inputs of the filters, computed from a motion */
     real g_sin[2], aim[2], level[3], rates[3];
 } NAME(Demand);
-
-typedef struct { /* outputs of the filters: level accelerations, displacements, Euler rates, the platform's attitude */
-    real a[3], travel[3], rates[3], yaw;
-    NAME(Turn) roll, pitch;
-} NAME(Response);
-
-/* Convert body rates into the Euler rates of roll and pitch at an attitude. */
-INLINE void NAME(euler_rates)(const NAME(Turn) *at, const real *rates, real *euler) {
-    const real level = NAME(pick)(at[1].cosine > ALL(0.2), at[1].cosine, ALL(0.2));
-    const real c = (rates[1] * at[0].sine + rates[2] * at[0].cosine) / level;
-    euler[0] = rates[0] + c * at[1].sine;
-    euler[1] = rates[1] * at[0].cosine - rates[2] * at[0].sine;
-    euler[2] = c;
-}
 
 /* Saturate level accelerations and Euler rates where the limits act on these. */
 INLINE void NAME(saturate_turned)(const NAME(WashoutCoeffs) *w, real *level, real *euler) {
@@ -147,7 +143,7 @@ INLINE void NAME(washout_aim)(const NAME(WashoutCoeffs) *w, NAME(Demand) *in) {
 
 /* Add road noise and engine vibration to the outputs, and to the roll and pitch in `lean`. */
 INLINE void NAME(roughen)(
-    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, NAME(Response) *out, real *lean
+    const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, NAME(PlatformMotion) *out, real *lean
 ) {
     const flag on = w->textured != ALL(0.0), held = w->held != ALL(0.0);
     const real inputs[4] = {motion[MC_SWAY], -motion[MC_HEAVE], motion[MC_ROLL_RATE], motion[MC_PITCH_RATE]};
@@ -168,7 +164,7 @@ INLINE void NAME(roughen)(
 /* High-pass and move the platform; changes the state, since each tick needs the attitude of the tick before. */
 INLINE void NAME(washout_move)(
     const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, const NAME(Demand) *in,
-    NAME(Response) *out
+    NAME(PlatformMotion) *out
 ) {
     const flag by_platform = w->by_platform != ALL(0.0);
     const NAME(Turn) *roll = &s->platform[0], *pitch = &s->platform[1];
@@ -222,39 +218,15 @@ INLINE void NAME(washout_move)(
     out->yaw = s->rotation[2].integrals.v;
 }
 
-/* Compute the cue from a pose and its accelerations and rates, for every algorithm that makes a pose; `g` is gravity. */
-INLINE void NAME(washout_out)(real g, const NAME(Response) *out, NAME(Turn) *yaw, real *cue) {
-    const real p = out->rates[0], q = out->rates[1], r = out->rates[2];
-    const NAME(Turn) *roll = &out->roll, *pitch = &out->pitch;
-    NAME(turn)(yaw, out->yaw);
-    cue[MC_ROLL] = roll->angle;
-    cue[MC_PITCH] = pitch->angle;
-    cue[MC_YAW] = yaw->angle;
-    cue[MC_ROLL_RATE] = p - r * pitch->sine;
-    cue[MC_PITCH_RATE] = q * roll->cosine + r * roll->sine * pitch->cosine;
-    cue[MC_YAW_RATE] = r * roll->cosine * pitch->cosine - q * roll->sine;
-
-    /* Specific force deviation at the platform: (a - g) in platform axes, plus g. */
-    const real az = out->a[2] - g;
-    const real ax = yaw->cosine * out->a[0] + yaw->sine * out->a[1];
-    const real ay = yaw->cosine * out->a[1] - yaw->sine * out->a[0];
-    const real down = pitch->sine * ax + pitch->cosine * az;
-    cue[MC_SURGE] = pitch->cosine * ax - pitch->sine * az;
-    cue[MC_SWAY] = roll->cosine * ay + roll->sine * down;
-    cue[MC_HEAVE] = -(roll->cosine * down - roll->sine * ay + g);
-    cue[MC_SURGE_DISPLACEMENT] = out->travel[0];
-    cue[MC_SWAY_DISPLACEMENT] = out->travel[1];
-    cue[MC_HEAVE_DISPLACEMENT] = -out->travel[2];
-}
-
 /* Do one tick; the caller copies the channels that the washout passes through (speed, engine speed, time). */
 INLINE void NAME(washout_step)(const NAME(WashoutCoeffs) *w, NAME(WashoutState) *s, const real *motion, real *cue) {
     NAME(Demand) demand;
-    NAME(Response) response;
+    NAME(PlatformMotion) response;
     NAME(washout_in)(w, motion, &demand);
     if (NAME(any)(s->primed == ALL(0.0))) NAME(prime)(w, s, motion, &demand);
     NAME(washout_sustain)(w, s, &demand);
     NAME(washout_aim)(w, &demand);
     NAME(washout_move)(w, s, motion, &demand, &response);
-    NAME(washout_out)(w->gravity, &response, &s->platform[2], cue);
+    NAME(cue_of)(w->gravity, &response, &s->platform[2], cue);
 }
+#endif

@@ -10,7 +10,7 @@ from motioncue.kernels.records cimport Cue, Motion
 from motioncue.kernels.rotation cimport Turn
 
 
-cdef extern from "motioncue/kernels/scalar.h" nogil:
+cdef extern from "motioncue/kernels/washout.h" nogil:
     ctypedef struct Scaling "mc_Scaling":
         double gain
         double limit            # largest magnitude of the scaled input [m/s^2 or rad/s]

@@ -3,7 +3,7 @@
 from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.kernels.algorithm cimport Calls, Lanes, structure_number
+from motioncue.kernels.algorithm cimport Calls, Lanes, run_function, structure_number
 from motioncue.kernels.filters cimport first_order, first_order_as_second, second_order, section_take
 from motioncue.kernels.lanes cimport Machine, chosen
 from motioncue.kernels.rotation cimport turn
@@ -11,6 +11,11 @@ from motioncue.kernels.rotation cimport turn
 from motioncue.motion import GRAVITY
 
 __all__ = ["ClassicalWashout"]
+
+cdef extern from "motioncue/kernels/washout_lanes.h" nogil:
+    run_function washout_run "mc_washout_run"[3]
+    run_function washout_tick "mc_washout_tick"[3]
+
 
 cdef double DEGREE = M_PI / 180.0
 cdef double SLOWEST = 1e-9      # [rad/s] lowest corner frequency, a turn in 200 years; the square of a lower one may be 0
@@ -216,7 +221,7 @@ cdef class ClassicalWashout(Algorithm):
         self.coeffs.ticks_per_second = rate_hz
         self.calls.step = step
         self.calls.reset = reset
-        self.calls.run = machine.run
+        self.calls.run = washout_run[machine.index]
         self.calls.coeffs = &self.coeffs
         self.calls.state = &self.state
         self.calls.state_bytes = sizeof(WashoutState)
@@ -226,6 +231,9 @@ cdef class ClassicalWashout(Algorithm):
         self.calls.eased = &self.eased
         self.calls.attitude = &self.state.platform[0]
         self.lanes = Lanes(
-            machine.lanes, sizeof(WashoutCoeffs) // sizeof(double), sizeof(WashoutState) // sizeof(double), machine.tick
+            machine.lanes,
+            sizeof(WashoutCoeffs) // sizeof(double),
+            sizeof(WashoutState) // sizeof(double),
+            washout_tick[machine.index],
         )
         self.reset()

@@ -13,9 +13,10 @@ from motioncue import platforms, protocols
 from motioncue.errors import ConfigError, not_among
 from motioncue.explain import explain
 from motioncue.intake.intake import Intake
-from motioncue.kernels.actuation import OutputChain, OutputLimits, Stage, UpVector
+from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.algorithm import Algorithm
-from motioncue.kernels.limiter import CueLimits
+from motioncue.kernels.limiter import CueLimits, OutputLimits
+from motioncue.kernels.stage import Stage
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import AHEAD_S, CUE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.platforms.machine import platform_table

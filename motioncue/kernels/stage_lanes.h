@@ -1,14 +1,24 @@
-/* One tick of LANES rigs side by side while no bound acts; included by lanes_of.h for each kind of machine.
+/* Actuators of many rigs over lanes: one tick while no bound acts.
  *
- * Each function tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
- * to pass it (limiter.pxd; reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
+ * It tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
+ * to pass it (reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
  * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
- * first rig's cue or actuation, and the others follow every `stride` doubles.
+ * first rig's actuation, and the others follow every `stride` doubles.
  */
+#ifndef NAME /* included by itself: for every kind of machine */
+#ifndef MOTIONCUE_STAGE_LANES_H
+#define MOTIONCUE_STAGE_LANES_H
+#include "motioncue/kernels/reach.h"
 
-typedef struct {
-    real x, v, a; /* as in LimiterState */
-} NAME(Point);
+#define MC_OVER_LANES "motioncue/kernels/stage_lanes.h"
+#include "motioncue/kernels/lanes.h"
+#undef MC_OVER_LANES
+
+static int64_t (*const mc_drive_rigs[])(const int *, const void *, const void *, void *, double *, int) =
+    MC_OF_MACHINES(mc_drive_rigs);
+#endif
+#else
+#include "motioncue/kernels/actuator.h"
 
 typedef struct {
     real position, speed; /* as in mc_Held */
@@ -19,41 +29,6 @@ typedef struct {
     real low, high, speed, acceleration; /* as in mc_Bounds */
     real per_acceleration;               /* 1 / acceleration */
 } NAME(Drive);
-
-/* Copy the cues of `n` rigs into their actuations; the other channels become 0. */
-static void NAME(pass_on)(const double *cue, double *actuation, int64_t n) {
-    for (; n > 0; n--, cue += MC_CUE_SIZE, actuation += MC_ACTUATION_SIZE) {
-        memcpy(actuation, cue, MC_CUE_SIZE * sizeof *cue);
-        memset(actuation + MC_CUE_SIZE, 0, (MC_ACTUATION_SIZE - MC_CUE_SIZE) * sizeof *cue);
-    }
-}
-
-/* Limit channels: plan holds their number, then for each its index, whether it turns, whether it leans. */
-static int64_t NAME(limit)(
-    const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
-) {
-    const NAME(Margin) *margins = (const NAME(Margin) *)coeffs;
-    const NAME(Point) *s = (const NAME(Point) *)states;
-    NAME(Point) *next = (NAME(Point) *)next_states;
-    flag calm = ALL(0.0) == ALL(0.0);
-    for (int i = 0; i < plan[0]; i++) {
-        const int *channel = plan + 1 + 3 * i;
-        const real in = NAME(gather)(rows + channel[0], stride);
-        const real way = in - s[i].x;
-        next[i].x = in;
-        if (channel[1]) {
-            calm &= NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI);
-            calm &= NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI);
-            next[i].x = s[i].x + way;
-        }
-        if (channel[2]) calm &= NAME(magnitude)(in) <= ALL(2.0 * MC_QUARTER_PI);
-        next[i].v = next[i].x - s[i].x;
-        next[i].a = next[i].v - s[i].v;
-        calm &= (NAME(magnitude)(next[i].a - s[i].a) <= margins[i].jerk)
-            & NAME(clearly_viable)(&margins[i], next[i].x, next[i].v, next[i].a);
-    }
-    return NAME(bits)(calm);
-}
 
 /* Return whether no crank would come too close to one line with its rod if each frame stopped from here on: the test of
    `mc_too_straight`, by the same operations. */
@@ -79,7 +54,7 @@ static flag NAME(stops_held)(
 
 /* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  A stop takes the
    distance T(m) v (keep.h); T(m) is at most max(1, 0.5 m + 0.59), which needs no division (own derivation). */
-static int64_t NAME(drive)(
+static int64_t NAME(drive_rigs)(
     const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
 ) {
     const NAME(Drive) *drives = (const NAME(Drive) *)coeffs;
@@ -111,3 +86,4 @@ static int64_t NAME(drive)(
     }
     return NAME(bits)(calm);
 }
+#endif

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
     from motioncue.cueing.preview import preview
     from motioncue.kernels.body import body_motion
     from motioncue.motion import ACTUATION_DTYPE, AHEAD_S, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
-    from motioncue.platforms.machine import platform
     from motioncue.profile import Profile
     from motioncue.recording.load import read
     from motioncue.runtime.assembly import actuate, cue, load_profile
     from motioncue.runtime.embedding import bind, relay
     from motioncue.runtime.engine import Engine
+    from motioncue.runtime.platform import platform
     from motioncue.runtime.rigs import Rigs
     from motioncue.tuning.tune import tune
 
@@ -78,7 +78,7 @@ _LATER = {
     "cue": "motioncue.runtime.assembly",
     "load_profile": "motioncue.runtime.assembly",
     "omct": "motioncue.analysis.omct",
-    "platform": "motioncue.platforms.machine",
+    "platform": "motioncue.runtime.platform",
     "preview": "motioncue.cueing.preview",
     "read": "motioncue.recording.load",
     "relay": "motioncue.runtime.embedding",

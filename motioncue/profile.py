@@ -18,8 +18,9 @@ from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
 from motioncue.settings.nested import as_tuples, flat, merged, parsed, put, refuse_long_keys, refuse_not_finite
 from motioncue.settings.platform import Platform
 from motioncue.settings.presets import choose_preset, fill_from_presets, preset_hint, presets_of
-from motioncue.settings.table import Positive, Table
+from motioncue.settings.table import Table
 from motioncue.settings.telemetry import SourcePacket
+from motioncue.settings.watch import Watch
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -27,7 +28,6 @@ else:
     import tomli as tomllib
 
 __all__ = [
-    "UNWATCHED",
     "Limits",
     "Output",
     "OutputLimits",
@@ -105,33 +105,6 @@ class Record(Table, frozen=True, kw_only=True):
     """Begin another file after this time [s]."""
     roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
     """Begin another file at this size [MB]."""
-
-
-class Watch(Table, frozen=True, kw_only=True):
-    """Plausibility thresholds: a frame beyond one is treated as a discontinuity, and the platform parks."""
-
-    max_acceleration_m_s2: Positive = 100.0
-    """Largest plausible acceleration [m/s^2]; a recorded rally car lands from a jump with 82."""
-    max_rate_deg_s: Positive = 600.0
-    """Largest plausible angular rate [deg/s]."""
-    frozen_s: Positive = 1.0
-    """How long a moving car may repeat the same state [s]."""
-    jitter_s: Positive = 0.1
-    """Largest deviation of frames from even arrivals [s]."""
-    frame_jump_s: Positive = 2.0
-    """Largest change of the simulator's frame time [s]."""
-    max_acceleration_step_m_s2: Positive = 15.0
-    """Largest change of acceleration between frames that is followed before the velocity confirms it [m/s^2]."""
-    max_rate_step_deg_s: Positive = 172.0
-    """Largest change of angular rate between frames that is followed before the attitude confirms it [deg/s]."""
-    velocity_error_m_s: Positive = 1.0
-    """Allowed contradiction between acceleration and change of velocity over a second, plus 35 % of them [m/s]."""
-    attitude_error_deg: Positive = 5.7
-    """Allowed contradiction between angular rates and turns of the attitude over a second, plus 35 % of them [deg]."""
-
-
-UNWATCHED = Watch(**dict.fromkeys(Watch.__struct_fields__, 1e18))
-"""Thresholds that no frame exceeds."""
 
 
 class Output(Table, frozen=True, kw_only=True):

@@ -98,8 +98,10 @@ class Background:
 
 PLAYER = """
 import sys
-from motioncue.virtual.city_car_driving import Simulator, recorded
-simulator = Simulator(sys.argv[1], recorded(sys.argv[2], rate_hz=float(sys.argv[3])), timeout_s=60.0)
+from motioncue.virtual.city_car_driving import Simulator
+from motioncue.virtual.simulators import recorded_packages
+packages = recorded_packages("city-car-driving", sys.argv[2], rate_hz=float(sys.argv[3]))
+simulator = Simulator(sys.argv[1], packages, timeout_s=60.0)
 simulator.run()
 print(simulator.sent, simulator.replies, simulator.lost)
 """

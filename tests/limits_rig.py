@@ -9,8 +9,8 @@ import numpy as np
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
-from motioncue.profile import UNWATCHED
 from motioncue.runtime.pipeline import Pipeline
+from motioncue.settings.watch import UNWATCHED
 from motioncue.virtual.car import STATE_DTYPE
 from motioncue.virtual.courses import Course
 from motioncue.virtual.simulators import SAMPLE, SIMULATORS, drive_packages, recorded_packages

@@ -3,6 +3,7 @@
 import socket
 import struct
 import threading
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -10,17 +11,21 @@ import pytest
 from helpers import Sink, eventually, free_port
 
 from motioncue.errors import ConfigError, PacketError
+from motioncue.protocols import dk
 from motioncue.protocols.beamng import GAUGES, MOTION
 from motioncue.recording.read import read_motion
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.engine import Engine
-from motioncue.virtual.beamng import Simulator, angles_and_rates, driven, encode_states, recorded
+from motioncue.virtual.beamng import Simulator, driven, encode_states
 from motioncue.virtual.car import drive
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.offline import ride
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.rotations import angles_and_rates
+from motioncue.virtual.simulators import drive_packages, recorded_packages
+
+recorded = partial(recorded_packages, "beamng")
 
 PACKETS = Path(__file__).parent / "data" / "packets" / "beamng"
 
@@ -173,7 +178,7 @@ def test_a_dk_emitter_without_speed_leaves_dk_its_one_meter_per_second():
     sample = (PACKETS / "short_without_magic.bin").read_bytes()
     source, *outputs = (free_port(socket.SOCK_DGRAM) for _ in range(3))
     motion, gauges = (f"udp://127.0.0.1:{port}" for port in outputs)
-    platform = DatagramListener("dk", [motion, gauges])
+    platform = DatagramListener(dk, [motion, gauges])
     thread = threading.Thread(target=platform.run)
     thread.start()
     profile = load_profile(

@@ -2,6 +2,7 @@
 
 import socket
 import threading
+from functools import partial
 
 import pytest
 from helpers import eventually, free_port
@@ -11,9 +12,12 @@ from motioncue.protocols import beamng_simulink
 from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options
 from motioncue.recording.read import read_motion
 from motioncue.runtime.reception import Reception
-from motioncue.virtual.beamng_simulink import PHYSICS_STEPS, Simulator, driven, recorded
+from motioncue.virtual.beamng_simulink import PHYSICS_STEPS, Simulator, driven
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.packages import Paced
+from motioncue.virtual.simulators import recorded_packages
+
+recorded = partial(recorded_packages, "beamng-simulink")
 
 
 def udp(port=None):

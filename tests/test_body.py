@@ -10,9 +10,9 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.body import BodyStage, body_motion
 from motioncue.kernels.reasons import Reason
 from motioncue.motion import MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.profile import UNWATCHED
 from motioncue.protocols import city_car_driving as ccd
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.settings.watch import UNWATCHED
 from motioncue.virtual.car import drive
 from motioncue.virtual.city_car_driving import encode_states
 

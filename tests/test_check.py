@@ -15,11 +15,11 @@ from motioncue.analysis.signs import examine
 from motioncue.analysis.windows import MOVING_M_S, Drive
 from motioncue.errors import ConfigError, PacketError
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import Watch
 from motioncue.protocols.beamng import MOTION
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.vehicle_physics_pro import STATES
 from motioncue.recording.read import read_packages, read_recording, sample_recording
+from motioncue.settings.watch import Watch
 from motioncue.virtual.simulators import drive_packages
 
 PACKAGES = {

@@ -14,7 +14,6 @@ from motioncue import load_profile
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import GRAVITY
-from motioncue.platforms.machine import platform_table
 from motioncue.profile import overridden, parse_profile
 from motioncue.runtime.engine import Pipeline
 from motioncue.runtime.fitting import (
@@ -27,6 +26,7 @@ from motioncue.runtime.fitting import (
     standard_motion,
     unlimited,
 )
+from motioncue.runtime.platform import platform_table
 from motioncue.settings.classical import Classical
 from motioncue.virtual.offline import ride
 from motioncue.virtual.standard import standard_drive

@@ -5,6 +5,7 @@ import itertools
 import socket
 import threading
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,9 +21,11 @@ from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS
 from motioncue.transports.udp import open_sender
 from motioncue.virtual.car import drive
 from motioncue.virtual.installation import Installation
-from motioncue.virtual.morai import Simulator, driven, encode_states, recorded
+from motioncue.virtual.morai import Simulator, driven, encode_states
 from motioncue.virtual.offline import ride
-from motioncue.virtual.simulators import drive_packages
+from motioncue.virtual.simulators import drive_packages, recorded_packages
+
+recorded = partial(recorded_packages, "morai")
 
 DATA = Path(__file__).parent / "data" / "packets" / "morai"
 CAPTURED = (DATA / "ego_vehicle_status.bin").read_bytes()

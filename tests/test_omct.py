@@ -9,7 +9,7 @@ import motioncue
 from motioncue import ConfigError
 from motioncue.analysis.omct import FREQUENCIES, TESTS, omct
 from motioncue.analysis.omct_boundaries import boundaries_of
-from motioncue.platforms.machine import platform_table
+from motioncue.runtime.platform import platform_table
 
 pytestmark = pytest.mark.search
 

@@ -13,7 +13,7 @@ from motioncue.analysis import optimum
 from motioncue.analysis.senses import RATE_HZ, felt_by_pose, organ, perceived
 from motioncue.motion import GRAVITY
 from motioncue.platforms import build
-from motioncue.platforms.machine import platform_table
+from motioncue.runtime.platform import platform_table
 
 EVEN = np.ones(6)
 

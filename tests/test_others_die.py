@@ -28,8 +28,9 @@ Simulator(sys.argv[1], driven("turns", 60)).run()
 
 VIEWER = """
 import sys
+from motioncue.protocols import dk
 from motioncue.virtual.dk import DatagramListener
-listener = DatagramListener("dk", sys.argv[1:])
+listener = DatagramListener(dk, sys.argv[1:])
 print("listening", flush=True)
 listener.run()
 """

@@ -15,7 +15,7 @@ import motioncue
 from motioncue import ConfigError, cueing
 from motioncue.kernels.supervisor import State
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Watch
+from motioncue.settings.watch import Watch
 
 DT = 3_000_030e-9
 OVERLAP = 3

@@ -18,8 +18,8 @@ from motioncue.analysis.senses import SENSES
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.platforms import CHANNELS, build
-from motioncue.platforms.machine import platform_table
 from motioncue.recording.read import sample_recording
+from motioncue.runtime.platform import platform_table
 from motioncue.virtual.offline import drive_motion
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")

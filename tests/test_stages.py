@@ -13,8 +13,8 @@ from motioncue.intake.intake import Intake
 from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.motion import GRAVITY, TELEMETRY_DTYPE
-from motioncue.profile import UNWATCHED
 from motioncue.protocols.layout import Field, Message, Packet, vector
+from motioncue.settings.watch import UNWATCHED
 
 NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
 

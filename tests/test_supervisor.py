@@ -15,9 +15,9 @@ from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.limiter import CueLimits
 from motioncue.kernels.supervisor import TABLE, State
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import Watch
 from motioncue.protocols.layout import Field, Message, Packet, Take, vector
 from motioncue.runtime.emitter import Emitter
+from motioncue.settings.watch import Watch
 
 PERIOD = 3_000_030
 HOLD_S, FADE_S = 0.1, 1.0

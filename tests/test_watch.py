@@ -11,9 +11,9 @@ from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 from watch_helpers import fed, new_intake, records_of, states_of
 
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import Watch
 from motioncue.protocols import city_car_driving
 from motioncue.protocols.city_car_driving import FRAME
+from motioncue.settings.watch import Watch
 from motioncue.virtual.city_car_driving import INIT_PACKAGE
 from motioncue.virtual.drives import SCRIPTS
 

@@ -19,8 +19,8 @@ from motioncue.analysis.signs import examine
 from motioncue.analysis.windows import Drive
 from motioncue.errors import PacketError
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import Watch
 from motioncue.protocols.layout import Derivation
+from motioncue.settings.watch import Watch
 
 __all__ = ["Report", "Timing", "check"]
 

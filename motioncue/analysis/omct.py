@@ -26,9 +26,9 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.servo import Servos
 from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.platforms import CHANNELS, Built, build
-from motioncue.platforms.machine import platform_table
 from motioncue.profile import Profile
 from motioncue.runtime.assembly import check_pose, cue, load_profile_on, period_ns_of
+from motioncue.runtime.platform import platform_table
 from motioncue.settings.platform import Platform
 from motioncue.virtual.platform import drive_of
 

@@ -19,10 +19,10 @@ from motioncue.cueing.preview import preview as known
 from motioncue.errors import ConfigError
 from motioncue.motion import MOTION_DTYPE
 from motioncue.platforms import CHANNELS, Built, build, ranges
-from motioncue.platforms.machine import platform_table
 from motioncue.profile import Profile
 from motioncue.recording.read import at_ticks
 from motioncue.runtime.assembly import check_pose, cue, load_profile_on, period_ns_of
+from motioncue.runtime.platform import platform_table
 from motioncue.settings import Cueing
 from motioncue.settings.platform import Platform
 

@@ -16,13 +16,14 @@ from motioncue.bench.pacing import Integers, spin_ns
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
 from motioncue.kernels.tuning import Settings
-from motioncue.profile import UNWATCHED, Profile
+from motioncue.profile import Profile
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.protocols.dk import MOTION, STREAMS
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.runtime.assembly import algorithm_of
 from motioncue.runtime.emitter import Emitter
 from motioncue.runtime.receiver import DatagramReceiver
+from motioncue.settings.watch import UNWATCHED
 
 __all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "port_of", "running", "sample_frames"]
 

@@ -9,7 +9,7 @@ from motioncue.intake.stages import TelemetryStages
 from motioncue.kernels.body import BodyStage
 from motioncue.kernels.cipher import Cipher
 from motioncue.kernels.ring import RecordRing
-from motioncue.profile import Watch
+from motioncue.settings.watch import Watch
 
 __all__ = ["Intake"]
 

@@ -33,8 +33,8 @@ from motioncue.kernels.slot cimport event_read, mc_count, mc_load
 from motioncue.intake.messages import Echo
 from motioncue.kernels.reasons import NAMES
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import UNWATCHED
-from motioncue.profile import Watch as Thresholds
+from motioncue.settings.watch import UNWATCHED
+from motioncue.settings.watch import Watch as Thresholds
 
 __all__ = ["Intake"]
 
@@ -230,7 +230,7 @@ cdef class Intake:
 
         Parameters
         ----------
-        thresholds : motioncue.profile.Watch
+        thresholds : motioncue.settings.watch.Watch
             The plausibility thresholds; a new intake has that type's defaults.  With `UNWATCHED` every frame is
             published as it is, to show what a source reports; discontinuities are still counted.
         """
@@ -246,7 +246,7 @@ cdef class Intake:
 
         Parameters
         ----------
-        thresholds : motioncue.profile.Watch
+        thresholds : motioncue.settings.watch.Watch
             The plausibility thresholds.
         head_m : sequence of 3 floats
             The occupant's head from the motion reference point: forward, right, up [m].

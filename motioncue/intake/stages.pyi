@@ -2,9 +2,7 @@ from collections.abc import Sequence
 
 from typing_extensions import disjoint_base
 
-__all__ = ["DELAY_S", "TelemetryStages"]
-
-DELAY_S: float
+__all__ = ["TelemetryStages"]
 
 @disjoint_base
 class TelemetryStages:

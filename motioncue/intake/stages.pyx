@@ -4,11 +4,9 @@ from libc.string cimport memset
 
 from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY, TELEMETRY_DTYPE
+from motioncue.protocols.layout import DELAY_S
 
-__all__ = ["DELAY_S", "TelemetryStages"]
-
-DELAY_S = 0.04
-"""Default delay of what is derived from velocity or attitude [s]."""
+__all__ = ["TelemetryStages"]
 
 RATES = {"said": RATES_SAID, "angles": RATES_OF_ANGLES, "derived": RATES_DERIVED}
 ATTITUDES = {

@@ -1,4 +1,5 @@
 from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base

@@ -6,7 +6,6 @@ from motioncue.kernels.stage import Stage
 
 __all__ = ["CueLimits", "Limiter", "OutputLimits"]
 
-
 @disjoint_base
 class Limiter:
     def __init__(

@@ -1,7 +1,7 @@
 """DK (SIGMA INTEGRALE): two UDP streams in the layouts of BeamNG's MotionSim and OutGauge.
 
 Layout: "BeamNG Telemetry Scheme", DK's document, for the offsets DK reads (speed 12 and engine speed 16 of the gauges;
-sway 28, surge 32, heave 36, roll 52, pitch 56 of the motion).  Whole packets of `protocols.beamng` are sent, so that
+sway 28, surge 32, heave 36, roll 52, pitch 56 of the motion).  Whole packets of `motionsim` are sent, so that
 every other BeamNG tool can read the streams too.  Signs are BeamNG's, which equal those of `Motion`.
 DK limits motion below 0.89408 m/s, so a source without speed sends 1.0 m/s.  DK is not stable above 400 Hz.
 
@@ -14,9 +14,9 @@ unchanged, and jump.
 
 from collections.abc import Iterator
 
-from motioncue.protocols import beamng
-from motioncue.protocols.beamng import GAUGES, MOTION
+from motioncue.protocols import motionsim
 from motioncue.protocols.layout import Packet, Send, Stream
+from motioncue.protocols.motionsim import GAUGES, MOTION
 
 __all__ = ["GAUGES", "MAX_RATE_HZ", "MOTION", "STREAMS", "framed", "identify"]
 
@@ -56,7 +56,7 @@ def identify(data: bytes) -> Packet:
     PacketError
         If it belongs to neither stream.
     """
-    packet = beamng.identify(data, "dk")
+    packet = motionsim.identify(data, "dk")
     return packet if packet.name in STREAMS else Packet(MOTION.name, packet.size, packet.fields.values())
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.intake.messages import CompiledMessage, Echo
-from motioncue.intake.stages import DELAY_S
 from motioncue.kernels.codec import Number, Table
 from motioncue.kernels.seal import Seal
 from motioncue.motion import ACTUATION, TELEMETRY_DTYPE
@@ -243,6 +242,9 @@ class Packet:
             place = ACTUATION_PLACES[send.channel]
             numbers.append(Number(offset, dtype, place, send.scale, absent=send.absent, low=send.low))
         return Table(self.size, numbers)
+
+
+DELAY_S = 0.04  # [s] of what is derived, unless an option says otherwise
 
 
 class Derivation(NamedTuple):

@@ -19,12 +19,12 @@ from motioncue.kernels.limiter import CueLimits, OutputLimits
 from motioncue.kernels.stage import Stage
 from motioncue.kernels.tuning import Settings
 from motioncue.motion import AHEAD_S, CUE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.platforms.machine import platform_table
 from motioncue.profile import Output, Profile, Scaled, Source, parse_profile, profile_text
 from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.check_in import check_exchanges
 from motioncue.runtime.fitting import designed, gains_for
+from motioncue.runtime.platform import platform_table
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.platform import Platform

@@ -6,21 +6,17 @@ import struct
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import PacketError
 from motioncue.protocols.beamng_simulink import CONTROL, REPLY_PORT, STATE, WHEELS, Options
-from motioncue.recording.packages import ANY, Pick, quoted
-from motioncue.recording.read import read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_receiver, open_sender
-from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
 from motioncue.virtual.packages import LATE_S, Paced, untold
-from motioncue.virtual.rotations import body_axes
+from motioncue.virtual.rotations import angles_and_rates, body_axes
 
 __all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
 
@@ -286,16 +282,19 @@ def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None)
 
 
 def recorded(
-    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+    packages: Sequence[bytes],
+    times: Sequence[float] | None = None,
+    rate_hz: float | None = None,
+    duration_s: float | None = None,
 ) -> Iterator[Paced]:
-    """Yield the messages of a recording, with their own ids; raise PacketError for other files.
+    """Yield recorded messages, with their own ids; raise PacketError for others.
 
     They are paced by simulated time, not by when they were captured.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
-    for number, package in enumerate(read_packages(path, "beamng-simulink", pick), start=1):
+    for number, package in enumerate(packages, start=1):
         if len(package) != STATE.size:
-            raise PacketError(f"recording {quoted(path)}: found a message of {len(package)} bytes, allowed is state")
+            raise PacketError(f"found a message of {len(package)} bytes, allowed is state")
         if duration_s is not None and number * period > duration_s * (1.0 + 1e-9):
             return
         yield Paced(period, package)

@@ -5,7 +5,6 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ import numpy.typing as npt
 
 from motioncue.errors import EndpointError, PacketError
 from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.recording.packages import ANY, Pick, quoted
-from motioncue.recording.read import read_packages
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.stream import STREAMS, connect
 from motioncue.virtual.courses import course
@@ -65,12 +62,14 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
 
 
 def recorded(
-    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+    packages: Sequence[bytes],
+    times: Sequence[float] | None = None,
+    rate_hz: float | None = None,
+    duration_s: float | None = None,
 ) -> Iterator[Paced]:
-    """Yield the packages of a recording, at its own pace or `rate_hz`; raise PacketError for other files."""
-    packages = read_packages(path, "city-car-driving", pick)
+    """Yield recorded packages, at their own pace or `rate_hz`; raise PacketError for others."""
     if packages[0][2] != INIT.constants["type"]:
-        raise PacketError(f"recording {quoted(path)}: found a package of type {packages[0][2]} first, allowed is init")
+        raise PacketError(f"found a package of type {packages[0][2]} first, allowed is init")
     sent = 0.0
     for package in packages:
         duration = 0.0

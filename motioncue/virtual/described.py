@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,10 @@ from motioncue.errors import ConfigError
 from motioncue.motion import GRAVITY
 from motioncue.protocols.described_channels import CAR, CHANNELS, UNITS, WORLD, directions
 from motioncue.protocols.described_source import DescribedSource
-from motioncue.recording.packages import ANY, Pick
-from motioncue.recording.read import read_recording
 from motioncue.settings.telemetry import Form, SourceField, SourcePacket
-from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
 from motioncue.virtual.packages import DatagramSimulator, Paced
-from motioncue.virtual.rotations import body_axes
+from motioncue.virtual.rotations import angles_and_rates, body_axes
 
 __all__ = ["RATE_HZ", "Car"]
 
@@ -244,18 +240,21 @@ class Car:
         return self._source.plain(packet.tobytes())
 
     def recorded(
-        self, path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+        self,
+        packages: Sequence[bytes],
+        times: Sequence[float] | None = None,
+        rate_hz: float | None = None,
+        duration_s: float | None = None,
     ) -> Iterator[Paced]:
-        """Yield the packets of a recording, at `rate_hz`, as captured, or at the pace of their own time.
+        """Yield recorded packets, at `rate_hz`, at the `times` of their capture [s], or at the pace of their own time.
 
         Raises
         ------
         PacketError
-            If the file is not a recording of this simulator.
+            If they are not of this simulator.
         ConfigError
-            If neither the file nor the packets have times and no rate is given.
+            If there are no times, the packets have none, and no rate is given.
         """
-        packages, times, *_ = read_recording(path, self._source, pick)
         if rate_hz is None and times is None:
             times = self._own_times(packages)
         sent, before = 0.0, None

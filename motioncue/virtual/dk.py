@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from motioncue.errors import EndpointError, PacketError
-from motioncue.protocols import system as find_system
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line
 from motioncue.transports.serial import open_line
@@ -30,22 +29,20 @@ class DatagramListener:
 
     Parameters
     ----------
-    system : str or Described
-        The system that sends them, or the described packet.
+    protocol : module or Described
+        The protocol of the system that sends them, or the described packet.
     urls : iterable of str
         Endpoints to listen at, ``udp://HOST:PORT`` for each stream; for a described packet also a serial line.
 
     Raises
     ------
-    ConfigError
-        If the system does not exist.
     EndpointError
         If an endpoint is not valid or in use.
     """
 
-    def __init__(self, system: str | Any, urls: Iterable[str]) -> None:
-        self._protocol: Any = find_system(system) if isinstance(system, str) else system
-        self._identify = self._protocol.identify
+    def __init__(self, protocol: Any, urls: Iterable[str]) -> None:
+        self._protocol = protocol
+        self._identify = protocol.identify
         self.received: Counter[str] = Counter()
         self.rejected: Counter[str] = Counter()
         self._last: dict[str, bytes] = {}

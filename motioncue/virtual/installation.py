@@ -208,7 +208,7 @@ def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
     """Return a platform that moves by its packets, if they hold every actuator; else one that only receives them."""
     output = profile.outputs[0]
     if output.packet is None:
-        return DatagramListener(output.system, urls)
+        return DatagramListener(protocols.system(output.system), urls)
     if profile.platform is not None and not _unmoved(profile):
         return PlatformListener(profile, urls)
     return DatagramListener(Described(output.packet), urls)

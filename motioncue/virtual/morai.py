@@ -3,12 +3,12 @@
 import math
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from motioncue.motion import GRAVITY
+from motioncue.protocols import morai as protocol
 from motioncue.protocols.layout import Packet
 from motioncue.protocols.morai import identify
 from motioncue.protocols.morai_messages import (
@@ -19,13 +19,10 @@ from motioncue.protocols.morai_messages import (
     OBJECT_INFO,
     TRAFFIC_LIGHT,
 )
-from motioncue.recording.packages import ANY, Pick
-from motioncue.recording.read import read_recording
-from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.courses import course
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.packages import DatagramSimulator, Paced
-from motioncue.virtual.rotations import body_axes, product
+from motioncue.virtual.rotations import angles_and_rates, body_axes, product
 
 __all__ = ["RATE_HZ", "Simulator", "driven", "encode_imu", "encode_states", "recorded"]
 
@@ -159,22 +156,24 @@ def _surroundings(status: np.void) -> Iterator[bytes]:
 
 
 def recorded(
-    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+    packages: Sequence[bytes],
+    times: Sequence[float] | None = None,
+    rate_hz: float | None = None,
+    duration_s: float | None = None,
 ) -> Iterator[Paced]:
-    """Yield the datagrams of a recording, timed as captured or stamped, or at `rate_hz`.
+    """Yield recorded datagrams, at the `times` of their capture [s] or stamped, or at `rate_hz`.
 
-    Raises PacketError if the file holds anything else.
+    Raises PacketError for others.
     """
     sent, before = 0.0, None
-    recording = read_recording(path, "morai", pick)
-    for index, package in enumerate(recording.packages):
+    for index, package in enumerate(packages):
         packet = identify(package)
         if packet not in EGO_VEHICLE_STATUS:
             yield Paced(0.0, package, to=TO_IMU if packet in IMU else TO_OTHERS, motion=False)
             continue
         fields = packet.decode(package)
         now = fields["sec"] + 1e-9 * fields["nsec"] if "sec" in fields else None
-        now = recording.times[index] if recording.times is not None else now
+        now = times[index] if times is not None else now
         duration = 1.0 / (rate_hz or RATE_HZ)
         if rate_hz is None and now is not None and before is not None:
             duration = min(max(now - before, 0.0), 1.0)  # the clock may have been set, and no wait is longer than 1 s
@@ -209,7 +208,7 @@ class Simulator(DatagramSimulator):
     """
 
     def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, commands: Sequence[str] = ()) -> None:
-        self.commands = DatagramListener("morai", commands)
+        self.commands = DatagramListener(protocol, commands)
         self._listens = bool(commands)
         super().__init__(urls, packages)
 

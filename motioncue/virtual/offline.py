@@ -11,7 +11,7 @@ import numpy.typing as npt
 from motioncue import protocols
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import UNWATCHED, Profile
+from motioncue.profile import Profile
 from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.messages import Settings
@@ -19,6 +19,7 @@ from motioncue.recording.recorder import Batch
 from motioncue.runtime.assembly import load_profile
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.replay import Heard, keep
+from motioncue.settings.watch import UNWATCHED
 from motioncue.virtual.simulators import drive_packages
 
 __all__ = ["Ride", "drive_motion", "ride"]

@@ -9,7 +9,7 @@ from motioncue import protocols
 from motioncue.errors import ConfigError, PacketError, not_among
 from motioncue.protocols import DescribedSource, System
 from motioncue.recording.packages import ANY, Pick, quoted
-from motioncue.recording.read import sample_recording
+from motioncue.recording.read import read_recording, sample_recording
 from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
 
@@ -88,8 +88,9 @@ def recorded_packages(
         If the file cannot be read or is not a recording of that system.
     """
     path = sample_recording() if file == SAMPLE and not Path(file).exists() else Path(file)
+    recording = read_recording(path, system, pick)
     try:
-        return list(_module(system).recorded(path, rate_hz, duration_s, pick))
+        return list(_module(system).recorded(recording.packages, recording.times, rate_hz, duration_s))
     except PacketError as error:
         if quoted(path) in str(error):
             raise

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from motioncue import data
 from motioncue.runtime.fitting import CHANNELS_KEPT, DRIVES, KEPT_HZ, KEPT_TYPE
-from motioncue.virtual.beamng import angles_and_rates
 from motioncue.virtual.car import drive
-from motioncue.virtual.rotations import body_axes
+from motioncue.virtual.rotations import angles_and_rates, body_axes
 
 __all__ = ["standard_drive"]
 

@@ -1,18 +1,14 @@
 """A vehicle of Vehicle Physics Pro with our exporter on it: virtual drives or recordings."""
 
 import math
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from motioncue.errors import PacketError
 from motioncue.protocols.vehicle_physics_pro import SIZE, STATES, blank, identify
 from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, Sdk, to_raw
-from motioncue.recording.packages import ANY, Pick, quoted
-from motioncue.recording.read import read_packages
 from motioncue.virtual.car import GEARS
 from motioncue.virtual.courses import course
 from motioncue.virtual.packages import DatagramSimulator, Paced
@@ -102,14 +98,13 @@ def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) ->
 
 
 def recorded(
-    path: str | Path, rate_hz: float | None = None, duration_s: float | None = None, pick: Pick = ANY
+    packages: Sequence[bytes],
+    times: Sequence[float] | None = None,
+    rate_hz: float | None = None,
+    duration_s: float | None = None,
 ) -> Iterator[Paced]:
-    """Yield the packets of a recording, at its own pace or `rate_hz`; raise PacketError for other files."""
-    packages = read_packages(path, "vehicle-physics-pro", pick)
-    try:
-        identify(packages[0])
-    except PacketError as error:
-        raise PacketError(f"recording {quoted(path)}: {error}") from error
+    """Yield recorded packets, at their own pace or `rate_hz`; raise PacketError for others."""
+    identify(packages[0])
     before = math.nan
     sent = 0.0
     for package in packages:

@@ -8,6 +8,7 @@ import pytest
 from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
+from motioncue.protocols import dk
 from motioncue.protocols.beamng_simulink import REPLY_PORT
 from motioncue.virtual.beamng_simulink import Simulator, driven
 from motioncue.virtual.dk import DatagramListener
@@ -40,7 +41,7 @@ def engine(profile, *settings):
     listed = ", ".join(f'"{url}"' for url in sources)
     keys = [f"source.endpoint=[{listed}]", f"output.motion={outputs[0]}", f"output.gauges={outputs[1]}", *settings]
     arguments = [part for key in keys for part in ("--set", key)]
-    platform = DatagramListener("dk", outputs)
+    platform = DatagramListener(dk, outputs)
     with in_a_thread(platform), Program("run", "--profile", profile, *arguments, "--json") as program:
         program.says("waiting for")
         yield program, sources, platform

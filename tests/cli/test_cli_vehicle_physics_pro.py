@@ -10,6 +10,7 @@ from programs import INTERRUPT, Program
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError, PacketError
+from motioncue.protocols import dk
 from motioncue.protocols import vehicle_physics_pro as vpp
 from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
@@ -34,7 +35,7 @@ def profile(urls):
 @pytest.mark.rt
 def test_every_packet_of_a_drive_becomes_motion_of_the_platform(urls):
     packages = drive_packages(SYSTEM, "brake", 1000.0, 1.0)
-    listener = DatagramListener("dk", [urls["motion"], urls["gauges"]])
+    listener = DatagramListener(dk, [urls["motion"], urls["gauges"]])
     thread = threading.Thread(target=listener.run, daemon=True)
     thread.start()
     with motioncue.Engine(profile(urls)) as engine:

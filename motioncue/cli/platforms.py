@@ -9,10 +9,12 @@ from motioncue.analysis.platform_report import report
 from motioncue.cli import Group
 from motioncue.cli.common import echo, json_option, print_json, report_option, write_report
 from motioncue.cli.summary import print_summary
-from motioncue.platforms import CHANNELS, machine
+from motioncue.platforms import CHANNELS
+from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.singular import SINGULAR
 from motioncue.runtime.assembly import check_pose, load_profile
 from motioncue.runtime.fitting import Fit, fit
+from motioncue.runtime.platform import platform as platform_of
 from motioncue.settings.platform import platform_presets, platform_text
 
 __all__ = ["command"]
@@ -45,7 +47,7 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     reach.  The volume is that of the motion reference point with a level frame; it and the singular value are sampled,
     with the same random poses every time.
     """
-    platform = machine.platform(name)
+    platform = platform_of(name)
     workspace = platform.workspace()
     if path is not None:
         write_report(path, lambda: report(name, platform, workspace))
@@ -68,7 +70,7 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
         echo(line)
 
 
-def _fit(name: str, profile: str | None, platform: machine.MotionPlatform) -> Fit | None:
+def _fit(name: str, profile: str | None, platform: MotionPlatform) -> Fit | None:
     """Return how the algorithm of a profile fits the platform; None without a profile."""
     if profile is None and name in platform_presets():
         return None
@@ -77,7 +79,7 @@ def _fit(name: str, profile: str | None, platform: machine.MotionPlatform) -> Fi
     return fit(settings)
 
 
-def _channel_row(channel: str, platform: machine.MotionPlatform, workspace: machine.Workspace) -> str:
+def _channel_row(channel: str, platform: MotionPlatform, workspace: Workspace) -> str:
     if workspace.speeds[channel] is None:
         return "no actuator"
     alone, together = (_shown(channel, *ends[channel]) for ends in (platform.ranges, workspace.together))
@@ -85,7 +87,7 @@ def _channel_row(channel: str, platform: machine.MotionPlatform, workspace: mach
     return f"{alone} alone, {together} together, up to {speed}/s, {acceleration}/s²"
 
 
-def _workspace_rows(workspace: machine.Workspace) -> list[tuple[str, str]]:
+def _workspace_rows(workspace: Workspace) -> list[tuple[str, str]]:
     share, reached, volume = 100 * workspace.share, 100 * workspace.in_reach, workspace.volume_m3
     singular = f"{workspace.singular:.2g} of the largest at worst"
     return [

@@ -1,4 +1,4 @@
-"""MotionSim and OutGauge, the packets of BeamNG.drive, which DK reads too: layouts, and which form a datagram has.
+"""MotionSim and OutGauge, the packets of BeamNG.drive, which DK reads too.
 
 Layout: BeamNG's ``lua/vehicle/protocols/motionSim.lua`` and ``outgauge.lua`` (0.32) and documentation.beamng.com
 (modding/protocols); "BeamNG Telemetry Scheme", DK's document, for the short forms; SpaceMonkey's BeamNG mod for BNG2.

@@ -1,4 +1,4 @@
-"""Rotations of the virtual car's states: unit quaternions w, x, y, z along the last axis of an array; their angles."""
+"""Rotations of the virtual car's states: unit quaternions w, x, y, z along the last axis; angles."""
 
 import numpy as np
 import numpy.typing as npt

@@ -68,9 +68,9 @@ def recorded(
     rate_hz: float | None = None,
     duration_s: float | None = None,
 ) -> Iterator[Paced]:
-    """Yield recorded datagrams, at the `times` of their capture [s] or at `rate_hz`; raise PacketError for others.
+    """Yield recorded datagrams, at the `times` of their capture [s] or at `rate_hz`.
 
-    Datagrams carry no time: those without capture times are played at BeamNG's default rate.
+    Raises PacketError for others.  Datagrams carry no time: those without capture times are played at BeamNG's default rate.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
     sent, before = 0.0, None

@@ -246,7 +246,7 @@ class Car:
         rate_hz: float | None = None,
         duration_s: float | None = None,
     ) -> Iterator[Paced]:
-        """Yield recorded packets, at `rate_hz`, at the `times` of their capture [s], or at the pace of their own time.
+        """Yield recorded packets, at `rate_hz`, at the `times` of their capture [s], or at their own.
 
         Raises
         ------

@@ -70,7 +70,7 @@ def recorded(
 ) -> Iterator[Paced]:
     """Yield recorded datagrams, at the `times` of their capture [s] or at `rate_hz`.
 
-    Raises PacketError for others.  Datagrams carry no time: those without capture times are played at BeamNG's default rate.
+    Raises PacketError for others.  Datagrams carry no time: without `times` they are played at BeamNG's default rate.
     """
     period = 1.0 / (rate_hz or RATE_HZ)
     sent, before = 0.0, None

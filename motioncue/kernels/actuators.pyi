@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from typing_extensions import Self, disjoint_base
 
-from motioncue.kernels.actuation import Stage
+from motioncue.kernels.stage import Stage
 from motioncue.kernels.platform import Kinematics
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]

@@ -48,7 +48,7 @@ def bounds_off(profile: "Profile") -> list[str]:
 
 
 def bounds_in_force(profile: "Profile") -> list[str]:
-    """Return the bounds of a profile in few lines: limits, watch, supervisor, platform; the defaults in a word.
+    """Return the bounds of a profile in few lines: limits, watch, supervisor and platform.
 
     Parameters
     ----------

@@ -16,6 +16,8 @@ ctypedef void (*stage_take)(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil
 
+ctypedef void (*stage_hurry)(void* state, double pace) noexcept nogil
+
 
 ctypedef struct StageCalls:
     stage_step step         # one tick: no allocation, no GIL, cannot fail; `attitude` as in algorithm.pxd, or NULL;
@@ -27,6 +29,7 @@ ctypedef struct StageCalls:
     stage_take take         # continue from the state of a stage of the same kind under its own coefficients; what differs
                             # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
     stage_at_rest rises     # whether it still rises from where the platform is parked; NULL if it never does
+    stage_hurry hurry       # sink at least at this pace [1/tick] from now on; NULL if it does not sink
 
 
 cdef enum:
@@ -64,6 +67,14 @@ cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
         if c.stages[i].at_rest != NULL and not c.stages[i].at_rest(c.stages[i].state):
             return False
     return True
+
+
+cdef inline void chain_hurry(Chain* c, double pace) noexcept nogil:
+    """Let the platform sink at least at this pace [1/tick] from now on."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].hurry != NULL:
+            c.stages[i].hurry(c.stages[i].state, pace)
 
 
 cdef inline int chain_says(const Chain* c, int state) noexcept nogil:

@@ -59,7 +59,7 @@ cdef class UpVector(Stage):
     fills = ("up_east", "up_north", "up_up")
 
     def __cinit__(self):
-        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL, NULL, NULL)
+        self.calls = StageCalls(up_step, NULL, NULL, NULL, NULL, NULL, NULL, NULL)
 
 
 ctypedef struct Limited:        # state of the bounds of one output
@@ -112,7 +112,7 @@ cdef class OutputLimits(Stage):
         self.limits = limits
         self._limited.set = &limits.set
         self.calls = StageCalls(
-            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL
+            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL, NULL
         )
 
     def shares(self):

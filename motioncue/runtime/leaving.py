@@ -1,0 +1,174 @@
+"""How long a platform takes to its rest when a run ends, and the way that is short enough for the system.
+
+The way is a fade of every channel by the weight x^3 (10 - 15 x + 6 x^2), then the way down along the same curve.  Over a
+distance d in a time T its largest slope is 1.875 d / T, its largest bend 10 / sqrt(3) d / T^2, and its largest third
+derivative 60 d / T^3.  So each bound allows a shortest T, whatever the distance is that may have to be gone.
+"""
+
+import math
+import sys
+from functools import lru_cache
+from typing import NamedTuple
+
+from motioncue import platforms
+from motioncue.errors import ConfigError
+from motioncue.profile import Limits, Output, Profile, Supervisor
+from motioncue.settings.limits import Free, in_si
+from motioncue.settings.platform import Platform
+
+__all__ = ["LEAVE_S", "Leaving", "check_leaving", "leaving_of"]
+
+LEAVE_S = 4.0
+"""``supervisor.leave_s`` if it is not given: Windows ends a program about 5 s after its console has been closed."""
+
+LEAST_FADE_S = 0.1  # as the key's
+TURN = 0.2  # share of a fade by which one that reverses comes later: 2 paces of 20 for each change of its velocity
+MARGIN = 1.1  # limiters and actuators brake a little earlier than they could
+FORGOTTEN = 30.0  # lags of the actuators after which nothing is left of what compensates them
+LONGEST_S = 600.0  # an end is not waited for any longer, whatever the bounds are
+TICKS_S = 0.1
+
+
+class Leaving(NamedTuple):
+    """The way to rest when the system ends the run, and how long each way takes at most."""
+
+    fade_s: float
+    """Duration of the fade [s]."""
+    sink_s: float
+    """Duration of the way down behind it [s]."""
+    leave_s: float
+    """Longest time from the system's request until everything is at rest [s]."""
+    stop_s: float
+    """Longest time of the ordinary way [s]."""
+    least_s: float
+    """Shortest time that the bounds allow [s]."""
+    slowest: str
+    """The bound that decides about it, with its time."""
+
+    def late(self) -> str:
+        """Return a warning if the system may not wait for it; else an empty text."""
+        if self.leave_s <= LEAVE_S:
+            return ""
+        gives = "Windows ends a program about 5 s after its window has been closed"
+        systemd = "TimeoutStopSec of a systemd unit has to be longer"
+        return (
+            f"when the system ends the run, the platform needs up to {self.leave_s:.1f} s to be at rest "
+            f"({self.slowest}): {gives if sys.platform == 'win32' else systemd}"
+        )
+
+
+def leaving_of(profile: Profile) -> Leaving:
+    """Return how a profile's platform comes to rest.
+
+    Parameters
+    ----------
+    profile : Profile
+        A checked profile.
+    """
+    driven = profile.platform if any(output.packet is not None for output in profile.outputs) else None
+    return _leaving(profile.supervisor, profile.limits, _limits_of(profile.outputs), driven, profile.cueing.poses)
+
+
+def check_leaving(profile: Profile) -> None:
+    """Refuse a ``supervisor.leave_s`` within which the bounds do not allow the platform to come to rest.
+
+    Parameters
+    ----------
+    profile : Profile
+        A profile whose other keys are checked.
+
+    Raises
+    ------
+    ConfigError
+        Names the bound that needs longer, and the shortest time allowed.
+    """
+    wanted = profile.supervisor.leave_s
+    if wanted is None:
+        return
+    found = leaving_of(profile)
+    if found.least_s > wanted:
+        least = math.ceil(10.0 * found.least_s) / 10.0
+        raise ConfigError(
+            f"supervisor.leave_s: found {wanted:g}, allowed is at least {least:g} s with these bounds: {found.slowest}"
+        )
+
+
+def _limits_of(outputs: tuple[Output, ...]) -> tuple[tuple[str, tuple[float | None, ...]], ...]:
+    """Return the bounds of single outputs [SI] by their keys, as something that can be remembered."""
+    return tuple(
+        (f"output[{index}].limits.{name}", tuple(bounds))
+        for index, output in enumerate(outputs)
+        for name, bounds in output.limits.bounds().items()
+    )
+
+
+@lru_cache(maxsize=64)  # asked for at every change of a setting
+def _leaving(
+    supervisor: Supervisor,
+    limits: Limits | Free,
+    others: tuple[tuple[str, tuple[float | None, ...]], ...],
+    platform: Platform | None,
+    poses: bool,
+) -> Leaving:
+    bounds = [] if limits == "none" else [(f"limits.{name}", tuple(each)) for name, each in in_si(limits).items()]
+    needs = {
+        name: (_least_s(value, *derivatives), _stop_s(*derivatives))
+        for name, (value, *derivatives) in [*bounds, *others]
+        if value is not None and (poses or "_displacement" not in name)
+    }
+    settle = TICKS_S
+    sink, down = 0.0, "nothing sinks"
+    if platform is not None:
+        built = platforms.build(platform)
+        parked = platforms.parked_of(platform, built)
+        for name, neutral, rest, (low, high, speed, acceleration) in zip(
+            built.names, built.neutral, parked, built.bounds, strict=True
+        ):
+            way = max(high - neutral, neutral - low)
+            needs[f"platform: {name}"] = (_least_s(way, speed, acceleration), speed / acceleration)
+            needs_s = MARGIN * _least_s(abs(neutral - rest), speed, acceleration)
+            if needs_s >= sink:
+                sink, down = needs_s, f"platform: {name} needs {needs_s:.2g} s to sink"
+        settle += FORGOTTEN * (platform.lag_s or 0.0)
+    slowest = max(needs, key=lambda name: sum(needs[name]), default="")
+    held, stop = (MARGIN * most for most in (needs[slowest] if slowest else (0.0, 0.0)))
+    fade = max(LEAST_FADE_S, held)
+
+    def takes_s(fade_s: float, sink_s: float) -> float:
+        """Return the longest time of a way [s]."""
+        return max(fade_s, held) + TURN * fade_s + stop + max(sink_s, sink) + settle
+
+    rise_s = platform.rise_s if platform is not None else 0.0
+    fade, sink_s = min(fade, supervisor.fade_s), min(sink, rise_s)
+    least, usual = takes_s(fade, sink_s), takes_s(supervisor.fade_s, rise_s)
+    wanted = supervisor.leave_s or max(LEAVE_S, least)
+    share = min(1.0, max(0.0, (wanted - least) / (usual - least))) if usual > least else 1.0
+    fade += share * (supervisor.fade_s - fade)
+    sink_s += share * (rise_s - sink_s)
+    said = f"{slowest} needs {held + stop:.2g} s" if slowest else "the shortest fade"
+    return Leaving(
+        fade,
+        max(sink_s, 1e-3),
+        max(least, min(wanted, usual)),
+        min(usual, LONGEST_S),
+        least,
+        f"{said}, {down}",
+    )
+
+
+def _least_s(way: float, *bounds: float | None) -> float:
+    """Return the shortest time of a smooth way [s], within bounds on its derivatives."""
+    speed, acceleration, jerk = (*bounds, None, None, None)[:3]
+    return max(
+        1.875 * way / speed if speed else 0.0,
+        math.sqrt(10.0 / math.sqrt(3.0) * way / acceleration) if acceleration else 0.0,
+        (60.0 * way / jerk) ** (1.0 / 3.0) if jerk else 0.0,
+    )
+
+
+def _stop_s(*bounds: float | None) -> float:
+    """Return the time in which the fastest motion within bounds on its derivatives is stopped [s]."""
+    speed, acceleration, jerk = bounds
+    return (speed / acceleration if speed and acceleration else 0.0) + (
+        acceleration / jerk if acceleration and jerk else 0.0
+    )

@@ -110,6 +110,11 @@ cdef class Ending:
         self.waited(CLOSED, CLOSING_S)
         return 0
 
+    @property
+    def over(self):
+        """Whether the emitting thread sends no more."""
+        return bool(self._happened[RESTED])
+
     def rested(self):
         """The emitting thread says that it sends no more."""
         self.happens(RESTED)

@@ -190,6 +190,8 @@ class Engine:
         )
         log.info("waiting for %s", who)
         self._warn_of_what_is_free()
+        if late := leaving_of(self.profile).late():
+            log.warning("%s", late)
         if isinstance(self._receiver, Feeder):
             return
         if self._receiver.held:
@@ -445,6 +447,11 @@ class Engine:
         sends = self._threads[-1]
         if sends.ident is not None:
             sends.join(LOG_PATIENCE_S if self._ended.is_set() else 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether the last packet has been sent, after a stop."""
+        return self._ending is not None and self._ending.over
 
     def _close(self) -> None:
         """End the other threads, one after the other, and close the endpoints."""

@@ -1,12 +1,13 @@
 """How long a platform takes to its rest when a run ends, and the way that is short enough for the system.
 
-The way is a fade of every channel by the weight x^3 (10 - 15 x + 6 x^2), then the way down along the same curve.  Over a
-distance d in a time T its largest slope is 1.875 d / T, its largest bend 10 / sqrt(3) d / T^2, and its largest third
+The way is a fade of every channel by the weight x^3 (10 - 15 x + 6 x^2), then the way down along the same curve.  Over
+a distance d in a time T its largest slope is 1.875 d / T, its largest bend 10 / sqrt(3) d / T^2, and its largest third
 derivative 60 d / T^3.  So each bound allows a shortest T, whatever the distance is that may have to be gone.
 """
 
 import math
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ MARGIN = 1.1  # limiters and actuators brake a little earlier than they could
 FORGOTTEN = 30.0  # lags of the actuators after which nothing is left of what compensates them
 LONGEST_S = 600.0  # an end is not waited for any longer, whatever the bounds are
 TICKS_S = 0.1
+HALVINGS = 20
 
 
 class Leaving(NamedTuple):
@@ -43,7 +45,7 @@ class Leaving(NamedTuple):
     least_s: float
     """Shortest time that the bounds allow [s]."""
     slowest: str
-    """The bound that decides about it, with its time."""
+    """The bounds that decide about it, with their times."""
 
     def late(self) -> str:
         """Return a warning if the system may not wait for it; else an empty text."""
@@ -52,8 +54,8 @@ class Leaving(NamedTuple):
         gives = "Windows ends a program about 5 s after its window has been closed"
         systemd = "TimeoutStopSec of a systemd unit has to be longer"
         return (
-            f"when the system ends the run, the platform needs up to {self.leave_s:.1f} s to be at rest "
-            f"({self.slowest}): {gives if sys.platform == 'win32' else systemd}"
+            f"when the system ends the run, the platform needs up to {self.leave_s:.1f} s to be at rest"
+            f"{self.slowest}; {gives if sys.platform == 'win32' else systemd}"
         )
 
 
@@ -89,7 +91,7 @@ def check_leaving(profile: Profile) -> None:
     if found.least_s > wanted:
         least = math.ceil(10.0 * found.least_s) / 10.0
         raise ConfigError(
-            f"supervisor.leave_s: found {wanted:g}, allowed is at least {least:g} s with these bounds: {found.slowest}"
+            f"supervisor.leave_s: found {wanted:g}, allowed is at least {least:g} with these bounds{found.slowest}"
         )
 
 
@@ -111,49 +113,57 @@ def _leaving(
     poses: bool,
 ) -> Leaving:
     bounds = [] if limits == "none" else [(f"limits.{name}", tuple(each)) for name, each in in_si(limits).items()]
-    needs = {
-        name: (_least_s(value, *derivatives), _stop_s(*derivatives))
+    cue = {
+        name: MARGIN * (_least_s(value, *derivatives) + _stop_s(*derivatives))
         for name, (value, *derivatives) in [*bounds, *others]
         if value is not None and (poses or "_displacement" not in name)
     }
-    settle = TICKS_S
-    sink, down = 0.0, "nothing sinks"
+    legs, sinks, rise_s, settle = {"": 0.0}, {"": 0.0}, 0.0, TICKS_S
+    brake = 0.0  # after limits that still follow: a pose out of reach moves no faster than the actuators
     if platform is not None:
         built = platforms.build(platform)
-        parked = platforms.parked_of(platform, built)
-        for name, neutral, rest, (low, high, speed, acceleration) in zip(
-            built.names, built.neutral, parked, built.bounds, strict=True
+        for name, neutral, parked, (low, high, speed, acceleration) in zip(
+            built.names, built.neutral, platforms.parked_of(platform, built), built.bounds, strict=True
         ):
-            way = max(high - neutral, neutral - low)
-            needs[f"platform: {name}"] = (_least_s(way, speed, acceleration), speed / acceleration)
-            needs_s = MARGIN * _least_s(abs(neutral - rest), speed, acceleration)
-            if needs_s >= sink:
-                sink, down = needs_s, f"platform: {name} needs {needs_s:.2g} s to sink"
+            farthest = max(high - neutral, neutral - low)
+            legs[f"platform: {name}"] = MARGIN * (_least_s(farthest, speed, acceleration) + speed / acceleration)
+            sinks[f"platform: {name}"] = MARGIN * _least_s(abs(neutral - parked), speed, acceleration)
+            brake = max(brake, MARGIN * speed / acceleration)
+        rise_s = platform.rise_s
         settle += FORGOTTEN * (platform.lag_s or 0.0)
-    slowest = max(needs, key=lambda name: sum(needs[name]), default="")
-    held, stop = (MARGIN * most for most in (needs[slowest] if slowest else (0.0, 0.0)))
-    fade = max(LEAST_FADE_S, held)
+    limited, leg, sink = (max(each.values(), default=0.0) for each in (cue, legs, sinks))
 
     def takes_s(fade_s: float, sink_s: float) -> float:
-        """Return the longest time of a way [s]."""
-        return max(fade_s, held) + TURN * fade_s + stop + max(sink_s, sink) + settle
+        """Return the longest time of a way [s]: the limits may still follow the cue while the platform sinks."""
+        return TURN * fade_s + settle + max(limited + brake, max(fade_s, leg) + max(sink_s, sink))
 
-    rise_s = platform.rise_s if platform is not None else 0.0
-    fade, sink_s = min(fade, supervisor.fade_s), min(sink, rise_s)
-    least, usual = takes_s(fade, sink_s), takes_s(supervisor.fade_s, rise_s)
-    wanted = supervisor.leave_s or max(LEAVE_S, least)
-    share = min(1.0, max(0.0, (wanted - least) / (usual - least))) if usual > least else 1.0
-    fade += share * (supervisor.fade_s - fade)
-    sink_s += share * (rise_s - sink_s)
-    said = f"{slowest} needs {held + stop:.2g} s" if slowest else "the shortest fade"
+    def way(share: float) -> tuple[float, float]:
+        """Return the durations of fade and way down, from the shortest to the ordinary ones [s]."""
+        fade, down = min(max(LEAST_FADE_S, limited, leg), supervisor.fade_s), min(sink, rise_s)
+        return fade + share * (supervisor.fade_s - fade), down + share * (rise_s - down)
+
+    least, usual = takes_s(*way(0.0)), takes_s(*way(1.0))
+    wanted = max(supervisor.leave_s or LEAVE_S, least)
+    share, step = 0.0, 1.0
+    for _ in range(HALVINGS):
+        if share + step <= 1.0 and takes_s(*way(share + step)) <= wanted:
+            share += step
+        step *= 0.5
+    fade_s, sink_s = way(share)
     return Leaving(
-        fade,
+        fade_s,
         max(sink_s, 1e-3),
-        max(least, min(wanted, usual)),
+        min(wanted, usual),
         min(usual, LONGEST_S),
         least,
-        f"{said}, {down}",
+        _said(cue, "to neutral") + _said(legs, "to neutral") + _said(sinks, "down"),
     )
+
+
+def _said(times: Mapping[str, float], where: str) -> str:
+    """Return which bound needs longest, and how long; empty if none needs any time."""
+    name = max(times, key=lambda name: times[name], default="")
+    return f"; {name} needs {times[name]:.2g} s {where}" if name and times[name] >= 0.05 else ""
 
 
 def _least_s(way: float, *bounds: float | None) -> float:

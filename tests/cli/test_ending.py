@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 import pytest
 from helpers import Sink, eventually, free_port, stream_url
-from programs import STREAM, SURGE, Feeder
+from programs import STREAM, SURGE, Feeder, Program
 from test_cli_signals import neutral, surge_of
 
 pytestmark = [
@@ -146,7 +146,7 @@ with make() as engine:
 
 NOTEBOOK = """
 def cell(text):
-    try: exec(text, globals())
+    try: exec(compile(text, 'cell', 'exec'), globals())  # of a text, exec would end the process with the signal
     except KeyboardInterrupt: print('interrupted', flush=True)
 cell('with make() as engine:\\n    moving(engine)\\n    time.sleep(60)')
 left = [thread.name for thread in threading.enumerate() if thread.name.startswith('motioncue')]
@@ -206,24 +206,45 @@ def test_a_handler_that_exits_fades_also_at_its_second_signal(installed):
     installed.assert_faded()
 
 
+def assert_left(packets, leave_s):
+    """Assert that it took no longer to neutral than the system leaves."""
+    surge = surge_of(packets)
+    tail = surge[np.flatnonzero(surge == SURGE)[-1] :]
+    assert np.count_nonzero(tail) * 3.00003e-3 <= leave_s
+
+
 def test_a_handler_may_hurry(installed):
-    """A fade of a minute, cut to leave_s by whoever ends the program."""
+    """A fade of four seconds, cut to leave_s by whoever ends the program."""
     process = installed.run("""
         signal.signal(signal.SIGTERM, lambda *_: (engine.stop(leave=True), sys.exit(3)))
-        with make('supervisor.leave_s=1.5') as engine:
+        with make('supervisor.leave_s=1') as engine:
             moving(engine)
-            engine.retune('supervisor.fade_s=60')
-            while engine.profile.supervisor.fade_s < 60: time.sleep(0.01)
-            print('slow', flush=True)
             time.sleep(60)
-    """)
-    assert process.stdout.readline() + process.stdout.readline() == "moving\nslow\n"
-    before = len(installed.motion.packets)
+    """, fade_s=4.0)  # fmt: skip
+    assert process.stdout.readline() == "moving\n"
     process.send_signal(signal.SIGTERM)
     ended(process, 3)
-    installed.assert_faded()
-    surge = surge_of(installed.motion.packets[before:])
-    assert np.count_nonzero(surge[np.flatnonzero(surge == SURGE)[-1] :]) * 3.00003e-3 <= 1.5
+    installed.assert_faded(0.5)
+    assert_left(installed.motion.packets, 1.0)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("late", [False, True], ids=["first", "in_an_ordinary_fade"])
+def test_a_run_that_the_system_ends_is_at_rest_in_time(installed, ending, late):
+    keys = [
+        f"source.endpoint={installed.url}", "supervisor.fade_s=4", "supervisor.leave_s=1", "supervisor.hold_s=5",
+        f"output.motion={installed.motion.url}", f"output.gauges=udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}",
+    ]  # fmt: skip
+    with Program("run", *(word for key in keys for word in ("--set", key)), "--json") as run:
+        eventually(lambda: installed.surge() == SURGE)
+        if late:
+            run.signal(signal.SIGINT)
+            eventually(lambda: installed.surge() < SURGE)
+        run.signal(ending)
+        stats = run.end()
+        packets = installed.motion.all(stats["packets_sent"])
+    installed.assert_faded(0.5)
+    assert_left(packets, 1.0 + late * 1.0)  # and what it took to see that it fades
 
 
 @pytest.mark.parametrize("how", ["sys.exit(0)", "engine.stop(); sys.exit(0)", "engine.park(); sys.exit(0)"])

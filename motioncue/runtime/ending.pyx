@@ -9,7 +9,7 @@ from cpython.pythread cimport (
 
 __all__ = ["Ending", "end_all"]
 
-cdef extern from "pythread.h" nogil:
+cdef extern from "Python.h" nogil:
     # With `interrupted` 0, a signal does not end the wait; returns 1 if the lock has been acquired.
     int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interrupted)
 
@@ -30,11 +30,8 @@ cdef class Ending:
     ----------
     emitter : Emitter
         The engine's.  Its thread calls `rested`, then `wait_for_close`, then `closed`, and closes the engine itself.
-
-    Attributes
-    ----------
     patience_s : float
-        Longest wait for the platform's rest [s].
+        Longest wait for the platform's rest [s]; may be changed later.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""How long a platform takes to its rest when a run ends, and the way that is short enough for the system.
+"""How long a platform takes to its rest when a run ends, and a way that is short enough.
 
 The way is a fade of every channel by the weight x^3 (10 - 15 x + 6 x^2), then the way down along the same curve.  Over
 a distance d in a time T its largest slope is 1.875 d / T, its largest bend 10 / sqrt(3) d / T^2, and its largest third

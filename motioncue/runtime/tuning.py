@@ -10,8 +10,8 @@ from motioncue.errors import ConfigError
 from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, differences, overridden
 from motioncue.runtime.assembly import check_pose, load_profile, settings_of
-from motioncue.runtime.leaving import check_leaving
 from motioncue.runtime.fitting import gains_for
+from motioncue.runtime.leaving import check_leaving
 
 __all__ = ["Change", "Tuner", "fixed_because", "refuse_fixed"]
 

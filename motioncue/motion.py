@@ -106,7 +106,7 @@ TICK_DTYPE = np.dtype(
         ("lateness", "i8"),  # [ns] from the deadline to just before sending
         ("state", "i8"),  # state of the supervisor (motioncue.kernels.supervisor.State)
         ("frames", "i8"),  # number of frames published when the tick read its motion; a replay feeds as many before it
-        ("operation", "i8"),  # 0 engage, 1 hold, 2 park, 3 end; plus 8: engaged since the last tick, 16: output lost
+        ("operation", "i8"),  # 0 engage, 1 hold, 2 park, 3 end, 4 leave; plus 8: engaged since, 16: output lost
         ("settings", "i8"),  # number of the newest settings taken: 0 at the beginning, then that of the newest change
         ("weight", "f8"),  # weight of the fade: 0 neutral, 1 the whole cue
         ("motion", MOTION_DTYPE),  # motion interpolated from the frames so far; times are the newest frame's

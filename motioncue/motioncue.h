@@ -107,7 +107,9 @@ typedef struct motioncue_api {
      * allocates, locks, waits nor fails, and reads the clock.  A frame that comes while another thread feeds is dropped. */
     int (*feed)(motioncue_engine *engine, const void *packet, size_t size);
 
-    /* Fade to neutral, end the engine and free it, or do nothing for NULL; no thread may feed it then.  Runs Python. */
+    /* Fade to neutral, end the engine and free it, or do nothing for NULL; no thread may feed it then.  Runs Python, and
+     * waits; no signal interrupts it.  Py_FinalizeEx does it for engines that are left; a program that ends without either
+     * leaves the platform where it is. */
     void (*stop)(motioncue_engine *engine);
 
     /* Tell an algorithm that plans what the car will do 0.06, 0.12, 0.25, 0.5, 1, 2 and 4 s from now, for the next step

@@ -90,6 +90,9 @@ class Supervisor(Table, frozen=True, kw_only=True):
     engage_s: Annotated[float, msgspec.Meta(ge=0, le=120)] = 0.0
     """How long a platform that begins to engage stays at neutral before the fade [s], for controllers that need it; it
     counts from the start of the rise, so set it to at least `platform.rise_s` if the fade is to begin after that."""
+    leave_s: Annotated[float, msgspec.Meta(ge=0.5, le=600)] | None = None
+    """Longest time until the platform is at rest when the system ends the run, as at a shutdown [s]: fade and way down
+    are as much shorter as that needs; 4 s if not given, or what the bounds need."""
 
 
 class Record(Table, frozen=True, kw_only=True):

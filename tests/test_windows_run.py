@@ -258,7 +258,8 @@ main()
 def test_a_window_that_closes_ends_a_run_with_a_fade(url, event, tmp_path):
     close = tmp_path / "close"
     with Sink() as sink:
-        to = [word for override in overrides(url, sink) for word in ("--set", override)]
+        keys = [*overrides(url, sink), "supervisor.fade_s=8", "supervisor.leave_s=1"]
+        to = [word for key in keys for word in ("--set", key)]
         started = Started([sys.executable, "-c", CLOSE, "run", *to, "--json", str(close), str(event)])
         with started as running, command("simulate", "city-car-driving", "--to", url, "--drive", "turns"):
             eventually(lambda: sink.packets and any(surges(sink.packets[-1:])))
@@ -267,7 +268,9 @@ def test_a_window_that_closes_ends_a_run_with_a_fade(url, event, tmp_path):
         stats = json.loads(out.splitlines()[-1])
     assert "Traceback" not in err
     assert stats["frames_received"] > 0
-    assert stats["transitions"][-1]["reason"] == "neutral_reached"
+    parking, offline = stats["transitions"][-2:]
+    assert (parking["reason"], offline["reason"]) == ("end_of_run", "neutral_reached")
+    assert offline["t"] - parking["t"] <= 1.0  # not the eight seconds that an operator's end takes
     assert surges(sink.packets)[-1] == 0.0
 
 

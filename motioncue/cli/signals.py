@@ -13,6 +13,9 @@ from motioncue.cli.console import Closing, Events, event_name
 __all__ = ["ENDINGS", "REQUESTS", "Interrupts", "operation"]
 
 ENDINGS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGBREAK")  # the last one is Ctrl-Break on Windows
+LEAVINGS = ("SIGTERM", "SIGHUP")
+"""Those of them that the system sends, at a log-off or shutdown: it does not wait long."""
+
 REQUESTS = {"SIGUSR1": "hold", "SIGUSR2": "engage", "SIGTSTP": "park", "SIGALRM": "keep"}
 """What the operator's signals ask for.  Ctrl-Z is one: a suspended engine would stop a platform in mid-motion."""
 
@@ -33,7 +36,8 @@ def operation(system: str) -> str:
     if system == "win32":
         return (
             "Ctrl-C, Ctrl-Break, closing the window, logging off or shutting down fades\n"
-            "to neutral and ends, exit status 0.  Any program of the same user may set an\n"
+            "to neutral and ends, exit status 0; after the last three the platform is at\n"
+            "rest within supervisor.leave_s (4 s).  Any program of the same user may set an\n"
             f"event instead: {event_name('NAME', 'hold')}, -engage, -park, -quit or -keep; NAME is\n"
             "the profile's, of a file without its folder and .toml.  In PowerShell:\n"
             f"  [Threading.EventWaitHandle]::OpenExisting('{event_name('ccd-dk', 'quit')}').Set()"
@@ -41,7 +45,9 @@ def operation(system: str) -> str:
     return (
         "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks,\n"
         "SIGALRM writes what --record-last has in memory.\n"
-        "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0."
+        "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0, however\n"
+        "often it comes; at SIGTERM and SIGHUP the platform is at rest within\n"
+        "supervisor.leave_s (4 s).  Only SIGKILL stops at once, and the platform in mid-motion."
     )
 
 
@@ -58,6 +64,8 @@ class Interrupts:
     ----------
     count : int
         Number of signals that requested the end.
+    leaving : bool
+        Whether one of them was the system's, so that the platform has to be at rest within ``supervisor.leave_s``.
     status : int
         Exit status of a program that such a signal has stopped from finishing, as in shells: 128 plus the newest
         signal's number; 0 without a signal.
@@ -75,6 +83,7 @@ class Interrupts:
 
     def __init__(self, *, operator: str = "") -> None:
         self.count = 0
+        self.leaving = False
         self.status = 0
         self.requests: deque[str] = deque(maxlen=KEPT)
         self.over = False
@@ -93,6 +102,7 @@ class Interrupts:
     def _note(self, number: int, frame: FrameType | None = None) -> None:
         self.count += 1
         self.status = 128 + number
+        self.leaving |= signal.Signals(number).name in LEAVINGS
         if self.over:
             os._exit(self.status)
 

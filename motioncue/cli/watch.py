@@ -15,12 +15,12 @@ from motioncue.cli.screen import PERIOD_S, Screen
 from motioncue.cli.signals import Interrupts
 from motioncue.platforms import Built
 from motioncue.runtime.engine import Engine
+from motioncue.runtime.leaving import leaving_of
 from motioncue.settings.bounds import bounds_off
 from motioncue.view.watched import PlatformInForce, felt_of, positions_of, used_of, values_of
 
 __all__ = ["KEYS", "EngineView", "Operator", "watch"]
 
-PATIENCE = 3.0  # longest way to neutral before the engine is stopped anyway, in fades
 SHOWN = 20  # most transitions in a view
 
 PARKS = ("p", ESC)
@@ -223,7 +223,7 @@ def watch(
     Parameters
     ----------
     engine : Engine
-        A running engine; still running afterwards, at neutral or nearly so.
+        A running engine; still open afterwards, at rest or nearly so.
     view : callable
         Returns the view to show; takes the arguments of `EngineView`.
     screen : Screen
@@ -254,7 +254,7 @@ def _watch(
     end_at = float("inf") if duration_s is None else duration_s
     operator = "engage"
     typing = Operator()
-    hurried = False
+    hurried = leaving = False
     while (elapsed := time.monotonic() - start) < end_at:
         profile = engine.profile
         way_s = profile.supervisor.fade_s
@@ -268,11 +268,12 @@ def _watch(
             asked = [name for name in asked if name != "keep"]
         if "quit" in asked and not hurried:
             hurried = True
-            park_at, end_at = elapsed, min(end_at, elapsed + PATIENCE * way_s)
-        if operator != "quit" and elapsed >= park_at:
-            engine.stop(wait=False)
+            park_at, end_at = elapsed, min(end_at, elapsed + leaving_of(profile).stop_s)
+        if elapsed >= park_at and (operator != "quit" or interrupts.leaving != leaving):
+            leaving = interrupts.leaving
+            engine.stop(wait=False, leave=leaving)
             operator = "quit"
-        elif hurried and engine.newest()["weight"][0] == 0.0:
+        elif hurried and engine.over:
             break
         if operator != "quit":  # the end cannot be revoked
             for operator in asked:

@@ -47,6 +47,14 @@ cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
     return True
 
 
+cdef inline void chain_hurry(Chain* c, double pace) noexcept nogil:
+    """Let the platform sink at least at this pace [1/tick] from now on."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].hurry != NULL:
+            c.stages[i].hurry(c.stages[i].state, pace)
+
+
 cdef inline int chain_says(const Chain* c, int state) noexcept nogil:
     """Return the state that packets say: STATES while actuators rise to follow the cue, PARKING while they sink."""
     cdef int i

@@ -218,6 +218,11 @@ cdef bint actuators_rise(const void* state) noexcept nogil:
     return s.begun and not s.parked and s.raised.position < 1.0
 
 
+cdef void actuators_hurry(void* state, double pace) noexcept nogil:
+    cdef Driven* s = <Driven*>state
+    s.raised.pace = max(s.raised.pace, pace)
+
+
 # ---- rigs side by side -----------------------------------------------------------------------------------------------
 
 
@@ -341,6 +346,7 @@ cdef class Actuators(Stage):
         self.calls.state = &self.driven
         self.calls.take = actuators_continue
         self.calls.rises = actuators_rise
+        self.calls.hurry = actuators_hurry
 
     @property
     def fills(self):

@@ -491,7 +491,7 @@ cdef class OutputLimits(Stage):
         self.limits = limits
         self._limited.set = &limits.set
         self.calls = StageCalls(
-            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL
+            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL, NULL
         )
 
     def shares(self):

@@ -44,6 +44,7 @@ ctypedef bint (*stage_at_rest)(const void* state) noexcept nogil
 ctypedef void (*stage_take)(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil
+ctypedef void (*stage_hurry)(void* state, double pace) noexcept nogil
 
 
 ctypedef struct StageCalls:
@@ -56,6 +57,7 @@ ctypedef struct StageCalls:
     stage_take take         # continue from the state of a stage of the same kind under its own coefficients; what differs
                             # vanishes along a fade of this pace [1/tick]; NULL if the stage has no state
     stage_at_rest rises     # whether it still rises from where the platform is parked; NULL if it never does
+    stage_hurry hurry       # sink at least at this pace [1/tick] from now on; NULL if it does not sink
 
 
 cdef class Stage:

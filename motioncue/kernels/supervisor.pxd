@@ -44,6 +44,7 @@ cdef enum Operator:
     OPERATOR_WANTS_HOLD
     OPERATOR_WANTS_PARK
     OPERATOR_WANTS_END
+    OPERATOR_WANTS_LEAVE        # the end, at rest within the time that the system leaves
     ENGAGED_NOW = 8             # flag added to one of these in a tick: an operator has engaged since the tick before
     OUTPUT_LOST_NOW = 16        # likewise: an output is lost
 

@@ -79,7 +79,7 @@ cdef int conditions(const Supervisor* s, int64_t deadline) noexcept nogil:
         c |= FAULTED
     if s.reset:
         c |= RESET
-    if s.wanted == OPERATOR_WANTS_END:
+    if s.wanted == OPERATOR_WANTS_END or s.wanted == OPERATOR_WANTS_LEAVE:
         c |= ENDED
     elif s.wanted == OPERATOR_WANTS_PARK:
         c |= PARKED

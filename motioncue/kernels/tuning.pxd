@@ -30,6 +30,8 @@ ctypedef struct Design:         # settings in the form that ticks use
     Chain** chains          # one per output: its stages after the limits
     int outputs
     double pace             # change of the position of a fade or a join in one tick
+    double leave_pace       # that of a fade when the system ends the run [1/tick]
+    double sink_pace        # and of the way down [1/tick]
     int64_t hold            # hold time [ns]
     int64_t engage          # time at neutral before the first fade [ns]
     int bridge              # how a tick interpolates between frames: a kind of bridge

@@ -22,6 +22,7 @@ class Settings:
         hold_s: float = 0.1,
         fade_s: float = 1.0,
         engage_s: float = 0.0,
+        leave_s: tuple[float, float] = (1e9, 1e9),
         profile: Any = None,
     ) -> Self: ...
     @property

@@ -149,6 +149,9 @@ cdef class Settings:
         How long the last motion is held when no newer one comes, and the duration of a fade [s].
     engage_s : float
         How long a platform that begins to engage stays at neutral before the fade [s].
+    leave_s : tuple of float
+        Duration of the fade, and of the way down behind it, when the system ends the run [s]; never slower than
+        otherwise, so by default they last as long.
     profile : object, optional
         What the settings were made from.
 
@@ -176,6 +179,7 @@ cdef class Settings:
         double hold_s=0.1,
         double fade_s=1.0,
         double engage_s=0.0,
+        leave_s=(1e9, 1e9),
         profile=None,
     ):
         self.algorithm = algorithm
@@ -197,6 +201,8 @@ cdef class Settings:
             &self._chains[0],      # the name alone would be copied as an array
             len(self.chains),
             min(1.0, period_ns * 1e-9 / fade_s),
+            min(1.0, period_ns * 1e-9 / leave_s[0]),
+            min(1.0, period_ns * 1e-9 / leave_s[1]),
             <int64_t>(hold_s * 1e9),
             <int64_t>(engage_s * 1e9),
             KINDS[bridge],

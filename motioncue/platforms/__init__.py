@@ -30,7 +30,7 @@ from motioncue.settings.platform import (
     platform_presets,
 )
 
-__all__ = ["CHANNELS", "Built", "build", "channels_of", "platform_named", "ranges", "stage_of"]
+__all__ = ["CHANNELS", "Built", "build", "channels_of", "parked_of", "platform_named", "ranges", "stage_of"]
 
 CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
 """Components of a pose, in order [m, rad]."""
@@ -139,11 +139,6 @@ def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Ac
         As `build` does, or if there is a singular pose within reach.
     """
     built = _held(platform)
-    actuators = len(built.names) - len(platform.axes)
-    parked = [
-        low if platform.park == "down" and number < actuators else at
-        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
-    ]
     if platform.lag_damping is not None and platform.lag_s is None:
         raise ConfigError(f"platform.lag_s: missing, but there is lag_damping = {platform.lag_damping:g}")
     try:
@@ -151,7 +146,7 @@ def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Ac
             built.kinematics,
             built.names,
             built.bounds,
-            parked,
+            parked_of(platform, built),
             platform.rise_s,
             platform.gives_way,
             period_ns * 1e-9,
@@ -161,6 +156,23 @@ def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Ac
         )
     except ValueError as error:  # begins with the key
         raise ConfigError(f"platform.{error}") from error
+
+
+def parked_of(platform: Platform, built: Built) -> list[float]:
+    """Return the position of each actuator while a platform is parked [m or rad].
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+    built : Built
+        What `build` makes of it.
+    """
+    actuators = len(built.names) - len(platform.axes)
+    return [
+        low if platform.park == "down" and number < actuators else at
+        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
+    ]
 
 
 @lru_cache(maxsize=16)  # the search takes a quarter of a second, and outputs are designed again whenever one changes

@@ -25,6 +25,7 @@ from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.check_in import check_exchanges
 from motioncue.runtime.fitting import designed, gains_for
 from motioncue.runtime.platform import platform_table
+from motioncue.runtime.leaving import check_leaving, leaving_of
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.platform import Platform
@@ -153,6 +154,7 @@ def check(profile: Profile) -> None:
                     f"its own for each stream"
                 )
             used[where] = name
+    check_leaving(profile)
 
 
 def check_source(source: Source) -> None:
@@ -273,6 +275,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         limits = before.limits
     if before is not None and _same_outputs(before.profile, profile):
         chains = before.chains
+    leaving = leaving_of(profile)
     return Settings(
         algorithm or algorithm_of(profile),
         limits or limits_of(profile),
@@ -282,6 +285,7 @@ def settings_of(profile: Profile, before: Settings | None = None) -> Settings:
         hold_s=profile.supervisor.hold_s,
         fade_s=profile.supervisor.fade_s,
         engage_s=profile.supervisor.engage_s,
+        leave_s=(leaving.fade_s, leaving.sink_s),
         profile=profile,
     )
 

@@ -173,7 +173,7 @@ cdef void stop(motioncue_engine* engine) noexcept with gil:
     cdef Fed* fed = <Fed*>engine
     if fed != NULL:
         try:
-            (<object>fed.engine).stop()
+            (<object>fed.engine)._ending.end()      # no bytecode, which an interrupt could end
         finally:
             Py_DECREF(<object>fed.engine)
             free(fed)

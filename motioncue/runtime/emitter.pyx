@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from motioncue.kernels.actuation cimport chain_at_rest, chain_says
+from motioncue.kernels.actuation cimport chain_at_rest, chain_hurry, chain_says
 from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.kernels.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
 from motioncue.kernels.clock cimport Clock, Time
@@ -25,7 +25,7 @@ from motioncue.kernels.slot cimport (
 )
 from motioncue.kernels.supervisor cimport (
     ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
-    OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, STATES, Step, Supervisor, supervise,
+    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, STATES, Step, Supervisor, supervise,
 )
 from motioncue.kernels.tuning cimport (
     OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
@@ -125,7 +125,8 @@ cdef class Emitter:
     cdef int64_t _wanted        # the operator's request
     cdef int64_t _engages       # number of engage requests
     cdef int64_t _engages_seen
-    cdef int64_t _stopping
+    cdef int64_t _stopping      # 0, or the request that ends the run
+    cdef int64_t _halted        # end it although it is not at rest
 
     def __cinit__(self):
         self._lateness = <Histogram*>calloc(1, sizeof(Histogram))
@@ -246,6 +247,13 @@ cdef class Emitter:
         self._supervisor.fade.pace = self._cued.now.pace
         bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period, self._period)
 
+    cdef void hurry(self) noexcept nogil:
+        """Go to rest at the paces for the time that the system leaves."""
+        cdef int i
+        self._supervisor.fade.pace = max(self._supervisor.fade.pace, self._cued.now.leave_pace)
+        for i in range(self._cued.now.outputs):
+            chain_hurry(self._cued.now.chains[i], self._cued.now.sink_pace)
+
     cdef void adopt_new(self) noexcept nogil:
         """Use settings that have come into force since the last tick, and report that."""
         cdef Step step
@@ -271,7 +279,9 @@ cdef class Emitter:
             self.adopt_new()
         if publication_read(self._input, &s.input):
             s.have_input = True
-        s.wanted = OPERATOR_WANTS_END if mc_load(&self._stopping) else mc_load(&self._wanted)
+        s.wanted = mc_load(&self._stopping) or mc_load(&self._wanted)
+        if s.wanted == OPERATOR_WANTS_LEAVE:
+            self.hurry()
         s.still = self.at_rest()
         t.operation = s.wanted
         if mc_load(&self._engages) != self._engages_seen:
@@ -366,7 +376,7 @@ cdef class Emitter:
     cdef bint parked(self) noexcept nogil:
         """Say whether the platform is to rest, so that its actuators may go to where they are parked."""
         cdef const Supervisor* s = &self._supervisor
-        if s.state == PARKING and s.wanted != OPERATOR_WANTS_PARK and s.wanted != OPERATOR_WANTS_END:
+        if s.state == PARKING and s.wanted < OPERATOR_WANTS_PARK:
             return False        # what comes next may lift it again
         return s.state == OFFLINE or ((s.state == FAULT or s.state == PARKING) and s.fade.position == 0.0)
 
@@ -411,6 +421,8 @@ cdef class Emitter:
                 self._index += missed
                 mc_count(&self._counts.skipped, missed)
             ticks -= 1
+            if mc_load(&self._halted):
+                break
             if self._supervisor.state == PARKING:
                 continue            # until it is offline
             if mc_load(&self._stopping) and self.parked() and self.at_rest():
@@ -453,7 +465,7 @@ cdef class Emitter:
             mc_restore_fpu(fpu)
 
     cdef void replayed(self, int64_t index, int64_t deadline, int64_t operation) noexcept nogil:
-        mc_store(&self._stopping, operation % ENGAGED_NOW == OPERATOR_WANTS_END)
+        mc_store(&self._stopping, operation % ENGAGED_NOW if operation % ENGAGED_NOW >= OPERATOR_WANTS_END else 0)
         if not self._stopping:
             mc_store(&self._wanted, operation % ENGAGED_NOW)
         if operation & ENGAGED_NOW:
@@ -529,10 +541,26 @@ cdef class Emitter:
         """Fade to neutral and stay there, whatever the input."""
         mc_store(&self._wanted, OPERATOR_WANTS_PARK)
 
-    def stop(self):
-        """Fade to neutral, then end `run`."""
+    def stop(self, bint leave=False):
+        """Fade to neutral, then end `run`.
+
+        Parameters
+        ----------
+        leave : bool
+            Be at rest within the time of the settings' ``leave_s``; may be asked for later as well, and is not revoked.
+        """
         self.park()
-        mc_store(&self._stopping, 1)
+        if mc_load(&self._stopping) != OPERATOR_WANTS_LEAVE:
+            mc_store(&self._stopping, OPERATOR_WANTS_LEAVE if leave else OPERATOR_WANTS_END)
+
+    def halt(self):
+        """End `run` behind the next tick, at rest or not."""
+        mc_store(&self._halted, 1)
+
+    @property
+    def rested(self):
+        """Whether what was sent last is at rest where the platform is parked."""
+        return bool(self.parked() and self.at_rest())
 
     def transitions(self):
         """Remove and return the transitions since the last call.

@@ -17,8 +17,10 @@ from motioncue.profile import Profile, Record, differences
 from motioncue.protocols.layout import Encoding
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
 from motioncue.runtime.check_in import CheckedIn
+from motioncue.runtime.ending import Ending
 from motioncue.runtime.feeder import Feeder
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
+from motioncue.runtime.leaving import leaving_of
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change
@@ -35,6 +37,7 @@ log = logging.getLogger("motioncue")
 SHOWN = 5  # changed settings to name in one line of the log
 DRAIN_S = 0.1  # interval at which events are moved from the loops' queues to the log
 LOG_PATIENCE_S = 2.0  # for the last lines of the log: a blocked handler must not keep an engine from ending
+REST_PATIENCE_S = 5.0  # beyond the longest way to rest: a machine that stalls leaves out ticks, and so takes longer
 
 
 class Engine:
@@ -60,7 +63,9 @@ class Engine:
     Notes
     -----
     Both loops run without the GIL from the simulator's bytes to the platform's.  Leaving the context fades to neutral
-    before sending ends, even after an exception.
+    before sending ends, even after an exception.  An engine that has been started and never stopped fades when the
+    interpreter exits; deleting it does not stop it.  No interrupt shortens a fade: it is raised when the engine is
+    closed.  A process forked meanwhile has no engine: there, nothing is stopped.
 
     Examples
     --------
@@ -81,6 +86,7 @@ class Engine:
         self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
         self._threads: list[threading.Thread] = []
         self._ended = threading.Event()
+        self._ending: Ending | None = None
         self._logged = 0  # transitions logged
         self._lost = 0  # events lost
         self._journal = Journal()
@@ -149,15 +155,32 @@ class Engine:
                 opened.enter_context(self._pipeline.record(self._record, {}))
             self._opened = opened.pop_all()
         self._tell_beginning()
-        try:
-            for target in (self._emit, self._receive, self._drain):
-                thread = threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
+        self._ending = Ending(self._pipeline.emitter, patience_s=0.0)
+        self._allow()
+        self._ending.begin()
+        self._threads = [
+            threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
+            for target in (self._drain, self._receive, self._emit)  # the last one closes what the others use
+        ]
+        for thread in self._threads:
+            try:
                 thread.start()
-                self._threads.append(thread)
-        except BaseException:  # the system cannot make another thread
-            self._end()
-            raise
+            except BaseException as error:
+                # An interrupt may come when the thread begins to run already.
+                if thread is self._threads[-1] and not isinstance(error, RuntimeError):
+                    self._ending.end()
+                else:  # the system cannot make another thread
+                    self._close()
+                    self._ending.rested()
+                    self._ending.closed()
+                raise
         return self
+
+    def _allow(self) -> None:
+        """Allow the end the time that the way to rest takes with the settings in force, and with those requested."""
+        assert self._ending is not None
+        ways = [leaving_of(profile).stop_s for profile in (self.profile, self.requested)]
+        self._ending.patience_s = max(ways) + REST_PATIENCE_S
 
     def _tell_beginning(self) -> None:
         """Log where motion is expected from, and what is unusual about this run."""
@@ -170,6 +193,8 @@ class Engine:
         for line in bounds_in_force(self.profile):
             log.info("%s", line)
         self._warn_of_bounds_off()
+        if late := leaving_of(self.profile).late():
+            log.warning("%s", late)
         if isinstance(self._receiver, Feeder):
             return
         if self._receiver.held:
@@ -247,6 +272,19 @@ class Engine:
             self._pipeline.recorder.tell({"granted": json.dumps(self._granted)})
 
     def _emit(self) -> None:
+        """Send until the platform is at rest, then close the engine: this thread takes no signals."""
+        assert self._ending is not None
+        try:
+            self._send()
+        finally:
+            self._ending.rested()
+            self._ending.wait_for_close()
+            try:
+                self._close()
+            finally:
+                self._ending.closed()
+
+    def _send(self) -> None:
         emitter, output = self._pipeline.emitter, self.profile.outputs[0]
         with ExitStack() as held:
             granted = emitter.prepare_thread(output.core, output.lock_memory)
@@ -259,6 +297,8 @@ class Engine:
                 granted["keep_awake"] = held.enter_context(processors_awake())
             self._grant(granted)
             emitter.run()
+        if not emitter.rested:
+            log.error("the platform was not at rest in time: packets stop where they are")
 
     def _drain(self) -> None:
         while not self._ended.wait(DRAIN_S):
@@ -339,6 +379,8 @@ class Engine:
         >>> engine.retune("rig.toml")                           # doctest: +SKIP
         """
         self._pipeline.retune(change)
+        if self._ending is not None:
+            self._allow()
 
     def _log_retuned(self) -> None:
         """Log the settings that have changed since the last time."""
@@ -380,28 +422,46 @@ class Engine:
         if not self._threads and not self._ended.is_set():
             raise RuntimeError(f"{request}: this engine does not run yet; call start(), or use it in a with statement")
 
-    def stop(self, *, wait: bool = True) -> None:
+    def stop(self, *, wait: bool = True, leave: bool = False) -> None:
         """Fade to neutral, then end both loops and close the endpoints.
 
         Parameters
         ----------
         wait : bool
             False: begin the fade and return.  Later requests have no effect; a second call completes the stop.
-        """
-        if self._ended.is_set() or not self._threads:
-            return
-        if wait:
-            self._end()
-        else:
-            self._pipeline.emitter.stop()
+        leave : bool
+            Be at rest within ``supervisor.leave_s``, as when the system ends the program: for a handler of SIGTERM, or
+            of a window that closes.  A stop that is under way is hurried.
 
-    def _end(self) -> None:
-        """Fade to neutral, end the started loops one after the other, and close the endpoints."""
-        ends = ((self._pipeline.emitter.stop, None), (self._receiver.stop, None), (self._ended.set, LOG_PATIENCE_S))
-        for (end, patience_s), thread in zip(ends, self._threads, strict=False):
-            end()
-            thread.join(patience_s)
+        Notes
+        -----
+        The wait is bounded, and no signal interrupts it: a KeyboardInterrupt that comes meanwhile is raised afterwards.
+        """
+        ending = self._ending
+        if ending is None:
+            return
+        if not wait:
+            self._pipeline.emitter.stop(leave)
+            return
+        ending.end(leave)
+        sends = self._threads[-1]
+        if sends.ident is not None:
+            sends.join(LOG_PATIENCE_S if self._ended.is_set() else 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether the last packet has been sent, after a stop."""
+        return self._ending is not None and self._ending.over
+
+    def _close(self) -> None:
+        """End the other threads, one after the other, and close the endpoints."""
+        logs, receives, _ = self._threads
+        self._receiver.stop()
+        if receives.ident is not None:  # it has been started
+            receives.join()
         self._ended.set()
+        if logs.ident is not None:
+            logs.join(LOG_PATIENCE_S)
         self._opened.close()
 
     def __enter__(self) -> "Engine":

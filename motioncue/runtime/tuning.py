@@ -11,6 +11,7 @@ from motioncue.kernels.tuning import Settings
 from motioncue.profile import Profile, differences, overridden
 from motioncue.runtime.assembly import check_pose, load_profile, settings_of
 from motioncue.runtime.fitting import gains_for
+from motioncue.runtime.leaving import check_leaving
 
 __all__ = ["Change", "Tuner", "fixed_because", "refuse_fixed"]
 
@@ -134,6 +135,7 @@ class Tuner:
             profile = self._changed(change)
             refuse_fixed(self.profile, profile)
             check_pose(profile)
+            check_leaving(profile)
             settings = settings_of(profile, self.settings)
             post(settings)
             self.profile, self.settings = profile, settings

@@ -1,0 +1,145 @@
+"""The end of an engine, waited for without Python, so that no signal interrupts it."""
+
+import atexit
+from os import getpid
+
+from cpython.pythread cimport (
+    PyThread_acquire_lock, PyThread_allocate_lock, PyThread_free_lock, PyThread_release_lock, PyThread_type_lock, WAIT_LOCK,
+)
+
+__all__ = ["Ending", "end_all"]
+
+cdef extern from "Python.h" nogil:
+    # With `interrupted` 0, a signal does not end the wait; returns 1 if the lock has been acquired.
+    int PyThread_acquire_lock_timed(PyThread_type_lock lock, long long microseconds, int interrupted)
+
+cdef enum:
+    RESTED = 0
+    LEFT_TO_CLOSE
+    CLOSED
+    STEPS
+
+cdef double CLOSING_S = 15.0    # for a disk, a log or a controller that does not answer, once the platform is at rest
+cdef double HALT_S = 2.0        # for the emitting thread to notice that it shall not wait for rest any longer
+
+
+cdef class Ending:
+    """Takes an engine to its end from any thread, at an interrupt and at the interpreter's exit too.
+
+    Parameters
+    ----------
+    emitter : Emitter
+        The engine's.  Its thread calls `rested`, then `wait_for_close`, then `closed`, and closes the engine itself.
+    patience_s : float
+        Longest wait for the platform's rest [s]; may be changed later.
+
+    Notes
+    -----
+    Python runs handlers of signals in its main thread, between two bytecodes.  `end` has none: a KeyboardInterrupt is
+    raised behind it, when the platform is at rest and everything is closed.  In a process forked meanwhile, `end` does
+    nothing: the threads, and so the platform, are the parent's.
+    """
+
+    cdef object _emitter        # its methods are no bytecode
+    cdef object _pid
+    cdef PyThread_type_lock _latches[STEPS]     # each is held until the step has happened
+    cdef bint _happened[STEPS]
+    cdef public double patience_s
+
+    def __cinit__(self):
+        cdef int i
+        for i in range(STEPS):
+            self._latches[i] = PyThread_allocate_lock()
+            if self._latches[i] == NULL:
+                raise MemoryError
+            PyThread_acquire_lock(self._latches[i], WAIT_LOCK)
+
+    def __dealloc__(self):
+        cdef int i
+        for i in range(STEPS):
+            if self._latches[i] != NULL:
+                if not self._happened[i]:
+                    PyThread_release_lock(self._latches[i])
+                PyThread_free_lock(self._latches[i])
+
+    def __init__(self, emitter, *, double patience_s):
+        self._emitter, self._pid, self.patience_s = emitter, getpid(), patience_s
+
+    cdef void happens(self, int what) noexcept:
+        if not self._happened[what]:
+            self._happened[what] = True
+            PyThread_release_lock(self._latches[what])
+
+    cdef bint waited(self, int what, double patience_s) noexcept:
+        """Wait until it has happened; return whether it has.  Negative: without end."""
+        cdef long long longest = -1 if patience_s < 0.0 else <long long>(min(patience_s, 1e6) * 1e6)
+        cdef bint done
+        with nogil:
+            done = PyThread_acquire_lock_timed(self._latches[what], longest, 0) == 1
+            if done:
+                PyThread_release_lock(self._latches[what])      # for whoever waits besides
+        return done
+
+    def begin(self):
+        """From now on the interpreter's exit ends the engine."""
+        _begun.append(self)
+
+    def end(self, leave=False):
+        """Fade to neutral, then wait until the engine is closed; both waits are bounded.
+
+        Parameters
+        ----------
+        leave : bool
+            Whether to be at rest within ``supervisor.leave_s``.
+        """
+        if getpid() != self._pid:
+            return
+        self._emitter.stop(leave)
+        self.happens(LEFT_TO_CLOSE)
+        self.finish()
+
+    cdef int finish(self) except -1:
+        """Wait for the platform's rest, then for the engine to be closed."""
+        if not self.waited(RESTED, self.patience_s):
+            self._emitter.halt()
+            if not self.waited(RESTED, HALT_S):
+                return 0
+        self.waited(CLOSED, CLOSING_S)
+        return 0
+
+    @property
+    def over(self):
+        """Whether the emitting thread sends no more."""
+        return bool(self._happened[RESTED])
+
+    def rested(self):
+        """The emitting thread says that it sends no more."""
+        self.happens(RESTED)
+
+    def wait_for_close(self):
+        """Wait until the engine is to be closed."""
+        self.waited(LEFT_TO_CLOSE, -1.0)
+
+    def closed(self):
+        """The emitting thread says that everything is closed."""
+        self.happens(LEFT_TO_CLOSE)
+        self.happens(CLOSED)
+        if self in _begun:
+            _begun.remove(self)
+
+
+cdef list _begun = []           # engines that the interpreter's exit has to end
+
+
+def end_all():
+    """End every engine of this process that has been begun: they fade side by side."""
+    cdef Ending each
+    cdef list mine = [each for each in _begun if each._pid == getpid()]
+    for each in mine:
+        each._emitter.stop()
+        each.happens(LEFT_TO_CLOSE)
+    for each in mine:
+        each.finish()
+
+
+atexit.register(end_all)    # itself no bytecode, so that a pending interrupt cannot come before it

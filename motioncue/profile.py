@@ -147,6 +147,8 @@ class Output(Table, frozen=True, kw_only=True):
     """Packets per second [Hz]."""
     packet: PacketTable | None = None
     """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
+    shared: bool = False
+    """Whether other programs may send there at the same time; else a second one is refused."""
     limits: OutputLimits = OutputLimits()
     """Bounds for this output in addition to the profile's."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0

@@ -187,6 +187,10 @@ def check_line(output: Output, endpoint: Endpoint, encoding: Encoding) -> None:
     baud, bits = baud_of(output, endpoint), bits_of_a_byte(endpoint)
     beside = sum(each.table.largest * bits / every_s for each, every_s in others if every_s)
     needs = math.ceil(size * bits * output.rate_hz + beside)
+    if output.shared:
+        raise ConfigError(
+            f"output.shared: found true, allowed is false with {endpoint}: a line mixes the bytes of two programs"
+        )
     if needs > baud:
         slower = math.floor(10 * max(0.0, baud - beside) / size / bits) / 10
         raise ConfigError(

@@ -17,6 +17,7 @@ from motioncue.profile import Profile, Record, differences
 from motioncue.protocols.layout import Encoding
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
 from motioncue.runtime.check_in import CheckedIn
+from motioncue.runtime.claims import Claims
 from motioncue.runtime.feeder import Feeder
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.runtime.pipeline import Pipeline
@@ -53,8 +54,8 @@ class Engine:
     ConfigError
         If the profile is refused; on entering: if the recording cannot be made.
     EndpointError
-        On entering: if the source's endpoint is in use or not available, or a controller does not let itself be checked
-        in.
+        On entering: if another program drives the platform at an output, the source's endpoint is in use or not
+        available, or a controller does not let itself be checked in.
 
     Notes
     -----
@@ -98,7 +99,8 @@ class Engine:
         Raises
         ------
         EndpointError
-            If an endpoint is in use or not available, or the source would receive what is sent.
+            If another program drives the platform at an output, an endpoint is in use or not available, or the source
+            would receive what is sent.
         RuntimeError
             If this engine has been started before, or the system cannot make its threads.
         """
@@ -106,6 +108,8 @@ class Engine:
             raise RuntimeError("this engine has been started already; make another one")
         source = self.profile.source
         with ExitStack() as opened:
+            # Before anything reaches a simulator or a platform.
+            opened.callback(Claims(self.profile.outputs, self.profile.platform).close)
             self._receiver: Reception | Feeder
             if source.endpoints:
                 self._receiver = Reception(

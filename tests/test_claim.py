@@ -38,11 +38,11 @@ def test_all_addresses_of_this_machine_are_one_place(host):
 
 @pytest.mark.rt
 def test_other_addresses_are_places_of_their_own():
-    # Documentation's, a group's, and a link's, which are no machine's.
-    hosts = ["192.0.2.7", "192.0.2.8", "2001:db8::7", "239.1.2.3", "ff02::7"]
+    # Documentation's, groups', everybody's, and a link's, which are not this machine's.
+    hosts = ["198.51.100.7", "198.51.100.8", "2001:db8::7", "239.1.2.3", "ff02::7", "255.255.255.255"]
     places = [udp(host) for host in hosts] + [udp("fe80::7%2", scope=2), udp("fe80::7%3", scope=3), udp("127.0.0.1")]
     assert len({*places}) == len(places)
-    assert udp("::ffff:192.0.2.7") == udp("192.0.2.7")
+    assert udp("::ffff:198.51.100.7") == udp("198.51.100.7")
     assert udp("2001:0db8:0::7") == udp("2001:db8::7")
 
 

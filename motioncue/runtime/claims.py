@@ -1,4 +1,4 @@
-"""The places that one engine or relay sends to, at which no other program may drive the platform meanwhile."""
+"""The places that one engine or relay sends to, at which nobody else may drive the platform."""
 
 import logging
 from collections.abc import Sequence

@@ -18,7 +18,6 @@ from functools import cache
 from typing import Any, TypeAlias
 
 from motioncue.transports.endpoint import Endpoint
-from motioncue.transports.udp import ours
 
 if sys.platform == "win32":
     import ctypes
@@ -56,9 +55,18 @@ def place_of(endpoint: Endpoint, address: tuple[str, int, int] | None = None) ->
     host, port, scope = address
     ip = ipaddress.ip_address(host.partition("%")[0])
     ip = getattr(ip, "ipv4_mapped", None) or ip
-    if ip.is_loopback or ip.is_unspecified or (not ip.is_multicast and ours(host, scope)):
+    if ip.is_loopback or ip.is_unspecified or _here(host, scope):
         return f"udp here {port}"
     return f"udp {ip}{f'%{scope}' if scope else ''} {port}"
+
+
+def _here(host: str, scope: int) -> bool:
+    """Say whether an address is this machine's: what is sent there comes from there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe, contextlib.suppress(OSError):
+        probe.connect((host, 9, 0, scope) if ":" in host else (host, 9))  # sends nothing
+        return bool(probe.getsockname()[0] == host)
+    return False
 
 
 def _line(path: str) -> str:

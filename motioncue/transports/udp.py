@@ -11,7 +11,7 @@ from motioncue.transports.endpoint import Endpoint, parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["comes_back", "open_receiver", "open_sender", "ours", "packed_hosts", "resolved", "tell_unheard"]
+__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts", "resolved", "tell_unheard"]
 
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants, so that a short stall loses nothing
 IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not name
@@ -46,7 +46,13 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
 
 
 def resolved(endpoint: Endpoint) -> tuple[str, int, int]:
-    """Return the numeric address (IP, port, scope) of an endpoint for datagrams; raise OSError if there is none."""
+    """Return the numeric address (IP, port, scope) of an endpoint for datagrams.
+
+    Raises
+    ------
+    OSError
+        If its host is unknown.
+    """
     return _numeric(socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0][4])
 
 
@@ -131,12 +137,12 @@ def comes_back(address: tuple[str, int, int], receivers: Sequence[socket.socket]
             continue
         if mapped.is_unspecified or mapped in (listening, getattr(listening, "ipv4_mapped", None)):
             return True
-        if listening.is_unspecified and ours(host, scope):
+        if listening.is_unspecified and _ours(host, scope):
             return True
     return False
 
 
-def ours(host: str, scope: int) -> bool:
+def _ours(host: str, scope: int) -> bool:
     """Say whether an address is this machine's, by trying to bind a socket to it."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as probe:

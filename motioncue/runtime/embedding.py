@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
-from motioncue.explain import explain
+from motioncue.explain import explain, shown
 from motioncue.kernels.clock import Clock, FakeClock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
@@ -105,6 +105,8 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     ...         platform.send(relay.packets["motion"])
     ...     simulator.send(relay.reply)
     """
+    if clock is not None and not isinstance(clock, Clock):
+        raise ConfigError(f"clock: found {shown(clock)}, allowed is a Clock")
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
     output = profile.outputs[0]
@@ -126,6 +128,8 @@ def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:
 
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:
     """Return the profile at another rate than its platform's; raise ConfigError if the rate is not allowed."""
+    if not isinstance(rate_hz, int | float):
+        raise ConfigError(f"rate_hz: found {shown(rate_hz)}, allowed is a number")
     output = profile.outputs[0]
     tables = {"system": output.system, "motion": output.motion, "rate_hz": rate_hz}
     try:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
+from motioncue.explain import shown
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
 from motioncue.protocols.layout import Encoding
@@ -72,8 +74,8 @@ class Engine:
     def __init__(
         self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
     ) -> None:
-        if trace < 0:
-            raise ConfigError(f"trace: found {trace}, allowed is the number of ticks to keep, at least 0")
+        if not isinstance(trace, int | np.integer) or trace < 0:
+            raise ConfigError(f"trace: found {shown(trace)}, allowed is the number of ticks to keep, at least 0")
         if isinstance(profile, Profile):
             check(profile)
         else:
@@ -89,6 +91,8 @@ class Engine:
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
+        if not isinstance(record, Record | str | os.PathLike | None):
+            raise ConfigError(f"record: found {shown(record)}, allowed is a path, or a Record")
         if record is not None and not isinstance(record, Record):
             record = Record(file=str(record))
         self._record = profile.record if record is None else record

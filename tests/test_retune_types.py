@@ -1,5 +1,6 @@
 """Whatever a program gives as a change, a profile or a rate: it is taken, or refused as a ConfigError."""
 
+import contextlib
 import math
 import sys
 from collections.abc import Mapping
@@ -59,7 +60,8 @@ ABSURD = {
     "table that contains itself": ring(dict), "list that contains itself": ring(list),
     "options that contain themselves": {"source.options": ring(dict)}, "packet": {"output.packet": ring(dict)},
     "deep tables": deep(dict), "deep lists": deep(list), "endless": Endless("a"), "endless and broad": Endless("ab"),
-    "key that is a number": {5: 1}, "key that is None": {None: {}}, "inner key": {"cueing": {5: 1}}, "pair": {("a",): 1},
+    "key that is a number": {5: 1}, "key that is None": {None: {}}, "inner key": {"cueing": {5: 1}},
+    "pair": {("a",): 1},
     "half a pair in a key": {"\ud800": 1}, "half a pair": {"cueing.surge.gain": "\ud800"}, "long key": {"x" * 10**6: 1},
     "value NaN": {"cueing.surge.gain": math.nan}, "inner NaN": {"cueing": {"surge": {"gain": math.nan}}},
     "infinity": {"cueing.surge.gain": math.inf}, "huge": {"cueing.surge.gain": 10**5000},
@@ -100,11 +102,13 @@ def test_what_is_no_profile_no_rate_and_no_array_is_refused(case):
 
 KEYS = st.sampled_from([
     "cueing", "surge", "gain", "cueing.surge.gain", "cueing.preset", "cueing.algorithm", "limits", "limits.surge",
-    "value_m_s2", "output", "output.limits", "platform", "preset", "watch", "supervisor.fade_s", "source", "source.head_m",
+    "value_m_s2", "output", "output.limits", "platform", "preset", "watch", "supervisor.fade_s", "source",
+    "source.head_m",
     "source.options", "name", "record", "",
 ])  # fmt: skip
 LEAVES = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=5), st.complex_numbers(),
+    st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=5), st.binary(max_size=5),
+    st.complex_numbers(),
     st.dates(), st.sampled_from(["utias", "none", "direct", "classical", "auto", "\ud800"]),
 )  # fmt: skip
 NESTED = st.recursive(
@@ -125,8 +129,7 @@ def test_any_object_is_taken_or_refused(change):
     before = stepper.profile
     try:
         stepper.retune(change)
-    except ConfigError as error:
-        assert str(error)
+    except ConfigError:
         assert stepper.profile is before
     else:
         assert stepper.step() in (True, False)
@@ -136,10 +139,8 @@ def test_any_object_is_taken_or_refused(change):
 @settings(max_examples=200)
 @given(st.one_of(st.text(max_size=30), st.builds("{}={}".format, KEYS, st.text(max_size=20))))
 def test_any_text_is_taken_or_refused(text):
-    try:
-        STEPPER.retune(text)
-    except ConfigError as error:
-        assert str(error)
+    with contextlib.suppress(ConfigError):
+        motioncue.bind("ccd-dk-washout").retune(text)
 
 
 def test_the_depth_that_a_program_has_left_does_not_matter():

@@ -217,3 +217,27 @@ def test_a_container_with_the_same_network_is_refused_and_one_with_its_own_is_no
         assert error.startswith("error: output.motion: a program in another container drives the platform")
         with driving(ENGINE, *outputs(**ports), before=apart[0]):
             pass
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals of this kind")
+def test_a_serial_line_has_one_run_by_whatever_path_and_is_not_shared(tmp_path):
+    end, line = os.openpty()
+    name, link = os.ttyname(line), tmp_path / "line"
+    link.symlink_to(name)
+    packet = "output.packet={ size = 4, fields = [{ offset = 0, type = 'f4', channel = 'surge' }] }"
+    at_line = ["output.system=custom", packet, "output.rate_hz=50", f"output.motion=serial://{name}"]
+    file = tmp_path / "line.toml"
+    file.write_text(profile_text("program-dk").replace("gauges =", "# gauges ="), encoding="utf-8")
+    program = ENGINE.replace('"program-dk"', repr(str(file)))
+    with driving(program, *at_line) as first:
+        engine = motioncue.Engine(motioncue.load_profile(file, *at_line, f"output.motion=serial://{link}"))
+        with pytest.raises(EndpointError, match=f"process {first.pid}\\b.* drives the platform at serial://.*line"):
+            engine.start()
+        first.kill()
+        first.wait()
+        with motioncue.Engine(motioncue.load_profile(file, *at_line)):
+            pass
+    with pytest.raises(ConfigError, match=r"output\.shared: found true, allowed is false with serial://"):
+        motioncue.load_profile(file, *at_line, "output.shared=true")
+    os.close(end)
+    os.close(line)

@@ -8,7 +8,7 @@ import msgspec
 
 from motioncue.errors import meant
 
-__all__ = ["explain", "tables_of", "words_of"]
+__all__ = ["explain", "shown", "tables_of", "words_of"]
 
 WORDS = {str: "a text", float: "a number", int: "a whole number", bool: "true or false"}
 
@@ -40,7 +40,7 @@ def explain(error: msgspec.ValidationError, tables: Mapping[str, Any], root: typ
         inside = f"{path}." if path else ""
         return f"{inside}{key}: missing, allowed {_allowed(_type_at(root, inside + key, tables))}"
     found = _lookup(tables, path)
-    return f"{prefix}found {_shown(found)}, allowed {_allowed(_type_at(root, path, tables))}"
+    return f"{prefix}found {shown(found)}, allowed {_allowed(_type_at(root, path, tables))}"
 
 
 def _with_names(path: str, tables: Mapping[str, Any], root: type) -> str:
@@ -78,12 +78,14 @@ def _only_with(key: str, kind: Any, inside: str) -> str:
     return f"; it is one with {inside}{tables[0].__struct_config__.tag_field} = {' or '.join(map(repr, tags))}"
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """Return `value` as a profile would contain it, cut if it is long."""
     try:
         text = str(value).lower() if isinstance(value, bool) else repr(value)
     except ValueError:  # more digits than Python converts
         return "a number of very many digits"
+    except Exception:  # whatever a foreign object, or one nested without end, makes of it
+        return f"an object of {type(value).__name__}"
     return text if len(text) <= 200 else f"{text[:200]}…"
 
 

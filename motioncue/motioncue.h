@@ -60,16 +60,18 @@ typedef struct motioncue_stepper motioncue_stepper; /* one rig's algorithm, limi
 
 typedef struct motioncue_engine motioncue_engine; /* a running engine: its loop sends, supervises, fades and records */
 
+/* NULL in place of any argument is refused: functions that return a pointer or a number return NULL or 0, the others do
+ * nothing.  A pointer that is neither NULL nor valid cannot be noticed. */
 typedef struct motioncue_api {
     uint32_t abi;  /* MOTIONCUE_ABI of the installed package */
     uint32_t size; /* size of the installed package's table [bytes] */
 
     /* Return a stepper for a built-in profile or a TOML file (UTF-8) that is stepped `rate_hz` times a second; 0: the
-     * profile's own rate.  If the profile is refused, return NULL and write the reason to `error` (if size > 0): UTF-8,
-     * cut to fit.  Runs Python; may be called from any thread, with or without the GIL. */
+     * profile's own rate.  If the profile is refused, return NULL and write the reason to `error` (if it is not NULL and
+     * size > 0): UTF-8, cut to fit.  Runs Python; may be called from any thread, with or without the GIL. */
     motioncue_stepper *(*create)(const char *profile, double rate_hz, char *error, size_t size);
 
-    /* Return the time from one step to the next [ns]. */
+    /* Return the time from one step to the next [ns], 0 for NULL. */
     int64_t (*period_ns)(const motioncue_stepper *stepper);
 
     /* Do one tick and return 1.  Return 0 if the motion is refused because an acceleration, an angle or a rate is not
@@ -98,8 +100,9 @@ typedef struct motioncue_api {
      * parked, they begin there, otherwise at neutral.  `actuate` has to be called at every step. */
     void (*park)(motioncue_stepper *stepper, int parked);
 
-    /* Start an engine for a profile without source.endpoint, such as "program-dk"; `error` as for `create`.  Runs Python,
-     * and so do the engine's threads while they begin and end: leave the GIL to them. */
+    /* Start an engine for a profile without source.endpoint, such as "program-dk"; `error` as for `create`.  Refused while
+     * another program drives the platform at one of its outputs, unless output.shared = true.  Runs Python, and so do the
+     * engine's threads while they begin and end: leave the GIL to them. */
     motioncue_engine *(*start)(const char *profile, char *error, size_t size);
 
     /* Take one frame: a motioncue_motion for "program-dk", else a packet as the profile describes it.  Return 1; or 0 if

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 
 from motioncue.errors import ConfigError, meant
-from motioncue.explain import explain
+from motioncue.explain import explain, shown
 from motioncue.packets import PacketTable
 from motioncue.settings import Cueing
 from motioncue.settings.limits import Free, Limits, OutputLimits, in_si
-from motioncue.settings.nested import as_tuples, flat, merged, parsed, put, refuse_long_keys, refuse_not_finite
+from motioncue.settings.nested import as_tuples, flat, given, merged, parsed, put, refuse_long_keys, refuse_not_finite
 from motioncue.settings.platform import Platform
 from motioncue.settings.presets import choose_preset, fill_from_presets, preset_hint, presets_of
 from motioncue.settings.table import Table
@@ -123,6 +123,8 @@ class Output(Table, frozen=True, kw_only=True):
     """Packets per second [Hz]."""
     packet: PacketTable | None = None
     """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
+    shared: bool = False
+    """Whether other programs may send there at the same time; else a second one is refused."""
     limits: OutputLimits = OutputLimits()
     """Bounds for this output in addition to the profile's."""
     spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
@@ -215,7 +217,7 @@ def profile_text(name: str) -> str:
         what = "is neither a built-in profile nor a file" if missing else f"cannot be read as text ({why})"
         known = builtin_profiles()
         raise ConfigError(
-            f"profile: {name!r} {what}; built-in profiles are {', '.join(known)}{meant(name, known)}"
+            f"profile: {shown(name)} {what}; built-in profiles are {', '.join(known)}{meant(name, known)}"
         ) from error
     if len(text) > LARGEST:
         raise ConfigError(f"profile: {name!r} has more than {LARGEST} characters; no profile has")
@@ -258,7 +260,7 @@ def parse_profile(
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     for override in overrides:
-        for key, value in flat(override, lists=False) if isinstance(override, Mapping) else [parsed(override)]:
+        for key, value in given(override) if isinstance(override, Mapping) else [parsed(override)]:
             put(tables, key, value)
     tables.setdefault("name", Path(name).stem)
     return _profile(tables, name, scaled)
@@ -308,8 +310,7 @@ def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], s
         As `parse_profile` does.
     """
     tables = _tables(profile)
-    given = flat(overrides, lists=False) if isinstance(overrides, Mapping) else map(parsed, overrides)
-    for key, value in given:
+    for key, value in given(overrides):
         put(tables, key, value)
     return _profile(tables, profile.name, scaled)
 
@@ -390,7 +391,7 @@ def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
 def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
     """Return the profile in tables; raise ConfigError if they are not valid."""
     choose_preset(tables)
-    given = tables.get("cueing")
+    cueing = tables.get("cueing")
     try:
         fill_from_presets(tables)
         refuse_not_finite(tables, "")
@@ -403,13 +404,13 @@ def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) ->
     except RecursionError as error:
         raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
     if any(output.system == "custom" and output.packet is None for output in profile.outputs):
-        given = tables["output"] if isinstance(tables["output"], list) else [tables["output"]]
-        if not all("system" in output for output in given):
+        outputs = tables["output"] if isinstance(tables["output"], list) else [tables["output"]]
+        if not all("system" in output for output in outputs):
             raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
         raise ConfigError(f"{name}: output.packet: missing; `motioncue profiles packets` lists some that can be used")
     if (profile.source.system == "custom") != (profile.source.packet is not None):
         allowed = "a name, or 'custom' with [source.packet]"
         raise ConfigError(f"{name}: source.system: found {profile.source.system!r}, allowed is {allowed}")
-    if scaled is not None and isinstance(given, dict) and getattr(profile.cueing, "preset", None) == "auto":
-        return _profile({**tables, "cueing": merged(scaled(profile), given)}, name)
+    if scaled is not None and isinstance(cueing, dict) and getattr(profile.cueing, "preset", None) == "auto":
+        return _profile({**tables, "cueing": merged(scaled(profile), cueing)}, name)
     return profile

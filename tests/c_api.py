@@ -10,6 +10,11 @@ _HEADER = (Path(motioncue.get_include()) / "motioncue" / "motioncue.h").read_tex
 _TEXT, _POINTER, _SIZE = ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t
 _CALLS = {
     "create": ctypes.CFUNCTYPE(_POINTER, _TEXT, ctypes.c_double, _TEXT, _SIZE),
+    "period_ns": ctypes.CFUNCTYPE(ctypes.c_int64, _POINTER),
+    "reset": ctypes.CFUNCTYPE(None, _POINTER),
+    "retune": ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _TEXT, _TEXT, _SIZE),
+    "actuate": ctypes.CFUNCTYPE(None, _POINTER, _POINTER, _POINTER),
+    "park": ctypes.CFUNCTYPE(None, _POINTER, ctypes.c_int),
     "step": ctypes.CFUNCTYPE(ctypes.c_int, _POINTER, _POINTER, _POINTER),
     "destroy": ctypes.CFUNCTYPE(None, _POINTER),
     "start": ctypes.CFUNCTYPE(_POINTER, _TEXT, _TEXT, _SIZE),

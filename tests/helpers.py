@@ -274,6 +274,16 @@ def free_port(kind=socket.SOCK_STREAM, host="127.0.0.1"):
     raise AssertionError
 
 
+def nowhere():
+    """Return an endpoint for datagrams at which nobody listens; engines that send to one address refuse each other."""
+    return f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
+
+
+def own_ports(text):
+    """Return the text of a profile that sends to a DK, with ports of its own."""
+    return re.sub(r"udp://127\.0\.0\.1:444[45]", lambda _: nowhere(), text)
+
+
 def loopbacks():
     """Return the loopback addresses that this machine has."""
     hosts = ["127.0.0.1"]

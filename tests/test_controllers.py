@@ -10,6 +10,7 @@ import pytest
 
 import motioncue
 from motioncue.errors import ConfigError, PacketError
+from motioncue.kernels.clock import FakeClock
 from motioncue.kernels.supervisor import State
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated, PacketTable, packet_presets, packet_text
@@ -226,7 +227,7 @@ def test_a_profile_uses_a_description_by_its_name(tmp_path, name, platform, url,
     path.write_text(PROFILE.format(name=name, platform=platform, url=url, more=more, rate=rate), encoding="utf-8")
     profile = motioncue.load_profile(path)
     assert profile.outputs[0].packet.source == packet_presets()[name]["source"]
-    relay = motioncue.relay(profile)
+    relay = motioncue.relay(profile, clock=FakeClock())
     assert relay.step(b"BNG1" + bytes(84))  # a car at rest
     assert relay.packets["motion"].any()
 
@@ -269,7 +270,7 @@ def test_a_range_that_a_packet_s_numbers_depend_on_does_not_change_while_it_runs
         "position": '{ size = 4, fields = [{ offset = 0, type = "f4", channel = "post_1" }] }',
     }
     path.write_text(text.replace(packets["thanos-amc"], packets[name]), encoding="utf-8")
-    relay = motioncue.relay(path)
+    relay = motioncue.relay(path, clock=FakeClock())
     change = {"platform": {"post": {"max_m": 0.05}}}
     if name == "position":
         relay.retune(change)

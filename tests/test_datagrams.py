@@ -5,7 +5,7 @@ import struct
 import threading
 
 import pytest
-from helpers import WINE, eventually, free_port
+from helpers import WINE, eventually, free_port, nowhere
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -332,7 +332,11 @@ def test_a_source_does_not_pass_on_to_itself_nor_hear_what_is_sent_to_the_platfo
     else:
         Reception(intake, [url], allow=["127.0.0.1"], forward=[to]).close()
     profile = motioncue.load_profile(
-        "beamng-dk", f"source.endpoint={url}", 'source.allow=["127.0.0.1"]', f"output.motion={to}"
+        "beamng-dk",
+        f"source.endpoint={url}",
+        'source.allow=["127.0.0.1"]',
+        f"output.motion={to}",
+        f"output.gauges={nowhere()}",
     )
     engine = motioncue.Engine(profile)
     if refused:
@@ -350,6 +354,7 @@ def test_the_platform_does_not_get_the_sources_own_datagrams_among_the_cues():
         f"source.endpoint=udp://127.0.0.1:{port}",
         f'source.forward=["{platform}"]',
         f"output.motion={platform}",
+        f"output.gauges={nowhere()}",
     )
     with pytest.raises(EndpointError, match="does not send to as well"):
         motioncue.Engine(profile).start()

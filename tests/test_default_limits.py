@@ -6,7 +6,7 @@ import msgspec
 import numpy as np
 import pytest
 import tomllib
-from helpers import BASE, eventually, stream_url
+from helpers import BASE, eventually, nowhere, stream_url
 from limits_rig import (
     PERIOD,
     PROFILES,
@@ -128,6 +128,12 @@ def test_statistics_say_what_is_bounded():
     assert list(pipeline.stats()["limited"]) == [name for name in MOVERS if name != "yaw"]
 
 
+def alone(folder):
+    """Return endpoints of one test alone."""
+    urls = {"source.endpoint": stream_url("tcp", folder), "output.motion": nowhere(), "output.gauges": nowhere()}
+    return [f"{key}={url}" for key, url in urls.items()]
+
+
 @pytest.mark.rt
 @pytest.mark.parametrize(
     ("overrides", "said"),
@@ -141,7 +147,7 @@ def test_statistics_say_what_is_bounded():
     ],
 )
 def test_a_run_says_what_is_not_bounded(tmp_path, caplog, overrides, said):
-    profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}", *overrides)
+    profile = profile_of("city-car-driving", *alone(tmp_path), *overrides)
     with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
         pass
     lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("bounds off")]
@@ -152,7 +158,7 @@ def test_a_run_says_what_is_not_bounded(tmp_path, caplog, overrides, said):
 
 @pytest.mark.rt
 def test_a_run_that_is_freed_says_so_at_once(tmp_path, caplog):
-    profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}")
+    profile = profile_of("city-car-driving", *alone(tmp_path))
     with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
         engine.retune("limits=none")
         eventually(lambda: any("nothing bounds" in record.getMessage() for record in caplog.records))

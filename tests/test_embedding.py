@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 import pytest
 from conftest import loaded
+from helpers import own_ports
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
@@ -191,7 +192,7 @@ def facts(tmp_path_factory):
     """The results of tests/reference/embedding.c."""
     folder = tmp_path_factory.mktemp("facts")
     (folder / "bounded.toml").write_text(BOUNDED, encoding="utf-8")
-    (folder / "fed.toml").write_text(profile_text("program-dk").replace(":444", ":4"), encoding="utf-8")
+    (folder / "fed.toml").write_text(own_ports(profile_text("program-dk")), encoding="utf-8")
     return json.loads(run([str(embedded(HERE / "reference" / "embedding.c", folder, CC, *STRICT, "-pthread"))], folder))
 
 
@@ -256,7 +257,7 @@ def test_c_retune_gives_the_bits_of_the_stepper_without_an_allocation_in_a_step(
 @pytest.mark.rt
 def test_physics_loop_in_c_feeds_an_engine(tmp_path):
     program = embedded(EXAMPLES / "feed_c" / "loop.c", tmp_path, LANGUAGES["C"])
-    (tmp_path / "fed.toml").write_text(profile_text("program-dk").replace(":444", ":4"), encoding="utf-8")
+    (tmp_path / "fed.toml").write_text(own_ports(profile_text("program-dk")), encoding="utf-8")
     assert run([str(program), "fed.toml", "0.3"], tmp_path).splitlines()[-1] == "30 of 30 frames taken"
     done = subprocess.run([str(program), "ccd-dk"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
     assert done.returncode == 2

@@ -30,12 +30,14 @@ from helpers import (
     engaged,
     eventually,
     expected_motion,
+    nowhere,
     stream_url,
 )
 
 import motioncue
 from motioncue.errors import ConfigError, EndpointError
 from motioncue.kernels.clock import FakeClock
+from motioncue.profile import overridden
 from motioncue.protocols.city_car_driving import FRAME
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.transports.stream import Listener
@@ -278,7 +280,10 @@ def test_a_busy_endpoint_is_refused_and_leaves_nothing_behind(tmp_path, scheme):
 @pytest.mark.rt
 def test_a_platform_that_cannot_be_found_leaves_nothing_behind(rig):
     profile = motioncue.load_profile(
-        "ccd-dk", f"source.endpoint={rig.url}", "output.gauges=udp://no-such-host.invalid:4444"
+        "ccd-dk",
+        f"source.endpoint={rig.url}",
+        f"output.motion={nowhere()}",
+        "output.gauges=udp://no-such-host.invalid:4",
     )
     with pytest.raises(EndpointError, match=r"no-such-host\.invalid"):
         motioncue.Engine(profile).start()
@@ -290,8 +295,10 @@ def test_a_platform_that_cannot_be_found_leaves_nothing_behind(rig):
 def test_an_engine_at_the_endpoint_of_another_is_refused_and_the_other_goes_on(rig):
     with rig.engine() as engine, Background(rig.url):
         eventually(lambda: whole(engine))
-        with pytest.raises(EndpointError, match="in use"):
-            motioncue.Engine(engine.profile).start()
+        elsewhere = [f"output.motion={nowhere()}", f"output.gauges={nowhere()}"]
+        for outputs, why in (([], "drives the platform"), (elsewhere, "in use")):
+            with pytest.raises(EndpointError, match=why):
+                motioncue.Engine(overridden(engine.profile, outputs)).start()
         before = engine.stats()["frames_received"]
         eventually(lambda: engine.stats()["frames_received"] > before + 20)
     assert engine.stats()["sessions"] == 1

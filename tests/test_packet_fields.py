@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue.errors import ConfigError
+from motioncue.kernels.clock import FakeClock
 from motioncue.motion import ACTUATION
 from motioncue.packets import Actuated, PacketTable
 from motioncue.protocols import custom
@@ -310,7 +311,7 @@ motion = "udp://127.0.0.1:9"
 def test_a_relay_gives_text_packets_with_zeros_behind_them(tmp_path):
     path = tmp_path / "text.toml"
     path.write_text(PROFILE + 'packet = { text = "S{speed:8.2f}\\r\\n" }', encoding="utf-8")
-    relay = motioncue.relay(path)
+    relay = motioncue.relay(path, clock=FakeClock())
     from motioncue.protocols.beamng import MOTION
 
     for n in range(3):

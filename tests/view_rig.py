@@ -1,10 +1,9 @@
 """What tests of the page share: a profile without a simulator, and waiting."""
 
-import socket
 import time
 
 import numpy as np
-from helpers import free_port
+from helpers import nowhere
 
 from motioncue.motion import MOTION_DTYPE
 from motioncue.runtime.assembly import load_profile
@@ -32,6 +31,5 @@ def driven(engine, seconds=0.5):
 
 def profile():
     """Return a profile that is fed by this program, and sends to nobody."""
-    port = free_port(socket.SOCK_DGRAM)
     more = ["cueing.algorithm=classical", "platform.preset=hexapod-simona", "supervisor.fade_s=0.1"]
-    return load_profile("program-dk", f"output.motion=udp://127.0.0.1:{port}", *more)
+    return load_profile("program-dk", f"output.motion={nowhere()}", f"output.gauges={nowhere()}", *more)

@@ -2,8 +2,8 @@ from collections.abc import Sequence
 
 from typing_extensions import Self, disjoint_base
 
-from motioncue.kernels.stage import Stage
 from motioncue.kernels.platform import Kinematics
+from motioncue.kernels.stage import Stage
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
 

@@ -1,6 +1,7 @@
 """From a profile to the parts of an engine: checked, designed and connected."""
 
 import math
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 
 from motioncue import platforms, protocols
 from motioncue.errors import ConfigError, not_among
-from motioncue.explain import explain
+from motioncue.explain import explain, shown
 from motioncue.intake.intake import Intake
 from motioncue.kernels.actuation import OutputChain, UpVector
 from motioncue.kernels.algorithm import Algorithm
@@ -24,8 +25,8 @@ from motioncue.protocols import custom
 from motioncue.protocols.layout import Derivation, Encoding
 from motioncue.runtime.check_in import check_exchanges
 from motioncue.runtime.fitting import designed, gains_for
-from motioncue.runtime.platform import platform_table
 from motioncue.runtime.leaving import check_leaving, leaving_of
+from motioncue.runtime.platform import platform_table
 from motioncue.runtime.reception import check_endpoints
 from motioncue.settings import ALGORITHMS
 from motioncue.settings.platform import Platform
@@ -97,6 +98,8 @@ def load_profile_on(
 
 def _loaded(name_or_path: str | Path, overrides: Iterable[str | Mapping[str, Any]], scaled: Scaled) -> Profile:
     """Return a checked profile, whose preset ``auto`` is resolved by `scaled`."""
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise ConfigError(f"profile: found {shown(name_or_path)}, allowed is a name or a path")
     name = str(name_or_path)
     try:
         profile = parse_profile(profile_text(name), name=name, overrides=overrides, scaled=scaled)
@@ -190,6 +193,10 @@ def check_line(output: Output, endpoint: Endpoint, encoding: Encoding) -> None:
     baud, bits = baud_of(output, endpoint), bits_of_a_byte(endpoint)
     beside = sum(each.table.largest * bits / every_s for each, every_s in others if every_s)
     needs = math.ceil(size * bits * output.rate_hz + beside)
+    if output.shared:
+        raise ConfigError(
+            f"output.shared: found true, allowed is false with {endpoint}: a line mixes the bytes of two programs"
+        )
     if needs > baud:
         slower = math.floor(10 * max(0.0, baud - beside) / size / bits) / 10
         raise ConfigError(
@@ -424,8 +431,8 @@ def actuate(profile: Profile | str | Path, cues: npt.NDArray[np.void], output: i
     cues = np.ascontiguousarray(cues)
     if cues.dtype != CUE_DTYPE or cues.ndim != 1:
         raise ConfigError(f"cues: found {cues.dtype} of shape {cues.shape}, allowed is CUE_DTYPE, shape (n,)")
-    if not 0 <= output < len(profile.outputs):
-        raise ConfigError(f"output: found {output}, allowed are 0 to {len(profile.outputs) - 1}")
+    if not isinstance(output, int | np.integer) or not 0 <= output < len(profile.outputs):
+        raise ConfigError(f"output: found {shown(output)}, allowed are 0 to {len(profile.outputs) - 1}")
     return chain_of(profile, profile.outputs[output]).process(cues)
 
 

@@ -71,7 +71,7 @@ cdef Handle* made(const char* profile, double rate_hz) except NULL:
 cdef void explain(problem, char* error, size_t size) noexcept:
     """Write the reason of a refusal into C's buffer, cut to whole characters that fit."""
     cdef bytes text = (str(problem) or type(problem).__name__).encode("utf-8", "replace")
-    if size > 0:
+    if error != NULL and size > 0:
         text = text[: size - 1].decode("utf-8", "ignore").encode()
         memcpy(error, <const char*>text, len(text) + 1)
 
@@ -85,30 +85,38 @@ cdef motioncue_stepper* create(const char* profile, double rate_hz, char* error,
 
 
 cdef int64_t period_ns(const motioncue_stepper* stepper) noexcept nogil:
-    return (<const Handle*>stepper).period_ns
+    return 0 if stepper == NULL else (<const Handle*>stepper).period_ns
 
 
 cdef int step(motioncue_stepper* stepper, const motioncue_motion* motion, motioncue_cue* cue) noexcept nogil:
+    if stepper == NULL or motion == NULL or cue == NULL:
+        return 0
     return cueing_step((<const Handle*>stepper).cueing, <const Motion*>motion, <Cue*>cue)
 
 
 cdef void reset(motioncue_stepper* stepper) noexcept nogil:
-    cueing_reset((<const Handle*>stepper).cueing)
+    if stepper != NULL:
+        cueing_reset((<const Handle*>stepper).cueing)
 
 
 cdef void output(motioncue_stepper* stepper, const motioncue_cue* cue, motioncue_actuation* actuation) noexcept nogil:
     cdef const Handle* handle = <const Handle*>stepper
-    cdef uint64_t fpu = mc_flush_denormals()
+    cdef uint64_t fpu
+    if stepper == NULL or cue == NULL or actuation == NULL:
+        return
+    fpu = mc_flush_denormals()
     (<Actuation*>actuation)[0] = cueing_actuate(handle.cueing, 0, <const Cue*>cue, handle.parked)[0]
     mc_restore_fpu(fpu)
 
 
 cdef void look(motioncue_stepper* stepper, const motioncue_motion* ahead) noexcept nogil:
-    cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead)
+    if stepper != NULL and ahead != NULL:
+        cueing_look((<const Handle*>stepper).cueing, <const Motion*>ahead)
 
 
 cdef void park(motioncue_stepper* stepper, int parked) noexcept nogil:
-    (<Handle*>stepper).parked = parked != 0
+    if stepper != NULL:
+        (<Handle*>stepper).parked = parked != 0
 
 
 cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
@@ -120,6 +128,8 @@ cdef void destroy(motioncue_stepper* stepper) noexcept with gil:
 
 cdef int retune(motioncue_stepper* stepper, const char* change, char* error, size_t size) noexcept with gil:
     try:
+        if stepper == NULL:
+            raise ValueError("stepper: found NULL, allowed is what create returned")
         if change == NULL:
             raise ValueError("change: found NULL, allowed is KEY=VALUE, or a profile's name or path")
         (<Stepper>(<Handle*>stepper).stepper).retune((<bytes>change).decode())
@@ -166,6 +176,10 @@ cdef motioncue_engine* start(const char* profile, char* error, size_t size) noex
 
 
 cdef int feed(motioncue_engine* engine, const void* packet, size_t size) noexcept nogil:
+    if engine == NULL:
+        return 0
+    if packet == NULL:      # refused for its size, and counted
+        size = 0
     return feeder_take((<Fed*>engine).feeder, packet, <Py_ssize_t>min(size, <size_t>1 << 30))
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
-from motioncue.explain import explain
-from motioncue.kernels.clock import Clock, MonotonicClock
+from motioncue.explain import explain, shown
+from motioncue.kernels.clock import Clock, FakeClock, MonotonicClock
 from motioncue.kernels.stepper import Stepper
 from motioncue.profile import Output, Profile
 from motioncue.runtime.assembly import intake_of, load_profile, streams_of
+from motioncue.runtime.claims import Claims
 from motioncue.runtime.relay import Relay
 from motioncue.runtime.tuning import Tuner
 
@@ -75,16 +76,20 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     Parameters
     ----------
     profile : Profile, str or Path
-        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several outputs the first is used.
+        A profile, or what `load_profile` takes.  Its endpoints are not opened; of several outputs the first is used, at
+        which nobody else may drive the platform as long as the relay lives.
     rate_hz : float, optional
         Steps per second [Hz]; the profile's ``output.rate_hz`` if not given.
     clock : Clock, optional
-        Gives the arrival times; the machine's clock if not given.
+        Gives the arrival times; the machine's clock if not given.  With a `FakeClock` nothing is driven, and nobody
+        kept from the platform.
 
     Raises
     ------
     ConfigError
         If the profile or the rate is refused.
+    EndpointError
+        If another program drives the platform at the output.
 
     Notes
     -----
@@ -100,13 +105,16 @@ def relay(profile: Profile | str | Path, *, rate_hz: float | None = None, clock:
     ...         platform.send(relay.packets["motion"])
     ...     simulator.send(relay.reply)
     """
+    if clock is not None and not isinstance(clock, Clock):
+        raise ConfigError(f"clock: found {shown(clock)}, allowed is a Clock")
     tuner = _tuner(profile, rate_hz)
     profile = tuner.profile
     output = profile.outputs[0]
+    claims = None if isinstance(clock, FakeClock) else Claims([output], profile.platform)
     packets = {
         name: (each.table, each.packet, each.seal) for name, (_, each) in streams_of(output, profile.platform).items()
     }
-    return Relay(intake_of(profile), tuner.settings, packets, clock or MonotonicClock(), tune=tuner)
+    return Relay(intake_of(profile), tuner.settings, packets, clock or MonotonicClock(), tune=tuner, claims=claims)
 
 
 def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:
@@ -120,6 +128,8 @@ def _tuner(profile: Profile | str | Path, rate_hz: float | None) -> Tuner:
 
 def _at_rate(profile: Profile, rate_hz: float) -> Profile:
     """Return the profile at another rate than its platform's; raise ConfigError if the rate is not allowed."""
+    if not isinstance(rate_hz, int | float):
+        raise ConfigError(f"rate_hz: found {shown(rate_hz)}, allowed is a number")
     output = profile.outputs[0]
     tables = {"system": output.system, "motion": output.motion, "rate_hz": rate_hz}
     try:

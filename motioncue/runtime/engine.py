@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import threading
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,11 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
+from motioncue.explain import shown
 from motioncue.kernels.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
 from motioncue.profile import Profile, Record, differences
 from motioncue.protocols.layout import Encoding
 from motioncue.runtime.assembly import baud_of, check, load_profile, streams_of
 from motioncue.runtime.check_in import CheckedIn
+from motioncue.runtime.claims import Claims
 from motioncue.runtime.ending import Ending
 from motioncue.runtime.feeder import Feeder
 from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
@@ -57,8 +60,8 @@ class Engine:
     ConfigError
         If the profile is refused; on entering: if the recording cannot be made.
     EndpointError
-        On entering: if the source's endpoint is in use or not available, or a controller does not let itself be checked
-        in.
+        On entering: if another program drives the platform at an output, the source's endpoint is in use or not
+        available, or a controller does not let itself be checked in.
 
     Notes
     -----
@@ -77,8 +80,8 @@ class Engine:
     def __init__(
         self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
     ) -> None:
-        if trace < 0:
-            raise ConfigError(f"trace: found {trace}, allowed is the number of ticks to keep, at least 0")
+        if not isinstance(trace, int | np.integer) or trace < 0:
+            raise ConfigError(f"trace: found {shown(trace)}, allowed is the number of ticks to keep, at least 0")
         if isinstance(profile, Profile):
             check(profile)
         else:
@@ -95,6 +98,8 @@ class Engine:
         self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
         self._logged_profile = profile
         self._granted: dict[str, bool] = {}
+        if not isinstance(record, Record | str | os.PathLike | None):
+            raise ConfigError(f"record: found {shown(record)}, allowed is a path, or a Record")
         if record is not None and not isinstance(record, Record):
             record = Record(file=str(record))
         self._record = profile.record if record is None else record
@@ -105,7 +110,8 @@ class Engine:
         Raises
         ------
         EndpointError
-            If an endpoint is in use or not available, or the source would receive what is sent.
+            If another program drives the platform at an output, an endpoint is in use or not available, or the source
+            would receive what is sent.
         RuntimeError
             If this engine has been started before, or the system cannot make its threads.
         """
@@ -113,6 +119,8 @@ class Engine:
             raise RuntimeError("this engine has been started already; make another one")
         source = self.profile.source
         with ExitStack() as opened:
+            # Before anything reaches a simulator or a platform.
+            opened.callback(Claims(self.profile.outputs, self.profile.platform).close)
             self._receiver: Reception | Feeder
             if source.endpoints:
                 self._receiver = Reception(

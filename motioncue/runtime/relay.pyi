@@ -23,6 +23,7 @@ class Relay:
         clock: Clock,
         *,
         tune: Callable[[Any, Callable[[Settings], None]], None] | None = None,
+        claims: object = None,
     ) -> Self: ...
     @property
     def packets(self) -> dict[str, NDArray[np.uint8]]: ...

@@ -54,6 +54,8 @@ cdef class Relay:
         Gives the arrival times.
     tune : callable, optional
         Called by `retune` with the change and with a function that takes the resulting Settings.
+    claims : object, optional
+        Kept as long as this relay lives: what keeps others from driving the platform.
 
     Raises
     ------
@@ -93,7 +95,7 @@ cdef class Relay:
     cdef public bint parked
 
     def __cinit__(
-        self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None
+        self, Intake source not None, Settings settings not None, packets, Clock clock not None, *, tune=None, claims=None
     ):
         cdef Table table
         cdef uint8_t[::1] view
@@ -114,7 +116,7 @@ cdef class Relay:
             packet.encoding = outgoing_of(table, <const uint8_t*>initial, last)
             packet.bytes, packet.largest = &view[0], table.largest
             self._packet_count += 1
-        self._alive = (clock, *alive)
+        self._alive = (clock, claims, *alive)
         self._cueing = Cueing(settings)
         self._cued = &self._cueing.state
         self._tune = tune

@@ -4,13 +4,14 @@ import ipaddress
 import socket
 import sys
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from motioncue.errors import EndpointError
-from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.endpoint import Endpoint, parse_endpoint
 from motioncue.transports.sockets import ignore_unreachable
 from motioncue.transports.stream import reason
 
-__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts", "tell_unheard"]
+__all__ = ["comes_back", "open_receiver", "open_sender", "packed_hosts", "resolved", "tell_unheard"]
 
 RECEIVE_BYTES = 1 << 20  # or as much as the system grants, so that a short stall loses nothing
 IP_RECVERR, IPV6_RECVERR = 11, 25  # Linux option numbers that Python does not name
@@ -44,6 +45,22 @@ def packed_hosts(hosts: Iterable[str]) -> list[bytes]:
     return packed
 
 
+def resolved(endpoint: Endpoint) -> tuple[str, int, int]:
+    """Return the numeric address (IP, port, scope) of an endpoint for datagrams.
+
+    Raises
+    ------
+    OSError
+        If its host is unknown.
+    """
+    return _numeric(socket.getaddrinfo(endpoint.host, endpoint.port, type=socket.SOCK_DGRAM)[0][4])
+
+
+def _numeric(address: Any) -> tuple[str, int, int]:
+    """Return a socket's address as IP, port and scope."""
+    return str(address[0]), int(address[1]), int(address[3]) if len(address) > 3 else 0
+
+
 def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
     """Return a non-blocking socket and the numeric address (IP, port, scope) to send to.
 
@@ -68,8 +85,7 @@ def open_sender(url: str) -> tuple[socket.socket, tuple[str, int, int]]:
         raise EndpointError(f"{endpoint}: cannot send there: {reason(error)}") from error
     sender.setblocking(False)
     ignore_unreachable(sender)
-    scope = int(address[3]) if len(address) > 3 else 0
-    return sender, (str(address[0]), int(address[1]), scope)
+    return sender, _numeric(address)
 
 
 def tell_unheard(sender: socket.socket) -> bool:

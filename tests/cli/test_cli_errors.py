@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from click.testing import CliRunner
-from helpers import free_port, stream_url
+from helpers import free_port, own_ports, stream_url
 
 from motioncue._version import __version__
 from motioncue.cli import COMMANDS, cli, simulate
@@ -139,7 +139,8 @@ def test_a_busy_stream_endpoint(tmp_path, scheme, command):
     listener = Listener(url)
     try:
         if command == "run":
-            line = refusal("run", "--set", f"source.endpoint={url}")
+            (tmp_path / "rig.toml").write_text(own_ports(profile_text("ccd-dk")), encoding="utf-8")
+            line = refusal("run", "--profile", str(tmp_path / "rig.toml"), "--set", f"source.endpoint={url}")
         else:
             line = refusal("listen", "city-car-driving", "--at", url)
     finally:

@@ -6,7 +6,7 @@ import os
 
 import pytest
 from click.testing import CliRunner
-from helpers import eventually, stream_url
+from helpers import eventually, own_ports, stream_url
 from programs import INTERRUPT, STREAM, Feeder, Program
 
 from motioncue.cli import cli
@@ -14,7 +14,7 @@ from motioncue.cli.follow import Follower
 from motioncue.errors import ConfigError
 from motioncue.profile import profile_text
 
-WASHOUT = profile_text("ccd-dk-washout")
+WASHOUT = own_ports(profile_text("ccd-dk-washout"))
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def colors_of(firefox, canvas):
 
 def shown(firefox):
     """Return the gain that the page shows."""
-    return firefox.evaluate(f"Number(document.querySelector('{GAIN} input[type=number]').value)")
+    return firefox.evaluate(f"Number(document.querySelector('{GAIN} input.number').value)")
 
 
 def operation(engine):
@@ -69,7 +69,7 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
 
         firefox.click("#park")
         soon(lambda: operation(engine) == 2)
-        firefox.press("e")
+        firefox.click("#engage")
         soon(lambda: operation(engine) == 0)
         firefox.shows("#who", "you steer")
 
@@ -77,16 +77,15 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
             firefox.evaluate(f"document.querySelector('{GAIN} input[type=range]').focus() ?? 0")
             firefox.press("PageUp")
             soon(lambda: engine.requested.cueing.surge.gain > begin.cueing.surge.gain)
-            firefox.press("u")
+            firefox.click("#undo")
             soon(lambda: engine.requested == begin)
             soon(lambda: shown(firefox) == pytest.approx(begin.cueing.surge.gain))
-        firefox.evaluate(f"document.querySelector('{GAIN} input[type=number]').select() ?? 0")
+        firefox.evaluate(f"document.querySelector('{GAIN} input.number').select() ?? 0")
         firefox.press("7", "7", "Enter")
         firefox.shows(f"{GAIN} .why", "allowed is a number from -10 to 10")
-        firefox.press("Escape")
         firefox.click('[data-key="cueing.texture"] input')
         soon(lambda: engine.requested.cueing.texture is not None)
-        firefox.press("u")
+        firefox.click("#undo")
         soon(lambda: engine.requested == begin)
 
         assert firefox.evaluate("document.documentElement.scrollWidth") <= 1500

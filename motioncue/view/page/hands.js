@@ -69,6 +69,21 @@ export function byThumb(slider, begins = () => {}) {
   return rail;
 }
 
+// Choices side by side, one of them pressed.  No list that opens: while one is open, P chooses what begins with p and never
+// reaches the page, and on a phone it covers Park.  Returns the element and what presses one of them.
+export function choices(values, chosen) {
+  const group = Object.assign(document.createElement("div"), { className: "choice" });
+  group.setAttribute("role", "group");
+  const buttons = values.map((value) => Object.assign(document.createElement("button"), { type: "button", value, textContent: value }));
+  const press = (value) => buttons.forEach((button) => button.setAttribute("aria-pressed", String(button.value === value)));
+  for (const button of buttons) button.addEventListener("click", () => {
+    press(button.value);
+    chosen(button.value);
+  });
+  group.append(...buttons);
+  return [group, press];
+}
+
 // Keeps what is pinned (page.css) on the part of the page that a zoomed screen shows.
 export function pin(header) {
   const seen = window.visualViewport;

@@ -1,6 +1,6 @@
 // Connects the page with the engine: frames in, requests out.
 
-import { Lock, byThumb, pin } from "./hands.js";
+import { Lock, byThumb, choices, pin } from "./hands.js";
 import { History, Plots } from "./plots.js";
 import { Rig } from "./rig.js";
 import { Tuning } from "./tuning.js";
@@ -248,12 +248,18 @@ function showBars() {
   }
 }
 
+let shownFor = "20 s";
+const [spans, press] = choices(["5 s", "10 s", "20 s", "60 s"], (span) => (shownFor = span));
+spans.setAttribute("aria-label", "Time shown");
+press(shownFor);
+$("window").append(spans);
+
 let drawnAt = 0, toldAt = 0;
 function draw(now) {
   requestAnimationFrame(draw);
   if (!history || now - drawnAt < (calm.matches ? CALM_MS : DRAW_MS)) return;
   drawnAt = now;
-  const seconds = Number($("window").value), end = (frozenAt ?? history.newest) + Number($("back").value);
+  const seconds = parseFloat(shownFor), end = (frozenAt ?? history.newest) + Number($("back").value);
   plots.draw(history, seconds, end);
   rig.draw(newest, calm.matches);
   if (!newest || now - toldAt < TEXT_MS) return;
@@ -372,8 +378,8 @@ addEventListener("keydown", (event) => {
     if (letter && (!writes || chord)) event.preventDefault();
   } else if (event.ctrlKey && key === "z" && !target.matches("input:not([type=range], [type=checkbox])")) {
     event.preventDefault();
-    $("undo").click();
-  } else if (chord || target.matches("input, select")) return;
+    if (!$("undo").closest("fieldset").disabled) actions.undo();      // also before it is told that there is something
+  } else if (chord || target.matches("input")) return;
   else if (key === "/") {
     event.preventDefault();
     $("filter").focus();

@@ -1,6 +1,6 @@
 // A control for every setting of the profile: sliders, lists and boxes, sent to the engine as they change.
 
-import { Lock, byThumb } from "./hands.js";
+import { Lock, byThumb, choices as side } from "./hands.js";
 
 const STEPS = 1000, EVERY_MS = 60;
 
@@ -222,7 +222,7 @@ export class Tuning {
     return last ?? begin ?? this.rows.get(follows)?.value ?? start;
   }
 
-  // A list of choices, a box to tick, or words in an order.
+  // Choices, a box to tick, or words in an order.
   other(row) {
     const { key, kind, choices, optional } = row.parameter;
     const set = (value) => {
@@ -230,10 +230,11 @@ export class Tuning {
       this.change(key, value);
     };
     if (kind === "choice") {
-      row.field = make("select");
-      for (const each of optional ? [UNNAMED, ...choices] : choices) row.field.append(make("option", { value: each, textContent: each }));
-      row.field.addEventListener("change", () => set(optional && row.field.value === UNNAMED ? null : row.field.value));
-      row.put = (value) => (row.field.value = value ?? UNNAMED);
+      const [field, press] = side(optional ? [UNNAMED, ...choices] : choices, (value) => set(optional && value === UNNAMED ? null : value));
+      field.setAttribute("aria-label", key);
+      for (const button of field.children) button.id = `p-${key} ${button.value}`;      // found again when built anew
+      row.field = field;
+      row.put = (value) => press(value ?? UNNAMED);
     } else if (kind === "order") {
       row.field = make("input", { type: "text", spellcheck: false });
       row.field.addEventListener("input", () => this.hold(key));

@@ -248,8 +248,8 @@ function showBars() {
   }
 }
 
-let shownFor = "20 s";
-const [spans, press] = choices(["5 s", "10 s", "20 s", "60 s"], (span) => (shownFor = span));
+let shownFor = "20";
+const [spans, press] = choices(["5", "10", "20", "60 s"], (span) => (shownFor = span));
 spans.setAttribute("aria-label", "Time shown");
 press(shownFor);
 $("window").append(spans);

@@ -74,7 +74,7 @@ def test_other_changes_are_made_at_once(desk, key, value):
 def test_a_gesture_is_judged_as_a_whole(desk):
     for value in (0.7, 0.9, 1.0):
         desk.set("cueing.surge.gain", value, (1,))
-    with pytest.raises(Doubtful, match="0.5 → 1.1, more than twice"):  # of where the hand began
+    with pytest.raises(Doubtful, match=r"0\.5 → 1\.1, more than twice"):  # of where the hand began
         desk.set("cueing.surge.gain", 1.1, (1,))
     desk.set("cueing.surge.gain", 1.1, (2,))
     assert desk.engine.requested.cueing.surge.gain == 1.1

@@ -1,4 +1,4 @@
-"""Hands that slip, on the page in a real browser with touch: what they must not do, and what they must always be able to."""
+"""Hands that slip, on the page in a real browser with touch: what they must not do, and that they can always park."""
 
 import pytest
 from view_chromium import MARKS, Tab, launched, playwright
@@ -48,7 +48,7 @@ def cdp(tab):
 
 
 def settled(tab):
-    """Wait until the engine has answered all that the page may have asked for: the page judges, which changes nothing."""
+    """Wait until the server has answered what the page asked for before: it judges, which changes nothing."""
     tab.page.click("#judge")
     tab.shows("#minute", "less than 3 s driven yet")
 
@@ -373,7 +373,7 @@ def test_park_stays_on_what_a_zoomed_screen_shows(browser, server, engine):
 
 
 @pytest.mark.parametrize("options", [{}, PHONE], ids=["desktop", "phone"])
-def test_park_is_asked_then_loud_without_a_confirmation_and_asked_again_when_connected(browser, engine, server, options):
+def test_park_is_asked_then_loud_and_asked_again_when_connected(browser, engine, server, options):
     context = browser.new_context(**options)
     page = context.new_page()
     lines, lost = [], []
@@ -381,7 +381,8 @@ def test_park_is_asked_then_loud_without_a_confirmation_and_asked_again_when_con
     def line(route):
         engine_side = route.connect_to_server()
         lines.append(route)
-        route.on_message(lambda text: lost.append(text) if "park" in text and len(lines) < 2 else engine_side.send(text))
+        loses = len(lines) == 1
+        route.on_message(lambda text: (lost.append if loses and "park" in text else engine_side.send)(text))
 
     page.route_web_socket("**/live*", line)
     page.goto(server.url)

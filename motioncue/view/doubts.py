@@ -10,7 +10,7 @@ from motioncue.settings.bounds import bounds_off
 __all__ = ["Doubtful", "doubts", "newly_off"]
 
 FACTOR = 2.0
-"""A number that grows to more than this many times its value is asked about; also one that shrinks so, if it is no gain."""
+"""A number that becomes more than so many times its value is asked about; also one that shrinks so, but for gains."""
 
 DAMPING = 0.3
 """A filter of second order with less damping overshoots a step by more than 37 %."""

@@ -50,9 +50,10 @@ class Frames:
     Attributes
     ----------
     names : tuple of str
-        Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, whether it
-        is told to be at neutral, ``weight`` of the fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and the view's channels of the car, what is felt in it,
-        the cue, the platform's ``pose``, and of each actuator the position ``at`` [m or rad] and the share ``used``.
+        Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, 1 if it
+        is told to be at neutral and else 0, ``weight`` of the fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and
+        the view's channels of the car, what is felt in it, the cue, the platform's ``pose``, and of each actuator the
+        position ``at`` [m or rad] and the share ``used``.
         All SI; NaN where there is none.
     """
 

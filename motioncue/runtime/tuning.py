@@ -91,7 +91,7 @@ def fixed_because(profile: Profile, key: str) -> str:
 
 
 def changed(profile: Profile, change: Mapping[str, Any] | Iterable[str]) -> Profile:
-    """Return a profile with some values changed; a preset that becomes ``auto`` is scaled, one that was stays.
+    """Return a profile with some values changed; a preset that becomes ``auto`` is scaled.
 
     Parameters
     ----------

@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="needs a Firefox, in the path or named by MOTIONCUE_FIREFOX"),
 ]
 
+UNDO = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', ctrlKey: true, bubbles: true }))"
 GAIN = '[data-key="cueing.surge.gain"]'
 
 
@@ -77,7 +78,7 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
             firefox.evaluate(f"document.querySelector('{GAIN} input[type=range]').focus() ?? 0")
             firefox.press("PageUp")
             soon(lambda: engine.requested.cueing.surge.gain > begin.cueing.surge.gain)
-            firefox.click("#undo")
+            firefox.evaluate(UNDO)
             soon(lambda: engine.requested == begin)
             soon(lambda: shown(firefox) == pytest.approx(begin.cueing.surge.gain))
         firefox.evaluate(f"document.querySelector('{GAIN} input.number').select() ?? 0")
@@ -85,7 +86,7 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
         firefox.shows(f"{GAIN} .why", "allowed is a number from -10 to 10")
         firefox.click('[data-key="cueing.texture"] input')
         soon(lambda: engine.requested.cueing.texture is not None)
-        firefox.click("#undo")
+        firefox.evaluate(UNDO)
         soon(lambda: engine.requested == begin)
 
         assert firefox.evaluate("document.documentElement.scrollWidth") <= 1500

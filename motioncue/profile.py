@@ -201,12 +201,6 @@ class Profile(Table, frozen=True, kw_only=True):
         """
         return {} if self.limits == "none" else in_si(self.limits)
 
-    @property
-    def free(self) -> list[str]:
-        """Channels that move the platform and are not bounded."""
-        bounds = self.bounds()
-        return [name for name in Limits.__struct_fields__ if name not in bounds]
-
 
 Scaled: TypeAlias = Callable[[Profile], Mapping[str, Any]]
 """Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile."""

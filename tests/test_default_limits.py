@@ -133,15 +133,18 @@ def test_statistics_say_what_is_bounded():
     ("overrides", "said"),
     [
         ((), None),
-        (("limits=none",), 'limits = "none": nothing bounds what the platform is asked to do'),
-        (("limits.yaw=none", "limits.yaw_rate=none"), "limits: yaw, yaw rate: not bounded"),
+        (("limits=none",), 'bounds off: limits = "none": nothing bounds what the platform is asked to do'),
+        (
+            ("limits.yaw=none", "limits.yaw_rate=none"),
+            'bounds off: limits.yaw = "none": yaw is not bounded; limits.yaw_rate = "none": yaw rate is not bounded',
+        ),
     ],
 )
 def test_a_run_says_what_is_not_bounded(tmp_path, caplog, overrides, said):
     profile = profile_of("city-car-driving", f"source.endpoint={stream_url('tcp', tmp_path)}", *overrides)
     with caplog.at_level("INFO", "motioncue"), motioncue.Engine(profile) as engine:
         pass
-    lines = [record.getMessage() for record in caplog.records if "limits" in record.getMessage()]
+    lines = [record.getMessage() for record in caplog.records if record.getMessage().startswith("bounds off")]
     assert lines == ([] if said is None else [said])
     limited = dict(engine_rows({"duration_s": 1.0, **engine.stats()}))["limited"]
     assert limited == ("nothing is bounded" if profile.limits == "none" else "0")

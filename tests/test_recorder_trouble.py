@@ -7,10 +7,10 @@ import shutil
 import threading
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from helpers import eventually
 from mcap.reader import NonSeekingReader, SeekingReader
+from recorder_rig import SETTINGS, Disk, Loop, errors, indices
 
 from motioncue.cli.summary import recorded
 from motioncue.errors import ConfigError
@@ -20,10 +20,9 @@ from motioncue.profile import Record
 from motioncue.recording import recorder as recording
 from motioncue.recording import write
 from motioncue.recording.load import read
-from motioncue.recording.recorder import RING_BYTES, Recorder, tick_ring_bytes
+from motioncue.recording.recorder import RING_BYTES, Recorder
 
-SETTINGS = {"source": {"system": "beamng"}}
-SAYS_NO_MORE = "the run goes on and records no more"
+SAYS_AGAIN = "the run goes on and records again as soon as it can"
 
 
 @pytest.fixture(autouse=True)
@@ -31,32 +30,6 @@ def hurried(monkeypatch):
     """Have the recorder look and flush often."""
     monkeypatch.setattr(recording, "TAKE_S", 0.002)
     monkeypatch.setattr(recording, "FLUSH_S", 0.01)
-
-
-class Loop:
-    """A loop that ticks: fills a ring as an emitter does."""
-
-    def __init__(self, rate_hz=1000.0):
-        self.ring = RecordRing(tick_ring_bytes(rate_hz))
-        self.made = 0
-
-    def tick(self, count=1):
-        rng = np.random.default_rng(self.made)
-        for _ in range(count):
-            row = np.zeros(1, TICK_DTYPE)
-            row["index"], row["deadline"] = self.made, 1_000_000 * self.made
-            for name in ("surge", "sway", "heave"):
-                row["cue"][name] = rng.normal()  # keeps files from being packed into next to nothing
-            self.made += self.ring.write(KINDS["tick"], int(row["deadline"][0]), row.tobytes())
-        return self
-
-    def until(self, condition):
-        """Tick until a condition holds."""
-        eventually(lambda: self.tick(20) and condition())
-
-
-def indices(path):
-    return read(path).ticks["index"].tolist()
 
 
 def library_indices(path, reader=NonSeekingReader):
@@ -74,23 +47,7 @@ def library_indices(path, reader=NonSeekingReader):
     return found
 
 
-def errors(caplog):
-    return [line.getMessage() for line in caplog.records if line.levelname == "ERROR"]
-
-
 # The disk.
-
-
-class Disk(io.FileIO):
-    """A file on a disk with limited room: the write that exceeds it writes only what fits."""
-
-    room = 200_000
-
-    def write(self, data):
-        left = Disk.room - self.tell()
-        if left <= 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return super().write(bytes(data)[:left])
 
 
 def test_a_full_disk_costs_what_was_not_flushed_and_is_said_once(tmp_path, caplog, monkeypatch):
@@ -101,7 +58,7 @@ def test_a_full_disk_costs_what_was_not_flushed_and_is_said_once(tmp_path, caplo
         loop.tick(100)
     monkeypatch.undo()
     path, counts = recorder.paths[0], recorder.counts()
-    assert errors(caplog) == [f"recording: {path}: No space left on device; {SAYS_NO_MORE}"]
+    assert errors(caplog) == [f"recording: {path}: No space left on device; {SAYS_AGAIN}"]
     found = indices(path)
     assert found == list(range(len(found)))
     assert len(found) >= counts["ticks"] > 0
@@ -136,7 +93,7 @@ def test_a_file_that_is_taken_away_is_said_once_and_the_rest_is_counted(tmp_path
         loop.tick(100)
     (line,) = errors(caplog)
     assert str(recorder.paths[0]) in line
-    assert SAYS_NO_MORE in line
+    assert SAYS_AGAIN in line
     counts = recorder.counts()
     assert counts["ticks"] >= before
     assert counts["ticks"] + counts["lost"] == loop.made
@@ -155,7 +112,7 @@ def test_whatever_goes_wrong_in_the_writer_is_said_and_ends_nothing_else(tmp_pat
         monkeypatch.setattr(write.RecordingWriter, "ticks", fails)
         loop.until(lambda: errors(caplog))
         loop.until(lambda: recorder.counts()["lost"] > 100)
-    assert errors(caplog) == [f"recording: packing failed; {SAYS_NO_MORE}"]
+    assert errors(caplog) == [f"recording: packing failed; {SAYS_AGAIN}"]
     assert recorder.counts()["ticks"] + recorder.counts()["lost"] == loop.made
 
 
@@ -369,7 +326,7 @@ def test_a_recorder_that_replaces_the_file_of_another_ends_that_and_mixes_nothin
         with Recorder(Record(file=str(tmp_path / "drive.mcap"), force=True), [loops[1].ring], SETTINGS) as second:
             loops[0].until(lambda: errors(caplog))
             loops[1].tick(70)
-    assert "replaced while it was written; the run goes on and records no more" in errors(caplog)[0]
+    assert "replaced while it was written; the run goes on and records again" in errors(caplog)[0]
     assert second.paths == [tmp_path / "drive.mcap"]
     assert indices(tmp_path / "drive.mcap") == list(range(70))
     assert read(tmp_path / "drive.mcap").unreadable == ()

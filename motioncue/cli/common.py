@@ -136,7 +136,7 @@ def record_options(command: Decorated) -> Decorated:
             type=float,
             callback=positive,
             metavar="S",
-            help="Keep only the last seconds, in memory; key r, SIGALRM, a fault and the end write them.",
+            help="Keep only the last seconds, in memory; r and Enter, SIGALRM, a fault and the end write them.",
         ),
         click.option(
             "--record", "file", metavar="FILE", help="Record the run as MCAP; a number is added to a name in use."

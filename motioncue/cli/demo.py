@@ -20,6 +20,7 @@ from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, platform_rows, print_summary
 from motioncue.cli.watch import EngineView, watch
+from motioncue.settings.bounds import bounds_in_force
 from motioncue.view.address import Address
 from motioncue.view.watched import path_of, values_of
 from motioncue.virtual.installation import Installation
@@ -84,6 +85,8 @@ def command(
             shown_by(view, installation.engine, profile) as where,
             Screen(live=live) as screen,
         ):
+            for line in bounds_in_force(installation.profile):
+                click.echo(line, err=True)
             picture = installation_view(installation, messages, where)
             elapsed_s = watch(installation.engine, picture, screen, interrupts, installation.duration_s)
         interrupts.over = True

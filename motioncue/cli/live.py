@@ -40,6 +40,7 @@ COLORS = {"car": "#4cc2ff", "felt": "#b79cff", "cue": "#ffb454"}
 LETTERS = {"car": "o", "felt": "+", "cue": "x"}
 CAUGHT = Style(color="#ff8f5a")
 DIM = Style(color="#8b95a3")
+OFF = Style(color="#ff5f5f", reverse=True, bold=True)
 STRONG = Style(bold=True)
 
 MOVES, MESSAGES = 8, 3  # most transitions and messages to show
@@ -83,6 +84,7 @@ class View:
     transitions: Sequence[Transition] = ()  # newest last
     messages: Sequence[str] = ()
     hint: str = ""
+    off: Sequence[str] = ()  # bounds that are off, in words
 
 
 def clock(seconds: float) -> str:
@@ -115,9 +117,16 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     -----
     Where a line stands depends on the terminal's size, never on what has happened.  In a narrow terminal, charts are
     left out first, then bars.  In a low one, the charts' additional rows go first, then blank lines, then most of the
-    lines below the channels, then what is felt in the car, then the travel, then the rest.
+    lines below the channels, then what is felt in the car, then the travel, then the rest; the title before the state,
+    then the band that says which bounds are off, and last of all the hint, which says how to park.
     """
-    head = [_title(view, width, glyphs), *_facts(view, width, glyphs)]
+    hint = [Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else []
+    band = [_band(view.off, width, glyphs)] if view.off else []
+    kept = [*band, *hint][-height:]
+    height -= len(kept)
+    band = kept[: len(kept) - len(hint)]
+    facts = _facts(view, width, glyphs)
+    head = [_title(view, width, glyphs), *facts] if height > 2 else facts
     travel = _travel(view, width, glyphs)
     shown = view
     if height - len(head) - len(travel) - _rows(view) < LEAST:
@@ -137,7 +146,13 @@ def render(view: View, width: int, height: int, glyphs: Glyphs) -> Group:
     foot = _foot(view, width, max(0, height - len(lines)), glyphs)
     if len(foot) < height - len(lines):
         lines.append(Text())
-    return Group(*(_cut(line, width) for line in [*lines, *foot][:height]))
+    return Group(*(_cut(line, width) for line in [*band, *[*lines, *foot][:height], *hint]))
+
+
+def _band(off: Sequence[str], width: int, glyphs: Glyphs) -> Text:
+    """Return a line across the terminal that says which bounds are off."""
+    more = f" (and {len(off) - 1} more)" if len(off) > 1 else ""
+    return Text(f" BOUNDS OFF{more}: {glyphs.text(off[0])}".ljust(width), OFF)
 
 
 def _rows(view: View) -> int:
@@ -273,17 +288,14 @@ def _foot(view: View, width: int, room: int, glyphs: Glyphs) -> list[Text]:
     for title, items, style in (("caught", counts, CAUGHT), ("limited", shares, CAUGHT)):
         texts = [Text.assemble((glyphs.text(name), style), value) for name, value in items]
         known += _flow([Text(f"{title:<7}", DIM), *texts], width) if texts else []
-    hint = [Text(f" {glyphs.text(view.hint)}", DIM)] if view.hint else []
     moves = [_transition(transition, glyphs) for transition in view.transitions]
     messages = [Text(f" {glyphs.text(line)}", DIM) for line in view.messages]
-    hint = hint[:room]
-    room -= len(hint)
     kept_moves = moves[max(0, len(moves) - min(room, max(1, room - len(known)), MOVES)) :] if room else []
     room -= len(kept_moves)
     known = known[:room]
     room -= len(known)
     kept_messages = messages[max(0, len(messages) - min(room, MESSAGES)) :]
-    return [*known, *kept_moves, *kept_messages, *hint]
+    return [*known, *kept_moves, *kept_messages]
 
 
 def _words(name: str) -> str:

@@ -60,11 +60,11 @@ def command(
 
     \b
     On a terminal, keys operate it:
-      e   engage: follow the simulator; after a fault, allow motion again
-      h   hold: keep the motion of this moment
-      p   park: fade to neutral and stay there
-      q   park and quit
-      r   keep: write what --record-last has in memory
+      p, Esc   park: fade to neutral and stay there, at once
+      e Enter  engage: follow the simulator; after a fault, allow motion again
+      h Enter  hold: keep the motion of this moment
+      q Enter  park and quit
+      r Enter  keep: write what --record-last has in memory
     <operation>
 
     With --watch, a saved change of the profile's file is applied without a step in the cue.  A change that is not

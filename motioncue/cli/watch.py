@@ -1,5 +1,6 @@
 """Watches a running engine to its end: shows it, passes on requests, takes it to neutral."""
 
+import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -8,21 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.history import History, Rate
-from motioncue.cli.keys import Keys
+from motioncue.cli.keys import ENTER, ESC, Keys
 from motioncue.cli.live import STATES, Transition, View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen
 from motioncue.cli.signals import Interrupts
 from motioncue.platforms import Built
 from motioncue.runtime.engine import Engine
+from motioncue.settings.bounds import bounds_off
 from motioncue.view.watched import PlatformInForce, felt_of, positions_of, used_of, values_of
 
-__all__ = ["KEYS", "EngineView", "watch"]
+__all__ = ["KEYS", "EngineView", "Operator", "watch"]
 
 PATIENCE = 3.0  # longest way to neutral before the engine is stopped anyway, in fades
 SHOWN = 20  # most transitions in a view
 
-KEYS = {"e": "engage", "h": "hold", "p": "park", "q": "quit", "r": "keep"}
-"""Operation that each key requests; "quit" parks and ends."""
+PARKS = ("p", ESC)
+"""Keys that park, at once and whatever was pressed before."""
+
+APART_S = 1.0  # from one key to the next, if they are not a word
+WAITS_S = 5.0  # how long a key waits for Enter
+
+KEYS = {"e": "engage", "h": "hold", "q": "quit", "r": "keep"}
+"""Operation that each of the other keys requests, if Enter follows: one that was hit by mistake, or a word that was
+meant for another window, asks for nothing else than to park.  "quit" parks and ends."""
 
 LOST = {"send_errors": "not sent", "unheard": "nobody there"}
 """Labels of packets that did not arrive, by their statistic."""
@@ -85,7 +94,7 @@ class EngineView:
         self._platform = PlatformInForce()
         self._in, self._out = Rate(), Rate()
 
-    def __call__(self, elapsed_s: float, *, operator: str = "engage", keys: bool = False) -> View:
+    def __call__(self, elapsed_s: float, *, operator: str = "engage", keys: bool = False, chosen: str = "") -> View:
         """Return the current view.
 
         Parameters
@@ -96,6 +105,8 @@ class EngineView:
             The operation requested last: "engage", "hold", "park" or "quit".
         keys : bool
             Whether the operator has a keyboard.
+        chosen : str
+            The key that waits for Enter.
         """
         tick, stats = self._engine.newest(), self._engine.stats()
         cue, packets = self._cue() if self._cue else (values_of(tick["cue"]), stats["packets_sent"])
@@ -136,18 +147,72 @@ class EngineView:
                 Transition(move["t"], move["reason"], move["to"].lower()) for move in stats["transitions"][-SHOWN:]
             ],
             messages=[line for line in list(self._messages) if not TRANSITION.search(line)],
-            hint=_hint(state, operator, keys),
+            hint=_hint(state, operator, keys, chosen),
+            off=bounds_off(self._engine.profile),
         )
 
 
-def _hint(state: str, operator: str, keys: bool) -> str:
-    """Return a text of what the operator can do now."""
+def _hint(state: str, operator: str, keys: bool, chosen: str = "") -> str:
+    """Return a text of what the operator can do now; how to park comes first, as it is what stays if there is no room.
+
+    `chosen` is the key that waits for Enter.
+    """
     if operator == "quit":
         return "ending with a fade to neutral"
     if not keys:
         return "Ctrl-C ends with a fade to neutral"
-    what = "  ".join(f"{key} {'park and quit' if word == 'quit' else word}" for key, word in KEYS.items())
-    return f"{what}  ·  after a fault only e goes on" if state == "fault" else what
+    if chosen:
+        return f"p or Esc parks  ·  Enter: {_word(chosen)}"
+    what = "  ".join(f"{key} {_word(key)}" for key in KEYS)
+    after = "  ·  after a fault only e goes on" if state == "fault" else ""
+    return f"p or Esc parks  ·  with Enter: {what}{after}"
+
+
+def _word(key: str) -> str:
+    """Return what a key asks for, in words."""
+    return "park and quit" if KEYS[key] == "quit" else KEYS[key]
+
+
+class Operator:
+    """Understands keys: those that park at once, and those that ask for something else if Enter follows.
+
+    Attributes
+    ----------
+    chosen : str
+        The key that waits for Enter; empty if none does.
+    """
+
+    def __init__(self) -> None:
+        self.chosen = ""
+        self._word = False  # whether the newest keys are a word, which asks for nothing
+        self._at = -math.inf  # when the newest key came [s]
+
+    def asked(self, keys: str, now: float) -> list[str]:
+        """Return the operations that keys request, oldest first.
+
+        Parameters
+        ----------
+        keys : str
+            As `Keys.pressed` returns them.
+        now : float
+            Time [s].
+        """
+        asked = []
+        if now - self._at >= WAITS_S:
+            self.chosen = ""
+        if keys and now - self._at >= APART_S and not self.chosen:
+            self._word = False
+        for key in keys:
+            self._at = now
+            if key in ENTER:
+                asked += [KEYS[self.chosen]] if self.chosen else []
+                self.chosen, self._word = "", False
+                continue
+            if key in PARKS:
+                asked.append("park")
+            self.chosen = "" if self._word or self.chosen or key not in KEYS else key
+            self._word = self._word or not self.chosen
+        return asked
 
 
 def watch(
@@ -188,6 +253,7 @@ def _watch(
     start = time.monotonic()
     end_at = float("inf") if duration_s is None else duration_s
     operator = "engage"
+    typing = Operator()
     hurried = False
     while (elapsed := time.monotonic() - start) < end_at:
         profile = engine.profile
@@ -196,7 +262,7 @@ def _watch(
             way_s += profile.platform.rise_s  # DK's packets say no actuators
         if not hurried:
             park_at = max(0.0, end_at - way_s)
-        asked = _asked(interrupts, keys)
+        asked = _asked(interrupts, typing.asked(keys.pressed(), elapsed))
         if "keep" in asked:
             engine.keep()
             asked = [name for name in asked if name != "keep"]
@@ -212,14 +278,14 @@ def _watch(
             for operator in asked:
                 getattr(engine, operator)()
         if screen.live:
-            screen.show(view(elapsed, operator=operator, keys=keys.active))
+            screen.show(view(elapsed, operator=operator, keys=keys.active, chosen=typing.chosen))
         elapsed = time.monotonic() - start
         next_at = min(elapsed + PERIOD_S, end_at if operator == "quit" else park_at)
         time.sleep(max(0.0, next_at - elapsed))
     return time.monotonic() - start
 
 
-def _asked(interrupts: Interrupts, keys: Keys) -> list[str]:
-    """Return the operations requested since the last call, oldest first."""
-    asked = interrupts.asked() + [KEYS[key] for key in keys.pressed() if key in KEYS]
+def _asked(interrupts: Interrupts, typed: list[str]) -> list[str]:
+    """Return the operations requested by signals and keys since the last call, oldest first."""
+    asked = interrupts.asked() + typed
     return ["quit"] if "quit" in asked else asked

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import threading
 import time
 from collections import Counter, deque
@@ -30,6 +31,8 @@ RING_BYTES = 8 << 20
 TAKE_S = 0.05  # interval at which the rings are emptied
 PATIENCE_S = 10.0  # longest wait for a disk that does not respond at the end
 FLUSH_S = 1.0  # most that a crash can lose
+AGAIN_S, LONGEST_S = 1.0, 60.0  # before a file that could not be made or written is tried again, and after many times
+ROOM_BYTES = 16 << 20  # a disk that was full has to have before it is tried again
 OPENING_BYTES = 4096  # largest first package of a session that is noted in later files
 KEPT_BYTES_S = 2 << 20
 """Most that `last_s` keeps in memory for each of its seconds: twice what 1000 ticks and 400 of the largest packages
@@ -177,6 +180,8 @@ class Recorder:
     Notes
     -----
     The loops never wait, whatever happens to the disk: records that do not fit into a ring are dropped and counted.
+    After an error the recording goes on in another file as soon as one can be made; what came meanwhile is counted as
+    lost.  If the next of several rolled files cannot be made, it goes on in the one before.
     Rolled files share one epoch: their times are consecutive even if the wall clock is set meanwhile.
     """
 
@@ -201,6 +206,9 @@ class Recorder:
         self._pending = Counter[str]()  # records written since the last flush
         self._lost = 0  # records taken from the rings that could not be written
         self._short = False  # whether a ring has been found too small
+        self._again_s, self._again_at = AGAIN_S, 0.0  # after an error: the next wait, and when it ends [s]
+        self._overdue = False  # whether the next of several files could not be made, and the one before goes on
+        self._out: int | None = None  # records lost before the file was; None while records are written
         self._kept: deque[Kept] = deque()  # with `last_s`: the last seconds
         self._kept_bytes = 0
         self._openings = _Openings()
@@ -291,15 +299,17 @@ class Recorder:
         while not self._stopping.wait(TAKE_S):
             self._take()
             now = time.monotonic()
-            if self._wanted.is_set():
+            if self._wanted.is_set() or (self._owed and self._may_again(now)):
                 self._wanted.clear()
                 self._dump()
             if now - flushed >= FLUSH_S:
                 flushed = now
                 self._guarded(self._flush)
-            if self._writer is not None and self._due(now - began):
+            if self._writer is not None and self._due(now - began) and self._may_again(now):
+                if self._guarded(self._roll) and not self._overdue:
+                    began = now
+            elif self._writer is None and self._last_s is None and self._may_again(now) and self._guarded(self._open):
                 began = now
-                self._guarded(self._roll)
         self._take()
         if self._last_s is not None:
             self._dump()
@@ -345,17 +355,33 @@ class Recorder:
             while len(self._in_force) > 1 and self._in_force[1][0] <= since:
                 del self._in_force[0]
 
+    def _may_again(self, now: float) -> bool:
+        """Say whether an error is long enough ago, and the disk has room."""
+        if now < self._again_at:
+            return False
+        try:
+            return self._again_at == 0.0 or shutil.disk_usage(self._path.parent).free >= ROOM_BYTES
+        except OSError:  # the folder has gone
+            return False
+
     def _open(self) -> None:
-        """Begin a file."""
+        """Begin a file; if that fails, the one before stays."""
         force = self._force and not self._written
         about = self._about | self._openings.about()
         if self._roll_s is not None or self._roll_bytes is not None:
             about["part"] = str(len(self._written))  # `read` joins consecutive ones
-        self._writer = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about)
+        before = self._writer, self._noted
+        self._writer, self._noted = RecordingWriter(self._path, force=force, epoch_ns=self._epoch, about=about), -1
+        try:
+            self._note()
+            self._writer.flush()
+        except Exception:
+            self._writer.abandon()
+            if not force:
+                self._writer.path.unlink(missing_ok=True)
+            self._writer, self._noted = before
+            raise
         self._written.append(self._writer.path)
-        self._noted = -1
-        self._note()
-        self._writer.flush()
 
     def _note(self) -> None:
         """Write the settings that have come into force since the last call; into a new file, all that are known."""
@@ -389,22 +415,46 @@ class Recorder:
         if self._writer is not None:
             self._writer.flush()
             self._count()
+            if self._out is not None:
+                lost = self._lost - self._out
+                log.warning("recording: goes on in %s; %d records were lost in between", self._writer.path, lost)
+                self._out = None
+            if not self._overdue:
+                self._again_s, self._again_at = AGAIN_S, 0.0
 
     def _roll(self) -> None:
-        self._close()
+        """Begin the next file, and then end the one before: without a descriptor or room, that one goes on."""
         self._forget(self._taken)
-        self._open()
+        before = self._writer
+        try:
+            self._open()
+        except (OSError, ConfigError) as error:
+            self._overdue = True
+            self._later(error, "goes on in the file before, and begins another as soon as it can")
+            return
+        assert before is not None
+        self._overdue = False
+        before.close()
+        self._count()
 
     def _close(self) -> None:
         if self._writer is not None:
             self._writer.close()
             self._writer = None
             self._count()
+            self._again_s, self._again_at = AGAIN_S, 0.0
 
     def _count(self) -> None:
         """Count what has been written as recorded, because it is safely in the file."""
         self._totals.update(self._pending)
         self._pending.clear()
+
+    def _later(self, error: Exception, goes_on: str) -> None:
+        """Log an error, unless the last attempt had one too, and note when to try again."""
+        if self._again_at == 0.0:
+            log.error("recording: %s; %s", self._told(error), goes_on)
+        self._again_at = time.monotonic() + self._again_s
+        self._again_s = min(2.0 * self._again_s, LONGEST_S)
 
     def _dump(self) -> None:
         """Write the recording in memory to a file of its own, and continue to empty the rings meanwhile.
@@ -421,7 +471,7 @@ class Recorder:
             self._owed = asked
 
     def _guarded(self, action: Callable[..., None], *arguments: Any) -> bool:
-        """Do something with the file and return whether it worked; an error ends the recording but not the run."""
+        """Do something with the file and return whether it worked; an error ends the file but not the run."""
         try:
             action(*arguments)
             return True
@@ -430,14 +480,15 @@ class Recorder:
                 self._writer.abandon()
                 self._writer = None
             if self._last_s is None:
+                self._out = self._lost if self._out is None else self._out
                 self._lost += sum(self._pending.values())
             self._pending.clear()
-            goes_on = "records no more" if self._last_s is None else "keeps the last seconds in memory"
-            log.error("recording: %s; the run goes on and %s", self._told(error), goes_on)
+            goes_on = "records again as soon as it can" if self._last_s is None else "keeps the last seconds in memory"
+            self._later(error, f"the run goes on and {goes_on}")
             return False
 
     def _told(self, error: Exception) -> str:
         """Return the text of an error, with the file concerned."""
         if isinstance(error, OSError) and error.strerror:
-            return f"{error.filename or self._written[-1]}: {error.strerror}"
+            return f"{error.filename or (self._written or [self._path])[-1]}: {error.strerror}"
         return str(error)

@@ -22,6 +22,7 @@ from motioncue.runtime.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.runtime.pipeline import Pipeline
 from motioncue.runtime.reception import Reception
 from motioncue.runtime.tuning import Change
+from motioncue.settings.bounds import bounds_in_force, bounds_off
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.line import Line, error_text
 from motioncue.transports.serial import open_line
@@ -166,7 +167,9 @@ class Engine:
             f"this program to feed {self.profile.name}" if fed else f"{source.system} at {', '.join(source.endpoints)}"
         )
         log.info("waiting for %s", who)
-        self._warn_of_what_is_free()
+        for line in bounds_in_force(self.profile):
+            log.info("%s", line)
+        self._warn_of_bounds_off()
         if isinstance(self._receiver, Feeder):
             return
         if self._receiver.held:
@@ -174,13 +177,10 @@ class Engine:
         if self._receiver.deaf:
             log.warning("source.allow names no host: nothing that comes will be heard")
 
-    def _warn_of_what_is_free(self) -> None:
-        """Warn of channels that the profile does not bound."""
-        free = [name.replace("_", " ") for name in self.profile.free]
-        if self.profile.limits == "none":
-            log.warning('limits = "none": nothing bounds what the platform is asked to do')
-        elif free:
-            log.warning("limits: %s: not bounded", ", ".join(free))
+    def _warn_of_bounds_off(self) -> None:
+        """Warn of bounds of the profile that are off."""
+        if off := bounds_off(self.profile):
+            log.warning("bounds off: %s", "; ".join(off))
 
     def feed(self, motion: Any) -> bool:
         """Take one frame from the program that runs this engine.
@@ -348,8 +348,8 @@ class Engine:
         more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
         if words:
             self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
-        if self._logged_profile.free != old.free:
-            self._warn_of_what_is_free()
+        if bounds_off(self._logged_profile) != bounds_off(old):
+            self._warn_of_bounds_off()
 
     def keep(self) -> None:
         """Write the last seconds that a ``last_s`` recording holds in memory; other recordings need no call."""

@@ -1,6 +1,7 @@
 """The page's server, a thread beside the engine: sends frames to browsers, takes their requests."""
 
 import asyncio
+import errno
 import logging
 import math
 import os
@@ -8,7 +9,7 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from importlib import resources
 from pathlib import Path
@@ -19,6 +20,7 @@ import msgspec
 
 from motioncue.errors import ConfigError, EndpointError, MotioncueError
 from motioncue.profile import Profile
+from motioncue.runtime.journal import Journal
 from motioncue.view.address import Address, Door
 from motioncue.view.desk import Desk
 from motioncue.view.doubts import Doubtful
@@ -59,6 +61,10 @@ REQUESTS_HZ = 200.0  # of a page; more wait in the network
 BAD = 50  # requests that are none, after which a page is dropped
 NICE = 10  # added to the thread's niceness, so that it never competes with who is on time
 SEND_BYTES = 1 << 16  # the network's memory for one page
+QUEUE = 128  # connections that wait in the system, which costs no descriptor
+
+STARVED = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
+"""Errors of a system, or a process, that has nothing left for another connection."""
 
 
 def check_installed() -> None:
@@ -90,7 +96,9 @@ class Server:
     Attributes
     ----------
     counts : dict of str to int
-        What was refused and dropped so far: ``requests`` (of files and connections), ``malformed``, ``dropped``.
+        What was refused and dropped so far: ``requests`` (of files and connections), ``malformed``, ``dropped``,
+        ``turned_away`` (connections before they were let in), ``starved`` (no descriptor was left for one), ``failed``
+        (defects of this server).
 
     Raises
     ------
@@ -137,7 +145,11 @@ class Server:
         self._failed: BaseException | None = None
         self._end: Callable[[], object] = lambda: None
         self._thread = threading.Thread(target=self._run, name="motioncue view", daemon=True)
-        self.counts = {"requests": 0, "malformed": 0, "dropped": 0}
+        self.counts = dict.fromkeys(("requests", "malformed", "dropped", "turned_away", "starved", "failed"), 0)
+        self._journal = Journal()
+        self._contents = {  # read now: while the system has no descriptor left, no file can be opened
+            path: (resources.files("motioncue.view") / "page" / name).read_bytes() for path, (name, _) in FILES.items()
+        }
 
     @property
     def url(self) -> str:
@@ -174,27 +186,34 @@ class Server:
             with suppress(OSError):
                 os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)
         try:
-            asyncio.run(self._serve())
+            _run(self._serve())
         except Exception as error:  # of the address: OSError, UnicodeError
             if self._ready.is_set():
                 log.exception("--view: the page's server ended")
             self._failed = error
         finally:
+            self._journal.tell(end=True)
             self._ready.set()
 
     async def _serve(self) -> None:
         from websockets.asyncio.server import serve
 
+        from motioncue.view.entrance import ACCEPTED, Entrance
+
         quiet = logging.getLogger("motioncue.view.connections")
         quiet.setLevel(logging.CRITICAL)  # whoever knocks wrongly is counted, not logged
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
+        loop.set_exception_handler(self._trouble)
         self._changing = asyncio.Lock()
+        self._entrance = Entrance(self._turned_away)
         async with serve(
             self._visit,
             self._address.host,
             self._address.port,
             process_request=self._answer,
+            create_connection=self._entrance.connection_class(),
+            backlog=ACCEPTED,
             compression=None,
             max_size=REQUEST_BYTES,
             max_queue=4,
@@ -205,6 +224,9 @@ class Server:
             ping_timeout=self._patience_s,
             logger=quiet,
         ) as server:
+            for each in server.sockets:
+                with each.dup() as same:
+                    same.listen(QUEUE)
             port = next(iter(server.sockets)).getsockname()[1]
             self._door = Door(self._address._replace(port=port))
             self._end = lambda: loop.call_soon_threadsafe(ended.set)
@@ -217,9 +239,37 @@ class Server:
         """Look at the motion all the time, because the last minute may be wanted later."""
         while True:
             self._recent.look()
+            self._journal.tell()
             if self._pages:
                 self._judging.look(time.monotonic())
             await asyncio.sleep(1.0 / LOOKS_HZ)
+
+    # ---- who comes in ----
+
+    def _turned_away(self, host: str) -> None:
+        """Count a connection that was ended, and say so, a few times."""
+        self.counts["turned_away"] += 1
+        what = "asked for nothing in time, stood in the way, or sent too much"
+        self._journal.say("turned away", logging.WARNING, f"--view: a connection of {host} is ended: it {what}")
+
+    def _trouble(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Take what the loop could not do: it goes on, and after a starved accept rests for a second."""
+        error = context.get("exception")
+        if isinstance(error, OSError) and error.errno in STARVED:
+            self.counts["starved"] += 1
+            self._journal.say("starved", logging.ERROR, f"--view: a new page has to wait: {error.strerror}")
+            self._entrance.make_room()
+        else:
+            self._defect(str(context.get("message")), error)
+
+    def _defect(self, what: str, error: BaseException | None) -> None:
+        """Say a defect of this server, with its traceback the first time."""
+        self.counts["failed"] += 1
+        first = error if self.counts["failed"] == 1 else None
+        if first is not None:
+            log.error("--view: %s", what, exc_info=first)
+        else:
+            self._journal.say(("defect", type(error)), logging.ERROR, f"--view: {what}: {error!r}")
 
     # ---- files ----
 
@@ -244,8 +294,7 @@ class Server:
         if path not in FILES:
             self.counts["requests"] += 1
             return connection.respond(404, "there is no such file\n")
-        name, kind = FILES[path]
-        body = (resources.files("motioncue.view") / "page" / name).read_bytes()
+        kind, body = FILES[path][1], self._contents[path]
         said = {
             "Content-Type": f"{kind}; charset=utf-8",
             "Content-Length": str(len(body)),
@@ -266,6 +315,7 @@ class Server:
 
         with suppress(OSError):
             connection.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BYTES)
+        self._entrance.let_in(connection)
         self._numbered += 1
         page = Visitor(connection, self._numbered, f"page {self._numbered} ({connection.remote_address[0]})")
         self._pages.append(page)
@@ -301,8 +351,8 @@ class Server:
             return
         except asyncio.TimeoutError:
             pass
-        except Exception:
-            log.exception("--view: %s is dropped", page.name)
+        except Exception as error:
+            self._defect(f"{page.name} is dropped", error)
         self._drop(page)
 
     def _drop(self, page: Visitor) -> None:
@@ -451,7 +501,7 @@ class Server:
             except (MotioncueError, RuntimeError) as error:
                 page.refuse(request, error)
             except Exception as error:  # the page's next changes are made all the same
-                log.exception("--view: a change of settings failed")
+                self._defect("a change of settings failed", error)
                 page.refuse(request, error)
             finally:
                 self._tell()
@@ -469,6 +519,25 @@ class Server:
         elif isinstance(request, Save):
             return self._desk.save(request.name)
         return None
+
+
+def _run(work: Coroutine[Any, Any, None]) -> None:
+    """Run a coroutine in a loop of its own, as ``asyncio.run`` does, but on every system with a selector.
+
+    The other loop of Windows closes its listening socket for good when a client resets a connection before it was
+    accepted.
+    """
+    loop = asyncio.SelectorEventLoop()
+    try:
+        loop.run_until_complete(work)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left))
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
 
 
 def _only(values: list[str]) -> str | None:

@@ -138,7 +138,7 @@ TROUBLED = {
         Transition(23.0, "neutral_reached", "offline"),
         Transition(123.0, "input", "engaging"),
     ],
-    "hint": "e engage  h hold  p park  q park and quit",
+    "hint": "p or Esc parks  ·  with Enter: e engage  h hold  q park and quit",
 }
 
 
@@ -172,13 +172,26 @@ def test_events_are_named_counted_and_shown_at_80_by_24():
         (24, ["caught", "limited", "22.0 s", "123.0 s", "q park"]),
         (18, ["123.0 s", "q park"]),
         (16, ["q park"]),
-        (15, ["yaw rate"]),
+        (15, ["yaw rate", "q park"]),
     ],
 )
 def test_the_least_important_lines_go_first_in_a_low_terminal(height, seen):
     text = "\n".join(lines_of(view(**TROUBLED), 80, height, SMOOTH))
     for word in seen:
         assert word in text
+
+
+@pytest.mark.parametrize("glyphs", [SMOOTH, BLOCKS, ASCII], ids=lambda g: g.name)
+@pytest.mark.parametrize("width", [20, 40, 80])
+def test_how_to_park_is_the_last_to_go_and_bounds_that_are_off_before_it(width, glyphs):
+    off = ['limits.yaw = "none": yaw is not bounded', "watch.frozen_s = 60: the watch lets nearly anything pass"]
+    for height in range(1, 25):
+        calm, freed = (lines_of(view(**TROUBLED, off=each), width, height, glyphs) for each in ([], off))
+        assert "p or Esc parks" in calm[-1]
+        assert "p or Esc parks" in freed[-1]
+        assert len(freed) == 1 or freed[0].startswith(" BOUNDS OFF (and 1 m")
+        assert "BOUNDS" not in "".join(calm)
+        assert height < 3 or any("running" in line for line in calm[:2])
 
 
 def test_every_change_of_state_can_be_shown():

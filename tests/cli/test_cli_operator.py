@@ -18,10 +18,10 @@ from programs import INTERRUPT, STREAM, SURGE, WINDOWS, Feeder, Program
 from test_cli_signals import neutral, surge_of
 
 from motioncue.cli import watch as watching
-from motioncue.cli.keys import SEQUENCE, Keys
+from motioncue.cli.keys import Decoder, Keys
 from motioncue.cli.screen import Screen
 from motioncue.cli.signals import ENDINGS, REQUESTS, WORDS, Interrupts, operation
-from motioncue.cli.watch import KEYS, EngineView, watch
+from motioncue.cli.watch import APART_S, KEYS, WAITS_S, EngineView, Operator, watch
 from motioncue.motion import TICK_DTYPE
 from motioncue.profile import parse_profile, profile_text
 
@@ -86,28 +86,82 @@ def typed(monkeypatch):
 
 
 def test_each_key_asks_the_engine_for_its_word(typed):
-    assert typed("h", "e", "", "p", "e", "q") == ["hold", "engage", "park", "engage", "stop"]
+    asked = typed("h\r", "e", "\n", "p", "\r", "e\r", "\x1b", "\r", "q\r")
+    assert asked == ["hold", "engage", "park", "engage", "park", "stop"]
 
 
-def test_several_keys_at_once_count_in_order_and_others_for_nothing(typed):
-    assert typed("xhze", "q") == ["hold", "engage", "stop"]
+def test_several_keys_at_once_count_in_order(typed):
+    assert typed("h\re\r", "q\r") == ["hold", "engage", "stop"]
+
+
+@pytest.mark.parametrize("text", ["hexa\r", "ehqr", "he\r", "ee\r", "x e\r", "qe", "hold\r"])
+def test_a_word_or_a_letter_by_itself_asks_for_nothing(typed, text):
+    assert typed(text, "\r", "q\r") == ["stop"]
+
+
+@pytest.mark.parametrize("text", ["p", "P", "hexapod\r", "type\r", "hope", "\x1b", "e\x1b\r", "ep\r", "з"])
+def test_p_and_esc_park_whatever_was_typed_before_and_nothing_else_is_done(typed, text):
+    decoder = Decoder()
+    assert typed(decoder.feed(text) + decoder.feed(""), "\r", "q\r") == ["park", "stop"]
+
+
+def test_keys_of_a_word_come_fast_and_a_choice_does_not_wait_for_ever():
+    operator = Operator()
+    assert operator.asked("p", 10.0) == ["park"]
+    assert operator.asked("e", 10.0 + 0.9 * APART_S) == []
+    assert operator.asked("\r", 11.0) == []
+    assert operator.asked("p", 20.0) == ["park"]
+    assert operator.asked("e", 20.0 + APART_S) == []
+    assert operator.chosen == "e"
+    assert operator.asked("\r", 20.0 + APART_S + 0.9 * WAITS_S) == ["engage"]
+    assert operator.asked("e", 40.0) == []
+    assert operator.asked("\r", 40.0 + WAITS_S) == []
 
 
 def test_quitting_is_final(typed):
-    assert typed("qe", "e", "h") == ["stop"]
+    assert typed("q\re\r", "e\r", "h\r") == ["stop"]
 
 
 def test_signals_ask_before_keys_do(typed):
-    assert typed("e", "q", requests=["park", "hold"]) == ["park", "hold", "engage", "stop"]
+    assert typed("e\r", "q\r", requests=["park", "hold"]) == ["park", "hold", "engage", "stop"]
 
 
 def test_a_duration_ends_a_run_that_the_operator_holds(typed):
-    assert typed("h", duration_s=0.3) == ["hold", "stop"]
+    assert typed("h\r", duration_s=0.3) == ["hold", "stop"]
 
 
-def test_keys_that_send_sequences_mean_nothing():
-    for sequence in ("\x1b[A", "\x1bOP", "\x1bOH", "\x1b[15~", "\x1b[1;5P", "\x1b[H"):
-        assert SEQUENCE.sub("", f"a{sequence}b") == "ab"
+SEQUENCES = ("\x1b[A", "\x1bOP", "\x1bOH", "\x1bOE", "\x1b[15~", "\x1b[1;5P", "\x1b[H", "\x1b]11;rgb:0/0/0\x07")
+
+
+@pytest.mark.parametrize("sequence", SEQUENCES)
+def test_keys_that_send_sequences_mean_nothing_even_in_pieces(sequence):
+    for cut in range(1, len(sequence) + 1):
+        decoder = Decoder()
+        assert decoder.feed(f"a{sequence[:cut]}") + decoder.feed(f"{sequence[cut:]}b") == "ab"
+
+
+@pytest.mark.parametrize("sequence", ["\x1b[A", "\x1bOP", "\x1bOH", "\x1bOE", "\x1b[1;5P"])
+def test_a_sequence_that_is_torn_by_a_slow_line_is_esc_and_no_letter(sequence):
+    for cut in range(1, len(sequence)):
+        decoder = Decoder()
+        found = [decoder.feed(text) for text in (sequence[:cut], "", "", sequence[cut:], "", "e")]
+        assert found == ["", "\x1b", "", "", "", "e"]
+
+
+@pytest.mark.parametrize(
+    ("looks", "keys"),
+    [
+        (["\x1b", ""], ["", "\x1b"]),
+        (["\x1b", "", "", "e"], ["", "\x1b", "", "e"]),
+        (["\x1b\x1b", ""], ["\x1b", "\x1b"]),
+        (["\x1be", ""], ["\x1b", ""]),  # Alt-E
+        (["\x1b\r"], ["\x1b"]),
+        (["P", "З", "π"], ["p", "p", "p"]),
+    ],
+)
+def test_esc_is_told_from_the_beginning_of_a_sequence_by_the_next_look(looks, keys):
+    decoder = Decoder()
+    assert [decoder.feed(text) for text in looks] == keys
 
 
 def test_without_a_terminal_there_are_no_keys(monkeypatch):
@@ -122,8 +176,9 @@ def test_every_key_and_every_way_to_ask_is_in_the_help():
     text = subprocess.run(
         [sys.executable, "-m", "motioncue", "run", "--help"], capture_output=True, text=True, timeout=60
     ).stdout
+    assert re.search(r"^ +p, Esc +park.*at once", text, re.M)
     for key, word in KEYS.items():
-        assert re.search(rf"^ +{key}   .*{word}", text, re.M)
+        assert re.search(rf"^ +{key} Enter  .*{word}", text, re.M)
     for line in operation(sys.platform).splitlines():
         assert line.strip() in text
     assert "Ctrl-C" in text
@@ -255,7 +310,7 @@ def test_a_view_says_what_the_engine_says():
 @pytest.mark.parametrize(
     ("state", "operator", "keys", "words"),
     [
-        ("RUNNING", "engage", True, ["e engage", "h hold", "p park", "q park and quit"]),
+        ("RUNNING", "engage", True, ["e engage", "h hold", "p or Esc parks", "q park and quit"]),
         ("RUNNING", "engage", False, ["Ctrl-C"]),
         ("FAULT", "engage", True, ["after a fault only e"]),
         ("PARKING", "quit", True, ["ending"]),
@@ -341,11 +396,11 @@ if not WINDOWS:
             assert not termios.tcgetattr(slave)[3] & termios.ICANON
             os.write(master, b"p")
             eventually(lambda: settled(motion, 0.0))
-            os.write(master, b"E")
+            os.write(master, b"\nE\n")
             eventually(lambda: settled(motion, SURGE))
-            os.write(master, b"\x1b[Ah")  # cursor up means nothing
+            os.write(master, b"\x1b[Ah\n")  # cursor up means nothing
             time.sleep(0.3)
-            os.write(master, b"q")
+            os.write(master, b"q\n")
             stats = run.end()
             packets = motion.all(stats["packets_sent"])
         assert termios.tcgetattr(slave) == before
@@ -406,7 +461,7 @@ if not WINDOWS:
         try:
             with Feeder(url):
                 eventually(lambda: settled(motion, SURGE))
-                os.write(master, b"pq")
+                os.write(master, b"p\nq\n")
                 time.sleep(0.3)
                 assert settled(motion, SURGE)
                 os.kill(int((tmp_path / "pid").read_text()), INTERRUPT)

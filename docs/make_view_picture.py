@@ -35,7 +35,7 @@ def draw(file: Path) -> None:
         page = chromium.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="dark")
         page.goto(server.url)
         wait_until(page, installation, CHANGE_S)
-        gain = page.locator('[data-key="cueing.surge.gain"] input[type=number]')
+        gain = page.locator('[data-key="cueing.surge.gain"] input.number')
         gain.fill("0.3")
         gain.press("Enter")
         gain.blur()

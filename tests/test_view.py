@@ -194,7 +194,7 @@ def test_a_change_is_made_by_retune_and_undone_by_gesture(desk):
     begin = gain(desk)
     for value in (0.3, 0.2, 0.1):
         desk.set("cueing.surge.gain", value, (1, 1))
-    desk.set("cueing.surge.gain", 0.9, (1, 2))
+    desk.set("cueing.surge.gain", 0.9, (1, 2), sure=True)
     assert gain(desk) == 0.9
     assert desk.state()["changed"] == {"cueing.surge.gain": [begin, 0.9]}
     for expected in (0.1, begin, begin):
@@ -253,7 +253,7 @@ def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
     desk.set("cueing.surge.gain", 0.25, (1, 1))
     desk.set("cueing.tilt.rate_limit_deg_s", None, (1, 2))
     desk.set("cueing.tilt.rate_limit_deg_s", 4.0, (1, 3))
-    desk.set("limits.surge.value_m_s2", 12.0, (1, 4))
+    desk.set("limits.surge.value_m_s2", 13.0, (1, 4))
     answer = desk.save("mine.toml")
     path = desk.folder / "mine.toml"
     assert answer["file"] == str(path)
@@ -263,7 +263,7 @@ def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
     comments = [line for line in text.splitlines() if line.startswith("#")]
     assert comments
     assert [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")] == comments
-    assert any(line.startswith("+") and "12" in line for line in answer["diff"])
+    assert any(line.startswith("+") and "13" in line for line in answer["diff"])
     with pytest.raises(ConfigError, match=r"save: mine.toml exists"):
         desk.save("mine.toml")
 

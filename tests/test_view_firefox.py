@@ -23,6 +23,7 @@ pytestmark = [
     pytest.mark.skipif(PROGRAM is None, reason="needs a Firefox, in the path or named by MOTIONCUE_FIREFOX"),
 ]
 
+UNDO = "document.body.dispatchEvent(new KeyboardEvent('keydown', { key: 'z', ctrlKey: true, bubbles: true }))"
 GAIN = '[data-key="cueing.surge.gain"]'
 
 
@@ -48,7 +49,7 @@ def colors_of(firefox, canvas):
 
 def shown(firefox):
     """Return the gain that the page shows."""
-    return firefox.evaluate(f"Number(document.querySelector('{GAIN} input[type=number]').value)")
+    return firefox.evaluate(f"Number(document.querySelector('{GAIN} input.number').value)")
 
 
 def operation(engine):
@@ -69,7 +70,7 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
 
         firefox.click("#park")
         soon(lambda: operation(engine) == 2)
-        firefox.press("e")
+        firefox.click("#engage")
         soon(lambda: operation(engine) == 0)
         firefox.shows("#who", "you steer")
 
@@ -77,16 +78,15 @@ def test_the_page_works_in_firefox(engine, server, tmp_path_factory):
             firefox.evaluate(f"document.querySelector('{GAIN} input[type=range]').focus() ?? 0")
             firefox.press("PageUp")
             soon(lambda: engine.requested.cueing.surge.gain > begin.cueing.surge.gain)
-            firefox.press("u")
+            firefox.evaluate(UNDO)
             soon(lambda: engine.requested == begin)
             soon(lambda: shown(firefox) == pytest.approx(begin.cueing.surge.gain))
-        firefox.evaluate(f"document.querySelector('{GAIN} input[type=number]').select() ?? 0")
+        firefox.evaluate(f"document.querySelector('{GAIN} input.number').select() ?? 0")
         firefox.press("7", "7", "Enter")
         firefox.shows(f"{GAIN} .why", "allowed is a number from -10 to 10")
-        firefox.press("Escape")
         firefox.click('[data-key="cueing.texture"] input')
         soon(lambda: engine.requested.cueing.texture is not None)
-        firefox.press("u")
+        firefox.evaluate(UNDO)
         soon(lambda: engine.requested == begin)
 
         assert firefox.evaluate("document.documentElement.scrollWidth") <= 1500

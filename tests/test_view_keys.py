@@ -56,7 +56,7 @@ def desk_of(profile, text=None, folder=None):
 
 
 def put(desk, key, value):
-    desk.set(key, value, (next(ROUND),))
+    desk.set(key, value, (next(ROUND),), sure=True)
     return desk.engine.requested
 
 
@@ -155,7 +155,7 @@ def test_bounds_of_a_channel_and_all_bounds_are_switched_and_saved(tmp_path, tex
     assert put(desk, "limits", False).limits == "none" == saved()
     assert desk.state()["bounds"] == {}
     while desk.state()["undo"]:
-        desk.undo()
+        desk.undo(sure=True)
     assert desk.engine.requested.limits == begin == saved()
 
 

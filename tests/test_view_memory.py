@@ -125,8 +125,9 @@ def in_real_time(minutes, samples, tell=lambda *row: None):
             acts = max(1, round(60.0 * minutes / samples / 15.0))
             for act in range(acts):  # a gesture, undone; the other slot and back; the judgment follows by itself
                 watched.page.locator(f"{GAIN} input[type=range]").focus()
-                for key in ("PageUp", "u", "x", "x"):
-                    watched.page.keyboard.press(key)
+                watched.page.keyboard.press("PageUp")
+                for button in ("undo", "swap", "swap"):
+                    watched.page.click(f"#{button}")
                 due = 60.0 * minutes * (sample - 1 + (act + 1) / acts) / samples
                 watched.page.wait_for_timeout(1e3 * max(0.0, begin + due - time.monotonic()))
             rows.append((time.monotonic() - begin, *watched.sizes(), rss_mb(pid)))

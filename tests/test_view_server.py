@@ -245,7 +245,7 @@ def test_a_page_is_told_which_of_its_settings_have_been_made_or_refused_and_no_o
 def test_a_change_whose_page_has_left_is_ended_before_the_next_one_begins(server, monkeypatch):
     story, begun, end = [], threading.Event(), threading.Event()
 
-    def slow(key, value, gesture):
+    def slow(key, value, gesture, sure):
         story.append(f"{value} begins")
         begun.set()
         if value == 0.1:
@@ -459,7 +459,7 @@ def test_a_page_that_floods_waits_itself_and_the_others_do_not(server, engine):
 def test_a_change_that_takes_long_holds_up_no_frame_and_its_newest_value_wins(impatient, engine, monkeypatch):
     begun = []
 
-    def slow(key, value, gesture):
+    def slow(key, value, gesture, sure):
         begun.append(value)
         time.sleep(3.0 if len(begun) == 1 else 0.0)  # longer than the server's patience
         engine.retune({key: value})

@@ -30,7 +30,7 @@ def desk_of(tmp_path=None, *overrides):
 
 
 def put(desk, key, value):
-    desk.set(key, value, (next(ROUND),))
+    desk.set(key, value, (next(ROUND),), sure=True)
     return desk.engine.requested
 
 

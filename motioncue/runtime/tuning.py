@@ -13,7 +13,7 @@ from motioncue.runtime.assembly import check_pose, load_profile, settings_of
 from motioncue.runtime.fitting import gains_for
 from motioncue.runtime.leaving import check_leaving
 
-__all__ = ["Change", "Tuner", "fixed_because", "refuse_fixed"]
+__all__ = ["Change", "Tuner", "changed", "fixed_because", "refuse_fixed"]
 
 Change: TypeAlias = Profile | str | Path | Mapping[str, Any] | Iterable[str]
 """A profile, its name or path, or overrides: ``"KEY=VALUE"``, several of these, or a mapping."""
@@ -91,6 +91,25 @@ def fixed_because(profile: Profile, key: str) -> str:
     return ""
 
 
+def changed(profile: Profile, change: Mapping[str, Any] | Iterable[str]) -> Profile:
+    """Return a profile with some values changed; a preset that becomes ``auto`` is scaled.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile requested last.
+    change : mapping or iterable of str
+        Overrides.
+
+    Raises
+    ------
+    ConfigError
+        If the result is not valid by itself.
+    """
+    was_auto = getattr(profile.cueing, "preset", None) == "auto"
+    return overridden(profile, change, None if was_auto else gains_for)
+
+
 class Tuner:
     """Turns requested changes of a profile into settings, one after the other.
 
@@ -143,12 +162,7 @@ class Tuner:
     def _changed(self, change: Change) -> Profile:
         """Return the profile that results from a change; raise ConfigError if it is not valid by itself."""
         if isinstance(change, str) and "=" in change:
-            return self._overridden([change])
+            return changed(self.profile, [change])
         if isinstance(change, str | Path):
             change = load_profile(change)
-        return self._adapt(change) if isinstance(change, Profile) else self._overridden(change)
-
-    def _overridden(self, change: Mapping[str, Any] | Iterable[str]) -> Profile:
-        """Return the profile with some values changed; a preset that becomes ``auto`` is scaled, one that was stays."""
-        was_auto = getattr(self.profile.cueing, "preset", None) == "auto"
-        return overridden(self.profile, change, None if was_auto else gains_for)
+        return self._adapt(change) if isinstance(change, Profile) else changed(self.profile, change)

@@ -10,9 +10,12 @@ import msgspec
 from motioncue.errors import ConfigError, not_among
 from motioncue.profile import Profile, differences, parse_profile
 from motioncue.runtime.fitting import gains_for
+from motioncue.runtime.tuning import changed
+from motioncue.settings.bounds import bounds_off
 from motioncue.settings.controls import NONE, Control, item_of, values_of, with_item
 from motioncue.settings.kept import changed_text
 from motioncue.settings.limits import Limits
+from motioncue.view.doubts import Doubtful, doubts, newly_off
 from motioncue.view.parameters import fixed_because, kept, parameters, shown
 from motioncue.view.watched import Watched
 
@@ -80,6 +83,7 @@ class Desk:
             "values": {control.key: values.get(control.key) for control in self.parameters()},
             "begin": begin,
             "bounds": {name: bounds[0] for name, bounds in profile.bounds().items()},
+            "off": bounds_off(profile),
             "slot": self._slot,
             "undo": len(self._past[self._slot]),
             "changed": {key: [before, after] for key, (before, after) in _changes(self._first, profile).items()},
@@ -99,7 +103,7 @@ class Desk:
                 kept[name] = profile
         return {**kept, "now": now}
 
-    def set(self, key: str, value: Value, gesture: tuple[Any, ...]) -> None:
+    def set(self, key: str, value: Value, gesture: tuple[Any, ...], *, sure: bool = False) -> None:
         """Set a parameter.
 
         Parameters
@@ -110,11 +114,15 @@ class Desk:
             None for one that may be left out.
         gesture : tuple
             Changes with the same one are undone together.
+        sure : bool
+            Whether to make also a change that is asked about first (`doubts`); a gesture is judged as a whole.
 
         Raises
         ------
         ConfigError
             If it is refused; then nothing changes.
+        Doubtful
+            If it is asked about and not `sure`; then nothing changes.
         """
         before = self._engine.requested
         allowed = {control.key: control for control in self.parameters()}
@@ -122,21 +130,38 @@ class Desk:
             raise ConfigError(f"parameter: {not_among(key, allowed)}")
         if why := fixed_because(before, key):
             raise ConfigError(f"{key}: fixed while it runs, {why}")
-        self._engine.retune(_change(before, allowed[key], value))
-        if (gesture, key) != self._gesture:
+        change, goes_on = _change(before, allowed[key], value), (gesture, key) == self._gesture
+        after = change if isinstance(change, Profile) else changed(before, change)
+        _refuse(doubts(self._past[self._slot][-1] if goes_on else before, after), sure)
+        self._engine.retune(change)
+        if not goes_on:
             self._past[self._slot] = [*self._past[self._slot][1 - STEPS :], before]
             self._gesture = (gesture, key)
 
-    def undo(self) -> None:
-        """Return to the settings before the last gesture; nothing happens if there was none."""
+    def undo(self, *, sure: bool = False) -> None:
+        """Return to the settings before the last gesture; nothing happens if there was none.
+
+        Parameters
+        ----------
+        sure : bool
+            Whether to do it also if that puts bounds off; else `Doubtful` is raised.
+        """
         if self._past[self._slot]:
+            _refuse(newly_off(self._engine.requested, self._past[self._slot][-1]), sure)
             self._engine.retune(self._past[self._slot][-1])
             self._past[self._slot].pop()
         self._gesture = None
 
-    def swap(self) -> None:
-        """Go from settings A to B, or back; B begins as a copy of A."""
+    def swap(self, *, sure: bool = False) -> None:
+        """Go from settings A to B, or back; B begins as a copy of A.
+
+        Parameters
+        ----------
+        sure : bool
+            Whether to do it also if that puts bounds off; else `Doubtful` is raised.
+        """
         here = self._engine.requested
+        _refuse(newly_off(here, self._other), sure)
         self._engine.retune(self._other)
         self._other = here
         self._slot = "B" if self._slot == "A" else "A"
@@ -191,6 +216,12 @@ class Desk:
             raise ConfigError(f"save: {name} cannot be written: {error.strerror or error}") from error
         before, after = self._text.splitlines(), text.splitlines()
         return {"file": str(path), "diff": list(unified_diff(before, after, "before", name, lineterm="", n=1))}
+
+
+def _refuse(why: list[str], sure: bool) -> None:
+    """Refuse a change that a person has to be asked about, unless this was done."""
+    if why and not sure:
+        raise Doubtful(why)
 
 
 def _change(profile: Profile, control: Control, value: Value) -> Profile | dict[str, Any]:

@@ -32,6 +32,12 @@ ATTITUDE = np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0])
 
 FELT = ("surge", "sway", "heave")
 
+WANTED = 8
+"""Below it, a tick's `operation` is what the operator wants; above are flags."""
+
+PARKS = (2, 3)
+"""Operators under which it goes to neutral: park, and the end of the run."""
+
 
 class Frames:
     """Makes frames of an engine's newest ticks.
@@ -44,9 +50,10 @@ class Frames:
     Attributes
     ----------
     names : tuple of str
-        Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``weight`` of the
-        fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and the view's channels of the car, what is felt in it,
-        the cue, the platform's ``pose``, and of each actuator the position ``at`` [m or rad] and the share ``used``.
+        Names of a frame's numbers: ``time`` [s] on the engine's grid, ``state`` (index in `STATES`), ``parks``, 1 if it
+        is told to be at neutral and else 0, ``weight`` of the fade, ``lateness_us``, ``speed`` [m/s], ``yaw`` [rad] and
+        the view's channels of the car, what is felt in it, the cue, the platform's ``pose``, and of each actuator the
+        position ``at`` [m or rad] and the share ``used``.
         All SI; NaN where there is none.
     """
 
@@ -58,7 +65,7 @@ class Frames:
         built = self.built()
         actuators = [] if built is None else built.names
         self.names = (
-            *("time", "state", "weight", "lateness_us", "speed", "car.yaw"),
+            *("time", "state", "parks", "weight", "lateness_us", "speed", "car.yaw"),
             *(f"car.{channel.name}" for channel in CHANNELS),
             *(f"felt.{name}" for name in FELT),
             *(f"cue.{channel.name}" for channel in CHANNELS),
@@ -88,6 +95,7 @@ class Frames:
         row = [
             index / profile.rate_hz,
             float(tick["state"][0]),
+            float(tick["operation"][0] % WANTED in PARKS),
             float(tick["weight"][0]),
             1e-3 * float(tick["lateness"][0]),
             float(motion["speed"][0]) if heard else math.nan,

@@ -43,14 +43,20 @@ class Set(_Request, frozen=True):
     """Changes of one gesture are undone together."""
     number: Annotated[int, msgspec.Meta(ge=0)] = 0
     """Grows with each setting of a page, which is told the newest one that has been made or refused."""
+    sure: bool = False
+    """Whether a person was asked about it, as about every change that a slip of the hand could mean."""
 
 
 class Undo(_Request, frozen=True):
     """Return to the settings before the last gesture."""
 
+    sure: bool = False
+
 
 class Swap(_Request, frozen=True):
     """Go from settings A to B, or back."""
+
+    sure: bool = False
 
 
 class Save(_Request, frozen=True):

@@ -16,11 +16,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import msgspec
+
 from motioncue.errors import ConfigError, EndpointError, MotioncueError
 from motioncue.profile import Profile
 from motioncue.runtime.journal import Journal
 from motioncue.view.address import Address, Door
 from motioncue.view.desk import Desk
+from motioncue.view.doubts import Doubtful
 from motioncue.view.frames import Frames
 from motioncue.view.judging import Judging
 from motioncue.view.recent import LOOKS_HZ, Recent
@@ -37,6 +40,7 @@ FILES = {
     "/": ("index.html", "text/html"),
     "/page.css": ("page.css", "text/css"),
     "/page.js": ("page.js", "text/javascript"),
+    "/hands.js": ("hands.js", "text/javascript"),
     "/plots.js": ("plots.js", "text/javascript"),
     "/rig.js": ("rig.js", "text/javascript"),
     "/tuning.js": ("tuning.js", "text/javascript"),
@@ -464,7 +468,7 @@ class Server:
         if isinstance(request, Take) or self._hand is None:
             self._take(page)
         if self._hand is not page:
-            raise ConfigError(f"{self._hand.name if self._hand else 'nobody'} steers; take over first (key T)")
+            raise ConfigError(f"{self._hand.name if self._hand else 'nobody'} steers; take over first")
         if isinstance(request, Operate):
             getattr(self._engine, request.what)()
         elif not isinstance(request, Take):
@@ -492,6 +496,8 @@ class Server:
                 answer = await asyncio.to_thread(self._changed, page, request)
                 if answer is not None:
                     page.reply("saved", **answer)
+            except Doubtful as doubt:
+                page.reply("asks", request=msgspec.to_builtins(request), why=doubt.why)
             except (MotioncueError, RuntimeError) as error:
                 page.refuse(request, error)
             except Exception as error:  # the page's next changes are made all the same
@@ -505,11 +511,11 @@ class Server:
     def _changed(self, page: Visitor, request: Request) -> dict[str, Any] | None:
         """Make a change of settings; return what the page is told."""
         if isinstance(request, Set):
-            self._desk.set(request.key, request.value, (page.number, request.gesture))
+            self._desk.set(request.key, request.value, (page.number, request.gesture), sure=request.sure)
         elif isinstance(request, Undo):
-            self._desk.undo()
+            self._desk.undo(sure=request.sure)
         elif isinstance(request, Swap):
-            self._desk.swap()
+            self._desk.swap(sure=request.sure)
         elif isinstance(request, Save):
             return self._desk.save(request.name)
         return None

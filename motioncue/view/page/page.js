@@ -1,5 +1,6 @@
 // Connects the page with the engine: frames in, requests out.
 
+import { Lock, byThumb, choices, pin } from "./hands.js";
 import { History, Plots } from "./plots.js";
 import { Rig } from "./rig.js";
 import { Tuning } from "./tuning.js";
@@ -8,6 +9,7 @@ const $ = (id) => document.getElementById(id);
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 const DRAW_MS = 30, CALM_MS = 200, TEXT_MS = 100, RETRY_MS = 1000;
 const LOST_MS = 1500;         // without a frame until the page says so
+const DOUBT_MS = 500;         // from Park to a tick that parks, until the page says loudly that there was none
 
 let socket = null, hello = null, columns = {}, history = null, plots = null, rig = null, newest = null, newestAt = 0;
 let frames = 0, frozenAt = null, peaks = {}, events = {}, bars = [], lastState = "";
@@ -26,7 +28,7 @@ function say(text) {
   if (text) quieting = setTimeout(() => ($("notice").textContent = ""), 8000);
 }
 
-const tuning = new Tuning($("parameters"), send);
+const tuning = new Tuning($("parameters"), send, ask);
 
 // ---- what comes in ----
 
@@ -42,7 +44,7 @@ function connect() {
 }
 
 function take(message) {
-  const handlers = { hello: begin, controls, settings, minute, hands, stats, refused, saved, answered };
+  const handlers = { hello: begin, controls, settings, minute, hands, stats, refused, saved, answered, asks: (message) => tuning.asks(message) };
   handlers[message.kind]?.(message);
 }
 
@@ -51,9 +53,10 @@ function begin(message) {
   hello = message;
   frames = 0;
   $("caption").title = message.scene.sent ? "" : "No output sends the positions of its actuators: these are what the cue's pose would need.";
-  const labels = message.plays ? ["Play", "Pause", "To the start"] : ["Engage", "Hold", "Park"];
-  ["engage", "hold", "park"].forEach((id, index) => ($(id).firstChild.textContent = labels[index]));
+  for (const [id, label] of Object.entries(message.plays ? { engage: "Play", hold: "Pause" } : { engage: "Engage", hold: "Hold" })) $(id).textContent = label;
   say("");
+  if (asked) park();
+  showPark();
   tuning.reconnected();
   if (again) return;                       // the connection came back: what was seen stays
   columns = Object.fromEntries(message.names.map((name, index) => [name, index]));
@@ -118,6 +121,7 @@ function frame(row) {
   newestAt = performance.now();
   frames += 1;
   send({ do: "seen", frames });
+  if (asked && row[columns.parks]) confirmPark();
   for (const { name, column } of bars) {
     const used = row[column], peak = (peaks[name] ??= [0, 0]);
     if (used < peak[0]) peak[0] = used;
@@ -130,15 +134,24 @@ function settings(message) {
   next = null;
   tuning.show(message);
   plots.bounds = message.bounds;
+  showOff(message.off);
   for (const slot of ["A", "B"]) $(slot).className = slot === message.slot ? "on" : "";
   $("undo").disabled = !message.undo;
   const changed = Object.keys(message.changed).length, differs = message.differs.length;
   $("differs").textContent = `${changed ? `${changed} changed since the beginning` : "as at the beginning"} · A and B ${differs ? `differ in ${differs}` : "are the same"}`;
 }
 
+// Bounds that are off are said for as long as they are.
+function showOff(lines) {
+  const more = lines.length > 2 ? ` · and ${lines.length - 2} more` : "";
+  $("off").hidden = !lines.length;
+  $("off").title = lines.join("\n");
+  $("off").replaceChildren(...(lines.length ? [Object.assign(document.createElement("b"), { textContent: "Bounds are off" }), ` ${lines.slice(0, 2).join(" · ")}${more}`] : []));
+}
+
 function hands({ steers, who, pages }) {
   $("who").textContent = `${steers ? "you steer" : who ? `${who} steers` : "nobody steers"}${pages > 1 ? ` · ${pages} pages` : ""}`;
-  $("take").firstChild.textContent = steers ? "Let go" : "Take over";
+  $("take").textContent = steers ? "Let go" : "Take over";
   $("take").dataset.steers = steers ? "yes" : "";
 }
 
@@ -235,12 +248,18 @@ function showBars() {
   }
 }
 
+let shownFor = "20";
+const [spans, press] = choices(["5", "10", "20", "60 s"], (span) => (shownFor = span));
+spans.setAttribute("aria-label", "Time shown");
+press(shownFor);
+$("window").append(spans);
+
 let drawnAt = 0, toldAt = 0;
 function draw(now) {
   requestAnimationFrame(draw);
   if (!history || now - drawnAt < (calm.matches ? CALM_MS : DRAW_MS)) return;
   drawnAt = now;
-  const seconds = Number($("window").value), end = (frozenAt ?? history.newest) + Number($("back").value);
+  const seconds = parseFloat(shownFor), end = (frozenAt ?? history.newest) + Number($("back").value);
   plots.draw(history, seconds, end);
   rig.draw(newest, calm.matches);
   if (!newest || now - toldAt < TEXT_MS) return;
@@ -250,6 +269,7 @@ function draw(now) {
   if (now - newestAt > LOST_MS) showState(hello.plays ? "holding" : "lost", hello.plays ? "paused" : "no ticks");
   else {
     const state = hello.states[newest[columns.state]] || "?", weight = newest[columns.weight];
+    showPark();
     showState(state, ["engaging", "parking"].includes(state) ? `${state} ${Math.round(100 * weight)} %` : state);
   }
 }
@@ -262,10 +282,59 @@ function then(request) {
   send(request);
 }
 
+// Park is asked for until a tick parks, also in the next connection; without one soon, the page is loud.
+let asked = false, doubt = 0;
+function park() {
+  clearTimeout(doubt);
+  asked = !hello?.plays;
+  doubt = setTimeout(() => alarm(asked), DOUBT_MS);
+  if (!send({ do: "operate", what: "park" })) alarm(asked);
+  showPark();
+}
+
+function confirmPark() {
+  asked = false;
+  clearTimeout(doubt);
+  alarm(false);
+}
+
+function alarm(loud) {
+  $("alarm").hidden = !loud;
+  showPark();
+}
+
+function showPark() {
+  const parks = newest?.[columns.parks], moves = parks && hello.states[newest[columns.state]] !== "offline";
+  const words = hello?.plays ? "To the start" : !$("alarm").hidden ? "Not parked!" : asked ? "asked …" : moves ? "parking" : parks ? "parked" : "Park";
+  if ($("park").firstChild.textContent !== words) $("park").firstChild.textContent = words;
+  $("park").dataset.park = $("alarm").hidden ? "" : "loud";
+}
+
+// A change that could be a slip of the hand: whoever does not say that it is meant leaves it as it is.
+let question = null;
+function ask({ request, why }) {
+  question = request;
+  $("ask-why").replaceChildren(...why.map((line) => Object.assign(document.createElement("li"), { textContent: line })));
+  if (!$("ask").open) $("ask").show();
+  $("leave").focus();
+}
+
+function leave() {
+  question = null;
+  $("ask").close();
+}
+
+$("leave").addEventListener("click", leave);
+$("mean").addEventListener("click", () => {
+  tuning.means(question);
+  leave();
+});
+document.addEventListener("pointerdown", ({ target }) => question && !target.closest("#ask") && leave(), true);
+
 const actions = {
   engage: () => send({ do: "operate", what: "engage" }),
   hold: () => send({ do: "operate", what: "hold" }),
-  park: () => send({ do: "operate", what: "park" }),
+  park,
   take: () => send({ do: $("take").dataset.steers ? "give" : "take" }),
   swap: () => then({ do: "swap" }),
   undo: () => then({ do: "undo" }),
@@ -283,24 +352,42 @@ $("save").addEventListener("submit", (event) => {
   then({ do: "save", name: $("file").value });
 });
 
-const KEYS = { e: "engage", h: "hold", p: "park", t: "take", x: "swap", u: "undo", m: "judge", r: "peaks", " ": "freeze" };
-document.addEventListener("keydown", (event) => {
-  const { target, key } = event;
-  // A list of choices takes no letters: P is to park there too, not to choose what begins with p.
-  const types = target.matches("input:not([type=range], [type=checkbox]), textarea");
-  if (key === "Escape" && types) target.blur();
-  if (event.ctrlKey && key === "z" && !types) actions.undo();
-  else if (event.ctrlKey || event.altKey || event.metaKey || types || event.repeat && key.length === 1) return;
-  else if (key === "/") $("filter").focus();
-  else if (key.startsWith("Arrow") && !target.matches("input, select, summary")) {
-    if (key === "ArrowLeft") $("back").stepDown(10);
-    else if (key === "ArrowRight") $("back").stepUp(10);
-    else return;
-  } else if (key === " " && target.matches("button, summary, input, select")) return;
-  else if (KEYS[key.toLowerCase()]) actions[KEYS[key.toLowerCase()]]();
-  else return;
-  event.preventDefault();
-});
+const coarse = matchMedia("(pointer: coarse)").matches;      // a phone opens for looking
+if (coarse) {
+  $("unlock").hidden = false;
+  const closed = () => {
+    leave();
+    tuning.close();
+  };
+  new Lock($("unlock"), document.querySelectorAll(".commands"), document, closed);
+}
+$("back").parentNode.append(byThumb($("back")));
+pin(document.querySelector("header"));
+
+// P, by its place on the keyboard or by its letter, and Esc park wherever the focus is: to park by mistake does no harm.
+// Nothing else is commanded by a single key.
+addEventListener("keydown", (event) => {
+  const { target, key, code } = event, chord = event.ctrlKey || event.altKey || event.metaKey;
+  const writes = target.matches("input:not([type=range], [type=checkbox], .number)");
+  const letter = code === "KeyP" || key.toLowerCase() === "p";
+  if (key === "Escape" || letter && !(writes && event.shiftKey && !chord)) {
+    if (!event.repeat) park();
+    if (question) leave();
+    tuning.close();                        // a number typed halfway is not meant any more
+    if (key === "Escape") target.blur();
+    if (letter && (!writes || chord)) event.preventDefault();
+  } else if (event.ctrlKey && key === "z" && !target.matches("input:not([type=range], [type=checkbox])")) {
+    event.preventDefault();
+    if (!$("undo").closest("fieldset").disabled) actions.undo();      // also before it is told that there is something
+  } else if (chord || target.matches("input")) return;
+  else if (key === "/") {
+    event.preventDefault();
+    $("filter").focus();
+  } else if (/^Arrow(Left|Right)$/.test(key) && !target.matches("summary, #rig")) {
+    event.preventDefault();
+    $("back").value = Number($("back").value) + (key === "ArrowLeft" ? -1 : 1);
+  }
+}, true);
 
 connect();
 requestAnimationFrame(draw);

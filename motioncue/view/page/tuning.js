@@ -1,8 +1,11 @@
 // A control for every setting of the profile: sliders, lists and boxes, sent to the engine as they change.
 
+import { Lock, byThumb, choices as side } from "./hands.js";
+
 const STEPS = 1000, EVERY_MS = 60;
 
 const FIXED = "fixed while it runs";
+const SAFETY = /^(limits|watch|supervisor|platform|output(\[\d+\])?\.limits)\b/;     // what protects, apart from taste
 const UNNAMED = "none";       // stands for a key that is left out
 
 const make = (name, more = {}) => Object.assign(document.createElement(name), more);
@@ -18,14 +21,21 @@ function plain(name, unit) {
   return (unit && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name).replaceAll("_", " ");
 }
 
-// The part of a number's range that its slider covers, around the value that it began with; the box beside takes all.
-function span({ least, most, above, choices }, begin) {
+// A number as a person writes it, with a point or a comma; NaN if it is none.
+const numbered = (text) => (/^[-+−]?(\d+[.,]?\d*|[.,]\d+)(e[-+]?\d+)?$/i.test(text.trim()) ? Number(text.trim().replace("−", "-").replace(",", ".")) : NaN);
+
+// A step of a number: a hundredth to a tenth of its size, so that no step goes beyond 0.
+const step = (value) => 10 ** (Math.floor(Math.log10(Math.abs(value)) + 1e-9) - 1);
+
+// The part of a number's range that its slider covers, on its side of 0, around the value that it began with; the box
+// beside takes all.
+function span({ key, least, most, above, choices }, begin) {
   if (choices.length) return { low: choices[0], high: choices[choices.length - 1], log: false };
   const around = Math.abs(begin) || 1;
   const positive = least !== null && least >= 0;
   if (positive && above) return { low: Math.max(least, around / 10), high: Math.min(most ?? Infinity, around * 10), log: true };
-  const low = positive ? least : Math.max(least ?? -Infinity, begin - 2 * around);
-  return { low, high: Math.min(most ?? Infinity, begin + 2 * around), log: false };
+  const low = positive ? least : begin > 0 || (begin === 0 && /gain$/.test(key)) ? 0 : Math.max(least ?? -Infinity, begin - 2 * around);
+  return { low, high: begin < 0 ? 0 : Math.min(most ?? Infinity, begin + 2 * around), log: false };
 }
 
 const toSlider = ({ low, high, log }, value) => STEPS * (log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low));
@@ -39,10 +49,23 @@ function allowed({ kind, choices, least, most, above, optional, default: usual }
 }
 
 export class Tuning {
-  constructor(place, send) {
-    Object.assign(this, { place, send, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
+  constructor(place, send, ask = () => {}) {
+    Object.assign(this, { place, send, ask, rows: new Map(), began: new Map(), gesture: Math.floor(performance.now()), held: null, pending: new Map(), timer: 0 });
     Object.assign(this, { asked: 0, answered: 0 });      // of the settings sent, and of those that were made or refused
+    this.parts = Object.fromEntries(["taste", "safety", "fixed"].map((name) => [name, make("div", { className: "groups" })]));
+    place.replaceChildren(this.parts.taste, this.locked(this.parts.safety), this.parts.fixed);
     this.helping();
+  }
+
+  // What protects, and what the platform is, behind a lock of its own.
+  locked(part) {
+    const fields = make("fieldset", { className: "safety" }), legend = make("legend", { textContent: "Safety" });
+    const button = make("button", { type: "button", className: "small", textContent: "Unlock" });
+    button.setAttribute("aria-label", "Unlock limits, watch, supervisor and platform");
+    legend.append(button);
+    fields.append(legend, make("p", { className: "quiet", textContent: "Limits, watch, supervisor and platform protect who sits there: no matter of taste." }), part);
+    new Lock(button, [fields], fields, () => this.close());      // the button, in the legend, is not disabled with them
+    return fields;
   }
 
   // Shows the sentence of the setting that has the focus; not while a pointer is down, because what moves is not clicked.
@@ -61,8 +84,8 @@ export class Tuning {
 
   // Builds the controls anew; what is open stays open, and values at the beginning are remembered.
   build(parameters) {
-    const open = new Set([...this.place.children].filter((details) => details.open).map((details) => details.dataset.name));
-    const first = !this.place.children.length;
+    const before = [...this.place.querySelectorAll("details")], first = !before.length;
+    const open = new Set(before.filter((details) => details.open).map((details) => details.dataset.name));
     const groups = new Map();
     for (const parameter of parameters) {
       const path = parameter.key.split(".");
@@ -70,16 +93,12 @@ export class Tuning {
       if (!groups.has(group)) groups.set(group, []);
       groups.get(group).push(parameter);
     }
-    const last = groups.get(FIXED);
-    if (last) {
-      groups.delete(FIXED);
-      groups.set(FIXED, last);
-    }
-    this.place.replaceChildren();
+    for (const part of Object.values(this.parts)) part.replaceChildren();
     for (const [key, row] of this.rows) if (row.begin !== undefined) this.began.set(key, row.begin);
     this.held = null;
     this.earlier = new Map(this.rows);
     this.rows.clear();
+    this.parts.safety.parentNode.hidden = ![...groups.values()].some(([{ key, fixed }]) => !fixed && SAFETY.test(key));
     for (const [name, members] of groups) {
       const details = make("details", { open: first ? /^cueing · (surge|tilt)$/.test(name) || name === "cueing" : open.has(name) });
       details.dataset.name = name;
@@ -89,7 +108,7 @@ export class Tuning {
       details.append(summary);
       if (name === FIXED) details.append(make("p", { className: "quiet", textContent: "Change these in the profile's file, and start again." }));
       for (const parameter of members) details.append(this.row(parameter, count));
-      this.place.append(details);
+      this.parts[name === FIXED ? "fixed" : SAFETY.test(members[0].key) ? "safety" : "taste"].append(details);
     }
   }
 
@@ -136,12 +155,12 @@ export class Tuning {
   number(row) {
     const { key, optional, choices, least, most, above, default: usual, whole } = row.parameter;
     const slider = make("input", { type: "range", min: 0, max: STEPS, step: 1 });
-    const number = make("input", { type: "number", step: "any", placeholder: optional ? "none" : "" });
+    // A box of text: the browser's box of numbers steps by 1, also by the wheel, and takes letters in Firefox.
+    const number = make("input", { type: "text", className: "number", placeholder: optional ? "none" : "", autocomplete: "off", inputMode: least >= 0 && least !== null ? "decimal" : "text" });
+    number.setAttribute("role", "spinbutton");
     slider.setAttribute("aria-label", `${key} slider`);
-    if (least !== null && !above) number.min = least;
-    if (most !== null) number.max = most;
-    slider.addEventListener("pointerdown", () => (this.gesture += 1));
-    slider.addEventListener("keydown", () => (this.gesture += 1));
+    const rail = byThumb(slider, () => (this.gesture += 1));
+    slider.addEventListener("keydown", ({ repeat }) => (this.gesture += !repeat));      // a key held down is one gesture
     slider.addEventListener("input", () => {
       this.hold(key);
       let value = fromSlider(row.span, Number(slider.value));
@@ -152,15 +171,35 @@ export class Tuning {
     this.letsGo(slider, key);
     number.addEventListener("input", () => this.hold(key));      // typed halfway, nothing else is put there
     this.letsGo(number, key);
+    number.addEventListener("beforeinput", (event) => /[^-+−\d.,e\s]/i.test(event.data ?? "") && event.preventDefault());
     number.addEventListener("change", () => {
       this.gesture += 1;
-      if (number.value === "" && (!optional || number.validity.badInput)) number.value = tidy(row.value);
-      else this.change(key, number.value === "" ? null : Number(number.value));
+      const text = number.value.trim(), value = numbered(text);
+      if (text === "" && optional) this.change(key, null);
+      else if (Number.isFinite(value)) this.change(key, value);
+      else {
+        number.value = tidy(row.value);
+        if (text) row.why.textContent = `found ${text}, allowed is a number such as 0.25`;
+      }
+    });
+    number.addEventListener("keydown", (event) => {
+      const up = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+      if (!up) return;
+      event.preventDefault();
+      const value = numbered(number.value);
+      if (!Number.isFinite(value)) return;
+      this.gesture += !event.repeat;
+      const by = whole ? 1 : step(value || row.begin || usual || 1), next = Number((value + up * by).toPrecision(4));
+      const nearest = choices.length ? choices[Math.max(0, Math.min(choices.length - 1, choices.indexOf(value) + up))] : Math.max(least ?? -Infinity, Math.min(most ?? Infinity, next));
+      number.value = tidy(nearest);
+      this.change(key, nearest);
     });
     row.field = number;
     row.put = (value) => {
       row.span ??= span(row.parameter, row.begin ?? this.start(row) ?? usual ?? 1);
-      if (document.activeElement !== number || number.value === "" || Number(number.value) !== value) number.value = tidy(value);
+      if (value && value * (row.span.low + row.span.high) < 0) row.span = span(row.parameter, value);     // it went to the other side of 0
+      if (document.activeElement !== number || numbered(number.value) !== value) number.value = tidy(value);
+      number.ariaValueNow = tidy(value);
       const at = value ?? this.start(row) ?? row.span.low;      // without a value, where a move would begin
       slider.value = Math.max(0, Math.min(STEPS, toSlider(row.span, at)));
       slider.setAttribute("aria-valuetext", value === null ? "none" : `${tidy(value)} ${row.parameter.unit}`);
@@ -175,7 +214,7 @@ export class Tuning {
       this.change(key, none.getAttribute("aria-pressed") === "true" ? this.start(row) : null);
     });
     if (optional) row.box.dataset.optional = "yes";
-    return optional ? [slider, number, none] : [slider, number];
+    return optional ? [rail, number, none] : [rail, number];
   }
 
   // The value with which a number begins that was left out: its last one, or that of the number which it follows.
@@ -183,7 +222,7 @@ export class Tuning {
     return last ?? begin ?? this.rows.get(follows)?.value ?? start;
   }
 
-  // A list of choices, a box to tick, or words in an order.
+  // Choices, a box to tick, or words in an order.
   other(row) {
     const { key, kind, choices, optional } = row.parameter;
     const set = (value) => {
@@ -191,10 +230,11 @@ export class Tuning {
       this.change(key, value);
     };
     if (kind === "choice") {
-      row.field = make("select");
-      for (const each of optional ? [UNNAMED, ...choices] : choices) row.field.append(make("option", { value: each, textContent: each }));
-      row.field.addEventListener("change", () => set(optional && row.field.value === UNNAMED ? null : row.field.value));
-      row.put = (value) => (row.field.value = value ?? UNNAMED);
+      const [field, press] = side(optional ? [UNNAMED, ...choices] : choices, (value) => set(optional && value === UNNAMED ? null : value));
+      field.setAttribute("aria-label", key);
+      for (const button of field.children) button.id = `p-${key} ${button.value}`;      // found again when built anew
+      row.field = field;
+      row.put = (value) => press(value ?? UNNAMED);
     } else if (kind === "order") {
       row.field = make("input", { type: "text", spellcheck: false });
       row.field.addEventListener("input", () => this.hold(key));
@@ -230,6 +270,8 @@ export class Tuning {
     const release = () => setTimeout(() => {
       if (this.held === key) this.held = null;
       this.settle(key);
+      const asks = this.rows.get(key)?.asks;
+      if (asks) this.asks(asks);
     });
     for (const name of ["change", "blur", "pointercancel"]) input.addEventListener(name, release);
   }
@@ -247,12 +289,38 @@ export class Tuning {
     this.pending.clear();
     this.timer = waiting.length ? setTimeout(() => ((this.timer = 0), this.flush()), EVERY_MS) : 0;
     for (const [key, value] of waiting) {
-      const number = this.asked + 1, row = this.rows.get(key);
-      if (this.send({ do: "set", key, value, gesture: this.gesture, number })) {
-        this.asked = number;
-        if (row) Object.assign(row, { before: row.asked, asked: number });
-      } else this.settle(key);
+      if (!this.post({ do: "set", key, value, gesture: this.gesture })) this.settle(key);
     }
+  }
+
+  post(request) {
+    const number = this.asked + 1, row = this.rows.get(request.key);
+    if (!this.send({ ...request, number })) return false;
+    this.asked = number;
+    if (row) Object.assign(row, { before: row.asked, asked: number, asks: null });
+    return true;
+  }
+
+  // A change that is asked about first: once its slider is let go, and unless it moved on meanwhile.
+  asks(message) {
+    const { key, number } = message.request, row = this.rows.get(key);
+    if (row && (number !== row.asked || this.pending.has(key))) return;
+    if (row) row.asks = this.held === key ? message : null;
+    if (!row?.asks) this.ask(message);
+  }
+
+  // Makes a change of which a person said that it is meant.
+  means(request) {
+    const sure = { ...request, sure: true };
+    if (request.do === "set") this.post(sure);
+    else this.send(sure);
+  }
+
+  // Lets go of a control that is held, as it is known.
+  close() {
+    const held = this.held;
+    this.held = null;
+    if (held !== null) this.settle(held);
   }
 
   // Every setting up to this number was made or refused; what was made needs no earlier refusal beside it.
@@ -300,7 +368,7 @@ export class Tuning {
 
   find(text) {
     const words = text.toLowerCase().replaceAll("_", " ").split(/\s+/).filter(Boolean);
-    for (const details of this.place.children) {
+    for (const details of this.place.querySelectorAll("details")) {
       let found = 0;
       for (const box of details.querySelectorAll(".parameter")) {
         const fits = words.every((word) => box.dataset.key.replaceAll("_", " ").includes(word));

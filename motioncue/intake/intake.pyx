@@ -21,7 +21,7 @@ from motioncue.intake.state cimport (
 from motioncue.intake.watch cimport Watch, watch_restart
 from motioncue.kernels.body cimport BodyStage
 from motioncue.kernels.cipher cimport Cipher, mc_cipher_apply
-from motioncue.kernels.codec cimport F4, F8, TEXT, decode
+from motioncue.kernels.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.reasons cimport ACCEPTED, REASONS, REPLY_LOST, SESSION_ENDED, SIZE, TYPE
 from motioncue.kernels.records cimport Motion, Publication, publication_clear, publication_read
@@ -153,10 +153,10 @@ cdef Tuned tuned_of(thresholds):
 
 
 cdef double stamp_unit(const Message* m) noexcept:
-    """Return the unit of a message's time stamp [s], if that is a whole number; otherwise 0."""
+    """Return the unit of a message's time stamp [s], if that is a whole number, and no count; otherwise 0."""
     cdef int i
     for i in range(m.row_count):
-        if m.rows[i].slot == STAMP and m.rows[i].format not in (F4, F8, TEXT):
+        if m.rows[i].slot == STAMP and m.rows[i].format not in (F4, F8, N8, TEXT):
             return fabs(m.rows[i].scale)
     return 0.0
 

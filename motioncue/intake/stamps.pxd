@@ -5,7 +5,7 @@ frames that are 16.7 ms apart seem to be now 15.6 and now 23.4 ms apart, and a s
 half.  What a stamp does say is that the frame was taken between it and the next multiple.  Within that, frames are as
 evenly spaced as they can be: each a whole number of mean intervals after the one before.
 
-A whole number that hardly rises from frame to frame counts frames or steps, not time, and is exact.
+Whole numbers of a larger unit than 2 ms are counts of frames or steps, and exact: no clock is that coarse by design.
 """
 
 from libc.math cimport fabs, rint
@@ -17,10 +17,10 @@ cdef enum:
 cdef extern from *:
     """
     #define MC_STAMPS_NEGLIGIBLE 1e-3   /* resolution, relative to the interval, that makes no difference */
-    #define MC_STAMPS_COUNTS 0.67       /* unit of a whole number, relative to the interval, from which on it counts */
+    #define MC_STAMPS_CLOCK_S 0.002     /* [s] largest unit of a clock that is a whole number */
     """
     const double NEGLIGIBLE "MC_STAMPS_NEGLIGIBLE"
-    const double COUNTS "MC_STAMPS_COUNTS"
+    const double CLOCK_S "MC_STAMPS_CLOCK_S"
 
 
 ctypedef struct Stamps:
@@ -44,7 +44,7 @@ cdef inline double resolution(const Stamps* s, double stamp, double interval) no
     """
     cdef double coarse = s.unit
     if coarse > 0.0:
-        return coarse if coarse < COUNTS * interval else 0.0
+        return coarse if coarse <= CLOCK_S else 0.0
     coarse = fabs(stamp) * 2.0**-23
     return coarse if coarse > NEGLIGIBLE * interval and <double>(<float>stamp) == stamp else 0.0
 

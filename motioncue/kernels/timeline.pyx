@@ -14,7 +14,7 @@ cdef enum:
     SHORTEST_NS = 100_000   # frames closer together count as this far apart
     SEVERAL = 64            # number of frames of a mean
     WINDOW_NS = 250_000_000 # shortest time over which frames are counted
-    EVEN_NS = 100_000_000   # time for which frames come evenly, after which arrivals tell single intervals: no bunch lasts
+    EVEN_NS = 50_000_000    # time for which frames come evenly before a first window tells the pace: a bunch is shorter
 
 cdef double SAME_S = 1e-6   # the simulator's time is not its own if it agrees with the arrivals to within this
 cdef double KEEP = 1.0 - 1.0 / SEVERAL
@@ -192,7 +192,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     elif t.settled < SETTLED:
         t.settled += 1
     p.taken = taken
-    p.sure = stamped or (t.settled == SETTLED and now - t.joined >= EVEN_NS)
+    p.sure = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
     if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.

@@ -4,7 +4,7 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
-from motioncue.intake.stages cimport derive, derives, derives_rates, follow
+from motioncue.intake.stages cimport SETTLED, derive, derives, derives_rates, follow
 from motioncue.intake.state cimport IntakeState, begin, tell_measure
 from motioncue.intake.watch cimport (
     Seen, Watch, axes_of, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
@@ -187,6 +187,9 @@ cdef inline void use(IntakeState* s) noexcept nogil:
     if not held:
         s.followed = place.spent
     s.held = held
+    # What is derived begins at zero, and comes from there faster than the drive moves.
+    if derives(&s.stages, &s.said) and s.stages.settled < SETTLED:
+        place.sure = False
     out[0] = s.motion
     s.publication.place = place[0]
     if s.watch.step.held:

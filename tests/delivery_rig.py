@@ -94,7 +94,9 @@ GAMES = {
         ("program", 60.0, 100.0),
     )
 }
-ALL = SOURCES | GAMES
+# One that has none.
+MAVLINK = {"mavlink": Source("mavlink-dk", 60.0, _game_packets("mavlink-dk"))}
+ALL = SOURCES | GAMES | MAVLINK
 
 
 class Drive:
@@ -290,8 +292,9 @@ class Found(NamedTuple):
 def bound(run, name, source, bridge, interval_s=None):
     """Return 1.2 times the drive's own largest step plus the largest of a fade of 1 s; and that own step.
 
-    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves once per
-    frame, so its measure is the drive's motion between two frames.  A rate derived over an unknown interval may be
+    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves by
+    whole frames, so its measure is the drive's motion between two frames; in a tick, if that is longer, between as many
+    as it may bring.  A rate derived over an unknown interval may be
     wrong by its own size, of which the filter passes the share of an interval.
     """
     names = ANGLES if name in ANGLES else (name,)
@@ -302,7 +305,8 @@ def bound(run, name, source, bridge, interval_s=None):
         own = max(own, 1e-9 * PERIOD * np.sqrt(sum(run.truth[rate] ** 2 for rate in RATES)).max())
     largest = max(max(np.ptp(run.truth[other]), np.abs(run.truth[other]).max()) for other in names)
     own = max(own, 1e-5 * largest + 1e-9)  # packets carry numbers of 4 bytes
-    stretch = max(interval_s / (PERIOD * 1e-9), 1.0) if bridge == "hold" else 1.0
+    frames = np.ceil(1e-9 * PERIOD / interval_s)  # as many as a tick may bring
+    stretch = frames * interval_s / (PERIOD * 1e-9) if bridge == "hold" else 1.0
     error = 0.0
     if name in RATES and ALL[source].delay_s > 0.0:
         error = largest * (1.0 - np.exp(-interval_s / ALL[source].delay_s))
@@ -310,7 +314,7 @@ def bound(run, name, source, bridge, interval_s=None):
 
 
 def worst(run, source, bridge, interval_s=None):
-    """Return the worst of all channels that move, with frames at most `interval_s` apart, if not at the source's rate."""
+    """Return the worst of all channels that move; frames are at most `interval_s` apart, if not at the source's rate."""
     found = []
     interval_s = interval_s or 1.0 / ALL[source].rate_hz
     late = run.trace["lateness"] > 0.4 * PERIOD  # after a pause in which nothing moved

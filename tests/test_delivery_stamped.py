@@ -11,8 +11,8 @@ from motioncue.kernels.bridge import KINDS
 
 # Those that stamp frames with a clock.  Gran Turismo 7 counts frames at 60 Hz, so it has no other rate.
 CLOCKS = ("vehicle-physics-pro", *sorted(set(GAMES) - {"gran-turismo-7"}))
-# Derived over stamps of a millisecond, a rate is still uneven where frames come each 2 to 4 ms, at rates that do not fit.
-FACTORS = {"live-for-speed": 1.25}
+# A rate that is derived over stamps of a millisecond is still uneven where frames come every 2 to 4 ms.
+FACTORS = {"live-for-speed": 1.5}
 DAY_S = 86_400.0
 LENGTH_S = 8.0
 

@@ -8,8 +8,9 @@ from helpers import truth
 
 import motioncue
 from motioncue.kernels.clock import FakeClock
+from motioncue.protocols import system_of
 from motioncue.runtime.pipeline import Pipeline
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
+from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
 from motioncue.virtual.car import STATE_DTYPE
 
 START = 1_000_000_000
@@ -29,6 +30,7 @@ class Source(NamedTuple):
     stream: bool = False  # in lock-step: a frame is late rather than lost, and comes once
     numbered: bool = False  # whether an overtaken datagram can be recognized
     delay_s: float = 0.0  # delay of rates derived from the attitude without known intervals
+    clock_s: float = 0.0  # the simulator's own time when the drive begins
 
 
 def _beamng_packets(states, numbers):
@@ -63,6 +65,38 @@ SOURCES = {
     "morai": Source("morai-dk", 50.0, _morai_packets, delay_s=0.08),  # its stamps are not those of the physics
     "city-car-driving": Source("ccd-dk", 60.0, _city_car_packets, stream=True),  # carries the duration of each frame
 }
+
+
+def _game_packets(profile):
+    """Return the function that encodes states as the packets that a built-in profile describes."""
+    source = motioncue.load_profile(profile).source
+
+    def packets(states, numbers):
+        system = system_of(source)
+        values = described.channel_values(system.table, states) | {"time": states["time"]}
+        rows = described.encode(system.table, system.table, values, len(states))
+        return [system.plain(row.tobytes()) if system.table.cipher else row.tobytes() for row in rows]
+
+    return packets
+
+
+# The described games whose packets have a time: as numbers of 4 bytes, in seconds, milliseconds or frames.
+GAMES = {
+    name: Source(f"{name}-dk", rate_hz, _game_packets(f"{name}-dk"), numbered=True, clock_s=clock_s)
+    for name, rate_hz, clock_s in (
+        ("forza", 60.0, 100.0),
+        ("live-for-speed", 100.0, 100.0),
+        ("gran-turismo-7", 60.0, 100.0),
+        ("dirt-rally", 60.0, 0.0),
+        ("f1", 60.0, 100.0),
+        ("f1-2026", 60.0, 100.0),
+        ("x-plane", 60.0, 100.0),
+        ("program", 60.0, 100.0),
+    )
+}
+# One that has none.
+MAVLINK = {"mavlink": Source("mavlink-dk", 60.0, _game_packets("mavlink-dk"))}
+ALL = SOURCES | GAMES | MAVLINK
 
 
 class Drive:
@@ -127,7 +161,7 @@ class Run(NamedTuple):
     transitions: list
 
 
-def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, operate=(), pauses=()):
+def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, operate=(), pauses=(), clock_s=None):
     """Run a pipeline on a fake clock, with frames taken at `taken` and arriving at `arrivals` [s], in that order.
 
     Parameters
@@ -136,12 +170,14 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
         The operator's actions.
     pauses : sequence of (time, duration)
         When and for how long the emitter gets no processor, while frames are received [s].
+    clock_s : float, optional
+        The simulator's own time when the drive begins [s]; that of the source if not given.
 
     Returns
     -------
     Run
     """
-    source = SOURCES[source]
+    source = ALL[source]
     profile = motioncue.load_profile(source.profile, f"source.bridge={bridge}", *overrides)
     length = max(float(np.max(arrivals)), *(time for time, _ in operate), 0.0) if operate else float(np.max(arrivals))
     end = START + round(1e9 * (length + after_s))
@@ -151,7 +187,9 @@ def deliver(drive, source, bridge, taken, arrivals, *overrides, after_s=0.5, ope
     if source.stream:
         pipeline.intake.feed(city_car_driving.INIT_PACKAGE, START)
     numbers = np.round(np.asarray(taken) * source.rate_hz)
-    packets = source.packets(drive.states(np.asarray(taken)), numbers)
+    states = drive.states(np.asarray(taken))
+    states["time"] += source.clock_s if clock_s is None else clock_s
+    packets = source.packets(states, numbers)
     queue = [(START + round(1e9 * float(at)), 0, packet) for at, packet in zip(arrivals, packets, strict=True)]
     queue += [(START + round(1e9 * at), 1, name) for at, name in operate]
     queue += [(START + round(1e9 * at), 2, round(1e9 * duration)) for at, duration in pauses]
@@ -209,7 +247,7 @@ class Link(NamedTuple):
 
         On a stream none comes twice or overtakes another; neither does one whose order cannot be recognized.
         """
-        interval_s = 1.0 / SOURCES[source].rate_hz
+        interval_s = 1.0 / ALL[source].rate_hz
         rng = np.random.default_rng(seed)
         taken = interval_s * np.arange(int(length_s / interval_s))
         begin, end, most = self.jitter
@@ -227,9 +265,9 @@ class Link(NamedTuple):
             kept[first : first + count] = False
         often = np.where(rng.uniform(size=len(taken)) < self.twice, 2, 1) * kept
         swapped = rng.uniform(size=len(taken)) < self.swapped
-        if SOURCES[source].stream:
+        if ALL[source].stream:
             often = 1 * kept
-        if SOURCES[source].numbered:
+        if ALL[source].numbered:
             for i in np.flatnonzero(swapped[:-1]):
                 taken[i], taken[i + 1] = taken[i + 1], taken[i]
                 arrivals[i] = arrivals[i + 1]  # overtaken, so late: no frame comes before it is taken
@@ -251,41 +289,43 @@ class Found(NamedTuple):
     channel: str  # the channel of the largest step
 
 
-def bound(run, name, source, bridge):
+def bound(run, name, source, bridge, interval_s=None):
     """Return 1.2 times the drive's own largest step plus the largest of a fade of 1 s; and that own step.
 
-    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves once per
-    frame, so its measure is the drive's motion between two frames.  A rate derived over an unknown interval may be
+    Attitude is one quantity: its angles are held to the fastest turn, about whatever axis.  `hold` moves by
+    whole frames, so its measure is the drive's motion between two frames; in a tick, if that is longer, between as many
+    as it may bring.  A rate derived over an unknown interval may be
     wrong by its own size, of which the filter passes the share of an interval.
     """
     names = ANGLES if name in ANGLES else (name,)
-    interval_s = 1.0 / SOURCES[source].rate_hz
+    interval_s = interval_s or 1.0 / ALL[source].rate_hz
     paced = np.diff(run.trace["deadline"]) < 1.5 * PERIOD  # while the emitter pauses, the drive moves on
     own = max(steps(run.truth[other], other)[paced].max() for other in names)
     if name in ANGLES:
         own = max(own, 1e-9 * PERIOD * np.sqrt(sum(run.truth[rate] ** 2 for rate in RATES)).max())
     largest = max(max(np.ptp(run.truth[other]), np.abs(run.truth[other]).max()) for other in names)
     own = max(own, 1e-5 * largest + 1e-9)  # packets carry numbers of 4 bytes
-    stretch = max(interval_s / (PERIOD * 1e-9), 1.0) if bridge == "hold" else 1.0
+    frames = np.ceil(1e-9 * PERIOD / interval_s)  # as many as a tick may bring
+    stretch = frames * interval_s / (PERIOD * 1e-9) if bridge == "hold" else 1.0
     error = 0.0
-    if name in RATES and SOURCES[source].delay_s > 0.0:
-        error = largest * (1.0 - np.exp(-interval_s / SOURCES[source].delay_s))
+    if name in RATES and ALL[source].delay_s > 0.0:
+        error = largest * (1.0 - np.exp(-interval_s / ALL[source].delay_s))
     return stretch * (1.2 * own + FADE * largest) + error, own
 
 
-def worst(run, source, bridge):
-    """Return the worst of all channels that move."""
+def worst(run, source, bridge, interval_s=None):
+    """Return the worst of all channels that move; frames are up to `interval_s` apart, if not at the source's rate."""
     found = []
-    interval_s = 1.0 / SOURCES[source].rate_hz
+    interval_s = interval_s or 1.0 / ALL[source].rate_hz
     late = run.trace["lateness"] > 0.4 * PERIOD  # after a pause in which nothing moved
     for name in (*LINEAR, *ANGLES):
         truth, cue = run.truth[name], run.trace["cue"][name]
-        limit, own = bound(run, name, source, bridge)
+        limit, own = bound(run, name, source, bridge, interval_s)
         turn = beyond = 0.0
         if name not in ANGLES:
             turn = np.abs(np.diff(cue, 2))[~late[2:]].max() / limit
         # Fades take the present value to zero and back; derived rates may be wrong.
-        if name not in (*ANGLES, "speed", *(RATES if SOURCES[source].delay_s > 0.0 else ())):
+        if name not in (*ANGLES, "speed", *(RATES if ALL[source].delay_s > 0.0 else ())):
             outside = max(cue.max() - max(truth.max(), 0.0), min(truth.min(), 0.0) - cue.min())
             beyond = outside / own * PERIOD * 1e-9 / interval_s
         found.append(Found(steps(cue, name).max() / limit, turn, beyond, name))

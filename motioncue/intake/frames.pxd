@@ -4,7 +4,8 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
-from motioncue.intake.stages cimport derive, derives, derives_rates, follow
+from motioncue.intake.stages cimport SETTLED, derive, derives, derives_rates, follow
+from motioncue.intake.stamps cimport stamps_restart, stamps_take
 from motioncue.intake.state cimport IntakeState, begin, tell_measure
 from motioncue.intake.watch cimport (
     Seen, Watch, axes_of, length3, overtaken, watch_claims, watch_jump, watch_restart, watch_step,
@@ -48,17 +49,24 @@ cdef inline bint begins_again(IntakeState* s, int64_t now) noexcept nogil:
     return now - s.fallen_since > 1e9 * s.watch.slack_s
 
 
-cdef inline int time_frame(IntakeState* s, int64_t now) noexcept nogil:
-    """Set the frame's duration: as reported, from its stamp, or NaN if unknown; return LATE for an old frame."""
+cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogil:
+    """Set the frame's duration: as reported, from its stamp, or NaN if unknown; return LATE for an old frame.
+
+    A stamp that repeats with the `same` state says that no time has passed.
+    """
     if isfinite(s.said.stamp):
-        s.said.frame_duration = s.said.stamp - s.before.stamp if s.watch.armed else 0.0
-        if s.said.frame_duration < 0.0:
+        if s.watch.armed and s.said.stamp < s.before.stamp:
             if not begins_again(s, now):
                 return LATE
             begin(s, now)
-            s.said.frame_duration = 0.0
         elif s.watch.aside and s.said.stamp == s.aside_stamp:
             return LATE         # a repeated datagram says nothing new about the frame that was set aside
+        s.stamps_next = s.stamps
+        s.said.frame_duration = 0.0
+        if not s.watch.armed:
+            stamps_restart(&s.stamps_next, s.said.stamp)
+        elif not same or s.said.stamp != s.before.stamp:
+            s.said.frame_duration = stamps_take(&s.stamps_next, s.said.stamp)
         s.fallen = 0
     if s.began == 0:
         s.began = now
@@ -187,6 +195,9 @@ cdef inline void use(IntakeState* s) noexcept nogil:
     if not held:
         s.followed = place.spent
     s.held = held
+    # What is derived begins at zero, and comes from there faster than the drive moves.
+    if derives(&s.stages, &s.said) and s.stages.settled < SETTLED:
+        place.sure = False
     out[0] = s.motion
     s.publication.place = place[0]
     if s.watch.step.held:
@@ -240,17 +251,17 @@ cdef inline void publish(IntakeState* s, bint repeats) noexcept nogil:
 cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
     cdef const double* state = <const double*>&s.said + s.stages.same_from
     cdef const double* last = <const double*>&s.before + s.stages.same_from
-    cdef bint repeats
+    cdef bint repeats = memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
     cdef double frame_time = s.frame_time
     cdef int reason
     if s.needs_axes and not s.initialized:
         return BEFORE_INIT
     if s.needs_part and (s.part_time == 0 or now - s.part_time > 1e9 * s.watch.slack_s):
         return INCOMPLETE
-    reason = time_frame(s, now)
+    reason = time_frame(s, now, repeats)
     if reason != ACCEPTED:
         return reason
-    repeats = s.watch.armed and memcmp(state, last, s.stages.same_count * sizeof(double)) == 0
+    repeats = repeats and s.watch.armed
     reason = turn(s, now)
     if reason == ACCEPTED and not repeats and goes_back(s, now):
         reason = LATE
@@ -264,6 +275,7 @@ cdef inline int take_motion(IntakeState* s, int64_t now) noexcept nogil:
         return ACCEPTED
     s.frame_time = s.motion.frame_time      # only an accepted frame advances the time
     s.before = s.said
+    s.stamps = s.stamps_next
     if repeats:
         mc_count(&s.counters.repeats, 1)
     return ACCEPTED

@@ -1,6 +1,6 @@
 """Packages in, newest motion and replies out, without transport and without the GIL."""
 
-from libc.math cimport NAN
+from libc.math cimport NAN, fabs
 from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -21,7 +21,7 @@ from motioncue.intake.state cimport (
 from motioncue.intake.watch cimport Watch, watch_restart
 from motioncue.kernels.body cimport BodyStage
 from motioncue.kernels.cipher cimport Cipher, mc_cipher_apply
-from motioncue.kernels.codec cimport decode
+from motioncue.kernels.codec cimport F4, F8, N8, TEXT, decode
 from motioncue.kernels.fade cimport smooth
 from motioncue.kernels.reasons cimport ACCEPTED, REASONS, REPLY_LOST, SESSION_ENDED, SIZE, TYPE
 from motioncue.kernels.records cimport Motion, Publication, publication_clear, publication_read
@@ -32,11 +32,13 @@ from motioncue.kernels.slot cimport event_read, mc_count, mc_load
 
 from motioncue.intake.messages import Echo
 from motioncue.kernels.reasons import NAMES
-from motioncue.motion import MOTION_DTYPE
+from motioncue.motion import MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.settings.watch import UNWATCHED
 from motioncue.settings.watch import Watch as Thresholds
 
 __all__ = ["Intake"]
+
+cdef int STAMP = TELEMETRY_DTYPE.fields["stamp"][1] // 8    # its slot
 
 cdef enum:
     LARGEST = 1 << 20       # [bytes]; every system's packages are smaller
@@ -150,6 +152,15 @@ cdef Tuned tuned_of(thresholds):
     return tuned
 
 
+cdef double stamp_unit(const Message* m) noexcept:
+    """Return the unit of a message's time stamp [s], if that is a whole number, and no count; otherwise 0."""
+    cdef int i
+    for i in range(m.row_count):
+        if m.rows[i].slot == STAMP and m.rows[i].format not in (F4, F8, N8, TEXT):
+            return fabs(m.rows[i].scale)
+    return 0.0
+
+
 cdef class Intake:
     """Takes whole packages of a source; gives replies and the newest motion.
 
@@ -209,6 +220,8 @@ cdef class Intake:
         for i in range(s.messages.count):
             s.needs_axes = s.needs_axes or s.messages.rows[i].role == ROLE_AXES
             s.needs_part = s.needs_part or s.messages.rows[i].role == ROLE_NEEDED
+            if s.messages.rows[i].role == ROLE_MOTION:
+                s.stamps.unit = stamp_unit(&s.messages.rows[i])
         set_absent(&s.messages)
         s.messages.unknown = make_reply(unknown_reply, Echo())
         s.stages = TelemetryStages().stages if stages is None else stages.stages

@@ -16,6 +16,7 @@ from motioncue.kernels.rotation cimport between, from_angles, from_axes, from_or
 
 cdef enum:
     SHORTEST_US = 100       # frames closer together count as this far apart
+    SETTLED = 5             # delays after which what is derived has left the zero with which it begins
 
 
 cdef enum Rates:
@@ -44,6 +45,7 @@ ctypedef struct Stages:
     int same_from           # first and number of the telemetry's doubles that, if all repeat, mark a repeated state
     int same_count
     bint running            # a frame to compare with is stored
+    double settled          # for how long that has been so, in delays
     double orientation[4]   # attitude of that frame
     double velocity[3]
     double rate[3]          # derived so far: car's axes [rad/s]
@@ -160,11 +162,13 @@ cdef inline void derive(Stages* s, const Telemetry* t, double dt, double sure) n
         dt = 1e-6 * SHORTEST_US
     if s.running:
         share = 1.0 - exp(-(sure if sure < dt else dt) / s.delay)
+        s.settled += dt / s.delay
         between(s.orientation, t.orientation, turn)
         for i in range(3):
             s.rate[i] += share * (turn[i] / dt - s.rate[i])
             s.acceleration[i] += share * ((t.velocity[i] - s.velocity[i]) / dt - s.acceleration[i])
     else:
+        s.settled = 0.0
         for i in range(3):
             s.rate[i] = s.acceleration[i] = 0.0
     for i in range(3):

@@ -4,6 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.intake.messages cimport Messages
 from motioncue.intake.stages cimport Stages
+from motioncue.intake.stamps cimport Stamps
 from motioncue.intake.watch cimport Watch, watch_restart
 from motioncue.kernels.body cimport BodyFrame
 from motioncue.kernels.cipher cimport MC_CIPHER_BYTES, mc_cipher
@@ -73,6 +74,8 @@ ctypedef struct IntakeState:
     Telemetry before        # telemetry of the frame before
     Telemetry telemetry     # input of the body stage
     Motion motion
+    Stamps stamps           # when was the frame before taken, by the simulator's own time?
+    Stamps stamps_next      # the same of the newest frame, if it is accepted
     int fallen              # frames in a row whose stamps rise, but are older than the newest
     double fallen_stamp     # stamp of the last of those [s]
     int64_t fallen_since    # when the first of those came [ns]

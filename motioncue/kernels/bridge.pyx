@@ -161,7 +161,7 @@ cdef void bridge_frame(BridgeState* b, const Publication* newest, bint missed, i
             l.offset = 0.0
     turning_at(a, t, 0.0, q)
     between(q, q_before, a.offset)
-    if b.kind == BRIDGE_PREDICT and p.sure:
+    if p.sure:
         fade_gently(b)
 
 

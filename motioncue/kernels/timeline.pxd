@@ -14,6 +14,10 @@ from libc.stdint cimport int64_t
 from motioncue.kernels.records cimport Placement
 
 
+cdef enum:
+    WINDOWS = 3
+
+
 ctypedef struct Timeline:
     int frames              # frames since the restart, up to SEVERAL
     int64_t arrived         # arrival of the newest frame [ns]
@@ -28,8 +32,13 @@ ctypedef struct Timeline:
     int paced               # successive frames that were one interval apart
     int odd                 # successive frames much further apart than the interval; negative: much closer
     double nearest          # the interval among those that is nearest to the nominal one [s]
-    double usual  # mean of up to about 64 intervals between arrivals, a gap counting as four nominal ones at most [s]
+    double usual            # pace of the arrivals in the long run: the median of `paces`, as far as there are any [s]
+    double paces[WINDOWS]   # mean intervals between arrivals in the newest windows, newest first [s]
+    int windows             # number of those
+    int64_t window          # arrival of the frame with which the present window began [ns]
+    int counted             # frames since
     int settled             # frames since the last one that did not continue the motion, up to SETTLED
+    int64_t joined          # arrival of that one [ns]
     Placement place         # placement of the newest frame
 
 

@@ -13,6 +13,8 @@ cdef enum:
     SETTLED = 4             # successive frames at their expected times, after which a gap is forgotten
     SHORTEST_NS = 100_000   # frames closer together count as this far apart
     SEVERAL = 64            # number of frames of a mean
+    WINDOW_NS = 250_000_000 # shortest time over which frames are counted
+    EVEN_NS = 50_000_000    # time for which frames come evenly before a first window tells the pace: a bunch is shorter
 
 cdef double SAME_S = 1e-6   # the simulator's time is not its own if it agrees with the arrivals to within this
 cdef double KEEP = 1.0 - 1.0 / SEVERAL
@@ -49,12 +51,46 @@ cdef void follow_interval(Timeline* t, double dt) noexcept nogil:
         t.debt = 0
 
 
-cdef void follow_arrivals(Timeline* t, double dt) noexcept nogil:
-    """Keep the interval from following the short intervals within bunches: its mean is that between arrivals."""
-    cdef double most = 4.0 * t.place.interval
-    t.usual += ((dt if dt < most else most) - t.usual) / (t.frames - 1)
+cdef double median(const double* x, int n) noexcept nogil:
+    """Return the median of three values, the smaller one of two."""
+    cdef double low = x[0] if n < 2 or x[0] < x[1] else x[1]
+    cdef double high = x[1] if n > 1 and x[0] < x[1] else x[0]
+    if n < WINDOWS or x[2] < low:
+        return low
+    return x[2] if x[2] < high else high
+
+
+cdef void follow_pace(Timeline* t, int64_t arrival) noexcept nogil:
+    """Follow the pace of the arrivals in the long run.
+
+    A window goes from the end of a bunch to the end of another one, so all of its frames came in their own time, however
+    they were delayed.  A bunch ends where the next frame is at least a mean interval away.  Of three windows the median
+    counts, so one in which frames were lost does not.
+    """
+    cdef int64_t before = t.arrived - arrival - t.window
+    cdef bint gap = arrival * t.counted >= before
+    cdef double pace
+    cdef int i
+    if t.windows == 0 and gap:          # the first window is one from the beginning of a bunch to that of another one
+        t.usual = 1e-9 * (before + arrival) / (t.counted + 1)
+    if t.counted > 0 and (gap and before >= WINDOW_NS or before >= 4 * WINDOW_NS):
+        pace = 1e-9 * before / t.counted if t.windows > 0 else t.usual
+        for i in range(WINDOWS - 1, 0, -1):
+            t.paces[i] = t.paces[i - 1]
+        t.paces[0] = pace
+        t.windows += t.windows < WINDOWS
+        t.usual = median(t.paces, t.windows)
+        t.window = t.arrived - arrival
+        t.counted = 0
+    t.counted += 1
+
+
+cdef void keep_pace(Timeline* t) noexcept nogil:
+    """Keep the interval from following the short ones within bunches, or from staying at one that has been left."""
     if t.place.interval < 0.75 * t.usual:
         t.place.interval = 0.75 * t.usual
+    elif t.windows > 1 and t.place.interval > 1.33 * t.usual:
+        t.place.interval = 1.33 * t.usual
 
 
 cdef bint has_own_time(Timeline* t, double arrival, double told) noexcept nogil:
@@ -113,6 +149,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     t.own = own
     if t.frames == 0:
         t.frames = 1
+        t.window = t.joined = now
         p.taken = now
         p.interval = 0.0
         p.spent += SHORTEST_NS
@@ -128,6 +165,7 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
         t.usual = p.interval
     t.frames += t.frames < SEVERAL
+    follow_pace(t, arrival)
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
         p.told += told
@@ -137,7 +175,9 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         waited = in_debt(t, arrival)
         if not waited or 2 * arrival > interval:    # early frames of a jitter compensate late ones
             follow_interval(t, 1e-9 * arrival)
-        follow_arrivals(t, 1e-9 * arrival)
+        else:
+            p.interval += (t.usual - p.interval) / 8.0
+        keep_pace(t)
         p.told += <int64_t>(1e9 * t.usual)
         told = interval if waited or 2 * arrival < interval else arrival
         t.late = 0
@@ -148,10 +188,11 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
     if 2 * (now - p.taken) > 3 * interval or 2 * t.late > 3 * interval or not -interval <= 8 * jump <= interval:
         p.joins += 1
         t.settled = 0
+        t.joined = now
     elif t.settled < SETTLED:
         t.settled += 1
     p.taken = taken
-    p.sure = stamped or t.settled == SETTLED
+    p.sure = stamped or (t.settled == SETTLED and (t.windows > 0 or now - t.joined >= EVEN_NS))
     if arrival > told + interval // 2:  # late, or after frames that are missing and that the simulator does not count
         told = arrival
     # Two frames at once must not make a steep slope; nor an early one, if only arrivals tell the interval.

@@ -1,0 +1,71 @@
+"""Sources that say when their frames were taken: their rate may jump, their stamps may be coarse."""
+
+import numpy as np
+import pytest
+from delivery_rig import GAMES, deliver, worst
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_delivery import swinging
+
+from motioncue.kernels.bridge import KINDS
+
+# Those that stamp frames with a clock.  Gran Turismo 7 counts frames at 60 Hz, so it has no other rate.
+CLOCKS = ("vehicle-physics-pro", *sorted(set(GAMES) - {"gran-turismo-7"}))
+# A rate that is derived over stamps of a millisecond is still uneven where frames come every 2 to 4 ms.
+FACTORS = {"live-for-speed": 1.5}
+DAY_S = 86_400.0
+LENGTH_S = 8.0
+
+
+def jumping(slow, fast, stretches, begins):
+    """Return times of frames [s] that come at two rates [Hz] in turn, for `stretches` [s] each, the last for good."""
+    times, time, ends = [], begins, np.cumsum([1.5, *stretches])
+    while time < LENGTH_S:
+        times.append(time)
+        time += 1.0 / (fast, slow)[np.searchsorted(ends, time) % 2]
+    return np.array(times)
+
+
+def check(source, bridge, drive, taken, rng, slow, clock_s=None, most=1.0):
+    """Assert that frames which come up to 0.2 ms late, some `slow` [Hz], make no step beyond the bound."""
+    run = deliver(drive, source, bridge, taken, taken + 0.002 + rng.uniform(0.0, 2e-4, len(taken)), clock_s=clock_s)
+    assert run.events == {}
+    found = worst(run, source, bridge, 1.0 / slow)
+    assert found.step <= most, found
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", CLOCKS)
+@pytest.mark.parametrize("phase", range(4))
+def test_a_rate_that_jumps_makes_no_jolt(source, bridge, phase):
+    taken = jumping(20.0, 500.0, np.full(9, 0.7 + 0.1 * phase), 0.001 * phase)
+    check(source, bridge, swinging(phase), taken, np.random.default_rng(phase), 20.0)
+
+
+@pytest.mark.grid
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", ["dirt-rally", "f1", "f1-2026", "x-plane"])
+@pytest.mark.parametrize("rate", [20.0, 50.0, 60.0, 144.0])
+@pytest.mark.parametrize("clock_s", [2.0**16, DAY_S, 2.0**17 + 5.0])
+def test_a_clock_of_4_bytes_that_has_run_for_a_day_makes_no_jolt(source, bridge, rate, clock_s):
+    """Its stamps are multiples of 1/128 s, and of 1/64 s from 2^17 s on."""
+    taken = np.arange(0.0, LENGTH_S, 1.0 / rate)
+    check(source, bridge, swinging(1.9), taken, np.random.default_rng(1), rate, clock_s)
+
+
+@pytest.mark.search
+@pytest.mark.parametrize("bridge", KINDS)
+@pytest.mark.parametrize("source", CLOCKS)
+@settings(max_examples=30, deadline=None)
+@given(
+    slow=st.floats(20.0, 60.0),
+    fast=st.floats(60.0, 500.0),
+    stretches=st.lists(st.floats(0.2, 1.5), min_size=1, max_size=8),
+    begins=st.floats(0.0, 0.01),
+    phase=st.floats(0.0, 6.0),
+    seed=st.integers(0, 99),
+)
+def test_any_jump_of_the_rate_makes_no_jolt(source, bridge, slow, fast, stretches, begins, phase, seed):
+    taken = jumping(slow, fast, stretches, begins)
+    check(source, bridge, swinging(phase), taken, np.random.default_rng(seed), slow, most=FACTORS.get(source, 1.0))

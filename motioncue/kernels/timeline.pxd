@@ -3,7 +3,8 @@
 A frame can only arrive late, so the earliest arrivals show the offset of the local clock from the simulator's time, and
 later frames are placed by the simulator's time plus that offset.  A source whose times are only those of arrival has no
 time of its own: its frames count as taken when they arrived, except that frames closer together than the nominal
-interval are placed one interval apart, because they had been waiting for each other.
+interval are placed one interval apart, because they had been waiting for each other.  How far apart such frames are is
+told by the long run alone: by counting them from the end of one bunch to that of another one, however long bunches are.
 
 `spent` is the interval between frames for computing slopes: the longer of the simulator's own interval and the interval
 between arrivals, so that a slope is never larger than the drive's.

@@ -89,8 +89,8 @@ cdef void keep_pace(Timeline* t) noexcept nogil:
     """Keep the interval from following the short ones within bunches, or from staying at one that has been left."""
     if t.place.interval < 0.75 * t.usual:
         t.place.interval = 0.75 * t.usual
-    elif t.windows > 1 and t.place.interval > 1.33 * t.usual:
-        t.place.interval = 1.33 * t.usual
+    elif t.windows > 1 and t.place.interval > 1.125 * t.usual:   # so that a pair makes a debt
+        t.place.interval = 1.125 * t.usual
 
 
 cdef bint has_own_time(Timeline* t, double arrival, double told) noexcept nogil:

@@ -12,7 +12,8 @@ from motioncue import platforms
 from motioncue.errors import ConfigError
 from motioncue.kernels.clock import FakeClock
 from motioncue.motion import CUE_DTYPE
-from motioncue.profile import UNWATCHED, overridden
+from motioncue.profile import overridden
+from motioncue.settings.watch import UNWATCHED
 from motioncue.runtime.assembly import check, limits_of
 from motioncue.runtime.leaving import LEAVE_S, leaving_of
 from motioncue.runtime.pipeline import Pipeline

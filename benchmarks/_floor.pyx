@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
 
 
 cdef extern from "floor.h" nogil:

@@ -3,13 +3,13 @@
 from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from motioncue.intake.intake cimport Intake, intake_take
-from motioncue.kernels.actuation cimport OutputChain, actuate
-from motioncue.kernels.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.body cimport BodyStage, to_body
-from motioncue.kernels.codec cimport Table, decode, encode
-from motioncue.kernels.platform cimport Kinematics, forward, inverse
-from motioncue.kernels.records cimport Cue, Motion, Telemetry
+from motioncue.core.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
+from motioncue.core.records cimport Cue, Motion, Telemetry
+from motioncue.frames.body cimport BodyStage, to_body
+from motioncue.frames.intake cimport Intake, intake_take
+from motioncue.output.actuation cimport OutputChain, actuate
+from motioncue.platforms.kinematics cimport Kinematics, forward, inverse
+from motioncue.wire.codec cimport Table, decode, encode
 
 
 def unpack(Table table not None, const uint8_t[:, ::1] frames, Telemetry[::1] out):

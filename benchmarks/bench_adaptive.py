@@ -5,8 +5,8 @@ import pytest
 from conftest import RATE_HZ, assert_same
 
 from motioncue import cueing, load_profile
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.engine.batch import Batch
 
 N = 100_000
 

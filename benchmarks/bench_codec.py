@@ -9,13 +9,14 @@ import pytest
 from conftest import HEAD_M, VECTORS, assert_same, raw
 from references import empty_packets
 
-from motioncue import protocols
-from motioncue.motion import TELEMETRY_DTYPE
-from motioncue.protocols import DescribedSource, beamng
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue import sources
+from motioncue.core.channels import TELEMETRY_DTYPE
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.settings.telemetry import SourcePacket
+from motioncue.sources import DescribedSource
+from motioncue.sources.beamng import packets as beamng
+from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.simulators import drive_packages
+from motioncue.wire.source_description import SourcePacket
 
 START_NS, PERIOD_NS = 1_000_000_000, 16_666_667
 MOVING = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate", "speed")
@@ -179,7 +180,7 @@ def test_a_described_source_against_a_built_in_one(versus, loops, smoke):
 
 @pytest.mark.benchmark(group="session")
 def test_package_fed_from_python_against_c(versus, rig):
-    module = protocols.source("city-car-driving")
+    module = sources.source("city-car-driving")
     intake = module.intake(module.Options(), HEAD_M)
     intake.begin(0)
     init, *packages = read_packages(sample_recording())[: rig.n + 1]

@@ -9,12 +9,12 @@ from conftest import HEAD_M, RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.stepper import Stepper
-from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.profile import Output, profile_text
-from motioncue.protocols.dk import MOTION
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.retune import Settings
+from motioncue.engine.stepper import Stepper
+from motioncue.output.dk import MOTION
+from motioncue.profile.profile import Output, profile_text
 from motioncue.recording.read import read_packages, sample_recording
 
 PROFILE = "ccd-dk-washout"

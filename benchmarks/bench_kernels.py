@@ -7,10 +7,10 @@ from conftest import CAR, RATE_HZ, WORLD, assert_same, raw
 from references import ScipyPipeline, empty_packets
 
 from motioncue import cueing, load_profile
-from motioncue.cueing.optimal import CANAL_S, OTOLITH_S, laws_of, limits_of
-from motioncue.kernels import lanes
-from motioncue.kernels.body import BodyStage
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core import lanes
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.cueing.optimal.design import CANAL_S, OTOLITH_S, laws_of, limits_of
+from motioncue.frames.body import BodyStage
 
 VECTORS = ("orientation", "velocity", "acceleration", "angular_velocity", "angular_acceleration")
 

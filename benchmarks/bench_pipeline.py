@@ -9,22 +9,22 @@ from conftest import RATE_HZ
 from pairs import row
 from references import empty_packets
 
-from motioncue import cueing, load_profile, protocols
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.ring import RecordRing
-from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE, TICK_DTYPE
-from motioncue.protocols.dk import STREAMS
+from motioncue import cueing, load_profile, sources
+from motioncue.core.channels import CUE_DTYPE, TICK_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.core.ring import RecordRing
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.replay import replay
+from motioncue.engine.retune import Settings
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.output.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.emitter import Emitter
-from motioncue.runtime.replay import replay
 
 
 def made(rig):
     """Return an emitter that has faded in and holds the drive's last frame for ever, on a clock that takes no time."""
     clock = FakeClock()
-    module = protocols.source("city-car-driving")
+    module = sources.source("city-car-driving")
     intake = module.intake(module.Options())
     intake.begin(clock.now_ns())
     for package in read_packages(sample_recording()):

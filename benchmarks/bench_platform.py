@@ -8,13 +8,14 @@ from conftest import RATE_HZ
 from pairs import cpu_ns, fact
 
 import motioncue
-from motioncue import cueing, platforms
-from motioncue.kernels.actuation import OutputChain
-from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import parse_profile
-from motioncue.protocols import custom
-from motioncue.runtime.assembly import chain_of, check
-from motioncue.runtime.fitting import CHANNELS_KEPT
+from motioncue import cueing
+from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.engine.assembly import chain_of, check
+from motioncue.engine.fitting import CHANNELS_KEPT
+from motioncue.output import packet as custom
+from motioncue.output.actuation import OutputChain
+from motioncue.platforms import build as platforms
+from motioncue.profile.profile import parse_profile
 from motioncue.virtual.standard import standard_drive
 
 FIELDS = ", ".join(f'{{ offset = {4 * n}, type = "f4", channel = "leg_{n + 1}" }}' for n in range(6))

@@ -9,9 +9,9 @@ import pytest
 pytest.importorskip("daqp")
 
 import motioncue
-from motioncue.kernels import solver
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.runtime.assembly import algorithm_of
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.cueing.predictive import solver
+from motioncue.engine.assembly import algorithm_of
 from motioncue.virtual.offline import drive_motion
 
 PLATFORMS = ("box-small", "box-large", "hexapod-dim", "hexapod-simona")

@@ -6,8 +6,8 @@ from conftest import RATE_HZ, assert_same
 
 import motioncue
 from motioncue import cueing
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.engine.batch import Batch
 
 CALLS = 32_000  # steps in a measurement, summed over all rigs
 

@@ -9,13 +9,13 @@ from pairs import interleaved, row
 from references import PythonStep, ScipyPipeline, empty_packets
 
 from motioncue import cueing, load_profile
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.body import BodyStage
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.protocols.dk import STREAMS
-from motioncue.protocols.layout import Take, vector
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.frames.body import BodyStage
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.output.dk import STREAMS
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.wire.packet import Take, vector
 
 RATE_HZ = 1e9 / round(1e9 / 333.33)
 HEAD_M = (-0.5, 0.4, 1.0)  # forward, right, up

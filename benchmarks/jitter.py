@@ -36,14 +36,14 @@ from motioncue.bench.floor import receive
 from motioncue.bench.latency import bare_receiver, engine, port_of, running
 from motioncue.bench.load import burning
 from motioncue.bench.pacing import Loop, emitter, figures, run_block
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.clock import MonotonicClock, prepare_thread, processors_awake
-from motioncue.kernels.ring import RecordRing
-from motioncue.kernels.tuning import Settings
-from motioncue.profile import Record
+from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
+from motioncue.core.ring import RecordRing
+from motioncue.engine.changes import Tuner
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.retune import Settings
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.profile.profile import Record
 from motioncue.recording.recorder import Recorder, tick_ring_bytes
-from motioncue.runtime.emitter import Emitter
-from motioncue.runtime.tuning import Tuner
 
 PROFILE = load_profile("ccd-dk-washout")
 SPINNING = load_profile("ccd-dk-washout", "output.spin_us=200")

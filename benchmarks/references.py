@@ -12,9 +12,9 @@ import numpy as np
 from scipy import signal
 from scipy.spatial.transform import Rotation
 
-from motioncue.motion import CUE_DTYPE, GRAVITY, MOTION_DTYPE
-from motioncue.protocols.dk import MOTION
-from motioncue.settings.classical import Axis, Classical
+from motioncue.core.channels import CUE_DTYPE, GRAVITY, MOTION_DTYPE
+from motioncue.cueing.classical.settings import Axis, Classical
+from motioncue.output.dk import MOTION
 
 PACK = struct.Struct("<12f")
 TRANSLATION = ("surge", "sway", "heave")

@@ -10,7 +10,7 @@ import numpy as np
 
 import motioncue
 from motioncue.cli.drives import drive_of
-from motioncue.settings import ALGORITHMS
+from motioncue.cueing.settings import ALGORITHMS
 
 PROFILE = "ccd-dk-washout"
 DRIVES = ("sample", "tour", "turns", "brake")

@@ -8,18 +8,18 @@ from motioncue._version import __version__
 from motioncue.errors import ConfigError, EndpointError, MotioncueError, PacketError
 
 if TYPE_CHECKING:
-    from motioncue.analysis.omct import omct
-    from motioncue.analysis.score import score
+    from motioncue.core.channels import ACTUATION_DTYPE, AHEAD_S, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.cueing.preview import preview
-    from motioncue.kernels.body import body_motion
-    from motioncue.motion import ACTUATION_DTYPE, AHEAD_S, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
-    from motioncue.profile import Profile
+    from motioncue.engine.assembly import actuate, cue, load_profile
+    from motioncue.engine.embedding import bind, relay
+    from motioncue.engine.engine import Engine
+    from motioncue.engine.platform import platform
+    from motioncue.engine.rigs import Rigs
+    from motioncue.frames.body import body_motion
+    from motioncue.profile.profile import Profile
     from motioncue.recording.load import read
-    from motioncue.runtime.assembly import actuate, cue, load_profile
-    from motioncue.runtime.embedding import bind, relay
-    from motioncue.runtime.engine import Engine
-    from motioncue.runtime.platform import platform
-    from motioncue.runtime.rigs import Rigs
+    from motioncue.scoring.omct import omct
+    from motioncue.scoring.score import score
     from motioncue.tuning.tune import tune
 
 __all__ = [
@@ -56,33 +56,33 @@ def get_include() -> str:
     """Return the include directory for C programs, and for extensions that cimport the kernels.
 
     It contains ``motioncue/motioncue.h``, the interface for C and C++, and the kernels' headers
-    ``motioncue/kernels/….h``.
+    ``motioncue/core/….h`` and those of other rooms.
     """
     return str(Path(__file__).parent.parent)
 
 
 # Imported on first use, so that the command line starts quickly.
 _LATER = {
-    "ACTUATION_DTYPE": "motioncue.motion",
-    "AHEAD_S": "motioncue.motion",
-    "CUE_DTYPE": "motioncue.motion",
-    "MOTION_DTYPE": "motioncue.motion",
-    "TICK_DTYPE": "motioncue.motion",
-    "Engine": "motioncue.runtime.engine",
-    "Profile": "motioncue.profile",
-    "Rigs": "motioncue.runtime.rigs",
-    "_capi": "motioncue.runtime.capi",  # the capsule for motioncue/motioncue.h
-    "actuate": "motioncue.runtime.assembly",
-    "bind": "motioncue.runtime.embedding",
-    "body_motion": "motioncue.kernels.body",
-    "cue": "motioncue.runtime.assembly",
-    "load_profile": "motioncue.runtime.assembly",
-    "omct": "motioncue.analysis.omct",
-    "platform": "motioncue.runtime.platform",
+    "ACTUATION_DTYPE": "motioncue.core.channels",
+    "AHEAD_S": "motioncue.core.channels",
+    "CUE_DTYPE": "motioncue.core.channels",
+    "MOTION_DTYPE": "motioncue.core.channels",
+    "TICK_DTYPE": "motioncue.core.channels",
+    "Engine": "motioncue.engine.engine",
+    "Profile": "motioncue.profile.profile",
+    "Rigs": "motioncue.engine.rigs",
+    "_capi": "motioncue.engine.capi",  # the capsule for motioncue/motioncue.h
+    "actuate": "motioncue.engine.assembly",
+    "bind": "motioncue.engine.embedding",
+    "body_motion": "motioncue.frames.body",
+    "cue": "motioncue.engine.assembly",
+    "load_profile": "motioncue.engine.assembly",
+    "omct": "motioncue.scoring.omct",
+    "platform": "motioncue.engine.platform",
     "preview": "motioncue.cueing.preview",
     "read": "motioncue.recording.load",
-    "relay": "motioncue.runtime.embedding",
-    "score": "motioncue.analysis.score",
+    "relay": "motioncue.engine.embedding",
+    "score": "motioncue.scoring.score",
     "tune": "motioncue.tuning.tune",
 }
 

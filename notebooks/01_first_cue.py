@@ -29,10 +29,10 @@ import numpy as np
 import quaternion
 
 import motioncue
-from motioncue.analysis import frequency_response, plots, transfer_function
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.engine.replay import replay
 from motioncue.recording.read import read_motion, read_packages, sample_recording
-from motioncue.runtime.replay import replay
+from motioncue.scoring import frequency_response, plots, transfer_function
+from motioncue.sources.city_car_driving.packets import FRAME
 
 plt.rcParams["figure.dpi"] = 100
 

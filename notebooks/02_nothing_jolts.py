@@ -31,9 +31,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.kernels.supervisor import TABLE, State
+from motioncue.drive.trouble import EVENTS, INCIDENTS, PARKS
+from motioncue.safety.supervisor import TABLE, State
 from motioncue.virtual.offline import ride
-from motioncue.virtual.trouble import EVENTS, INCIDENTS, PARKS
 
 plt.rcParams["figure.dpi"] = 100
 PROFILE = "ccd-dk-washout"

@@ -32,10 +32,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.analysis.changes import changes
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.engine.replay import first_difference, repeat
 from motioncue.recording.export import export
-from motioncue.runtime.replay import first_difference, repeat
+from motioncue.scoring.changes import changes
+from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.offline import ride
 
 plt.rcParams["figure.dpi"] = 100

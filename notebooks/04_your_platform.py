@@ -30,9 +30,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.analysis.platform_report import ranges_figure, side_figure, workspace_figure
-from motioncue.motion import GRAVITY
-from motioncue.runtime.fitting import fit
+from motioncue.core.channels import GRAVITY
+from motioncue.engine.fitting import fit
+from motioncue.scoring.platform_report import ranges_figure, side_figure, workspace_figure
 from motioncue.virtual.offline import ride
 from motioncue.virtual.platform import Drive, delay_s, felt
 

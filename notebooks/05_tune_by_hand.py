@@ -30,8 +30,8 @@ from IPython.display import display
 from ipywidgets import FloatSlider, interactive
 
 import motioncue
-from motioncue.analysis.score import Traces, trace
 from motioncue.recording.read import read_motion, sample_recording
+from motioncue.scoring.score import Traces, trace
 
 plt.rcParams["figure.dpi"] = 100
 

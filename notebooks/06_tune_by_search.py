@@ -27,8 +27,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.analysis.score import trace
 from motioncue.recording.read import read_motion, sample_recording
+from motioncue.scoring.score import trace
 from motioncue.virtual.offline import drive_motion
 
 plt.rcParams["figure.dpi"] = 100

@@ -27,10 +27,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import motioncue
-from motioncue.analysis import frequency_response, step_response
-from motioncue.motion import GRAVITY
+from motioncue.core.channels import GRAVITY
+from motioncue.cueing.settings import ALGORITHMS
 from motioncue.recording.read import read_motion, sample_recording
-from motioncue.settings import ALGORITHMS
+from motioncue.scoring import frequency_response, step_response
 from motioncue.virtual.offline import drive_motion
 
 plt.rcParams["figure.dpi"] = 90

@@ -9,9 +9,9 @@ import sys
 
 from kept_drives import FOLDER, MAKINGS, keep_drive, path_of, record
 
-from motioncue.analysis.changes import TOLERANCE, changes
+from motioncue.engine.replay import repeat
 from motioncue.recording.load import read
-from motioncue.runtime.replay import repeat
+from motioncue.scoring.changes import TOLERANCE, changes
 
 
 def differences(system, folder=FOLDER, tolerance=TOLERANCE):

@@ -7,11 +7,16 @@ import quaternion as npq
 from helpers import truth
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.protocols import system_of
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
-from motioncue.virtual.car import STATE_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.drive.car import STATE_DTYPE
+from motioncue.engine.pipeline import Pipeline
+from motioncue.sources import system_of
+from motioncue.sources.beamng import twin as beamng
+from motioncue.sources.beamng_simulink import twin as beamng_simulink
+from motioncue.sources.city_car_driving import twin as city_car_driving
+from motioncue.sources.described import twin as described
+from motioncue.sources.morai import twin as morai
+from motioncue.sources.vehicle_physics_pro import twin as vehicle_physics_pro
 
 START = 1_000_000_000
 PERIOD = 3_000_030  # [ns] length of a tick

@@ -3,8 +3,8 @@
 from helpers import frame, init
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
 
 START = 1_000_000_000
 PERIOD = 3_000_030  # 333.33 Hz in whole nanoseconds

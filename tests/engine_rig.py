@@ -19,8 +19,8 @@ from helpers import (
 )
 
 import motioncue
-from motioncue.protocols import dk
-from motioncue.virtual.city_car_driving import Simulator
+from motioncue.output import dk
+from motioncue.sources.city_car_driving.twin import Simulator
 
 SCHEME = "unix" if hasattr(socket, "AF_UNIX") else "tcp"
 PERIOD = 3_000_030
@@ -98,7 +98,7 @@ class Background:
 
 PLAYER = """
 import sys
-from motioncue.virtual.city_car_driving import Simulator
+from motioncue.sources.city_car_driving.twin import Simulator
 from motioncue.virtual.simulators import recorded_packages
 packages = recorded_packages("city-car-driving", sys.argv[2], rate_hz=float(sys.argv[3]))
 simulator = Simulator(sys.argv[1], packages, timeout_s=60.0)

@@ -22,12 +22,12 @@ from reference.rigid_body import Axes, by_matrices
 from scipy.spatial.transform import Rotation
 
 import motioncue
+from motioncue.core.clock import MonotonicClock
+from motioncue.engine.receiver import StreamReceiver
 from motioncue.errors import EndpointError
-from motioncue.kernels.clock import MonotonicClock
-from motioncue.protocols import city_car_driving
-from motioncue.protocols.city_car_driving import FRAME, INIT
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.receiver import StreamReceiver
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.stream import Listener
 
 WINE = sys.platform == "win32" and hasattr(ctypes.windll.ntdll, "wine_get_version")

@@ -9,13 +9,13 @@ from click.testing import CliRunner
 
 import motioncue
 from motioncue.cli import cli
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import MotioncueError
-from motioncue.kernels.clock import FakeClock
 from motioncue.recording import walk
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.walk import MAGIC
 from motioncue.recording.write import RecordingWriter
-from motioncue.runtime.pipeline import Pipeline
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 PROFILE = motioncue.load_profile("beamng-dk")

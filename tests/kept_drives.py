@@ -7,12 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.profile import Record
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.replay import START_NS, keep
+from motioncue.profile.profile import Record
 from motioncue.recording.load import read
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.runtime.replay import START_NS, keep
+from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 FOLDER = Path(__file__).parent / "data" / "drives"

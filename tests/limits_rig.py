@@ -8,11 +8,11 @@ import msgspec
 import numpy as np
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.settings.watch import UNWATCHED
-from motioncue.virtual.car import STATE_DTYPE
-from motioncue.virtual.courses import Course
+from motioncue.core.clock import FakeClock
+from motioncue.drive.car import STATE_DTYPE
+from motioncue.drive.courses import Course
+from motioncue.engine.pipeline import Pipeline
+from motioncue.frames.settings import UNWATCHED
 from motioncue.virtual.simulators import SAMPLE, SIMULATORS, drive_packages, recorded_packages
 
 START = 1_000_000_000

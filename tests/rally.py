@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import quaternion as npq
 
-from motioncue.motion import GRAVITY
-from motioncue.virtual.car import STATE_DTYPE
+from motioncue.core.channels import GRAVITY
+from motioncue.drive.car import STATE_DTYPE
 
 STAGE = Path(__file__).parent / "data" / "rally" / "stage.bin"
 RATE_HZ = 60.0

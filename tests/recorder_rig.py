@@ -7,8 +7,8 @@ import os
 import numpy as np
 from helpers import eventually
 
-from motioncue.kernels.ring import KINDS, RecordRing
-from motioncue.motion import TICK_DTYPE
+from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.ring import KINDS, RecordRing
 from motioncue.recording.load import read
 from motioncue.recording.recorder import tick_ring_bytes
 

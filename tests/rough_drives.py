@@ -6,7 +6,7 @@ import numpy as np
 import quaternion as npq
 from trouble_helpers import pulse
 
-from motioncue.virtual.car import STATE_DTYPE
+from motioncue.drive.car import STATE_DTYPE
 
 STEP = 2.5e-4
 """Step of the integration [s]."""

@@ -11,16 +11,17 @@ from emitter_rig import MOVING, PERIOD, START
 from helpers import frame, init
 
 import motioncue
+from motioncue.core.channels import ACTUATION, ACTUATION_DTYPE, CUE_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import chain_of, streams_of
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.limiter import CueLimits, OutputLimits
-from motioncue.motion import ACTUATION, ACTUATION_DTYPE, CUE_DTYPE
-from motioncue.packets import PacketTable
-from motioncue.profile import parse_profile, profile_text
-from motioncue.protocols import custom, dk
-from motioncue.runtime.assembly import chain_of, streams_of
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.output import dk
+from motioncue.output import packet as custom
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.profile.profile import parse_profile, profile_text
+from motioncue.safety.limiter import CueLimits, OutputLimits
+from motioncue.wire.description import PacketTable
 
 PITCH_DEG = 2.0
 RATE_DEG_S = 5.0

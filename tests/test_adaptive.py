@@ -12,9 +12,9 @@ from test_washout import rough_drive
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.kernels import lanes
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core import lanes
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.engine.batch import Batch
 
 RATE_HZ = 1e9 / round(1e9 / 333.33)
 PERIOD = 1.0 / RATE_HZ

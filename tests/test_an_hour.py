@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from trouble_helpers import BOUNDED, START, Bench, Checker, driven
 
-from motioncue.kernels.supervisor import State
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.runtime.pipeline import TRANSITIONS
+from motioncue.engine.pipeline import TRANSITIONS
+from motioncue.safety.supervisor import State
+from motioncue.sources.city_car_driving.packets import FRAME
 
 pytestmark = pytest.mark.search
 

@@ -5,9 +5,9 @@ import pytest
 from scipy import signal
 
 from motioncue import ConfigError, cueing, load_profile
-from motioncue.analysis import frequency_response, step_response, transfer_function
-from motioncue.analysis.response import INPUTS, OUTPUTS
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.scoring import frequency_response, step_response, transfer_function
+from motioncue.scoring.response import INPUTS, OUTPUTS
 
 G = 9.80665
 OMCT = 10.0 ** (np.arange(12) / 5.0 - 1.0)  # the twelve frequencies of the Objective Motion Cueing Test [rad/s]
@@ -175,7 +175,7 @@ def plots():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from motioncue.analysis import plots
+    from motioncue.scoring import plots
 
     yield plots
     pyplot.close("all")

@@ -10,12 +10,13 @@ from helpers import truth
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue.drive.car import DRIVES, drive
 from motioncue.errors import PacketError
-from motioncue.protocols import beamng, dk
-from motioncue.protocols.beamng import GAUGES, MOTION, MOTION_2, Options, framed, identify
-from motioncue.protocols.layout import Derivation
-from motioncue.virtual.beamng import encode_states
-from motioncue.virtual.car import DRIVES, drive
+from motioncue.output import dk
+from motioncue.sources.beamng import packets as beamng
+from motioncue.sources.beamng.packets import GAUGES, MOTION, MOTION_2, Options, framed, identify
+from motioncue.sources.beamng.twin import encode_states
+from motioncue.wire.packet import Derivation
 
 START = 1_000_000_000
 PACKETS = Path(__file__).parent / "data" / "packets" / "beamng"

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from motioncue.protocols.beamng_simulink import CONTROL, STATE, WHEELS
-from motioncue.virtual.beamng_simulink import Coupling
+from motioncue.sources.beamng_simulink.packets import CONTROL, STATE, WHEELS
+from motioncue.sources.beamng_simulink.twin import Coupling
 
 pytestmark = pytest.mark.search
 

@@ -14,12 +14,12 @@ from helpers import bits, truth
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue.drive.car import DRIVES, drive
 from motioncue.errors import PacketError
-from motioncue.protocols import beamng_simulink
-from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options, framed, identify
-from motioncue.protocols.layout import Derivation
-from motioncue.virtual.beamng_simulink import Coupling, driven, encode_states
-from motioncue.virtual.car import DRIVES, drive
+from motioncue.sources.beamng_simulink import packets as beamng_simulink
+from motioncue.sources.beamng_simulink.packets import CONTROL, STATE, Options, framed, identify
+from motioncue.sources.beamng_simulink.twin import Coupling, driven, encode_states
+from motioncue.wire.packet import Derivation
 
 START = 1_000_000_000
 PACKETS = Path(__file__).parent / "data" / "packets" / "beamng-simulink"

@@ -7,14 +7,14 @@ from functools import partial
 import pytest
 from helpers import eventually, free_port
 
+from motioncue.drive.packages import Paced
+from motioncue.engine.reception import Reception
 from motioncue.errors import EndpointError, PacketError
-from motioncue.protocols import beamng_simulink
-from motioncue.protocols.beamng_simulink import CONTROL, STATE, Options
 from motioncue.recording.read import read_motion
-from motioncue.runtime.reception import Reception
-from motioncue.virtual.beamng_simulink import PHYSICS_STEPS, Simulator, driven
+from motioncue.sources.beamng_simulink import packets as beamng_simulink
+from motioncue.sources.beamng_simulink.packets import CONTROL, STATE, Options
+from motioncue.sources.beamng_simulink.twin import PHYSICS_STEPS, Simulator, driven
 from motioncue.virtual.installation import Installation
-from motioncue.virtual.packages import Paced
 from motioncue.virtual.simulators import recorded_packages
 
 recorded = partial(recorded_packages, "beamng-simulink")

@@ -19,8 +19,8 @@ from motioncue.bench.load import burning
 from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, histogram, run_block, summary
 from motioncue.bench.report import later_than
 from motioncue.bench.verdict import GRADES, advice, verdict
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
 
 PROFILE = load_profile("ccd-dk-washout")
 START, PERIOD = 1_000_000_000, 3_000_030

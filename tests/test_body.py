@@ -6,15 +6,15 @@ import quaternion as npq
 from reference.rigid_body import GRAVITY, Axes, by_matrices, by_quaternions
 
 import motioncue
+from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.reasons import Reason
+from motioncue.drive.car import drive
 from motioncue.errors import ConfigError
-from motioncue.kernels.body import BodyStage, body_motion
-from motioncue.kernels.reasons import Reason
-from motioncue.motion import MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.protocols import city_car_driving as ccd
+from motioncue.frames.body import BodyStage, body_motion
+from motioncue.frames.settings import UNWATCHED
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.settings.watch import UNWATCHED
-from motioncue.virtual.car import drive
-from motioncue.virtual.city_car_driving import encode_states
+from motioncue.sources.city_car_driving import packets as ccd
+from motioncue.sources.city_car_driving.twin import encode_states
 
 ANGLES = ("roll", "pitch", "yaw")
 CHANNELS = ("surge", "sway", "heave", *ANGLES, "roll_rate", "pitch_rate", "yaw_rate", "speed")

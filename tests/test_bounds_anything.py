@@ -13,9 +13,9 @@ from limits_rig import PERIOD, START, packages_of, profiles, unwatched
 from trouble_helpers import MOVERS, broken
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.protocols import dk
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
+from motioncue.output import dk
 from motioncue.transports.udp import open_sender
 
 pytestmark = pytest.mark.search

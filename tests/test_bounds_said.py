@@ -5,9 +5,9 @@ from helpers import eventually
 
 import motioncue
 from motioncue.cli.watch import EngineView
-from motioncue.profile import builtin_profiles, overridden
-from motioncue.settings.bounds import FAR, bounds_in_force, bounds_off
-from motioncue.settings.limits import Limits
+from motioncue.profile.bounds import FAR, bounds_in_force, bounds_off
+from motioncue.profile.profile import builtin_profiles, overridden
+from motioncue.safety.settings import Limits
 
 PROFILE = motioncue.load_profile("program-dk", "output.motion=udp://127.0.0.1:9")
 

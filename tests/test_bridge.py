@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from motioncue.bridge.bridge import KINDS, Bridge
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.kernels.bridge import KINDS, Bridge
-from motioncue.motion import MOTION_DTYPE
 
 PERIOD = 3_000_030
 START = 1_000_000_000

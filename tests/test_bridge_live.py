@@ -8,10 +8,10 @@ from hypothesis import settings
 from test_nothing_jolts import Trouble, package
 from trouble_helpers import BOUNDED, START, Bench, driven
 
+from motioncue.bridge.bridge import KINDS
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.kernels.bridge import KINDS
-from motioncue.kernels.supervisor import State
-from motioncue.motion import MOTION_DTYPE
+from motioncue.safety.supervisor import State
 
 pytestmark = pytest.mark.search
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from motioncue.analysis.bridge import GROUPS, LATE_US, arrivals, car, evaluate, recorded, sine
+from motioncue.bench.bridge import GROUPS, LATE_US, arrivals, car, evaluate, recorded, sine
 from motioncue.recording.read import read_motion, sample_recording
 
 PERIOD_S = 3_000_030e-9

@@ -10,7 +10,7 @@ from c_api import c_api
 from helpers import own_ports
 
 import motioncue
-from motioncue.profile import profile_text
+from motioncue.profile.profile import profile_text
 
 api = c_api()
 SIZE = 200

@@ -14,13 +14,13 @@ import motioncue
 from motioncue.cli import cli
 from motioncue.cli.check import command as check_command
 from motioncue.errors import PacketError
-from motioncue.protocols import beamng_simulink
 from motioncue.recording import capture
 from motioncue.recording import packages as packages_of
 from motioncue.recording.capture import captured, is_capture
 from motioncue.recording.packages import Pick, Raw, parse_recording
 from motioncue.recording.read import read_recording, sample_recording
-from motioncue.virtual.beamng_simulink import driven as simulink_drive
+from motioncue.sources.beamng_simulink import packets as beamng_simulink
+from motioncue.sources.beamng_simulink.twin import driven as simulink_drive
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
 ETHERNET, RAW, COOKED, NULL = 1, 101, 113, 0

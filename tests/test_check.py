@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
-from motioncue.analysis.check import check
-from motioncue.analysis.signs import examine
-from motioncue.analysis.windows import MOVING_M_S, Drive
+from motioncue.check.check import check
+from motioncue.check.signs import examine
+from motioncue.check.windows import MOVING_M_S, Drive
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import ConfigError, PacketError
-from motioncue.motion import MOTION_DTYPE
-from motioncue.protocols.beamng import MOTION
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.protocols.vehicle_physics_pro import STATES
+from motioncue.frames.settings import Watch
 from motioncue.recording.read import read_packages, read_recording, sample_recording
-from motioncue.settings.watch import Watch
+from motioncue.sources.beamng.packets import MOTION
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.sources.vehicle_physics_pro.packets import STATES
 from motioncue.virtual.simulators import drive_packages
 
 PACKAGES = {

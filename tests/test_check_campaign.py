@@ -10,9 +10,9 @@ from campaign.cases import Case, all_cases, confusion, described, run
 from campaign.drives import DRIVES
 from campaign.wires import INVENTED, WIRES, options_of, say
 
-from motioncue.analysis.check import check
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.check.check import check
 from motioncue.recording.read import read_packages, sample_recording
+from motioncue.sources.city_car_driving.packets import FRAME
 
 pytestmark = pytest.mark.search
 

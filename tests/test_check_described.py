@@ -10,11 +10,11 @@ from campaign.truth import read_with
 from campaign.wires import WIRES, options_of, say
 from helpers import truth
 
-from motioncue.analysis.check import check
+from motioncue.check.check import check
+from motioncue.engine.assembly import load_profile
 from motioncue.errors import PacketError
-from motioncue.protocols import DescribedSource, system_of
-from motioncue.runtime.assembly import load_profile
-from motioncue.virtual.described import channel_values, encode
+from motioncue.sources import DescribedSource, system_of
+from motioncue.sources.described.twin import channel_values, encode
 
 TOLERANCE = {
     **dict.fromkeys(("surge", "sway", "heave"), 1e-5),

@@ -8,11 +8,11 @@ import pytest
 from helpers import eventually, free_port, said_in
 
 import motioncue
+from motioncue.engine.assembly import check
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.packets import packet_presets
-from motioncue.profile import parse_profile
-from motioncue.runtime import check_in
-from motioncue.runtime.assembly import check
+from motioncue.output import check_in
+from motioncue.profile.profile import parse_profile
+from motioncue.wire.description import packet_presets
 
 PROFILE = """
 [source]

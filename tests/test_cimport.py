@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.filters import HighPass
 from motioncue.cueing import design
-from motioncue.kernels.filters import HighPass
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import parse_profile, profile_text
+from motioncue.profile.profile import parse_profile, profile_text
 
 SOURCE = Path(__file__).parents[1] / "motioncue"
 EXAMPLE = Path(__file__).parents[1] / "examples" / "cimport"

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from helpers import LINUX_PROGRAMS, compiled
 
+from motioncue.core import clock
+from motioncue.core.clock import FakeClock, MonotonicClock, now_ns, prepare_thread, processors_awake
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels import clock
-from motioncue.kernels.clock import FakeClock, MonotonicClock, now_ns, prepare_thread, processors_awake
-from motioncue.profile import profile_text
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.profile.profile import profile_text
 
 
 @LINUX_PROGRAMS

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from motioncue.core.channels import ACTUATION_DTYPE, TELEMETRY_DTYPE
+from motioncue.core.reasons import Reason
 from motioncue.errors import PacketError
-from motioncue.kernels.codec import Number, Table
-from motioncue.kernels.reasons import Reason
-from motioncue.motion import ACTUATION_DTYPE, TELEMETRY_DTYPE
-from motioncue.protocols import city_car_driving as ccd
-from motioncue.protocols import dk
-from motioncue.protocols.layout import Field, Packet, Take, vector
+from motioncue.output import dk
+from motioncue.sources.city_car_driving import packets as ccd
+from motioncue.wire.codec import Number, Table
+from motioncue.wire.packet import Field, Packet, Take, vector
 
 CAPTURED = Path(__file__).parent / "data" / "packets" / "beamng"
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from motioncue.kernels.codec import Number, Table
-from motioncue.protocols import dk
-from motioncue.protocols.layout import Send, Stream
+from motioncue.output import dk
+from motioncue.wire.codec import Number, Table
+from motioncue.wire.packet import Send, Stream
 
 
 def test_the_codec_refuses_a_format_that_it_lacks():

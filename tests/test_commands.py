@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.errors import ConfigError, MotioncueError, PacketError
-from motioncue.protocols import SYSTEMS, command, compose
-from motioncue.protocols.commands import assigned, composed
-from motioncue.protocols.layout import Field, Packet
+from motioncue.sources import SYSTEMS, command, compose
+from motioncue.wire.commands import assigned, composed
+from motioncue.wire.packet import Field, Packet
 
 WHEEL = Packet(
     "wheel", 5, [Field("torque", 0, "<f4", "N m", low=-100.0, high=100.0), Field("mode", 4, "|u1", low=1, high=3)]

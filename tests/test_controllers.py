@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 import motioncue
+from motioncue.core.channels import ACTUATION
+from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError, PacketError
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.supervisor import State
-from motioncue.motion import ACTUATION
-from motioncue.packets import Actuated, PacketTable, packet_presets, packet_text
-from motioncue.protocols import custom
-from motioncue.protocols.described import Described
+from motioncue.output import packet as custom
+from motioncue.output.described import Described
+from motioncue.safety.supervisor import State
+from motioncue.wire.description import Actuated, PacketTable, packet_presets, packet_text
 
 PLACES = {channel.name: place for place, channel in enumerate(ACTUATION)}
 LEGS = {f"leg_{n}": Actuated(f"actuator_{n}", 2.7, 2.0, 3.0) for n in range(1, 7)}

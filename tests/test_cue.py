@@ -5,10 +5,10 @@ import pytest
 
 import motioncue
 from motioncue import cueing
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.engine.replay import replay
 from motioncue.errors import ConfigError
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.recording.read import at_ticks, read_motion, sample_recording
-from motioncue.runtime.replay import replay
 
 PROFILES = {
     "direct": ("ccd-dk",),
@@ -47,7 +47,7 @@ def test_a_profile_may_be_given_by_name_or_file(rng, tmp_path):
     motion = drive(rng, 50)
     by_name = motioncue.cue("ccd-dk-washout", motion)
     file = tmp_path / "rig.toml"
-    file.write_text(motioncue.profile.profile_text("ccd-dk-washout"), encoding="utf-8")
+    file.write_text(motioncue.profile.profile.profile_text("ccd-dk-washout"), encoding="utf-8")
     assert motioncue.cue(file, motion).tobytes() == by_name.tobytes()
     assert motioncue.cue(motioncue.load_profile("ccd-dk-washout"), motion).tobytes() == by_name.tobytes()
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import streams_of
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.seal import CHECKSUMS, CheckedBytes, Seal, SealedNumber
-from motioncue.packets import Kind
-from motioncue.runtime.assembly import streams_of
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.wire.checksum import CHECKSUMS, CheckedBytes, Seal, SealedNumber
+from motioncue.wire.description import Kind
 
 PROFILE = """
 [source]

@@ -10,17 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.reasons import NAMES
+from motioncue.engine.journal import MESSAGES
+from motioncue.engine.reception import Reception, check_endpoints
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.intake.intake import Intake
-from motioncue.intake.messages import Echo
-from motioncue.intake.session import Session
-from motioncue.intake.stages import TelemetryStages
-from motioncue.kernels.body import BodyStage
-from motioncue.kernels.reasons import NAMES
-from motioncue.protocols import city_car_driving
-from motioncue.protocols.layout import Field, Message, Packet, Take, vector
-from motioncue.runtime.journal import MESSAGES
-from motioncue.runtime.reception import Reception, check_endpoints
+from motioncue.frames.body import BodyStage
+from motioncue.frames.intake import Intake
+from motioncue.frames.session import Session
+from motioncue.frames.stages import TelemetryStages
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.wire.messages import Echo
+from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 STATE = Packet(
     "state",

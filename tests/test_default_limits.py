@@ -25,7 +25,7 @@ from trouble_helpers import MOVERS, broken
 import motioncue
 from motioncue.cli.summary import engine_rows
 from motioncue.errors import ConfigError
-from motioncue.profile import Limits, builtin_profiles, parse_profile, profile_text
+from motioncue.profile.profile import Limits, builtin_profiles, parse_profile, profile_text
 
 pytestmark = pytest.mark.search
 

@@ -5,7 +5,7 @@ import pytest
 from delivery_rig import PERIOD, SOURCES, Drive, Link, deliver, stalls, worst
 from rally import Stage
 
-from motioncue.kernels.bridge import KINDS
+from motioncue.bridge.bridge import KINDS
 
 
 def swinging(phase):

@@ -14,7 +14,7 @@ from delivery_rig import SOURCES, Drive, Link, deliver, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motioncue.kernels.bridge import KINDS
+from motioncue.bridge.bridge import KINDS
 
 pytestmark = pytest.mark.search
 

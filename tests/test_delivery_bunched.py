@@ -10,7 +10,7 @@ from delivery_rig import SOURCES, START, Drive, deliver, worst
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motioncue.kernels.bridge import KINDS
+from motioncue.bridge.bridge import KINDS
 
 DELAY_S = 0.001
 LENGTH_S = 9.0

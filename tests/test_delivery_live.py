@@ -11,8 +11,8 @@ from helpers import Sink, eventually, free_port
 from test_delivery import swinging
 
 import motioncue
-from motioncue.kernels.bridge import KINDS
-from motioncue.protocols.dk import MOTION
+from motioncue.bridge.bridge import KINDS
+from motioncue.output.dk import MOTION
 
 pytestmark = pytest.mark.search
 

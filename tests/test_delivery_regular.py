@@ -15,8 +15,8 @@ from test_delivery import swinging
 from test_delivery_any import drives
 
 import motioncue
-from motioncue import platforms
-from motioncue.kernels.bridge import KINDS
+from motioncue.bridge.bridge import KINDS
+from motioncue.platforms import build as platforms
 
 UNSURE = ("beamng", "morai", "beamng-simulink", "mavlink")  # as in test_delivery_any
 # Those whose acceleration and rates are their own, at any rate; GAMES that derive them are later than the drive.

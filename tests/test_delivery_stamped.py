@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_delivery import swinging
 
-from motioncue.kernels.bridge import KINDS
+from motioncue.bridge.bridge import KINDS
 
 # Those that stamp frames with a clock.  Gran Turismo 7 counts frames at 60 Hz, so it has no other rate.
 CLOCKS = ("vehicle-physics-pro", *sorted(set(GAMES) - {"gran-turismo-7"}))

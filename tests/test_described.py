@@ -14,18 +14,19 @@ from helpers import truth
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motioncue.analysis.check import check
-from motioncue.motion import GRAVITY, MOTION_DTYPE
-from motioncue.profile import builtin_profiles, parse_profile
-from motioncue.protocols import DescribedSource, beamng, system_of
-from motioncue.protocols.described_channels import CHANNELS, UNITS
-from motioncue.protocols.layout import Derivation
-from motioncue.runtime.assembly import load_profile
-from motioncue.settings.telemetry import SourcePacket
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.described import channel_values, encode
+from motioncue.check.check import check
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.drive.car import DRIVES, drive
+from motioncue.engine.assembly import load_profile
+from motioncue.profile.profile import builtin_profiles, parse_profile
+from motioncue.sources import DescribedSource, system_of
+from motioncue.sources.beamng import packets as beamng
+from motioncue.sources.described.channels import CHANNELS, UNITS
+from motioncue.sources.described.twin import channel_values, encode
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages
+from motioncue.wire.packet import Derivation
+from motioncue.wire.source_description import SourcePacket
 
 START = 1_000_000_000
 DATA = Path(__file__).parent / "data" / "packets" / "described"

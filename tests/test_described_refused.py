@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.errors import ConfigError, PacketError
-from motioncue.profile import parse_profile
-from motioncue.protocols import DescribedSource, source
-from motioncue.protocols.described_channels import CHANNELS, UNITS
+from motioncue.profile.profile import parse_profile
+from motioncue.sources import DescribedSource, source
+from motioncue.sources.described.channels import CHANNELS, UNITS
 
 START = 1_000_000_000
 REST = 'cueing = { algorithm = "direct" }\noutput = { system = "dk", motion = "udp://127.0.0.1:4445" }\n'

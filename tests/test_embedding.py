@@ -15,9 +15,9 @@ from conftest import loaded
 from helpers import own_ports
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import parse_profile, profile_text
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.profile.profile import parse_profile, profile_text
 
 HERE = Path(__file__).parent
 EXAMPLES = HERE.parent / "examples"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_supervisor import Rig as LooseRig
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
+from motioncue.core.clock import FakeClock
 
 
 def smooth(x):

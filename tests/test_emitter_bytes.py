@@ -9,16 +9,16 @@ import pytest
 from emitter_rig import DIRECT, FRAME_INTERVAL, MOVING, PERIOD, START, WASHOUT, Rig
 from helpers import frame, free_port, init, loopbacks, single
 
+from motioncue.core.clock import FakeClock
 from motioncue.cueing import design
-from motioncue.intake.session import Session
-from motioncue.kernels.body import BodyStage
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.tuning import Settings
-from motioncue.protocols import dk
-from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.protocols.layout import Message, vector
-from motioncue.runtime.emitter import Emitter
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.retune import Settings
+from motioncue.frames.body import BodyStage
+from motioncue.frames.session import Session
+from motioncue.output import dk
+from motioncue.sources.city_car_driving.packets import FRAME, INIT
 from motioncue.transports.udp import open_sender
+from motioncue.wire.packet import Message, vector
 
 
 class Captured:

@@ -35,13 +35,13 @@ from helpers import (
 )
 
 import motioncue
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.kernels.clock import FakeClock
-from motioncue.profile import overridden
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.profile.profile import overridden
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.sources.city_car_driving.twin import driven
 from motioncue.transports.stream import Listener
-from motioncue.virtual.city_car_driving import driven
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ def test_a_platform_that_is_not_there_is_no_error(tmp_path):
 @pytest.mark.rt
 def test_one_stream_can_be_left_out(tmp_path):
     with Rig(tmp_path) as rig:
-        text = motioncue.profile.profile_text("ccd-dk").replace("gauges =", "# gauges =")
+        text = motioncue.profile.profile.profile_text("ccd-dk").replace("gauges =", "# gauges =")
         path = tmp_path / "motion-only.toml"
         path.write_text(text, encoding="utf-8")
         profile = motioncue.load_profile(path, f"source.endpoint={rig.url}", f"output.motion={rig.motion.url}")

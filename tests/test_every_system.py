@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from reference.rigid_body import Axes, by_matrices
 
-from motioncue import protocols
-from motioncue.protocols.layout import Derivation
-from motioncue.virtual.car import drive
+from motioncue import sources
+from motioncue.drive.car import drive
 from motioncue.virtual.simulators import SIMULATORS, drive_packages
+from motioncue.wire.packet import Derivation
 
 NED = Axes((1, 0, 0), (0, 0, -1), (1, 0, 0), (0, 0, -1))
 
@@ -66,7 +66,7 @@ def lagged(values, dt, delay_s):
 
 def through(system, name, acceleration="native"):
     """Return the motion that a system's packages give, one row a frame, and which of them say something new."""
-    module = protocols.source(system)
+    module = sources.source(system)
     options = module.Options(**SYSTEMS[system].options)
     intake = module.intake(options, derivation=Derivation(acceleration, DELAY_S))
     now, rows, new = 1_000_000_000, [], []

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from kept_drives import MAKINGS, path_of
 
 from motioncue.cli import cli
+from motioncue.core.channels import CUE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.motion import CUE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.recording.export import FORMATS, columns, export
 from motioncue.recording.load import Drive, read
 from motioncue.recording.topics import Event

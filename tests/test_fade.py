@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motioncue.kernels.algorithm import Direct
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE
-from motioncue.protocols import city_car_driving as ccd
-from motioncue.runtime.emitter import Emitter
+from motioncue.core.algorithm import Direct
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.retune import Settings
+from motioncue.sources.city_car_driving import packets as ccd
 
 START = 1_000_000_000  # [ns]
 PERIOD = 3_000_030  # [ns], 333.33 Hz

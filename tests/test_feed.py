@@ -2,8 +2,8 @@
 
 from helpers import frame, init
 
-from motioncue.protocols import city_car_driving
 from motioncue.recording.feed import START_NS, Timed, arriving, feed
+from motioncue.sources.city_car_driving import packets as city_car_driving
 
 INIT, FRAME = init(), frame(velocity=(0.0, 0.0, 1.0))
 

@@ -18,18 +18,18 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import motioncue
-from motioncue.analysis.check import check
+from motioncue.check.check import check
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.drive.car import drive
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.feeder import Feeder
+from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.replay import first_difference, repeat
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.supervisor import State
-from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import parse_profile, profile_text
-from motioncue.protocols import system_of
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.feeder import Feeder
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.runtime.replay import first_difference, repeat
-from motioncue.virtual.car import drive
+from motioncue.profile.profile import parse_profile, profile_text
+from motioncue.safety.supervisor import State
+from motioncue.sources import system_of
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 START = 1_000_000_000

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from reference import sections
 from scipy import signal
 
+from motioncue.core.filters import HighPass
 from motioncue.errors import ConfigError
-from motioncue.kernels.filters import HighPass
 
 RATES = [100.0, 250.0, 333.33, 1000.0]
 ORDERS = [1, 2, 3]

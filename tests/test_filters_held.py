@@ -10,9 +10,9 @@ from test_filters import DESIGNS, RATES, run, settled
 from test_washout import measured_gain, motion_of, profile, rough_drive
 
 import motioncue
-from motioncue.analysis import transfer_function
-from motioncue.kernels.filters import HighPass, held_response
+from motioncue.core.filters import HighPass, held_response
 from motioncue.recording.read import at_ticks, read_motion, sample_recording
+from motioncue.scoring import transfer_function
 
 every = pytest.mark.parametrize("design", DESIGNS, ids=lambda d: f"{d[0]}Hz")
 rates = pytest.mark.parametrize("rate", RATES)

@@ -11,12 +11,11 @@ import pytest
 from test_platforms import PRESETS, profile_for
 
 from motioncue import load_profile
-from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import GRAVITY
-from motioncue.profile import overridden, parse_profile
-from motioncue.runtime.engine import Pipeline
-from motioncue.runtime.fitting import (
+from motioncue.core.channels import GRAVITY
+from motioncue.core.clock import FakeClock
+from motioncue.cueing.classical.settings import Classical
+from motioncue.engine.engine import Pipeline
+from motioncue.engine.fitting import (
     CHANNELS_KEPT,
     DRIVES,
     KEPT_HZ,
@@ -26,8 +25,9 @@ from motioncue.runtime.fitting import (
     standard_motion,
     unlimited,
 )
-from motioncue.runtime.platform import platform_table
-from motioncue.settings.classical import Classical
+from motioncue.engine.platform import platform_table
+from motioncue.errors import ConfigError
+from motioncue.profile.profile import overridden, parse_profile
 from motioncue.virtual.offline import ride
 from motioncue.virtual.standard import standard_drive
 

@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 from helpers import free_port, truth
 
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.drive.car import drive
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.listener import Listener
+from motioncue.engine.reception import Reception
 from motioncue.errors import ConfigError
-from motioncue.kernels.cipher import CIPHER_BYTES, Cipher
-from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import parse_profile, profile_text
-from motioncue.protocols import DescribedSource, system_of
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.listener import Listener
-from motioncue.runtime.reception import Reception
-from motioncue.virtual.car import drive
-from motioncue.virtual.described import channel_values, encode
+from motioncue.profile.profile import parse_profile, profile_text
+from motioncue.sources import DescribedSource, system_of
+from motioncue.sources.described.twin import channel_values, encode
 from motioncue.virtual.simulators import drive_packages
+from motioncue.wire.cipher import CIPHER_BYTES, Cipher
 
 PROFILE = "gran-turismo-7-dk"
 START = 1_000_000_000

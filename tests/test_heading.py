@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.limiter import CueLimits
-from motioncue.motion import CUE_DTYPE
-from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.pipeline import Pipeline
+from motioncue.safety.limiter import CueLimits
+from motioncue.sources.city_car_driving.packets import FRAME, INIT
 
 START = 1_000_000_000
 RATE_HZ = 60.0

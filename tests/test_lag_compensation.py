@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from test_platforms import DT, assert_within, cues_of, driven, positions_of, profile_for
 
 import motioncue
-from motioncue import platforms
+from motioncue.core.clock import FakeClock
+from motioncue.engine.engine import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.engine import Pipeline
+from motioncue.platforms import build as platforms
 from motioncue.virtual.platform import Drive, felt
 from motioncue.virtual.simulators import drive_packages
 
@@ -144,7 +144,7 @@ def test_a_lag_that_cannot_be_is_refused(override, message):
 
 
 STIFFNESS = r"""
-#include "motioncue/kernels/lead.h"
+#include "motioncue/platforms/lead.h"
 #include <stdio.h>
 int main(void) {
     const double dt = 0.003;

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from motioncue import load_profile
+from motioncue.core import lanes
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing import design
-from motioncue.kernels import lanes
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 
 RATE_HZ = 1e9 / 3_000_030
 SETTINGS = {

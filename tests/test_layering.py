@@ -1,4 +1,4 @@
-"""Who may import whom: a file imports from its own line of the design and from lines above it, never from below."""
+"""Who may import whom: a file imports from its own room and from rooms above it, from no other."""
 
 import ast
 import re
@@ -7,59 +7,60 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).parents[1] / "motioncue"
+GUIDE = PACKAGE.parent / "CONTRIBUTING.md"
 
-LINES = (
-    {"errors", "explain", "motion", "packets", "settings", "profile", "profiles", "data", "motioncue", "_version"},
-    {"kernels"},
-    {"intake"},
-    {"cueing", "protocols", "transports", "platforms"},
+# The rooms in the order of the data; rooms of one line never import each other.
+ROOMS = (
+    {"errors", "data", "motioncue", "_version"},
+    {"core"},
+    {"wire"},
+    {"frames", "platforms", "safety"},
+    {"bridge", "cueing"},
+    {"profile", "transports"},
+    {"output"},
+    {"drive"},
+    {"sources"},
     {"recording"},
-    {"runtime"},
+    {"engine"},
     {"virtual"},
-    {"analysis", "bench", "view"},
+    {"scoring", "check", "bench"},
     {"tuning"},
-    {"cli", "__main__"},
+    {"view"},
+    {"cli"},
+    {"__main__"},
 )
-LINE = {unit: number for number, line in enumerate(LINES) for unit in line}
-STRANGERS = LINES[3]  # on the same line, but they never import each other
+LINE = {room: number for number, line in enumerate(ROOMS) for room in line}
 
 SYSTEM_CALLS = re.compile(
-    r"motioncue/(transports/.*|bench/arrival\.h|kernels/(clock\.\w+|fpu\.h|atomics\.h)|cli/keys\.py)"
+    r"motioncue/(transports/.*|bench/arrival\.h|core/(clock\.\w+|fpu\.h|atomics\.h)|cli/keys\.py)"
 )
 PORTABLE = {"float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "Python.h"}
 SYSTEM_MODULES = {"_winapi", "fcntl", "grp", "msvcrt", "posix", "pwd", "resource", "termios", "tty", "winreg"}
 
 FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n]*)", re.M)
 IMPORT = re.compile(r"^[ \t]*c?import[ \t]+([^\n]*)", re.M)
-HEADER = re.compile(r"^[ \t]*cdef extern from [\"']<?([^\"'>]+)|^[ \t]*#[ \t]*include[ \t]+[<\"]([^>\"]+)", re.M)
+HEADER = re.compile(
+    r"^[ \t]*cdef extern from [\"']<?([^\"'>]+)|^[ \t]*#[ \t]*include[ \t]+[<\"]([^>\"]+)"
+    r"|^[ \t]*#[ \t]*define[ \t]+MC_\w+[ \t]+\"([^\"]+\.h)\"",
+    re.M,
+)
 NO_CODE = re.compile(r'"""[\s\S]*?"""|#[^\n]*')
 
 
-def absolute(path, module, level):
-    """Return the dotted name of a module that `path` imports with `level` leading dots."""
-    if level == 0:
-        return module
-    package = path.split("/")[:-level]
-    return ".".join([*package, module] if module else package)
-
-
 def imports(path, text):
-    """Return (module, name or None) for every import and cimport in a source file, also inside functions."""
-    found = []
+    """Return the dotted names that a source file imports or cimports, also inside functions."""
     if path.endswith(".py"):
         for node in ast.walk(ast.parse(text)):
             if isinstance(node, ast.Import):
-                found += [(alias.name, None) for alias in node.names]
+                yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
-                module = absolute(path, node.module or "", node.level)
-                found += [(module, alias.name) for alias in node.names]
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
     elif path.endswith((".pyx", ".pxd")):
         code = NO_CODE.sub("", text)
         for module, names in FROM.findall(code):
-            dots = len(module) - len(module.lstrip("."))
-            found += [(absolute(path, module[dots:], dots), name.split()[0]) for name in listed(names)]
-        found += [(name.split()[0], None) for names in IMPORT.findall(code) for name in listed(names)]
-    return found
+            yield from (f"{module}.{name.split()[0]}" for name in listed(names))
+        for names in IMPORT.findall(code):
+            yield from (name.split()[0] for name in listed(names))
 
 
 def listed(names):
@@ -67,109 +68,81 @@ def listed(names):
 
 
 def headers(path, text):
-    """Return the C headers that a source file includes."""
-    code = text if path.endswith(".h") else NO_CODE.sub("", text)
-    return [] if path.endswith(".py") else [first or second for first, second in HEADER.findall(code)]
+    """Return the C headers that a source file includes, or names as a template."""
+    if path.endswith(".py"):
+        return []
+    # What a header includes stands in lines with the sign that begins a comment in Cython.
+    code = text if path.endswith(".h") else re.sub(r"^[ \t]*#(?!include|define)[^\n]*", "", text, flags=re.M)
+    return [next(filter(None, found)) for found in HEADER.findall(code)]
 
 
-def unit(dotted):
-    """Return the part of the package that a dotted name belongs to, or None for the package itself."""
-    parts = dotted.split(".")
-    return parts[1] if len(parts) > 1 else None
-
-
-def violations(path, text):
+def wrong(path, text):
     """Return what is wrong with a source file; `path` begins with ``motioncue/``."""
-    own = unit(path.removesuffix(Path(path).suffix).replace("/", "."))
+    own = path.split("/")[1].partition(".")[0]
     if own == "__init__":
         return []
     if own not in LINE:
-        return [f"{path}: {own!r} has no line in the design"]
-    wrong = []
-    uses = [
-        unit(f"{module}.{name}") if module == "motioncue" and name in LINE else unit(module)
-        for module, name in imports(path, text)
-        if module.split(".")[0] == "motioncue"
+        return [f"{path}: there is no room {own!r}"]
+    used = [name.split(".")[1] for name in imports(path, text) if name.startswith("motioncue.")]
+    used += [name.split("/")[1].partition(".")[0] for name in headers(path, text) if name.startswith("motioncue/")]
+    found = [
+        f"{path}: {own} imports {room}, which is not above it"
+        for room in used
+        if room != own and LINE.get(room, len(ROOMS)) >= LINE[own]
     ]
-    uses += [unit(header.replace("/", ".")) for header in headers(path, text) if header.startswith("motioncue/")]
-    for used in uses:
-        if used is None:
-            if LINE[own] < LINE["cli"]:
-                wrong.append(f"{path}: imports the bare package")
-        elif used not in LINE or LINE[used] > LINE[own]:
-            wrong.append(f"{path}: {own} imports {used}, which is below it")
-        elif used != own and {used, own} <= STRANGERS:
-            wrong.append(f"{path}: {own} imports {used}, and these never import each other")
+    if LINE[own] < LINE["cli"] and "motioncue" in imports(path, text):
+        found.append(f"{path}: imports the bare package")
     if not SYSTEM_CALLS.fullmatch(path):
-        wrong += [
+        found += [
             f"{path}: includes {header}, which not every system has"
             for header in headers(path, text)
             if header not in PORTABLE and not header.startswith("motioncue/")
         ]
-        wrong += [
-            f"{path}: imports {module}, which not every system has"
-            for module, _ in imports(path, text)
-            if module.split(".")[0] in SYSTEM_MODULES
+        found += [
+            f"{path}: imports {name}, which not every system has"
+            for name in imports(path, text)
+            if name.split(".")[0] in SYSTEM_MODULES
         ]
-    return wrong
+    return found
 
 
 SOURCES = sorted(path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".pyx", ".pxd", ".h"} and path.is_file())
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
-def test_file_imports_only_from_its_line_and_above(source):
-    path = source.relative_to(PACKAGE.parent).as_posix()
-    assert violations(path, source.read_text(encoding="utf-8")) == []
+@pytest.mark.parametrize("room", sorted({path.relative_to(PACKAGE).parts[0].partition(".")[0] for path in SOURCES}))
+def test_a_room_imports_only_from_above(room):
+    found = []
+    for source in SOURCES:
+        if source.relative_to(PACKAGE).parts[0].partition(".")[0] == room:
+            path = source.relative_to(PACKAGE.parent).as_posix()
+            found += wrong(path, source.read_text(encoding="utf-8"))
+    assert found == []
 
 
-def test_every_layer_was_seen():
-    seen = {path.relative_to(PACKAGE).parts[0].partition(".")[0] for path in SOURCES}
-    assert {"errors", "kernels", "cueing", "protocols", "transports", "runtime", "recording", "virtual"} <= seen
+def test_the_guide_has_the_same_rooms_in_the_same_order():
+    block = GUIDE.read_text(encoding="utf-8").partition("## Who may import whom")[2].split("```")[1]
+    lines = [re.findall(r"(?<!\w)(\w+)/", line.partition("  ")[0]) for line in block.splitlines()]
+    assert [set(line) for line in lines if line] == [
+        rooms for line in ROOMS if (rooms := {room for room in line if (PACKAGE / room).is_dir()})
+    ]
 
 
 @pytest.mark.parametrize(
     ("path", "text"),
     [
-        ("errors.py", "import motioncue.kernels.clock"),
-        ("profile.py", "def f():\n    from motioncue.cueing import design\n"),
-        ("kernels/body.pyx", "from motioncue.runtime.emitter import Emitter\n"),
-        ("kernels/body.pyx", "cdef f():\n    from ..protocols import (\n        dk,\n        layout,\n    )\n"),
-        ("kernels/body.pxd", "from motioncue.transports.sockets cimport (\n    mc_fd, mc_poll,\n)\n"),
-        ("kernels/body.pxd", "cimport motioncue.runtime.emitter as e\n"),
-        ("kernels/body.pxd", 'cdef extern from "motioncue/transports/sockets.h":\n    pass\n'),
-        ("kernels/slot.h", '#include "motioncue/transports/sockets.h"\n'),
-        ("kernels/slot.h", "#include <sys/socket.h>\n"),
-        ("kernels/slot.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
-        ("kernels/slot.pxd", 'cdef extern from "<poll.h>" nogil:\n    pass\n'),
-        ("kernels/slot.pyx", "from posix.unistd cimport close\n"),
-        ("runtime/engine.py", "import fcntl\n"),
-        ("cueing/direct.py", "from motioncue.protocols import dk\n"),
-        ("cueing/direct.py", "from motioncue import transports\n"),
-        ("protocols/dk.py", "from ..transports.udp import open_sender\n"),
-        ("runtime/engine.py", "import motioncue\n"),
-        ("runtime/engine.py", "from motioncue import Engine\n"),
-        ("recording/read.py", "from motioncue import virtual\n"),
+        ("errors.py", "import motioncue.core.clock"),
+        ("profile/profile.py", "def f():\n    from motioncue.engine import assembly\n"),
+        ("frames/body.pyx", "cdef f():\n    from motioncue.platforms cimport (\n        reach,\n    )\n"),
+        ("core/slot.pxd", 'cdef extern from "motioncue/transports/sockets.h":\n    pass\n'),
+        ("core/slot.h", '#include "motioncue/transports/sockets.h"\n'),
+        ("core/slot.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
+        ("core/slot.pyx", 'cdef extern from *:\n    """\n    #include "motioncue/cueing/pose.h"\n    """\n'),
+        ("core/slot.pyx", "from posix.unistd cimport close\n"),
+        ("engine/engine.py", "import fcntl\n"),
+        ("engine/engine.py", "import motioncue\n"),
+        ("cueing/direct/design.py", "from motioncue import bridge\n"),
         ("unplaced.py", ""),
     ],
 )
 def test_checker_refuses(path, text):
-    assert len(violations(f"motioncue/{path}", text)) >= 1
-
-
-@pytest.mark.parametrize(
-    ("path", "text"),
-    [
-        ("kernels/body.pyx", '"""From motioncue.runtime\n\nfrom motioncue.runtime import x\n"""\n# import motioncue\n'),
-        ("kernels/body.pyx", "from motioncue.errors import ConfigError\nfrom libc.math cimport sin\n"),
-        ("kernels/clock.h", "#include <windows.h>\n"),
-        ("kernels/slot.pxd", 'cdef extern from "motioncue/kernels/atomics.h":\n    pass\n'),
-        ("transports/sockets.h", "#include <sys/socket.h>\n"),
-        ("protocols/dk.py", "from .layout import Packet\n"),
-        ("runtime/engine.py", "from motioncue import cueing, protocols\n"),
-        ("cli/main.py", "import motioncue\n"),
-        ("__init__.py", "from motioncue.runtime.engine import Engine\n"),
-    ],
-)
-def test_checker_accepts(path, text):
-    assert violations(f"motioncue/{path}", text) == []
+    assert wrong(f"motioncue/{path}", text)

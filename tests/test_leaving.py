@@ -8,15 +8,15 @@ from helpers import frame
 from test_platforms import PRESETS, assert_within, profile_for
 
 import motioncue
-from motioncue import platforms
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import check, limits_of
+from motioncue.engine.leaving import LEAVE_S, leaving_of
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import CUE_DTYPE
-from motioncue.profile import overridden
-from motioncue.settings.watch import UNWATCHED
-from motioncue.runtime.assembly import check, limits_of
-from motioncue.runtime.leaving import LEAVE_S, leaving_of
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.frames.settings import UNWATCHED
+from motioncue.platforms import build as platforms
+from motioncue.profile.profile import overridden
 from motioncue.virtual.simulators import drive_packages
 
 PERIOD = 3_000_030

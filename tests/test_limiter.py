@@ -10,7 +10,7 @@ from trouble_helpers import MOVERS
 
 import motioncue
 from motioncue.errors import ConfigError
-from motioncue.kernels.limiter import CueLimits, Limiter
+from motioncue.safety.limiter import CueLimits, Limiter
 
 EPS = np.finfo(np.float64).eps
 DT = 1 / 333.33

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from motioncue.errors import ConfigError
-from motioncue.kernels.limiter import Limiter
+from motioncue.safety.limiter import Limiter
 
 pytestmark = pytest.mark.search
 

@@ -8,15 +8,15 @@ from reference.rigid_body import Axes, by_matrices
 from scipy.signal import lfilter
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import GRAVITY
-from motioncue.protocols import morai
-from motioncue.protocols.layout import Derivation
-from motioncue.protocols.morai import Options
-from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, HEADERLESS_STATUS, IMU
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.morai import encode_imu, encode_states
+from motioncue.core.channels import GRAVITY
+from motioncue.core.clock import FakeClock
+from motioncue.drive.car import DRIVES, drive
+from motioncue.engine.pipeline import Pipeline
+from motioncue.sources.morai import packets as morai
+from motioncue.sources.morai.messages import EGO_VEHICLE_STATUS, HEADERLESS_STATUS, IMU
+from motioncue.sources.morai.packets import Options
+from motioncue.sources.morai.twin import encode_imu, encode_states
+from motioncue.wire.packet import Derivation
 
 STEP_NS = 20_000_000
 NED = Axes(north=(1, 0, 0), up=(0, 0, -1), car_forward=(1, 0, 0), car_up=(0, 0, -1))

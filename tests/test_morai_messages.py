@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.errors import PacketError
-from motioncue.protocols import morai
-from motioncue.protocols.layout import Field, Packet
-from motioncue.protocols.morai import COMMANDS, Options, Sending, command, framed, identify
-from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS, FEWER_OBJECTS, MESSAGES
+from motioncue.sources.morai import packets as morai
+from motioncue.sources.morai.messages import EGO_VEHICLE_STATUS, FEWER_OBJECTS, MESSAGES
+from motioncue.sources.morai.packets import COMMANDS, Options, Sending, command, framed, identify
+from motioncue.wire.packet import Field, Packet
 
 DATA = Path(__file__).parent / "data" / "packets" / "morai"
 CAPTURED = {path.stem: path.read_bytes() for path in sorted(DATA.glob("*.bin"))}

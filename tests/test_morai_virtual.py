@@ -14,14 +14,14 @@ from helpers import eventually, free_port
 from test_capture import ip, pcap, udp
 
 import motioncue
+from motioncue.drive.car import drive
 from motioncue.errors import ConfigError, PacketError
-from motioncue.protocols import morai
-from motioncue.protocols.morai import COMMANDS, Options, identify
-from motioncue.protocols.morai_messages import EGO_VEHICLE_STATUS
+from motioncue.sources.morai import packets as morai
+from motioncue.sources.morai.messages import EGO_VEHICLE_STATUS
+from motioncue.sources.morai.packets import COMMANDS, Options, identify
+from motioncue.sources.morai.twin import Simulator, driven, encode_states
 from motioncue.transports.udp import open_sender
-from motioncue.virtual.car import drive
 from motioncue.virtual.installation import Installation
-from motioncue.virtual.morai import Simulator, driven, encode_states
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages, recorded_packages
 
@@ -209,7 +209,7 @@ def taken(stats):
 @pytest.mark.parametrize("imu", ["false", "true"])
 def test_the_profile_runs_against_the_virtual_simulator(tmp_path, imu):
     profile = tmp_path / "profile.toml"
-    text = motioncue.profile.profile_text("morai-dk").replace("imu = false", f"imu = {imu}")
+    text = motioncue.profile.profile.profile_text("morai-dk").replace("imu = false", f"imu = {imu}")
     profile.write_text(text, encoding="utf-8")
     with Installation(profile, "brake", 3.0) as installation:
         eventually(lambda: installation.simulator.sent == 150)

@@ -23,10 +23,10 @@ import pytest
 from engine_rig import Rig, assert_grid, assert_offline_gives_the_same, player
 from helpers import FRAMES, PACKAGES, eventually
 
-from motioncue.kernels.clock import FakeClock, now_ns
-from motioncue.protocols.dk import MOTION, STREAMS
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.core.clock import FakeClock, now_ns
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.pipeline import Pipeline
+from motioncue.output.dk import MOTION, STREAMS
 
 PERIOD = 3_000_030
 HELD_MS = 200

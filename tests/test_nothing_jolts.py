@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from trouble_helpers import BOUNDED, MOVERS, Bench, Checker, driven
 
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.sources.city_car_driving.packets import FRAME
 
 pytestmark = pytest.mark.search
 

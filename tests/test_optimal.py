@@ -11,16 +11,16 @@ from scipy import linalg
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.analysis import senses
-from motioncue.analysis.omct import omct
-from motioncue.cueing import optimal
-from motioncue.kernels import lanes
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE, GRAVITY, MOTION_DTYPE
-from motioncue.platforms import CHANNELS
-from motioncue.profile import overridden
-from motioncue.runtime.fitting import fit
-from motioncue.settings.optimal import PRESETS, Optimal
+from motioncue.core import lanes
+from motioncue.core.channels import CUE_DTYPE, GRAVITY, MOTION_DTYPE
+from motioncue.cueing.optimal import design as optimal
+from motioncue.cueing.optimal.settings import PRESETS, Optimal
+from motioncue.engine.batch import Batch
+from motioncue.engine.fitting import fit
+from motioncue.platforms.build import CHANNELS
+from motioncue.profile.profile import overridden
+from motioncue.scoring import senses
+from motioncue.scoring.omct import omct
 
 RATE_HZ = 1e9 / round(1e9 / 333.33)
 PAIRS = ("surge with pitch", "sway with roll", "heave with yaw")

@@ -9,11 +9,11 @@ pytest.importorskip("scipy")
 from scipy.optimize import LinearConstraint, minimize
 from scipy.signal import lfilter
 
-from motioncue.analysis import optimum
-from motioncue.analysis.senses import RATE_HZ, felt_by_pose, organ, perceived
-from motioncue.motion import GRAVITY
-from motioncue.platforms import build
-from motioncue.runtime.platform import platform_table
+from motioncue.core.channels import GRAVITY
+from motioncue.engine.platform import platform_table
+from motioncue.platforms.build import build
+from motioncue.scoring import optimum
+from motioncue.scoring.senses import RATE_HZ, felt_by_pose, organ, perceived
 
 EVEN = np.ones(6)
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from test_serial import Rig, controller, pty  # noqa: F401 the fixture
 
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import check, streams_of
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.packets import PacketTable
-from motioncue.profile import parse_profile
-from motioncue.protocols import custom
-from motioncue.protocols.described import Described
-from motioncue.runtime.assembly import check, streams_of
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.output import packet as custom
+from motioncue.output.described import Described
+from motioncue.profile.profile import parse_profile
 from motioncue.virtual.simulators import drive_packages
+from motioncue.wire.description import PacketTable
 
 PROFILE = """
 [source]

@@ -12,24 +12,24 @@ import numpy as np
 import pytest
 from helpers import Sink, eventually, free_port, said_in
 
-from motioncue.protocols.dk import MOTION
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Engine
-from motioncue.virtual.city_car_driving import Simulator
-from motioncue.virtual.city_car_driving import driven as driven_packages
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.engine import Engine
+from motioncue.output.dk import MOTION
+from motioncue.sources.city_car_driving.twin import Simulator
+from motioncue.sources.city_car_driving.twin import driven as driven_packages
 
 pytestmark = pytest.mark.search
 
 SIMULATOR = """
 import sys
-from motioncue.virtual.city_car_driving import Simulator, driven
+from motioncue.sources.city_car_driving.twin import Simulator, driven
 Simulator(sys.argv[1], driven("turns", 60)).run()
 """
 
 VIEWER = """
 import sys
-from motioncue.protocols import dk
-from motioncue.virtual.dk import DatagramListener
+from motioncue.output import dk
+from motioncue.drive.listener import DatagramListener
 listener = DatagramListener(dk, sys.argv[1:])
 print("listening", flush=True)
 listener.run()

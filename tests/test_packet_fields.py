@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.channels import ACTUATION
+from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import ACTUATION
-from motioncue.packets import Actuated, PacketTable
-from motioncue.protocols import custom
+from motioncue.output import packet as custom
+from motioncue.wire.description import Actuated, PacketTable
 
 PLACES = {channel.name: place for place, channel in enumerate(ACTUATION)}
 POSTS = {
@@ -312,7 +312,7 @@ def test_a_relay_gives_text_packets_with_zeros_behind_them(tmp_path):
     path = tmp_path / "text.toml"
     path.write_text(PROFILE + 'packet = { text = "S{speed:8.2f}\\r\\n" }', encoding="utf-8")
     relay = motioncue.relay(path, clock=FakeClock())
-    from motioncue.protocols.beamng import MOTION
+    from motioncue.sources.beamng.packets import MOTION
 
     for n in range(3):
         relay.step(MOTION.encode({"velocity_y": 5.0, "position_y": 0.05 * n}))

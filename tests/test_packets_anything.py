@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from motioncue.core.channels import ACTUATION
 from motioncue.errors import ConfigError
-from motioncue.kernels.seal import CHECKSUMS
-from motioncue.motion import ACTUATION
-from motioncue.packets import Actuated, PacketTable
-from motioncue.protocols import custom
-from motioncue.protocols.described import Described
+from motioncue.output import packet as custom
+from motioncue.output.described import Described
+from motioncue.wire.checksum import CHECKSUMS
+from motioncue.wire.description import Actuated, PacketTable
 
 pytestmark = pytest.mark.search
 

@@ -7,10 +7,10 @@ import pytest
 from test_platforms import DT, assert_within, profile_for
 
 import motioncue
-from motioncue import platforms
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.runtime.capi import _capi
+from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.capi import _capi
+from motioncue.platforms import build as platforms
 
 PRESET = "hexapod-dim"
 TICKS = round(1.3 / DT)  # of each part of a run; the platform rises in one second

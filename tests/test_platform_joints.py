@@ -9,9 +9,9 @@ from scipy.spatial.transform import Rotation
 from test_platforms import KINDS, assert_within, hostile, positions_of, profile_for
 
 import motioncue
-from motioncue import platforms
 from motioncue.errors import ConfigError
-from motioncue.profile import overridden, platform_from, resolved_text
+from motioncue.platforms import build as platforms
+from motioncue.profile.profile import overridden, platform_from, resolved_text
 
 INCH = 0.0254
 SPEED = {"speed_m_s": 0.4, "acceleration_m_s2": 5.0}

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from motioncue.kernels.platform import Kinematics
+from motioncue.platforms.kinematics import Kinematics
 
 # What a program that shares nothing with this project computed for two hexapods: legs at neutral, and at surge
 # 0.1, sway -0.05, 0.08 m up, roll 3, pitch -4, yaw 5 degrees, right front leg first, clockwise from above.

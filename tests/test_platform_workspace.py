@@ -13,7 +13,7 @@ from test_platforms import POSE, PRESETS, profile_for
 import motioncue
 from motioncue.cli import cli
 from motioncue.errors import ConfigError
-from motioncue.platforms import platform_named
+from motioncue.platforms.build import platform_named
 
 SQUARE = {
     "kind": "posts",
@@ -174,7 +174,7 @@ def test_a_report_is_a_page(tmp_path):
 
 
 def test_a_platform_is_shown_though_its_algorithm_cannot_be_made_here(tmp_path, monkeypatch):
-    monkeypatch.setattr("motioncue.kernels.solver.missing", lambda: "DAQP is missing")
+    monkeypatch.setattr("motioncue.cueing.predictive.solver.missing", lambda: "DAQP is missing")
     path = tmp_path / "rig.toml"
     path.write_text(
         '[source]\nsystem="beamng"\nendpoint="udp://:1"\n[cueing]\nalgorithm="predictive"\n'

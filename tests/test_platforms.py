@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
 import motioncue
-from motioncue import platforms
+from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import check
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import overridden, parse_profile
-from motioncue.runtime.assembly import check
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.settings.platform import platform_presets
+from motioncue.platforms import build as platforms
+from motioncue.platforms.settings import platform_presets
+from motioncue.profile.profile import overridden, parse_profile
 from motioncue.virtual.simulators import drive_packages
 
 POSE = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")

@@ -17,19 +17,20 @@ from scipy import linalg, signal
 from trouble_helpers import Bench, driven
 
 import motioncue
-from motioncue import cueing, platforms
-from motioncue.analysis import senses
+from motioncue import cueing
 from motioncue.cli.summary import engine_rows
-from motioncue.cueing import horizon, predictive
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.cueing.predictive import design as predictive
+from motioncue.cueing.predictive import horizon, solver
+from motioncue.cueing.predictive.settings import PRESETS, Predictive
+from motioncue.engine.replay import first_difference, repeat
 from motioncue.errors import ConfigError
-from motioncue.kernels import solver
-from motioncue.motion import GRAVITY, MOTION_DTYPE
-from motioncue.platforms import CHANNELS
-from motioncue.profile import profile_text
+from motioncue.platforms import build as platforms
+from motioncue.platforms.build import CHANNELS
+from motioncue.profile.profile import profile_text
 from motioncue.recording.load import read
 from motioncue.recording.read import sample_recording
-from motioncue.runtime.replay import first_difference, repeat
-from motioncue.settings.predictive import PRESETS, Predictive
+from motioncue.scoring import senses
 from motioncue.virtual.offline import ride
 
 pytestmark = pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 from kept_drives import FOLDER, MAKINGS, path_of
 
-from motioncue.analysis.changes import TOLERANCE, Change, changes
-from motioncue.kernels.supervisor import State
-from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
-from motioncue.protocols import having
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.engine.replay import first_difference, repeat
 from motioncue.recording.load import Drive, read
 from motioncue.recording.topics import Event
-from motioncue.runtime.replay import first_difference, repeat
+from motioncue.safety.supervisor import State
+from motioncue.scoring.changes import TOLERANCE, Change, changes
+from motioncue.sources import having
 
 HOW = "if that is meant: python tests/accept.py"
 

@@ -8,11 +8,11 @@ import pytest
 from helpers import BASE
 
 import motioncue
+from motioncue.cueing.classical.settings import Classical
+from motioncue.cueing.direct.settings import Direct
+from motioncue.engine.assembly import check, load_profile
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.profile import builtin_profiles, overridden, parse_profile, profile_text, resolved_text
-from motioncue.runtime.assembly import check, load_profile
-from motioncue.settings.classical import Classical
-from motioncue.settings.direct import Direct
+from motioncue.profile.profile import builtin_profiles, overridden, parse_profile, profile_text, resolved_text
 
 WASHOUT = "ccd-dk-washout"
 # The published sets, in rad/s as their sources give them: gains, natural frequencies, extra break, order.

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import motioncue
-from motioncue import profile
+from motioncue.engine.assembly import check, load_profile
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.profile import parse_profile, profile_text
-from motioncue.runtime.assembly import check, load_profile
+from motioncue.profile import profile
+from motioncue.profile.profile import parse_profile, profile_text
 
 pytestmark = pytest.mark.search
 

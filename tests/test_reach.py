@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from test_platforms import DT, POSE, PRESETS, assert_within, cues_of, positions_of, profile_for
 
-from motioncue import platforms
-from motioncue.runtime.assembly import chain_of
+from motioncue.engine.assembly import chain_of
+from motioncue.platforms import build as platforms
 
 HEXAPODS = ["hexapod-dim", "hexapod-simona"]
 

@@ -13,12 +13,12 @@ from test_capture import ip, pcap, pcapng, udp
 import motioncue
 from motioncue.cli import cli
 from motioncue.errors import ConfigError, PacketError
-from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording import packages as recorded_packages
 from motioncue.recording.read import read_motion, read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
 from motioncue.recording.topics import Package
 from motioncue.recording.write import RecordingWriter
+from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.simulators import SIMULATORS, drive_packages
 
 SAMPLE = sample_recording()

@@ -9,9 +9,9 @@ import pytest
 
 import motioncue
 from motioncue.cli import COMMANDS
-from motioncue.profile import builtin_profiles
-from motioncue.protocols import SYSTEMS, command, compose
-from motioncue.protocols.commands import assigned
+from motioncue.profile.profile import builtin_profiles
+from motioncue.sources import SYSTEMS, command, compose
+from motioncue.wire.commands import assigned
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")

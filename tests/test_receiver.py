@@ -29,9 +29,9 @@ from helpers import (
     stream_url,
 )
 
-from motioncue.kernels.clock import FakeClock, now_ns
-from motioncue.protocols import city_car_driving
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.core.clock import FakeClock, now_ns
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.transports.stream import connect
 
 pytestmark = pytest.mark.rt

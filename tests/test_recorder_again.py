@@ -10,7 +10,7 @@ import pytest
 from helpers import eventually
 from recorder_rig import SETTINGS, Disk, Loop, errors, indices
 
-from motioncue.profile import Record
+from motioncue.profile.profile import Record
 from motioncue.recording import recorder as recording
 from motioncue.recording import write
 from motioncue.recording.recorder import Recorder

@@ -13,10 +13,10 @@ from mcap.reader import NonSeekingReader, SeekingReader
 from recorder_rig import SETTINGS, Disk, Loop, errors, indices
 
 from motioncue.cli.summary import recorded
+from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.ring import KINDS, RecordRing
 from motioncue.errors import ConfigError
-from motioncue.kernels.ring import KINDS, RecordRing
-from motioncue.motion import TICK_DTYPE
-from motioncue.profile import Record
+from motioncue.profile.profile import Record
 from motioncue.recording import recorder as recording
 from motioncue.recording import write
 from motioncue.recording.load import read

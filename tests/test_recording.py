@@ -9,12 +9,12 @@ import pytest
 from helpers import FRAMES, INIT_PACKAGE, PACKAGES, SAMPLE, bits, expected_motion, frame, init
 
 import motioncue
+from motioncue.bridge.bridge import KINDS
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.engine.replay import START_NS, replay
 from motioncue.errors import ConfigError, PacketError
-from motioncue.kernels.bridge import KINDS
-from motioncue.motion import MOTION_DTYPE
-from motioncue.protocols.city_car_driving import FRAME
 from motioncue.recording.read import at_ticks, read_motion, read_packages
-from motioncue.runtime.replay import START_NS, replay
+from motioncue.sources.city_car_driving.packets import FRAME
 
 PERIOD = 3_000_030
 HELD = motioncue.load_profile("ccd-dk", "source.bridge=hold", "limits=none")

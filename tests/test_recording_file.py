@@ -11,8 +11,8 @@ from mcap.stream_reader import StreamReader
 from mcap.writer import CompressionType, Writer
 from mcap_ros2.decoder import DecoderFactory
 
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
-from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 from motioncue.recording.load import read
 from motioncue.recording.topics import Event, Package
 from motioncue.recording.walk import LARGEST_CHUNK, MAGIC

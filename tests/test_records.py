@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from reference.records import RECORDS
 
-from motioncue.motion import ACTUATION_DTYPE, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import ACTUATION_DTYPE, CUE, CUE_DTYPE, MOTION, MOTION_DTYPE, TICK_DTYPE
 
 
 def distinct(dtype):

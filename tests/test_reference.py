@@ -6,9 +6,9 @@ import pytest
 from click.testing import CliRunner
 
 from motioncue.cli import cli
-from motioncue.profile import Profile, builtin_profiles, parse_profile, resolved_text
-from motioncue.runtime.assembly import load_profile
-from motioncue.settings.reference import markdown, sections
+from motioncue.engine.assembly import load_profile
+from motioncue.profile.profile import Profile, builtin_profiles, parse_profile, resolved_text
+from motioncue.profile.reference import markdown, sections
 
 PAGE = Path(__file__).parents[1] / "docs" / "profile.md"
 

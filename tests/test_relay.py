@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import settings_of
+from motioncue.engine.relay import Relay
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
-from motioncue.profile import parse_profile, profile_text
-from motioncue.protocols import city_car_driving
-from motioncue.protocols.dk import GAUGES, MOTION, STREAMS
+from motioncue.output.dk import GAUGES, MOTION, STREAMS
+from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.recording.read import read_motion
-from motioncue.runtime.assembly import settings_of
-from motioncue.runtime.relay import Relay
+from motioncue.sources.city_car_driving import packets as city_car_driving
 
 SAME = ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate")
 

@@ -13,21 +13,21 @@ from helpers import INIT_PACKAGE, bits, eventually
 
 import motioncue
 from motioncue.cli import cli
+from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.core.ring import KINDS, RecordRing
+from motioncue.engine import replay as replaying
+from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.replay import first_difference, keep, missing_ticks, pieces, repeat
 from motioncue.errors import ConfigError, PacketError
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.ring import KINDS, RecordRing
-from motioncue.kernels.supervisor import State
-from motioncue.motion import TICK_DTYPE
-from motioncue.profile import Record
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.profile.profile import Record
 from motioncue.recording import recorder as recording
 from motioncue.recording.load import read
 from motioncue.recording.read import read_packages, sample_recording
 from motioncue.recording.recorder import Recorder
 from motioncue.recording.write import RecordingWriter
-from motioncue.runtime import replay as replaying
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.runtime.replay import first_difference, keep, missing_ticks, pieces, repeat
+from motioncue.safety.supervisor import State
+from motioncue.sources.city_car_driving.packets import FRAME
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages
 

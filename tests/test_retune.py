@@ -13,9 +13,9 @@ from trouble_helpers import BOUNDED, MOVERS, Bench, broken, driven
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.kernels.supervisor import State
-from motioncue.kernels.tuning import Settings
-from motioncue.settings.watch import Watch
+from motioncue.engine.retune import Settings
+from motioncue.frames.settings import Watch
+from motioncue.safety.supervisor import State
 
 DT = 3_000_030e-9
 OVERLAP = 3

@@ -9,7 +9,7 @@ from test_washout import motion_of, rough_drive
 
 import motioncue
 from motioncue import cueing
-from motioncue.kernels.tuning import Settings
+from motioncue.engine.retune import Settings
 
 FORCES = ("surge", "sway", "heave")
 AXES = (*FORCES, "roll", "pitch", "yaw")
@@ -227,7 +227,7 @@ def test_the_same_corners_again_leave_the_fade_as_it_is():
     motion = rough_drive(np.random.default_rng(4), 2500)
     sent = []
     for again in (False, True):
-        stepper = motioncue.kernels.stepper.Stepper(designed(before), tune=lambda change, post: post(change))
+        stepper = motioncue.engine.stepper.Stepper(designed(before), tune=lambda change, post: post(change))
         out = [steps(stepper, motion[:500])]
         stepper.retune(designed(after))
         out.append(steps(stepper, motion[500:700]))

@@ -8,16 +8,16 @@ from test_limiter_retune import assert_kept, assert_kept_from, bounds_strategy, 
 from test_platforms import DT, PRESETS, WORDS, cues_of, profile_for
 
 import motioncue
-from motioncue import platforms
+from motioncue.core.channels import ACTUATION_DTYPE, MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.cueing.predictive import solver
+from motioncue.engine.assembly import settings_of
+from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.stepper import Stepper
 from motioncue.errors import ConfigError
-from motioncue.kernels import solver
-from motioncue.kernels.actuators import PARTS_OF_A_POSE
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.stepper import Stepper
-from motioncue.motion import ACTUATION_DTYPE, MOTION_DTYPE
-from motioncue.profile import overridden
-from motioncue.runtime.assembly import settings_of
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.platforms import build as platforms
+from motioncue.platforms.actuators import PARTS_OF_A_POSE
+from motioncue.profile.profile import overridden
 from motioncue.virtual.simulators import drive_packages
 
 FADE_S = 0.3

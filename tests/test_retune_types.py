@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError
-from motioncue.kernels.clock import FakeClock
 
 STEPPER = motioncue.bind("ccd-dk-washout")
 

@@ -8,10 +8,10 @@ from test_lanes import DRIVES, RATE_HZ, SETTINGS, bits, drive, machine  # noqa: 
 
 import motioncue
 from motioncue import ConfigError, load_profile
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing import design
-from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.engine.batch import Batch
+from motioncue.safety.limiter import CueLimits
 
 
 def washouts(n):

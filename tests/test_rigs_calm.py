@@ -8,11 +8,12 @@ from test_lanes import bits, machine  # noqa: F401 the fixture
 from test_platforms import PRESETS, assert_within, profile_for
 
 import motioncue
-from motioncue import cueing, platforms
-from motioncue.kernels import lanes
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.runtime.assembly import algorithm_of, chain_of, limits_of
+from motioncue import cueing
+from motioncue.core import lanes
+from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
+from motioncue.engine.assembly import algorithm_of, chain_of, limits_of
+from motioncue.engine.batch import Batch
+from motioncue.platforms import build as platforms
 
 pytestmark = pytest.mark.search
 

@@ -11,15 +11,15 @@ pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
 import motioncue
-from motioncue.analysis import quality
-from motioncue.analysis import score as module
-from motioncue.analysis.scene import Scene
-from motioncue.analysis.senses import SENSES
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
-from motioncue.motion import GRAVITY, MOTION_DTYPE
-from motioncue.platforms import CHANNELS, build
+from motioncue.platforms.build import CHANNELS, build
 from motioncue.recording.read import sample_recording
-from motioncue.runtime.platform import platform_table
+from motioncue.scoring import quality
+from motioncue.scoring import score as module
+from motioncue.scoring.scene import Scene
+from motioncue.scoring.senses import SENSES
 from motioncue.virtual.offline import drive_motion
 
 AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")

@@ -27,10 +27,10 @@ from helpers import (
 )
 from test_datagrams import new_intake, one_loopback, sender, state
 
-from motioncue.kernels.clock import FakeClock
-from motioncue.protocols import city_car_driving
-from motioncue.runtime.journal import MESSAGES
-from motioncue.runtime.receiver import DatagramReceiver
+from motioncue.core.clock import FakeClock
+from motioncue.engine.journal import MESSAGES
+from motioncue.engine.receiver import DatagramReceiver
+from motioncue.sources.city_car_driving import packets as city_car_driving
 from motioncue.transports.stream import connect
 from motioncue.transports.udp import open_receiver, packed_hosts
 

@@ -13,8 +13,8 @@ from helpers import MORE, closed, eventually, free_port, loopbacks, nowhere, sai
 
 import motioncue
 from motioncue.cli.summary import engine_rows, none_received
-from motioncue.protocols import dk
-from motioncue.runtime.journal import Journal, Outputs
+from motioncue.engine.journal import Journal, Outputs
+from motioncue.output import dk
 from motioncue.transports.stream import connect
 from motioncue.transports.udp import open_sender, tell_unheard
 
@@ -133,7 +133,7 @@ def test_trouble_is_said_when_it_begins_and_when_it_ends(time, said):
 def test_an_engine_says_once_that_nothing_arrives_and_its_summary_says_how_much(tmp_path, caplog, url):
     caplog.set_level(logging.INFO, "motioncue")
     url = url or f"udp://127.0.0.1:{free_port(socket.SOCK_DGRAM)}"
-    text = motioncue.profile.profile_text("ccd-dk").replace("gauges =", "# gauges =")
+    text = motioncue.profile.profile.profile_text("ccd-dk").replace("gauges =", "# gauges =")
     (tmp_path / "motion.toml").write_text(text, encoding="utf-8")
     overrides = [f"source.endpoint={stream_url(SCHEME, tmp_path)}", f"output.motion={url}"]
     with motioncue.Engine(motioncue.load_profile(tmp_path / "motion.toml", *overrides)) as engine:

@@ -8,8 +8,8 @@ pytest.importorskip("scipy")
 from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
-from motioncue.analysis import senses
-from motioncue.motion import GRAVITY, MOTION_DTYPE
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.scoring import senses
 
 OMCT = 10.0 ** (np.arange(12) / 5.0 - 1.0)
 """The twelve frequencies of the Objective Motion Cueing Test [rad/s]."""

@@ -13,12 +13,12 @@ import pytest
 from helpers import eventually, frame, free_port, init, said_in
 
 import motioncue
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import streams_of
+from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.supervisor import State
-from motioncue.protocols import custom
-from motioncue.runtime.assembly import streams_of
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.output import packet as custom
+from motioncue.safety.supervisor import State
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.serial import open_line
 from motioncue.transports.udp import open_sender

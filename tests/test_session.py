@@ -22,14 +22,14 @@ from helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motioncue.intake.messages import Echo
-from motioncue.intake.session import Session
-from motioncue.kernels.body import BodyStage
-from motioncue.kernels.ring import RecordRing
-from motioncue.protocols.city_car_driving import FRAME, INIT
-from motioncue.protocols.layout import Field, Message, Packet, Take, vector
+from motioncue.core.ring import RecordRing
+from motioncue.frames.body import BodyStage
+from motioncue.frames.session import Session
 from motioncue.recording.recorder import sorted_out
 from motioncue.recording.topics import Package
+from motioncue.sources.city_car_driving.packets import FRAME, INIT
+from motioncue.wire.messages import Echo
+from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 STREAM = b"".join(PACKAGES)
 START = 1_000_000_000

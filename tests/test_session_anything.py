@@ -20,8 +20,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.pipeline import Pipeline
+from motioncue.core.clock import FakeClock
+from motioncue.engine.pipeline import Pipeline
 
 pytestmark = pytest.mark.search
 

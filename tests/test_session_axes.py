@@ -18,9 +18,9 @@ from helpers import (
 )
 from scipy.spatial.transform import Rotation
 
-from motioncue.kernels.body import BodyStage
-from motioncue.protocols import beamng
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.frames.body import BodyStage
+from motioncue.sources.beamng import packets as beamng
+from motioncue.sources.city_car_driving.packets import FRAME
 
 
 def in_axes(packages, forward, up):

@@ -7,11 +7,11 @@ import pytest
 from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, new_session
 from test_ring import records
 
-from motioncue import protocols
-from motioncue.kernels.ring import KINDS, RecordRing
-from motioncue.protocols.beamng_simulink import STATE
+from motioncue import sources
+from motioncue.core.ring import KINDS, RecordRing
+from motioncue.sources.beamng_simulink.packets import STATE
 
-SYSTEMS = [name for name in protocols.having("intake") if protocols.source(name).SCHEMES == ("udp",)]
+SYSTEMS = [name for name in sources.having("intake") if sources.source(name).SCHEMES == ("udp",)]
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def zeros():
 @pytest.mark.parametrize("size", [2**31 - 1, 2**31, 2**32 + STATE.size], ids=["2 GiB less 1", "2 GiB", "4 GiB and 888"])
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_package_of_gigabytes_is_one_of_the_wrong_size(zeros, system, size):
-    module = protocols.source(system)
+    module = sources.source(system)
     intake = module.intake(module.Options())
     ring = RecordRing(1 << 20)
     intake.record(ring)
@@ -46,7 +46,7 @@ def test_a_package_of_gigabytes_is_one_of_the_wrong_size(zeros, system, size):
 
 @pytest.mark.parametrize("system", SYSTEMS)
 def test_a_package_of_a_megabyte_is_looked_at_as_ever(system):
-    module = protocols.source(system)
+    module = sources.source(system)
     intake = module.intake(module.Options())
     for size, kept in ((0, 1), (1 << 20, 1), ((1 << 20) + 1, 0)):
         before = sum(intake.rejected.values())

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+from motioncue.core.channels import GRAVITY, TELEMETRY_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.intake.intake import Intake
-from motioncue.intake.stages import TelemetryStages
-from motioncue.kernels.body import BodyStage
-from motioncue.motion import GRAVITY, TELEMETRY_DTYPE
-from motioncue.protocols.layout import Field, Message, Packet, vector
-from motioncue.settings.watch import UNWATCHED
+from motioncue.frames.body import BodyStage
+from motioncue.frames.intake import Intake
+from motioncue.frames.settings import UNWATCHED
+from motioncue.frames.stages import TelemetryStages
+from motioncue.wire.packet import Field, Message, Packet, vector
 
 NED = {"world_north": (1, 0, 0), "world_up": (0, 0, -1), "car_forward": (1, 0, 0), "car_up": (0, 0, -1)}
 

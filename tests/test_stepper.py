@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.errors import ConfigError
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
 from motioncue.recording.read import at_ticks, read_motion, sample_recording
 
 BODY = MOTION_DTYPE.names[:9]  # the channels that move the platform

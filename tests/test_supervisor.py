@@ -8,16 +8,16 @@ import pytest
 from trouble_helpers import MOVERS, START
 
 import motioncue
+from motioncue.core.clock import FakeClock
 from motioncue.cueing import design
-from motioncue.intake.session import Session
-from motioncue.kernels.body import BodyStage
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.limiter import CueLimits
-from motioncue.kernels.supervisor import TABLE, State
-from motioncue.kernels.tuning import Settings
-from motioncue.protocols.layout import Field, Message, Packet, Take, vector
-from motioncue.runtime.emitter import Emitter
-from motioncue.settings.watch import Watch
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.retune import Settings
+from motioncue.frames.body import BodyStage
+from motioncue.frames.session import Session
+from motioncue.frames.settings import Watch
+from motioncue.safety.limiter import CueLimits
+from motioncue.safety.supervisor import TABLE, State
+from motioncue.wire.packet import Field, Message, Packet, Take, vector
 
 PERIOD = 3_000_030
 HOLD_S, FADE_S = 0.1, 1.0

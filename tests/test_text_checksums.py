@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
+from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError, PacketError
-from motioncue.kernels.clock import FakeClock
-from motioncue.packets import PacketTable
-from motioncue.profile import parse_profile
-from motioncue.protocols import custom
-from motioncue.protocols.described import Described
+from motioncue.output import packet as custom
+from motioncue.output.described import Described
+from motioncue.profile.profile import parse_profile
+from motioncue.wire.description import PacketTable
 
 PROFILE = """
 [source]

@@ -8,17 +8,17 @@ import pytest
 from helpers import serving, stream_url
 from trouble_helpers import Bench
 
+from motioncue.drive.car import DRIVES, drive
+from motioncue.drive.courses import COURSES, course, length_s
+from motioncue.drive.packages import Paced
+from motioncue.drive.trouble import DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, troubled
+from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError
-from motioncue.kernels.supervisor import State
-from motioncue.protocols import city_car_driving
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.runtime.assembly import load_profile
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.city_car_driving import INIT_PACKAGE, LEAVE, Simulator, driven, encode_states
-from motioncue.virtual.courses import COURSES, course, length_s
+from motioncue.safety.supervisor import State
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE, LEAVE, Simulator, driven, encode_states
 from motioncue.virtual.offline import ride
-from motioncue.virtual.packages import Paced
-from motioncue.virtual.trouble import DURATION_S, EVENTS, INCIDENTS, PARKS, REFUSALS, troubled
 
 pytestmark = pytest.mark.search
 

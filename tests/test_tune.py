@@ -15,9 +15,9 @@ pytest.importorskip("platformdirs")
 from tune_helpers import SLOW, UTIAS, driven, profile
 
 import motioncue
-from motioncue.analysis import score as module
 from motioncue.errors import ConfigError
-from motioncue.profile import profile_text
+from motioncue.profile.profile import profile_text
+from motioncue.scoring import score as module
 from motioncue.tuning.judge import IMPOSSIBLE, Judge
 from motioncue.tuning.keep import tuned_text, written_out
 from motioncue.tuning.parameters import with_values

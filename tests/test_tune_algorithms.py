@@ -13,11 +13,11 @@ from msgspec import to_builtins
 from tune_helpers import SLOW, driven, profile
 
 import motioncue
-from motioncue.analysis import score as module
-from motioncue.kernels import solver
-from motioncue.profile import profile_text
-from motioncue.settings import ALGORITHMS
-from motioncue.settings.nested import flat, parsed
+from motioncue.cueing.predictive import solver
+from motioncue.cueing.settings import ALGORITHMS
+from motioncue.profile.nested import flat, parsed
+from motioncue.profile.profile import profile_text
+from motioncue.scoring import score as module
 from motioncue.tuning.keep import tuned_text, written_out
 from motioncue.tuning.search import Bounds
 from motioncue.tuning.tune import tune

@@ -13,8 +13,8 @@ pytest.importorskip("platformdirs")
 import distributed
 from tune_helpers import UTIAS, driven, profile
 
-from motioncue.analysis import score as module
 from motioncue.errors import ConfigError
+from motioncue.scoring import score as module
 from motioncue.tuning.tune import tune
 
 GIVEN = {"platform": "box-small", "parameters": ["surge", "sway.gain"], "evaluations": 40}

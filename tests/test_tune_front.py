@@ -15,9 +15,9 @@ from click.testing import CliRunner
 from tune_helpers import UTIAS, driven, profile
 
 import motioncue
-from motioncue.analysis import score as module
 from motioncue.cli import cli
 from motioncue.errors import ConfigError
+from motioncue.scoring import score as module
 from motioncue.tuning.front import SHARES, Archive, FrontSearch, staircase
 from motioncue.tuning.judge import IMPOSSIBLE, Outcome
 from motioncue.tuning.parameters import Parameter

@@ -13,11 +13,11 @@ pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
 import motioncue
+from motioncue.core.table import CueingTable, Positive, Table
 from motioncue.cueing import design
+from motioncue.cueing.predictive import solver
+from motioncue.cueing.settings import ALGORITHMS
 from motioncue.errors import ConfigError
-from motioncue.kernels import solver
-from motioncue.settings import ALGORITHMS
-from motioncue.settings.table import CueingTable, Positive, Table
 from motioncue.tuning.judge import IMPOSSIBLE, Outcome
 from motioncue.tuning.parameters import DOUBLINGS, Parameter, in_order, orders_of, parameters_of, with_values
 from motioncue.tuning.search import Bounds, Found, Search, neighbors

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.kernels import solver
-from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.cueing.predictive import solver
+from motioncue.cueing.settings import ALGORITHMS
+from motioncue.engine.retune import Settings
 from motioncue.recording.read import at_ticks, read_motion, sample_recording
-from motioncue.settings import ALGORITHMS
 
 PERIOD_S = 3_000_030e-9
 PACE = PERIOD_S / 1.0  # position of a fade of 1 s, per tick
@@ -176,7 +176,7 @@ def test_an_algorithm_that_has_been_in_use_before_starts_from_rest(drive):
         return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030, profile=profile)
 
     first = settings()
-    stepper = motioncue.kernels.stepper.Stepper(first, tune=lambda change, post: post(change))
+    stepper = motioncue.engine.stepper.Stepper(first, tune=lambda change, post: post(change))
     steps(stepper, drive[:500])
     stepper.retune(settings("cueing.algorithm=direct"))
     steps(stepper, drive[500:1000])
@@ -265,7 +265,7 @@ def test_an_algorithm_designed_anew_from_the_same_settings_keeps_the_bits(drive,
     def designed():
         return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030, profile=profile)
 
-    stepper = motioncue.kernels.stepper.Stepper(designed(), tune=lambda change, post: post(change))
+    stepper = motioncue.engine.stepper.Stepper(designed(), tune=lambda change, post: post(change))
     out = []
     for i in range(0, 2000, 11):
         stepper.retune(designed())
@@ -281,7 +281,7 @@ def test_the_same_settings_during_a_fade_leave_it_as_it_is(drive):
 
     sent = []
     for again in (False, True):
-        stepper = motioncue.kernels.stepper.Stepper(designed("simona"), tune=lambda change, post: post(change))
+        stepper = motioncue.engine.stepper.Stepper(designed("simona"), tune=lambda change, post: post(change))
         steps(stepper, drive[:1500])
         stepper.retune(designed("utias"))
         out = [steps(stepper, drive[1500:1600])]
@@ -422,7 +422,7 @@ def test_a_channel_that_was_not_bounded_is_given_bounds(change):
 def test_a_stepper_of_the_callers_rate_takes_profiles_of_any_rate(tmp_path):
     stepper = motioncue.bind("ccd-dk-washout", rate_hz=1000)
     file = tmp_path / "rig.toml"
-    text = motioncue.profile.profile_text("ccd-dk-washout").replace('preset = "simona"', 'preset = "utias"')
+    text = motioncue.profile.profile.profile_text("ccd-dk-washout").replace('preset = "simona"', 'preset = "utias"')
     file.write_text(text, encoding="utf-8")
     stepper.retune(file)
     for _ in range(4):
@@ -432,7 +432,7 @@ def test_a_stepper_of_the_callers_rate_takes_profiles_of_any_rate(tmp_path):
 
 def test_a_stepper_that_was_not_made_from_a_profile_says_so():
     profile = motioncue.load_profile("ccd-dk")
-    stepper = motioncue.kernels.stepper.Stepper(
+    stepper = motioncue.engine.stepper.Stepper(
         Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030)
     )
     with pytest.raises(TypeError, match="nothing to change"):

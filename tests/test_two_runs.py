@@ -13,9 +13,9 @@ from c_api import c_api
 from helpers import free_port, loopbacks
 
 import motioncue
+from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.kernels.clock import FakeClock
-from motioncue.profile import profile_text
+from motioncue.profile.profile import profile_text
 
 pytestmark = pytest.mark.rt
 
@@ -132,7 +132,7 @@ def test_every_name_of_this_machine_is_the_same_platform(ports, host):
 @pytest.mark.parametrize("other", ["first", "second"])
 def test_another_user_is_refused_too(ports, other):
     nobody = ("setpriv", "--reuid", "65534", "--clear-groups")
-    if subprocess.run([*nobody, sys.executable, "-c", "import motioncue.runtime.engine"], check=False).returncode:
+    if subprocess.run([*nobody, sys.executable, "-c", "import motioncue.engine.engine"], check=False).returncode:
         pytest.skip("another user may not read this installation")
     first, second = (nobody, ()) if other == "first" else ((), nobody)
     with driving(ENGINE, *outputs(**ports), before=first, cwd="/") as process:

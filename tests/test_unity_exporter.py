@@ -13,8 +13,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 from test_virtual_peers import truth
 
-from motioncue.protocols import vehicle_physics_pro as vpp
-from motioncue.virtual.car import drive
+from motioncue.drive.car import drive
+from motioncue.sources.vehicle_physics_pro import packets as vpp
 
 ROOT = Path(__file__).parents[1]
 UNITY = ROOT / "contrib" / "unity"

@@ -12,8 +12,8 @@ from test_unity_exporter import SAMPLES, check_values
 
 from motioncue.cli import cli
 from motioncue.errors import PacketError
-from motioncue.protocols import vehicle_physics_pro as vpp
-from motioncue.protocols.layout import Derivation
+from motioncue.sources.vehicle_physics_pro import packets as vpp
+from motioncue.wire.packet import Derivation
 
 PACKET = struct.Struct("<4sHH2sBBId4f3f3f3f3f3f16i32i16i")
 NAN_INTEGER = -2147483647

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.errors import ConfigError, PacketError
-from motioncue.protocols import vehicle_physics_pro as vpp
-from motioncue.protocols.vehicle_physics_pro_bus import CHANNELS, GEAR_MODES, SDKS, Bus, to_raw
+from motioncue.sources.vehicle_physics_pro import packets as vpp
+from motioncue.sources.vehicle_physics_pro.bus import CHANNELS, GEAR_MODES, SDKS, Bus, to_raw
 
 # The document's examples: channel, value, its meaning, the integer.
 DOCUMENTED = [

@@ -8,12 +8,12 @@ from scipy.signal import lfilter
 from test_vehicle_physics_pro import intake
 from test_virtual_peers import SINGLE, SOURCES, truth
 
+from motioncue.drive.car import DRIVES, drive
+from motioncue.drive.trouble import EVENTS, REFUSALS
 from motioncue.errors import ConfigError
-from motioncue.protocols import vehicle_physics_pro as vpp
-from motioncue.protocols.layout import Derivation
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.trouble import EVENTS, REFUSALS
-from motioncue.virtual.vehicle_physics_pro import driven, encode_states
+from motioncue.sources.vehicle_physics_pro import packets as vpp
+from motioncue.sources.vehicle_physics_pro.twin import driven, encode_states
+from motioncue.wire.packet import Derivation
 
 
 def motions_of(packets, rate_hz, taking):

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from kept_drives import path_of
 
 import motioncue
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
+from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
-from motioncue.runtime.engine import Engine
 from motioncue.view.address import Address, Door, parse_address
 from motioncue.view.desk import Desk
 from motioncue.view.frames import Frames
@@ -167,7 +167,7 @@ def test_any_bytes_are_a_request_or_refused(data):
 @pytest.fixture
 def desk(tmp_path):
     engine = Engine(PROFILE)
-    desk = Desk(engine, motioncue.profile.profile_text(PROFILE), tmp_path)
+    desk = Desk(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
     desk.engine, desk.folder = engine, tmp_path
     return desk
 
@@ -249,7 +249,7 @@ def test_a_and_b_are_two_settings_each_with_its_own_undo(desk):
 
 def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
     pytest.importorskip("tomlkit")
-    text = motioncue.profile.profile_text(PROFILE)
+    text = motioncue.profile.profile.profile_text(PROFILE)
     desk.set("cueing.surge.gain", 0.25, (1, 1))
     desk.set("cueing.tilt.rate_limit_deg_s", None, (1, 2))
     desk.set("cueing.tilt.rate_limit_deg_s", 4.0, (1, 3))
@@ -272,7 +272,7 @@ def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
 def test_a_saved_profile_has_what_overrides_of_its_tables_gave(tmp_path, platform):
     pytest.importorskip("tomlkit")
     engine = Engine(motioncue.load_profile(PROFILE, f"platform.preset={platform}", "cueing.preset=auto"))
-    desk = Desk(engine, motioncue.profile.profile_text(PROFILE), tmp_path)
+    desk = Desk(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
     desk.set("platform.rise_s", 2.5, (1, 1))
     desk.save("mine.toml")
     saved = motioncue.load_profile(tmp_path / "mine.toml")
@@ -346,7 +346,7 @@ def test_what_is_felt_is_left_out_where_the_cue_is_the_cars_own():
     assert (row["pose.roll"], row["pose.yaw"], row["pose.heave_displacement"]) == (0.1, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("platform", sorted(motioncue.settings.platform.platform_presets()))
+@pytest.mark.parametrize("platform", sorted(motioncue.platforms.settings.platform_presets()))
 def test_the_drawn_legs_are_as_long_as_the_platforms(platform):
     profile = motioncue.load_profile(PROFILE, f"platform.preset={platform}")
     built = PlatformInForce()(profile)

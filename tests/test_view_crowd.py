@@ -8,7 +8,7 @@ import pytest
 from test_view_server import Visitor
 from view_rig import profile, soon
 
-from motioncue.runtime.engine import Engine
+from motioncue.engine.engine import Engine
 from motioncue.view.address import Address
 from motioncue.view.server import Server
 

@@ -6,8 +6,8 @@ import re
 import pytest
 
 import motioncue
-from motioncue.profile import profile_text
-from motioncue.runtime.engine import Engine
+from motioncue.engine.engine import Engine
+from motioncue.profile.profile import profile_text
 from motioncue.view.desk import Desk
 from motioncue.view.doubts import Doubtful
 

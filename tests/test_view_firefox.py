@@ -6,7 +6,7 @@ import shutil
 import pytest
 from view_rig import driven, profile, soon
 
-from motioncue.runtime.engine import Engine
+from motioncue.engine.engine import Engine
 from motioncue.view.address import Address
 from motioncue.view.server import Server
 

@@ -4,7 +4,7 @@ import pytest
 from view_chromium import MARKS, Tab, launched, playwright
 from view_rig import profile, soon
 
-from motioncue.runtime.engine import Engine
+from motioncue.engine.engine import Engine
 from motioncue.view.address import Address
 from motioncue.view.server import Server
 

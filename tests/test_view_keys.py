@@ -7,17 +7,17 @@ import msgspec
 import pytest
 
 import motioncue
+from motioncue.cueing.settings import ALGORITHMS
+from motioncue.engine.changes import LIVE, fixed_because
+from motioncue.engine.engine import Engine
+from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError
-from motioncue.profile import Profile, parse_profile, profile_text
-from motioncue.runtime.engine import Engine
-from motioncue.runtime.fitting import gains_for
-from motioncue.runtime.tuning import LIVE, fixed_because
-from motioncue.settings import ALGORITHMS
-from motioncue.settings.controls import values_of
-from motioncue.settings.kept import changed_text
-from motioncue.settings.limits import AccelerationBounds, HeaveBounds, Limits
-from motioncue.settings.platform import platform_presets
-from motioncue.settings.reference import sections
+from motioncue.platforms.settings import platform_presets
+from motioncue.profile.controls import values_of
+from motioncue.profile.kept import changed_text
+from motioncue.profile.profile import Profile, parse_profile, profile_text
+from motioncue.profile.reference import sections
+from motioncue.safety.settings import AccelerationBounds, HeaveBounds, Limits
 from motioncue.view.desk import Desk
 
 TEXTS = {"name", "description", "platform.description", "platform.source"}

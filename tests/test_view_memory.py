@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from view_rig import profile
 
-from motioncue.runtime.engine import Engine
+from motioncue.engine.engine import Engine
 from motioncue.view.address import Address
 from motioncue.view.server import Server
 from motioncue.virtual.installation import Installation

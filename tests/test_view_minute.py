@@ -15,8 +15,8 @@ import pytest
 from view_rig import soon
 
 import motioncue
-from motioncue.kernels.supervisor import State
-from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.safety.supervisor import State
 from motioncue.view.judged import Request, judged
 from motioncue.view.judging import DIED, SILENCE_S, SILENT, TOO_SHORT, Judging, _started
 from motioncue.view.recent import LEAST_S, MINUTE_S, Minute, Recent
@@ -163,7 +163,7 @@ def test_a_platform_that_stands_still_has_all_of_the_error_at_rest_and_scores_0(
 
 
 def test_scores_are_those_of_the_score_command(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr("motioncue.analysis.score.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("motioncue.scoring.score.cache_folder", lambda: tmp_path)
     found = whole[-1]["columns"]["A"]
     score = motioncue.score(loaded("cueing.preset=large"), drive())
     assert score.motions["fits"].fast_tilt != score.motions["stopped"].fast_tilt  # or this would compare nothing
@@ -191,8 +191,8 @@ def test_settings_that_cannot_be_judged_say_why_and_the_others_are(whole):
 
 def test_the_best_motion_is_found_once_for_a_drive_and_a_platform(whole, monkeypatch):
     found = []
-    best = motioncue.analysis.optimum.best_motion
-    monkeypatch.setattr("motioncue.analysis.optimum.best_motion", lambda *given: found.append(1) or best(*given))
+    best = motioncue.scoring.optimum.best_motion
+    monkeypatch.setattr("motioncue.scoring.optimum.best_motion", lambda *given: found.append(1) or best(*given))
     known = {}
     answers({"now": loaded(*GAINS)}, drive(4.0), known)
     assert len(found) == 2  # one for each weighting

@@ -15,8 +15,8 @@ import pytest
 from view_rig import driven, profile, soon
 
 from motioncue.bench.verdict import GRADES
+from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.runtime.engine import Engine
 from motioncue.view.address import Address
 from motioncue.view.server import AHEAD, BAD, FILES, REQUEST_BYTES, Server
 

@@ -6,15 +6,15 @@ import re
 import pytest
 
 import motioncue
+from motioncue.cueing.classical.settings import PRESETS, Scaling
+from motioncue.cueing.settings import ALGORITHMS
+from motioncue.engine.changes import Tuner, fixed_because, refuse_fixed
+from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError
-from motioncue.profile import parse_profile, profile_text
-from motioncue.runtime.engine import Engine
-from motioncue.runtime.tuning import Tuner, fixed_because, refuse_fixed
-from motioncue.settings import ALGORITHMS
-from motioncue.settings.classical import PRESETS, Scaling
-from motioncue.settings.controls import controls, item_of, values_of, with_item
-from motioncue.settings.kept import changed_text
-from motioncue.settings.platform import platform_presets
+from motioncue.platforms.settings import platform_presets
+from motioncue.profile.controls import controls, item_of, values_of, with_item
+from motioncue.profile.kept import changed_text
+from motioncue.profile.profile import parse_profile, profile_text
 from motioncue.view.desk import Desk
 
 PROFILE = "ccd-dk-washout"

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import quaternion as npq
 
+from motioncue.drive import rotations
+from motioncue.drive.car import DRIVES, MAX_RATE_HZ, STATE_DTYPE, drive
+from motioncue.drive.drives import SCRIPTS
 from motioncue.errors import ConfigError
-from motioncue.virtual import city_car_driving, morai, rotations
-from motioncue.virtual.car import DRIVES, MAX_RATE_HZ, STATE_DTYPE, drive
-from motioncue.virtual.drives import SCRIPTS
+from motioncue.sources.city_car_driving import twin as city_car_driving
+from motioncue.sources.morai import twin as morai
 
 RATE_HZ = 1000.0
 NAMES = sorted(DRIVES)

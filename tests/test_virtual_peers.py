@@ -23,13 +23,14 @@ from helpers import (
 )
 from scipy.spatial.transform import Rotation
 
+from motioncue.drive.car import DRIVES, drive
+from motioncue.drive.listener import DatagramListener
 from motioncue.errors import ConfigError, EndpointError, PacketError
-from motioncue.protocols import city_car_driving, dk
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.virtual.car import DRIVES, drive
-from motioncue.virtual.city_car_driving import INIT_PACKAGE as DRIVEN_INIT
-from motioncue.virtual.city_car_driving import Simulator, driven, encode_states
-from motioncue.virtual.dk import DatagramListener
+from motioncue.output import dk
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE as DRIVEN_INIT
+from motioncue.sources.city_car_driving.twin import Simulator, driven, encode_states
 from motioncue.virtual.simulators import recorded_packages
 
 # The engine's answer to a virtual drive.

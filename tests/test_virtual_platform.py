@@ -8,11 +8,11 @@ from test_platforms import DT, POSE, PRESETS, cues_of, profile_for
 
 import motioncue
 from motioncue.cli.summary import drive_rows
+from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError, PacketError
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.servo import Servos
-from motioncue.motion import TICK_DTYPE
-from motioncue.platforms import channels_of, platform_named
+from motioncue.platforms.build import channels_of, platform_named
+from motioncue.platforms.servo import Servos
 from motioncue.virtual.installation import Installation
 from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, felt, sensed
 from motioncue.virtual.platform_listener import Decoder, PlatformListener, missing_from

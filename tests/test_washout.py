@@ -7,8 +7,8 @@ from reference.classical import CHANNELS, Washout, matrix, platform_force
 from scipy.spatial.transform import Rotation
 
 import motioncue
-from motioncue.motion import MOTION_DTYPE
-from motioncue.settings.classical import Classical
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.cueing.classical.settings import Classical
 
 G = 9.80665  # [m/s^2]
 PERIOD = 1e-9 * round(1e9 / 333.33)  # [s], the grid of the built-in profiles

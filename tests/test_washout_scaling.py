@@ -8,8 +8,8 @@ from test_washout import motion_of, profile
 
 import motioncue
 from motioncue import ConfigError
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.engine.batch import Batch
 
 RATE_HZ = 333.0
 

@@ -10,12 +10,12 @@ from scipy.spatial.transform import Rotation
 from trouble_helpers import REAL, START, Bench, driven, hard, hard_states, real
 from watch_helpers import fed, new_intake, records_of, states_of
 
-from motioncue.motion import MOTION_DTYPE
-from motioncue.protocols import city_car_driving
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.settings.watch import Watch
-from motioncue.virtual.city_car_driving import INIT_PACKAGE
-from motioncue.virtual.drives import SCRIPTS
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.drive.drives import SCRIPTS
+from motioncue.frames.settings import Watch
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE
 
 RATES = (20, 30, 60, 100, 144)
 TICK_NS = 3_000_030

@@ -12,11 +12,11 @@ from scipy.spatial.transform import Rotation
 from watch_helpers import STAMPED, SYSTEMS, delivered, fed, new_intake, records_of
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.journal import MESSAGES
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.virtual.car import STATE_DTYPE
-from motioncue.virtual.city_car_driving import INIT_PACKAGE
+from motioncue.core.clock import FakeClock
+from motioncue.drive.car import STATE_DTYPE
+from motioncue.engine.journal import MESSAGES
+from motioncue.engine.pipeline import Pipeline
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE
 
 pytestmark = pytest.mark.search
 

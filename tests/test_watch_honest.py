@@ -5,7 +5,7 @@ import pytest
 import rough_drives
 from watch_helpers import LINES, SYSTEMS, delivered, fed, new_intake, records_of, states_of
 
-from motioncue.virtual.drives import SCRIPTS
+from motioncue.drive.drives import SCRIPTS
 
 pytestmark = pytest.mark.search
 

@@ -10,9 +10,9 @@ import uuid
 import pytest
 from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, eventually, init, new_session, receive
 
+from motioncue.core.clock import FakeClock
+from motioncue.engine.receiver import StreamReceiver
 from motioncue.errors import EndpointError
-from motioncue.kernels.clock import FakeClock
-from motioncue.runtime.receiver import StreamReceiver
 from motioncue.transports.pipe import PipeConnection, PipeServer
 from motioncue.transports.stream import Listener, connect
 

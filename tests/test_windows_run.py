@@ -15,8 +15,8 @@ from helpers import PACKAGES, WINE, Sink, eventually, free_port, press
 
 from motioncue import Engine, load_profile
 from motioncue.cli.console import event_name
-from motioncue.profile import profile_text
-from motioncue.protocols import dk
+from motioncue.output import dk
+from motioncue.profile.profile import profile_text
 from motioncue.virtual.installation import Installation
 
 pytestmark = [

@@ -8,13 +8,13 @@ import numpy as np
 import quaternion as npq
 
 import motioncue
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.supervisor import TABLE, State
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.core.clock import FakeClock
+from motioncue.drive.car import STATE_DTYPE, drive
+from motioncue.engine.pipeline import Pipeline
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.virtual.car import STATE_DTYPE, drive
-from motioncue.virtual.city_car_driving import INIT_PACKAGE, encode_states
+from motioncue.safety.supervisor import TABLE, State
+from motioncue.sources.city_car_driving.packets import FRAME
+from motioncue.sources.city_car_driving.twin import INIT_PACKAGE, encode_states
 
 START = 1_000_000_000
 MOVERS = [name for name in motioncue.CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]

@@ -3,7 +3,7 @@
 import numpy as np
 
 import motioncue
-from motioncue.motion import MOTION_DTYPE
+from motioncue.core.channels import MOTION_DTYPE
 
 SLOW = "output.rate_hz=60"
 UTIAS = "cueing.preset=utias"

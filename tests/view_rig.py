@@ -5,8 +5,8 @@ import time
 import numpy as np
 from helpers import nowhere
 
-from motioncue.motion import MOTION_DTYPE
-from motioncue.runtime.assembly import load_profile
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.engine.assembly import load_profile
 
 
 def soon(fits):

@@ -8,10 +8,14 @@ import rally
 import rough_drives
 from trouble_helpers import REAL, START, hard_states
 
-from motioncue import protocols
-from motioncue.protocols.layout import Derivation
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
-from motioncue.virtual.car import STATE_DTYPE, drive
+from motioncue import sources
+from motioncue.drive.car import STATE_DTYPE, drive
+from motioncue.sources.beamng import twin as beamng
+from motioncue.sources.beamng_simulink import twin as beamng_simulink
+from motioncue.sources.city_car_driving import twin as city_car_driving
+from motioncue.sources.morai import twin as morai
+from motioncue.sources.vehicle_physics_pro import twin as vehicle_physics_pro
+from motioncue.wire.packet import Derivation
 
 SYSTEMS = ("city-car-driving", "vehicle-physics-pro", "beamng-simulink", "beamng", "morai")
 STAMPED = ("vehicle-physics-pro", "beamng-simulink")
@@ -42,7 +46,7 @@ def records_of(system, states, rate_hz):
 
 def new_intake(system, rate_hz, acceleration="native", **options):
     """Return a system's intake with a session begun."""
-    module = protocols.source(system)
+    module = sources.source(system)
     options = module.Options(**{**options_of(system, rate_hz), **options})
     intake = module.intake(options, derivation=Derivation(acceleration))
     intake.begin(START)

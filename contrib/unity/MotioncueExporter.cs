@@ -1,7 +1,7 @@
 // Sends what a vehicle of Vehicle Physics Pro does to motioncue: one UDP packet from the physics step.
 //
 // Add it to the vehicle, or to any object below it.  See README.md beside this file; the packet is described in
-// motioncue/protocols/vehicle_physics_pro.py, whose version 1 this is.  MIT license, as the rest of motioncue.
+// motioncue/sources/vehicle_physics_pro/packets.py, whose version 1 this is.  MIT license, as the rest of motioncue.
 
 using System;
 using System.Net;

@@ -7,8 +7,8 @@ import math
 import socket
 import sys
 
-from motioncue.protocols import compose
-from motioncue.protocols.beamng_simulink import STATE, WHEELS
+from motioncue.sources import compose
+from motioncue.sources.beamng_simulink.packets import STATE, WHEELS
 
 STATES_AT, CONTROLS_TO = ("127.0.0.1", 64890), ("127.0.0.1", 64891)
 PEDAL = 0.3  # pedal travel for an error of 1 m/s

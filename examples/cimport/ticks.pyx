@@ -1,9 +1,9 @@
 """Two loops over motioncue's kernels: no GIL, and no Python between one tick and the next."""
 
-from motioncue.kernels.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.kernels.filters cimport Integrals, SecondOrder, SecondOrderState, high_pass_2, prime_2, second_order
-from motioncue.kernels.records cimport Cue, Motion
-from motioncue.kernels.washout cimport ClassicalWashout, washout_step
+from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.filters cimport Integrals, SecondOrder, SecondOrderState, high_pass_2, prime_2, second_order
+from motioncue.core.records cimport Cue, Motion
+from motioncue.cueing.classical.kernel cimport ClassicalWashout, washout_step
 
 
 def high_pass(const double[::1] u not None, double[:, ::1] out not None, double omega, double zeta, double dt):

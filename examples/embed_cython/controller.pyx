@@ -3,16 +3,16 @@
 from libc.math cimport M_PI, sin
 from libc.stdint cimport int64_t
 
-from motioncue.kernels.clock cimport Clock
-from motioncue.kernels.records cimport Cue, Motion
-from motioncue.kernels.stepper cimport Stepper, cueing_step
+from motioncue.core.clock cimport Clock
+from motioncue.core.records cimport Cue, Motion
+from motioncue.engine.stepper cimport Stepper, cueing_step
 
 import sys
 
 import numpy as np
 
 import motioncue
-from motioncue.kernels.clock import MonotonicClock
+from motioncue.core.clock import MonotonicClock
 
 ROW = np.dtype([("motion", motioncue.MOTION_DTYPE), ("cue", motioncue.CUE_DTYPE)])
 

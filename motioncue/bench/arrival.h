@@ -2,7 +2,7 @@
 #ifndef MOTIONCUE_ARRIVAL_H
 #define MOTIONCUE_ARRIVAL_H
 #include <stdint.h>
-#include "motioncue/kernels/clock.h"
+#include "motioncue/core/clock.h"
 #include "motioncue/transports/sockets.h"
 #ifdef __linux__
 #include <linux/sockios.h>

@@ -7,16 +7,16 @@ from statistics import median
 
 import numpy as np
 
-from motioncue import protocols
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.clock import FakeClock
-from motioncue.kernels.tuning import Settings
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.profile import Profile
-from motioncue.protocols.dk import MOTION, STREAMS
+from motioncue import sources
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import algorithm_of
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.retune import Settings
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.output.dk import MOTION, STREAMS
+from motioncue.profile.profile import Profile
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.assembly import algorithm_of
-from motioncue.runtime.emitter import Emitter
 
 __all__ = ["COSTS", "costs_ns"]
 
@@ -33,7 +33,7 @@ COSTS = {
 def costs_ns(profile: Profile) -> dict[str, float]:
     """Return the median cost of each operation in `COSTS` [ns]."""
     period_ns = round(1e9 / profile.rate_hz)
-    module, clock = protocols.source("city-car-driving"), FakeClock()
+    module, clock = sources.source("city-car-driving"), FakeClock()
     packages = read_packages(sample_recording())
 
     def take_all() -> None:

@@ -3,7 +3,7 @@ import socket
 from numpy import int64, uint8
 from numpy.typing import NDArray
 
-from motioncue.kernels.clock import Clock
+from motioncue.core.clock import Clock
 
 __all__ = ["pace", "receive", "send"]
 

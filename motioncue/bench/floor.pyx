@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.kernels.clock cimport Clock, Time
+from motioncue.core.clock cimport Clock, Time
 from motioncue.transports.sockets cimport ADDRESS_BYTES, mc_fd, mc_send_to, packed_address
 
 import numpy as np

@@ -10,20 +10,20 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.bench.floor import receive, send
 from motioncue.bench.pacing import Integers, spin_ns
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
-from motioncue.kernels.tuning import Settings
-from motioncue.profile import Profile
-from motioncue.protocols.city_car_driving import FRAME
-from motioncue.protocols.dk import MOTION, STREAMS
+from motioncue.core.clock import Clock, MonotonicClock, prepare_receiver, prepare_thread
+from motioncue.engine.assembly import algorithm_of
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.receiver import DatagramReceiver
+from motioncue.engine.retune import Settings
+from motioncue.frames.settings import UNWATCHED
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.output.dk import MOTION, STREAMS
+from motioncue.profile.profile import Profile
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.assembly import algorithm_of
-from motioncue.runtime.emitter import Emitter
-from motioncue.runtime.receiver import DatagramReceiver
-from motioncue.settings.watch import UNWATCHED
+from motioncue.sources.city_car_driving.packets import FRAME
 
 __all__ = ["INTERVAL_NS", "Delays", "bare_receiver", "engine", "port_of", "running", "sample_frames"]
 
@@ -51,7 +51,7 @@ def sample_frames(count: int) -> npt.NDArray[np.uint8]:
 
 def engine(profile: Profile, count: int) -> Delays:
     """Send frames to a receiver and an emitter that run in threads with sockets, as in the engine."""
-    module = protocols.source("city-car-driving")
+    module = sources.source("city-car-driving")
     intake = module.intake(module.Options())
     intake.watch(UNWATCHED)
     period_ns = round(1e9 / profile.rate_hz)

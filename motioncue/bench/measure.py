@@ -18,9 +18,9 @@ from motioncue.bench.latency import Delays, bare_receiver, engine
 from motioncue.bench.load import available_processors, burning
 from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, histogram, quantiles_us, run_block, summary
 from motioncue.bench.verdict import advice, verdict
+from motioncue.core.clock import processors_awake
 from motioncue.errors import EndpointError, MotioncueError
-from motioncue.kernels.clock import processors_awake
-from motioncue.profile import Profile
+from motioncue.profile.profile import Profile
 
 __all__ = ["FULL", "QUICK", "Plan", "measure"]
 

@@ -10,16 +10,16 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.bench.floor import pace
-from motioncue.kernels.actuation import OutputChain, UpVector
-from motioncue.kernels.clock import MonotonicClock, now_ns, prepare_thread
-from motioncue.kernels.tuning import Settings
-from motioncue.profile import Output, Profile
-from motioncue.protocols.dk import MOTION, STREAMS
+from motioncue.core.clock import MonotonicClock, now_ns, prepare_thread
+from motioncue.engine.assembly import algorithm_of
+from motioncue.engine.emitter import Emitter
+from motioncue.engine.retune import Settings
+from motioncue.output.actuation import OutputChain, UpVector
+from motioncue.output.dk import MOTION, STREAMS
+from motioncue.profile.profile import Output, Profile
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.runtime.assembly import algorithm_of
-from motioncue.runtime.emitter import Emitter
 
 __all__ = [
     *("EDGES_US", "LEVELS", "Block", "Loop"),
@@ -80,7 +80,7 @@ def emitter(profile: Profile, beside: Callable[[Emitter], AbstractContextManager
     """
 
     def run(period_ns: int, ticks: int, out: socket.socket, port: int) -> tuple[Integers, Integers]:
-        module = protocols.source("city-car-driving")
+        module = sources.source("city-car-driving")
         intake = module.intake(module.Options())
         intake.begin(now_ns())
         for package in read_packages(sample_recording()):

@@ -18,7 +18,7 @@ from motioncue.cli.common import folded, json_option, print_json
 from motioncue.cli.live import microseconds, percent
 from motioncue.cli.screen import console, glyphs_of
 from motioncue.cli.signals import Interrupts
-from motioncue.runtime.assembly import load_profile
+from motioncue.engine.assembly import load_profile
 
 __all__ = ["command"]
 

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import click
 import msgspec
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli.common import duration_option, echo, json_option, logged, pick_options, print_json, source_options
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, reasons
+from motioncue.core.ring import RecordRing
 from motioncue.errors import ConfigError, PacketError, meant
-from motioncue.kernels.ring import RecordRing
-from motioncue.profile import Profile, builtin_profiles, parse_profile
+from motioncue.profile.profile import Profile, builtin_profiles, parse_profile
 from motioncue.recording.packages import (
     ANY,
     SAID,
@@ -71,7 +71,7 @@ MULTIPLE += "field its unit or scale in [source.packet], or set the simulator's"
 class Heard(NamedTuple):
     """The packages to examine, and where they come from."""
 
-    system: protocols.System
+    system: sources.System
     packages: list[bytes]
     times: list[float] | None
     profile: Profile
@@ -113,7 +113,7 @@ def command(
     \b
     Example:  motioncue check ccd-dk --duration 60
     """
-    from motioncue.analysis.check import check
+    from motioncue.check.check import check
 
     heard = _heard(target, system, endpoints, overrides, rate, duration, Pick(ports, sender))
     source = heard.profile.source
@@ -160,7 +160,7 @@ def _heard(
     pick: Pick,
 ) -> Heard:
     profile = target in builtin_profiles() or target.endswith(".toml")
-    live = profile or "://" in target or (target in protocols.SYSTEMS and not Path(target).exists())
+    live = profile or "://" in target or (target in sources.SYSTEMS and not Path(target).exists())
     foreign = [key for key in overrides if not profile and not key.startswith(JUDGED)]
     if foreign:
         raise click.UsageError(
@@ -175,14 +175,12 @@ def _heard(
     if profile and system is not None:
         raise click.UsageError("--system: a profile says it itself")
     if profile:
-        from motioncue.runtime.assembly import load_profile
+        from motioncue.engine.assembly import load_profile
 
         loaded = load_profile(target, *overrides)
-        return _live(protocols.system_of(loaded.source), endpoints or loaded.source.endpoints, loaded, duration)
+        return _live(sources.system_of(loaded.source), endpoints or loaded.source.endpoints, loaded, duration)
     if "://" in target:
-        parse_endpoint(
-            target, tuple(FORMS) if system is None else protocols.source(system, "--system").SCHEMES, "SOURCE"
-        )
+        parse_endpoint(target, tuple(FORMS) if system is None else sources.source(system, "--system").SCHEMES, "SOURCE")
         return _live(system, (target, *endpoints), overrides, duration)
     if live:
         if not endpoints:
@@ -195,12 +193,12 @@ def _heard(
     return _file(target, system, overrides, pick)
 
 
-def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
+def _settings(system: sources.System, overrides: tuple[str, ...]) -> Profile:
     """Return a profile of a system with overrides; a described one is read as its profile says, others by default."""
-    from motioncue.runtime.assembly import options_of
+    from motioncue.engine.assembly import options_of
 
-    module = protocols.source(system)
-    own = module if isinstance(module, protocols.DescribedSource) else None
+    module = sources.source(system)
+    own = module if isinstance(module, sources.DescribedSource) else None
     reading = "" if own is None else f", acceleration = {json.dumps(own.derivation.acceleration)}, options = {{ "
     if own is not None:
         reading += ", ".join(f"{json.dumps(key)} = {json.dumps(value)}" for key, value in own.options.items()) + " }"
@@ -219,7 +217,7 @@ def _settings(system: protocols.System, overrides: tuple[str, ...]) -> Profile:
 
 def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick) -> Heard:
     if system is not None:
-        protocols.source(system, "--system")
+        sources.source(system, "--system")
     data = contents(file, quoted(file))
     name = system or system_of(data, quoted(file), "--system", pick)
     packages, times, _, rejected, unreadable = parse_recording(data, quoted(file), name, pick=pick)
@@ -229,24 +227,24 @@ def _file(file: str, system: str | None, overrides: tuple[str, ...], pick: Pick)
 
 
 def _sources() -> list[str]:
-    return protocols.having("intake")
+    return sources.having("intake")
 
 
 def _live(
-    system: protocols.System | None,
+    system: sources.System | None,
     endpoints: tuple[str, ...],
     settings: Profile | tuple[str, ...],
     duration: float | None,
 ) -> Heard:
-    from motioncue.protocols.layout import Derivation
-    from motioncue.runtime.reception import Reception, check_endpoints
+    from motioncue.engine.reception import Reception, check_endpoints
+    from motioncue.wire.packet import Derivation
 
     duration = 60.0 if duration is None else duration
     end = time.monotonic() + duration
     with Interrupts() as interrupts, logged(live=False):
         if system is None:
             system = _told_by_sound(endpoints[0], end, interrupts)
-        module = protocols.source(system)
+        module = sources.source(system)
         profile = settings if isinstance(settings, Profile) else _settings(system, settings)
         source = profile.source
         check_endpoints(module, endpoints, name="--at")
@@ -303,7 +301,7 @@ def _told_by_sound(url: str, end: float, interrupts: Interrupts) -> str:
         raise PacketError(f"{url}: nothing came")
     sizes = {name: sum(map(len, _known(name, heard))) for name in _sources()}
     if not any(sizes.values()):
-        own = {name: _known(name, heard) for name in protocols.described_profiles()}
+        own = {name: _known(name, heard) for name in sources.described_profiles()}
         sizes = {name: sum(map(len, known)) for name, known in own.items() if plausible(known, name)}
     return only_system({name: size for name, size in sizes.items() if size}, url, "--system")
 
@@ -313,7 +311,7 @@ def _known(system: str, heard: list[bytes]) -> list[bytes]:
 
     def is_known(data: bytes) -> bool:
         try:
-            protocols.system(system).identify(data)
+            sources.system(system).identify(data)
         except PacketError:
             return False
         return True

@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli.unblocked import Unblocked
+from motioncue.core.ring import RecordRing
+from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
-from motioncue.kernels.ring import RecordRing
-from motioncue.packets import PacketTable, packet_presets
-from motioncue.profile import Record, profile_text, resolved_text
-from motioncue.protocols.described import Described
-from motioncue.runtime.assembly import load_profile
+from motioncue.output.described import Described
+from motioncue.profile.profile import Record, profile_text, resolved_text
+from motioncue.wire.description import PacketTable, packet_presets
 
 if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder
@@ -83,7 +83,7 @@ set_option = click.option(
 def naming_systems(command: click.Command, attribute: str) -> None:
     """Fill in, in a command's help, the systems whose module has an attribute; a source may be a profile."""
     assert command.help is not None
-    names = protocols.having(attribute)
+    names = sources.having(attribute)
     profile = ["a profile that describes its packet"] if attribute in ("intake", "identify") else []
     names += profile
     command.help = command.help.replace(
@@ -111,7 +111,7 @@ def described(system: str, packet: str | None) -> Any:
     if system != "custom":
         if packet is not None:
             raise click.UsageError(f"--packet is for custom, {system} has its own packets")
-        return protocols.system(system)
+        return sources.system(system)
     if packet is None:
         raise click.UsageError(
             f"custom needs --packet: a profile that describes it, or one of {', '.join(packet_presets())}"
@@ -217,7 +217,7 @@ def source_recorder(file: str, force: bool, ring: RecordRing, system: str, endpo
     from motioncue.recording.recorder import Recorder  # loads MCAP
 
     source: dict[str, Any] = {"system": system, "endpoint": list(endpoints)}
-    if (own := protocols.by_profile(system)) is not None:
+    if (own := sources.by_profile(system)) is not None:
         source |= {"system": "custom", "packet": msgspec.to_builtins(own.table)}
     settings = {"source": source}
     return Recorder(Record(file=file, force=force), [ring], settings)

@@ -20,7 +20,7 @@ from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import engine_rows, platform_rows, print_summary
 from motioncue.cli.watch import EngineView, watch
-from motioncue.settings.bounds import bounds_in_force
+from motioncue.profile.bounds import bounds_in_force
 from motioncue.view.address import Address
 from motioncue.view.watched import path_of, values_of
 from motioncue.virtual.installation import Installation

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.common import positive
+from motioncue.drive.courses import COURSES
 from motioncue.errors import ConfigError, PacketError
 from motioncue.recording.load import read
 from motioncue.recording.packages import quoted
 from motioncue.recording.read import sample_recording
-from motioncue.virtual.courses import COURSES
 from motioncue.virtual.offline import drive_motion
 from motioncue.virtual.simulators import SAMPLE
 

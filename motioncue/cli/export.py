@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli.common import pick_options, progress, refuse_source, source_options
 from motioncue.recording.export import WHAT, export
 from motioncue.recording.load import read
@@ -44,7 +44,7 @@ def command(
     """
     refuse_source("--to", target, [file])
     if system is not None:
-        protocols.source(system, "--system")
+        sources.source(system, "--system")
     with progress(f"reading {file.name}"):
         drive = read(file, system=system, rate_hz=rate, port=ports, sender=sender)
     for line in drive.unreadable:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli.common import (
     described,
     duration_option,
@@ -26,13 +26,13 @@ from motioncue.cli.live import View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen, wanted
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import platform_rows, print_summary, reasons, recorded
-from motioncue.kernels.ring import RecordRing
+from motioncue.core.ring import RecordRing
+from motioncue.drive.listener import DatagramListener
+from motioncue.engine.listener import Listener
+from motioncue.engine.reception import check_endpoints
 from motioncue.recording.recorder import RING_BYTES
-from motioncue.runtime.listener import Listener
-from motioncue.runtime.reception import check_endpoints
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.view.watched import values_of
-from motioncue.virtual.dk import DatagramListener
 
 __all__ = ["command"]
 
@@ -175,7 +175,7 @@ def _simulator(
     force: bool,
 ) -> Outcome:
     """Serve the simulator and record what it reports in `file`; return its statistics and the rows of a summary."""
-    check_endpoints(protocols.source(system), endpoints, name="--at")
+    check_endpoints(sources.source(system), endpoints, name="--at")
     listener = Listener(system, *endpoints, allow=hosts)
     recorder = None
     with ExitStack() as held:

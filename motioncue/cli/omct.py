@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import click
 
-from motioncue.analysis.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, omct
-from motioncue.analysis.omct_boundaries import boundaries_of
-from motioncue.analysis.omct_report import report
 from motioncue.cli.common import json_option, print_json, progress, report_option, write_report
 from motioncue.cli.summary import print_summary
-from motioncue.runtime.assembly import load_profile_on
+from motioncue.engine.assembly import load_profile_on
+from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, omct
+from motioncue.scoring.omct_boundaries import boundaries_of
+from motioncue.scoring.omct_report import report
 
 __all__ = ["command"]
 

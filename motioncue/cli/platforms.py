@@ -5,17 +5,17 @@ import math
 import click
 import msgspec
 
-from motioncue.analysis.platform_report import report
 from motioncue.cli import Group
 from motioncue.cli.common import echo, json_option, print_json, report_option, write_report
 from motioncue.cli.summary import print_summary
-from motioncue.platforms import CHANNELS
+from motioncue.engine.assembly import check_pose, load_profile
+from motioncue.engine.fitting import Fit, fit
+from motioncue.engine.platform import platform as platform_of
+from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.machine import MotionPlatform, Workspace
+from motioncue.platforms.settings import platform_presets, platform_text
 from motioncue.platforms.singular import SINGULAR
-from motioncue.runtime.assembly import check_pose, load_profile
-from motioncue.runtime.fitting import Fit, fit
-from motioncue.runtime.platform import platform as platform_of
-from motioncue.settings.platform import platform_presets, platform_text
+from motioncue.scoring.platform_report import report
 
 __all__ = ["command"]
 

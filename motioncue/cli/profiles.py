@@ -4,11 +4,11 @@ import click
 
 from motioncue.cli import Group
 from motioncue.cli.common import echo
+from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
-from motioncue.packets import packet_presets, packet_text
-from motioncue.profile import Profile, builtin_profiles, parse_profile, profile_text, resolved_text
-from motioncue.runtime.assembly import load_profile
-from motioncue.settings.reference import markdown, sections
+from motioncue.profile.profile import Profile, builtin_profiles, parse_profile, profile_text, resolved_text
+from motioncue.profile.reference import markdown, sections
+from motioncue.wire.description import packet_presets, packet_text
 
 __all__ = ["command"]
 

@@ -11,16 +11,11 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.analysis.changes import changes
 from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source, shown_by, view_option
 from motioncue.cli.summary import print_summary
-from motioncue.errors import ConfigError, PacketError
-from motioncue.kernels.supervisor import State
-from motioncue.profile import Profile, overridden
-from motioncue.recording.load import Drive, read
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.fitting import gains_for
-from motioncue.runtime.replay import (
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.fitting import gains_for
+from motioncue.engine.replay import (
     Difference,
     Progress,
     first_difference,
@@ -30,6 +25,11 @@ from motioncue.runtime.replay import (
     profile_of,
     repeat,
 )
+from motioncue.errors import ConfigError, PacketError
+from motioncue.profile.profile import Profile, overridden
+from motioncue.recording.load import Drive, read
+from motioncue.safety.supervisor import State
+from motioncue.scoring.changes import changes
 from motioncue.view.address import Address
 from motioncue.view.played import Played
 

@@ -24,11 +24,11 @@ from motioncue.cli.screen import Screen, wanted
 from motioncue.cli.signals import Interrupts, operation
 from motioncue.cli.summary import engine_rows, print_summary
 from motioncue.cli.watch import EngineView, watch
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.engine import Engine
+from motioncue.engine.fitting import fit, unlimited
 from motioncue.errors import ConfigError
-from motioncue.profile import builtin_profiles
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Engine
-from motioncue.runtime.fitting import fit, unlimited
+from motioncue.profile.profile import builtin_profiles
 from motioncue.view.address import Address
 from motioncue.view.watched import path_of
 

@@ -8,13 +8,13 @@ import numpy as np
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from motioncue.analysis.score import Score, Traces, trace
-from motioncue.analysis.score_report import report
 from motioncue.cli.common import json_option, print_json, report_option, write_report
 from motioncue.cli.drives import DRIVES, drive_of, drive_options
 from motioncue.cli.summary import print_summary
+from motioncue.engine.assembly import algorithm_of, load_profile_on
 from motioncue.errors import ConfigError
-from motioncue.runtime.assembly import algorithm_of, load_profile_on
+from motioncue.scoring.score import Score, Traces, trace
+from motioncue.scoring.score_report import report
 
 __all__ = ["command"]
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import click
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli.common import duration_option, echo, json_option, naming_systems, positive, print_json
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary
-from motioncue.protocols.commands import assigned
-from motioncue.protocols.layout import Packet
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_sender
+from motioncue.wire.commands import assigned
+from motioncue.wire.packet import Packet
 
 __all__ = ["command"]
 
@@ -64,10 +64,10 @@ def command(
     if duration is not None and rate is None:
         raise click.UsageError("--duration is for --rate")
     if message is None:
-        for name, layout in protocols.commands(system).items():
+        for name, layout in sources.commands(system).items():
             echo(f"{name}, {layout.size} bytes")
         return
-    packet, counter = protocols.command(system, message)
+    packet, counter = sources.command(system, message)
     if not endpoints:
         _explain(packet)
         raise click.UsageError("--to: missing, where the simulator listens")
@@ -82,7 +82,7 @@ def command(
     def composed(sent: int) -> bytes:
         """Return the bytes of the command after `sent` commands."""
         count = {counter: values[counter] + sent} if counter in values and sent else {}
-        return protocols.compose(system, message, {**values, **count}, sending)
+        return sources.compose(system, message, {**values, **count}, sending)
 
     composed(0)  # refuse a bad command before anything is opened
     for url in endpoints:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli.common import (
     duration_option,
     json_option,
@@ -22,12 +22,12 @@ from motioncue.cli.common import (
 )
 from motioncue.cli.signals import Interrupts
 from motioncue.cli.summary import print_summary, recorded
+from motioncue.core.clock import now_ns
+from motioncue.core.ring import RecordRing
+from motioncue.engine.reception import check_endpoints
 from motioncue.errors import EndpointError, MotioncueError
-from motioncue.kernels.clock import now_ns
-from motioncue.kernels.ring import RecordRing
 from motioncue.recording.packages import Pick
 from motioncue.recording.recorder import RING_BYTES, package_kind
-from motioncue.runtime.reception import check_endpoints
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
 
 __all__ = ["command"]
@@ -85,7 +85,7 @@ def command(
             raise click.UsageError("--port and --from are for network captures, with --recording")
         packages = drive_packages(system, drive or "tour", rate, duration)
         what = f"drive {drive or 'tour'}"
-    check_endpoints(protocols.source(system), endpoints, name="--to")
+    check_endpoints(sources.source(system), endpoints, name="--to")
     simulator = make_simulator(system, endpoints, packages)
     recorder = None
     with Interrupts() as interrupts:

@@ -13,10 +13,10 @@ from motioncue.cli.keys import ENTER, ESC, Keys
 from motioncue.cli.live import STATES, Transition, View, microseconds
 from motioncue.cli.screen import PERIOD_S, Screen
 from motioncue.cli.signals import Interrupts
-from motioncue.platforms import Built
-from motioncue.runtime.engine import Engine
-from motioncue.runtime.leaving import leaving_of
-from motioncue.settings.bounds import bounds_off
+from motioncue.engine.engine import Engine
+from motioncue.engine.leaving import leaving_of
+from motioncue.platforms.build import Built
+from motioncue.profile.bounds import bounds_off
 from motioncue.view.watched import PlatformInForce, felt_of, positions_of, used_of, values_of
 
 __all__ = ["KEYS", "EngineView", "Operator", "watch"]

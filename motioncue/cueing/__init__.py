@@ -1,12 +1,13 @@
-"""The cueing algorithms: one file per algorithm, found by the name of its settings.
+"""The cueing algorithms: one folder per algorithm, found by the name of its settings.
 
-An algorithm's file has `design(settings, rate_hz)`, which returns a kernel ready to step; where the settings say
-`for_platform`, it is `design(settings, rate_hz, platform)`.  If the algorithm is linear for small signals, the file
+An algorithm's ``design.py`` has `design(settings, rate_hz)`, which returns a kernel ready to step; where the settings
+say `for_platform`, it is `design(settings, rate_hz, platform)`.  If the algorithm is linear for small signals, the file
 also has `theory(settings, channel, s, rate_hz)`: the responses of the cue's channels to one channel of the motion, by
 name, at the complex frequencies `s` [rad/s]; without a rate (None), for infinitely short ticks.
 """
 
 from collections.abc import Mapping
+from functools import cache
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -14,14 +15,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.algorithm import Algorithm
 from motioncue.cueing.seen import Platform
+from motioncue.cueing.settings import ALGORITHMS, Cueing
 from motioncue.errors import ConfigError
-from motioncue.kernels.algorithm import Algorithm
-from motioncue.settings import ALGORITHMS, Cueing
 
 __all__ = ["design", "name_of", "theory"]
 
-_FILES: dict[str, ModuleType] = {name: import_module(f"motioncue.cueing.{name}") for name in ALGORITHMS}
+
+@cache
+def _file(name: str) -> ModuleType:
+    """Return the module that designs an algorithm; not before it is needed, because settings are read without it."""
+    return import_module(f"motioncue.cueing.{name}.design")
 
 
 def name_of(settings: Cueing) -> str:
@@ -45,7 +50,7 @@ def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -
     rate_hz : float
         Ticks per second [Hz].
     platform : Platform, optional
-        What the cue is made for, such as `motioncue.platforms.build` returns; only some algorithms use it.
+        What the cue is made for, such as `motioncue.platforms.build.build` returns; only some algorithms use it.
 
     Raises
     ------
@@ -53,7 +58,7 @@ def design(settings: Cueing, rate_hz: float, platform: Platform | None = None) -
         If a parameter is not possible at this rate; names it, what was found and what is allowed.
     """
     known = (platform,) if settings.for_platform else ()
-    designed: Algorithm = _FILES[name_of(settings)].design(settings, rate_hz, *known)
+    designed: Algorithm = _file(name_of(settings)).design(settings, rate_hz, *known)
     designed.eases = settings.eases
     return designed
 
@@ -85,8 +90,8 @@ def theory(
         If the algorithm has no closed form.
     """
     name = name_of(settings)
-    if not hasattr(_FILES[name], "theory"):
-        known = [name for name, file in _FILES.items() if hasattr(file, "theory")]
+    if not hasattr(_file(name), "theory"):
+        known = [name for name in ALGORITHMS if hasattr(_file(name), "theory")]
         raise ConfigError(f"cueing.algorithm: found {name!r}, allowed are those with a closed form: {', '.join(known)}")
-    responses: Mapping[str, Any] = _FILES[name].theory(settings, channel, s, rate_hz)
+    responses: Mapping[str, Any] = _file(name).theory(settings, channel, s, rate_hz)
     return responses

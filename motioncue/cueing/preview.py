@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.cueing.horizon import nodes
+from motioncue.core.channels import AHEAD_S, MOTION_DTYPE
+from motioncue.cueing.predictive.horizon import nodes
 from motioncue.errors import ConfigError
-from motioncue.motion import AHEAD_S, MOTION_DTYPE
 
 __all__ = ["preview"]
 

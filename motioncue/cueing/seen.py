@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Protocol
 
-from motioncue.kernels.platform import Kinematics
+from motioncue.platforms.kinematics import Kinematics
 
 __all__ = ["Platform"]
 
 
 class Platform(Protocol):
-    """A platform in the form that the kernels take, such as `motioncue.platforms.Built`."""
+    """A platform in the form that the kernels take, such as `motioncue.platforms.build.Built`."""
 
     @property
     def kinematics(self) -> Kinematics:

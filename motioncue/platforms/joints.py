@@ -6,7 +6,7 @@ from typing import TypeAlias
 import numpy as np
 
 from motioncue.errors import ConfigError
-from motioncue.settings.platform import CrankHexapod, Hexapod, Joints
+from motioncue.platforms.settings import CrankHexapod, Hexapod, Joints
 
 __all__ = ["joints_of", "refuse_reversed_crank"]
 

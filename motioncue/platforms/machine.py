@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.platforms import CHANNELS, build, frame_of, ranges
-from motioncue.settings.platform import Platform
+from motioncue.platforms.build import CHANNELS, build, frame_of, ranges
+from motioncue.platforms.settings import Platform
 
 __all__ = ["MotionPlatform", "Workspace"]
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from motioncue.errors import ConfigError
-from motioncue.kernels.platform import Kinematics
+from motioncue.platforms.kinematics import Kinematics
 
 __all__ = ["SINGULAR", "Frame", "refuse_singular_neutral", "refuse_singular_reach"]
 

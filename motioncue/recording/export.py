@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.channels import CUE, MOTION
 from motioncue.errors import ConfigError, not_among
-from motioncue.motion import CUE, MOTION
 from motioncue.recording.load import Drive
 from motioncue.recording.topics import Event
 from motioncue.recording.whole import write_whole

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from motioncue.intake.intake import Intake
+from motioncue.frames.intake import Intake
 
 __all__ = ["START_NS", "Timed", "arriving", "feed"]
 

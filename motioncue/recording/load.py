@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import ConfigError, PacketError
-from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
-from motioncue.protocols import System
 from motioncue.recording.capture import is_capture
 from motioncue.recording.messages import LATEST_NS, Settings, events_in, packages_in, settings_in
 from motioncue.recording.packages import (
@@ -33,6 +32,7 @@ from motioncue.recording.packages import (
 from motioncue.recording.read import Frames, frames_of
 from motioncue.recording.topics import FRAME, PACKAGE, TICK, TOPICS, Event, Package, Topic
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
+from motioncue.sources import System
 
 __all__ = ["Drive", "read"]
 

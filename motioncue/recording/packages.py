@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from motioncue import protocols
+from motioncue import sources
 from motioncue.errors import ConfigError, PacketError
-from motioncue.intake.intake import Intake
+from motioncue.frames.intake import Intake
 from motioncue.recording.capture import HOLE, MOST, Captured, Datagram, captured, is_capture
 from motioncue.recording.feed import START_NS
 from motioncue.recording.messages import packages_in, settings_in
 from motioncue.recording.walk import MAGIC, McapFile, is_mcap
-from motioncue.settings.telemetry import SourcePacket
+from motioncue.wire.source_description import SourcePacket
 
 __all__ = ["ANY", "LARGEST", "SAID", "UNREADABLE", "Pick", "Raw", "Recording"]
 
@@ -131,13 +131,13 @@ class _SeveralSources(PacketError):
 
 
 def parse_recording(
-    data: Raw | Path, name: str, system: protocols.System, module: Any = None, pick: Pick = ANY
+    data: Raw | Path, name: str, system: sources.System, module: Any = None, pick: Pick = ANY
 ) -> Recording:
     """Return the recording in `data`, as `read_recording` does; errors begin with `name`.
 
     `module` splits and identifies the packages of a system that is described; by default the system's own does.
     """
-    module = protocols.system(system) if module is None else module
+    module = sources.system(system) if module is None else module
     try:
         return _of_system(_opened(data, name, pick), module, system, pick)
     except PacketError as error:
@@ -175,7 +175,7 @@ def _refuse_pick(found: Captured, pick: Pick) -> None:
     raise PacketError(f"found no datagram {' '.join(asked)}, allowed are those that it has: {there or 'nobody'}")
 
 
-def _of_system(opened: McapFile | Captured | Raw, module: Any, system: protocols.System, pick: Pick) -> Recording:
+def _of_system(opened: McapFile | Captured | Raw, module: Any, system: sources.System, pick: Pick) -> Recording:
     """Return a system's packages; raise PacketError if there is none."""
     if isinstance(opened, Captured):
         return _from_capture(opened, module, system, pick)
@@ -184,7 +184,7 @@ def _of_system(opened: McapFile | Captured | Raw, module: Any, system: protocols
     return _from_bytes(opened, module, system)
 
 
-def _from_bytes(raw: Raw, module: Any, system: protocols.System) -> Recording:
+def _from_bytes(raw: Raw, module: Any, system: sources.System) -> Recording:
     """Return a system's packages that follow each other, as far as they can be told apart."""
     if not raw.data:
         raise PacketError(f"found no bytes, allowed is at least one package of {system}")
@@ -207,7 +207,7 @@ def _from_bytes(raw: Raw, module: Any, system: protocols.System) -> Recording:
     return Recording(packages, None, 0, {UNREADABLE: 1}, (f"byte {end}: {left} bytes were not read: {wrong}",))
 
 
-def _from_mcap(file: McapFile, module: Any, system: protocols.System) -> Recording:
+def _from_mcap(file: McapFile, module: Any, system: sources.System) -> Recording:
     """Return the system's packages among recorded ones; count others by the reason an engine has to refuse them."""
     recorded = packages_in(file)
     if recorded and hasattr(module, "intake"):
@@ -246,7 +246,7 @@ def opening(about: Mapping[str, str], intake: Intake) -> bytes | None:
     return data if data and not intake.accepted and not intake.rejected else None
 
 
-def _from_capture(found: Captured, module: Any, system: protocols.System, pick: Pick) -> Recording:
+def _from_capture(found: Captured, module: Any, system: sources.System, pick: Pick) -> Recording:
     """Return the system's packages among captured datagrams, and count other datagrams sent to the same ports."""
     own: list[Datagram] = []
     others: list[Datagram] = []
@@ -271,7 +271,7 @@ def _from_capture(found: Captured, module: Any, system: protocols.System, pick: 
     return Recording(packages, times, len(found.datagrams) - len(own) - len(refused), rejected, found.unreadable)
 
 
-def _refuse_several(own: list[Datagram], module: Any, system: protocols.System) -> None:
+def _refuse_several(own: list[Datagram], module: Any, system: sources.System) -> None:
     """Refuse packages of several simulators: the same kind of message from two hosts, or to two ports."""
     sources: dict[str, set[tuple[str, int]]] = {}
     for datagram in own:
@@ -325,7 +325,7 @@ def _why_not(module: Any, data: bytes) -> str | None:
     return None
 
 
-def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protocols.System:
+def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> sources.System:
     """Return the only system whose packets fill a file or begin it; or the source that it describes.
 
     Parameters
@@ -353,13 +353,13 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
         raise PacketError(f"{name}: {error}") from error
     settings = settings_in(opened)[:1] if isinstance(opened, McapFile) else []
     own = recorded_source(settings[0].profile) if settings else None
-    if isinstance(own, protocols.DescribedSource):
+    if isinstance(own, sources.DescribedSource):
         return own
-    for system in protocols.having("intake"):
+    for system in sources.having("intake"):
         packages = _filling(opened, system, pick)
         if packages:
             sizes[system] = sum(map(len, packages))
-    for system in () if sizes else protocols.described_profiles():
+    for system in () if sizes else sources.described_profiles():
         packages = _filling(opened, system, pick)
         if plausible(packages, system):
             sizes[system] = sum(map(len, packages))
@@ -368,7 +368,7 @@ def system_of(data: Raw | Path, name: str, key: str, pick: Pick = ANY) -> protoc
 
 def _filling(opened: McapFile | Captured | Raw, system: str, pick: Pick) -> list[bytes]:
     """Return the system's packages in a capture, or those that a file of bytes begins with; none if they are few."""
-    module = protocols.system(system)
+    module = sources.system(system)
     try:
         packages = _of_system(opened, module, system, pick).packages
     except _SeveralSources as error:
@@ -392,7 +392,7 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
     system : str
         A profile that describes its source.
     """
-    source = protocols.source(system)
+    source = sources.source(system)
     intake = source.intake(source.Options())
     intake.begin(START_NS)
     followed = taken = 0
@@ -407,7 +407,7 @@ def plausible(packages: Sequence[bytes], system: str) -> bool:
     return taken >= SURE and 2 * followed > min(len(packages), LOOKED_AT) and 2 * breaks < taken
 
 
-def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | None:
+def recorded_source(profile: Mapping[str, Any] | None) -> sources.System | None:
     """Return the source of a recorded profile, by name or as it describes it; None if there is none.
 
     Parameters
@@ -420,7 +420,7 @@ def recorded_source(profile: Mapping[str, Any] | None) -> protocols.System | Non
         return None
     if source.get("packet") is not None:
         try:
-            return protocols.DescribedSource(msgspec.convert(source["packet"], SourcePacket, strict=False))
+            return sources.DescribedSource(msgspec.convert(source["packet"], SourcePacket, strict=False))
         except (msgspec.ValidationError, ConfigError):  # from a version with other keys
             return None
     name = source.get("system")
@@ -432,6 +432,6 @@ def only_system(sizes: Mapping[str, int], name: str, key: str) -> str:
     best = [system for system, size in sizes.items() if size == max(sizes.values())]
     if len(best) != 1:
         found = f"packets that {' and '.join(best)} send" if best else "no packets of a system that is known"
-        allowed = ", ".join(protocols.having("intake"))
+        allowed = ", ".join(sources.having("intake"))
         raise ConfigError(f"{name}: found {found}; name one with {key}: {allowed}, or a profile that describes it")
     return best[0]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import protocols
+from motioncue import sources
+from motioncue.bridge.bridge import Bridge
+from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import PacketError
-from motioncue.kernels.bridge import Bridge
-from motioncue.motion import MOTION_DTYPE
 from motioncue.recording.feed import START_NS, Timed, arriving, feed
 from motioncue.recording.packages import ANY, SAID, Pick, Recording, contents, parse_recording, quoted
 
@@ -30,7 +30,7 @@ def sample_recording() -> Path:
     return Path(str(resources.files("motioncue.data"))) / "city_car_driving_60hz.bin"
 
 
-def read_recording(path: str | Path, system: protocols.System, pick: Pick = ANY) -> Recording:
+def read_recording(path: str | Path, system: sources.System, pick: Pick = ANY) -> Recording:
     """Return a recording: concatenated packages of a simulator, an MCAP file, or a network capture.
 
     What could not be read is logged.
@@ -58,7 +58,7 @@ def read_recording(path: str | Path, system: protocols.System, pick: Pick = ANY)
     return recording
 
 
-def read_packages(path: str | Path, system: protocols.System = "city-car-driving", pick: Pick = ANY) -> list[bytes]:
+def read_packages(path: str | Path, system: sources.System = "city-car-driving", pick: Pick = ANY) -> list[bytes]:
     """Return the packages of a recording, as `read_recording` does.
 
     Parameters
@@ -81,7 +81,7 @@ def read_packages(path: str | Path, system: protocols.System = "city-car-driving
 
 
 def read_motion(
-    path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+    path: str | Path, system: sources.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> npt.NDArray[np.void]:
     """Return the motion in a recording, one row per frame.
 
@@ -121,7 +121,7 @@ class Frames(NamedTuple):
 
 
 def read_frames(
-    path: str | Path, system: protocols.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
+    path: str | Path, system: sources.System = "city-car-driving", *, rate_hz: float | None = None, **options: Any
 ) -> Frames:
     """Return the motion as `read_motion` does, and all packages; raise PacketError at the first refused one."""
     return frames_of(read_recording(path, system), system, f"recording {quoted(path)}", rate_hz, options)
@@ -129,7 +129,7 @@ def read_frames(
 
 def frames_of(
     recording: Recording,
-    system: protocols.System,
+    system: sources.System,
     name: str,
     rate_hz: float | None = None,
     options: Mapping[str, Any] | None = None,
@@ -158,8 +158,8 @@ def frames_of(
     PacketError
         If nothing tells the times of the frames, or a package is refused and `as_received` is false.
     """
-    source = protocols.source(system)
-    chosen, derivation = protocols.read_as(system, options)
+    source = sources.source(system)
+    chosen, derivation = sources.read_as(system, options)
     intake = source.intake(chosen, derivation=derivation)
     packages, arrivals = recording.packages, recording.times
     motion = np.empty(len(packages), MOTION_DTYPE)

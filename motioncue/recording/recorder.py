@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.reasons import NAMES
+from motioncue.core.ring import HEAD_DTYPE, KINDS, RecordRing, record_places
 from motioncue.errors import ConfigError
-from motioncue.kernels.reasons import NAMES
-from motioncue.kernels.ring import HEAD_DTYPE, KINDS, RecordRing, record_places
-from motioncue.kernels.supervisor import State
-from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
-from motioncue.profile import Record
+from motioncue.profile.profile import Record
 from motioncue.recording.topics import Event, Package, records_at
 from motioncue.recording.write import RecordingWriter
+from motioncue.safety.supervisor import State
 
 __all__ = ["RING_BYTES", "Batch", "Recorder", "package_kind", "sorted_out", "tick_ring_bytes"]
 
@@ -49,11 +49,11 @@ EVENT_DTYPE = np.dtype(
         ("limit", "f8"),
     ]
 )
-"""The payload of a transition and of a happening: ``Event`` of ``kernels/slot.h``."""
+"""The payload of a transition and of a happening: ``Event`` of ``core/slot.h``."""
 
 
 _WHAT = {number: name for name, number in KINDS.items()}
-_ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT of ``kernels/ring.h``
+_ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT of ``core/ring.h``
 
 
 def package_kind(endpoint: int) -> int:

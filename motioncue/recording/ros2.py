@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.errors import PacketError
-from motioncue.motion import GRAVITY, MOTION_DTYPE
 from motioncue.recording.cdr import Layout
 from motioncue.recording.messages import LATEST_NS
 from motioncue.recording.walk import McapFile

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.errors import PacketError
-from motioncue.motion import MOTION_DTYPE, TICK_DTYPE
 
 __all__ = ["EVENT", "FRAME", "PACKAGE", "SETTINGS", "TICK", "TOPICS", "Event", "Package", "Topic", "records_at"]
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.analysis.quality import fast_tilt, opposite
-from motioncue.analysis.scene import Scene, poses_of
-from motioncue.analysis.score import WEIGHTINGS, best_poses, weighed
-from motioncue.analysis.senses import Array
 from motioncue.errors import ConfigError
-from motioncue.profile import Profile
+from motioncue.profile.profile import Profile
+from motioncue.scoring.quality import fast_tilt, opposite
+from motioncue.scoring.scene import Scene, poses_of
+from motioncue.scoring.score import WEIGHTINGS, best_poses, weighed
+from motioncue.scoring.senses import Array
 from motioncue.tuning.parameters import with_values
 
 __all__ = ["IMPOSSIBLE", "Judge", "Outcome"]

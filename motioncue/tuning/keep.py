@@ -8,11 +8,11 @@ from typing import Any
 
 import msgspec
 
+from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError
-from motioncue.profile import Profile, parse_profile
-from motioncue.runtime.fitting import gains_for
-from motioncue.settings.kept import changed_text
-from motioncue.settings.nested import flat
+from motioncue.profile.kept import changed_text
+from motioncue.profile.nested import flat
+from motioncue.profile.profile import Profile, parse_profile
 
 __all__ = ["tuned_text", "written_out"]
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 from msgspec import inspect
 
+from motioncue.core.table import Table
 from motioncue.cueing import name_of
+from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError, meant
-from motioncue.settings import Cueing
-from motioncue.settings.table import Table
 
 __all__ = ["Orders", "Parameter", "in_order", "orders_of", "parameters_of", "with_values"]
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import ConfigError
-from motioncue.profile import Profile
+from motioncue.profile.profile import Profile
 from motioncue.tuning.front import SHARES
 from motioncue.tuning.judge import Outcome
 from motioncue.tuning.parameters import Parameter

@@ -12,13 +12,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.analysis.scene import with_platform
-from motioncue.analysis.score import Score, need, score
+from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError, not_among
-from motioncue.profile import Profile
-from motioncue.settings import Cueing
-from motioncue.settings.nested import flat
-from motioncue.settings.platform import Platform
+from motioncue.platforms.settings import Platform
+from motioncue.profile.nested import flat
+from motioncue.profile.profile import Profile
+from motioncue.scoring.scene import with_platform
+from motioncue.scoring.score import Score, need, score
 from motioncue.tuning.front import AIMS, SHARES, Front, FrontSearch, Point, largest
 from motioncue.tuning.judge import Judge
 from motioncue.tuning.parameters import Orders, Parameter, orders_of, parameters_of, with_values

@@ -7,14 +7,14 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from motioncue.engine.changes import changed
+from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError, not_among
-from motioncue.profile import Profile, differences, parse_profile
-from motioncue.runtime.fitting import gains_for
-from motioncue.runtime.tuning import changed
-from motioncue.settings.bounds import bounds_off
-from motioncue.settings.controls import NONE, Control, item_of, values_of, with_item
-from motioncue.settings.kept import changed_text
-from motioncue.settings.limits import Limits
+from motioncue.profile.bounds import bounds_off
+from motioncue.profile.controls import NONE, Control, item_of, values_of, with_item
+from motioncue.profile.kept import changed_text
+from motioncue.profile.profile import Profile, differences, parse_profile
+from motioncue.safety.settings import Limits
 from motioncue.view.doubts import Doubtful, doubts, newly_off
 from motioncue.view.parameters import fixed_because, kept, parameters, shown
 from motioncue.view.watched import Watched

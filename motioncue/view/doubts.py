@@ -4,8 +4,8 @@ They are judged here, where every page and every other client comes by, and not 
 """
 
 from motioncue.errors import ConfigError
-from motioncue.profile import Profile, differences
-from motioncue.settings.bounds import bounds_off
+from motioncue.profile.bounds import bounds_off
+from motioncue.profile.profile import Profile, differences
 
 __all__ = ["Doubtful", "doubts", "newly_off"]
 

@@ -6,9 +6,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.supervisor import State
-from motioncue.platforms import CHANNELS as POSE
-from motioncue.platforms import Built
+from motioncue.platforms.build import CHANNELS as POSE
+from motioncue.platforms.build import Built
+from motioncue.safety.supervisor import State
 from motioncue.view.watched import (
     CHANNELS,
     PlatformInForce,

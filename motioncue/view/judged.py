@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.errors import MotioncueError
-from motioncue.profile import Profile
+from motioncue.profile.profile import Profile
 
 __all__ = ["Request", "judged", "main", "run"]
 
@@ -47,8 +47,8 @@ class _Case:
     """Settings on a drive, as far as the best motion is not needed."""
 
     def __init__(self, profile: Profile, motion: npt.NDArray[np.void]) -> None:
-        from motioncue.analysis.quality import fast_tilt
-        from motioncue.analysis.scene import Scene, poses_of, with_platform
+        from motioncue.scoring.quality import fast_tilt
+        from motioncue.scoring.scene import Scene, poses_of, with_platform
 
         source = msgspec.structs.replace(profile.source, bridge="hold")  # the frames are bridged already
         self.scene = scene = Scene(with_platform(msgspec.structs.replace(profile, source=source)), motion)
@@ -89,7 +89,7 @@ def judged(
         either ``why`` it cannot be judged, or ``ratio`` and ``ratio_rates`` (error of what the platform does as a
         share of that at rest), ``fast_tilt``, and with a score ``fits``, ``stopped``, ``rates``, ``rates_stopped``.
     """
-    from motioncue.analysis.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need
+    from motioncue.scoring.score import FORCES_FIRST, RATES_FIRST, WEIGHTINGS, need
 
     cases: dict[str, _Case] = {}
     columns: dict[str, dict[str, Any]] = {}
@@ -135,7 +135,7 @@ def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> 
 
     That holds even if one of them is better than the best motion that was found.
     """
-    from motioncue.analysis.score import WEIGHTINGS, weighed
+    from motioncue.scoring.score import WEIGHTINGS, weighed
 
     weights = WEIGHTINGS[weighting]
     for errors in (each for other in beside for each in other.errors.values()):
@@ -148,9 +148,9 @@ def _scores(case: _Case, weighting: str, best: Any, beside: Sequence[_Case]) -> 
 
 def _best(case: _Case, weighting: str) -> Any:
     """Return the errors of the best motion, by sense; kept in memory only."""
-    from motioncue.analysis import optimum
-    from motioncue.analysis.score import WEIGHTINGS
-    from motioncue.analysis.senses import sampled
+    from motioncue.scoring import optimum
+    from motioncue.scoring.score import WEIGHTINGS
+    from motioncue.scoring.senses import sampled
 
     scene = case.scene
     motion = optimum.best_motion(sampled(scene.car.slow, scene.rate_hz), scene.built, WEIGHTINGS[weighting])

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from motioncue.profile import Profile
+from motioncue.profile.profile import Profile
 from motioncue.view.judged import Request
 from motioncue.view.recent import LEAST_S, Minute, Recent
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import msgspec
 
-from motioncue.profile import Output, Profile, Record, Source
-from motioncue.runtime import tuning
-from motioncue.settings.controls import NONE, Control, controls, item_of, values_of
-from motioncue.settings.platform import PlatformTable
-from motioncue.settings.reference import sentences
+from motioncue.engine import changes as tuning
+from motioncue.platforms.settings import PlatformTable
+from motioncue.profile.controls import NONE, Control, controls, item_of, values_of
+from motioncue.profile.profile import Output, Profile, Record, Source
+from motioncue.profile.reference import sentences
 
 __all__ = ["fixed_because", "kept", "parameters", "shown"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.supervisor import State
-from motioncue.profile import Profile
+from motioncue.engine.changes import Change, Tuner
+from motioncue.engine.journal import CALM, REFUSED
+from motioncue.engine.replay import Progress, profile_of, repeat
+from motioncue.profile.profile import Profile
 from motioncue.recording.load import Drive
 from motioncue.recording.topics import Event
-from motioncue.runtime.journal import CALM, REFUSED
-from motioncue.runtime.replay import Progress, profile_of, repeat
-from motioncue.runtime.tuning import Change, Tuner
+from motioncue.safety.supervisor import State
 
 __all__ = ["Played"]
 
@@ -36,7 +36,7 @@ class Played:
     Raises
     ------
     ConfigError, PacketError
-        As `motioncue.runtime.replay.repeat` does.
+        As `motioncue.engine.replay.repeat` does.
 
     Notes
     -----

@@ -6,8 +6,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.kernels.supervisor import State
-from motioncue.motion import MOTION_DTYPE
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.safety.supervisor import State
 from motioncue.view.watched import Watched
 
 __all__ = ["LEAST_S", "LOOKS_HZ", "MINUTE_S", "Minute", "Recent"]

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from motioncue.platforms import Built, carriers_of
-from motioncue.profile import Profile
-from motioncue.runtime.assembly import streams_of
+from motioncue.engine.assembly import streams_of
+from motioncue.platforms.build import Built, carriers_of
+from motioncue.profile.profile import Profile
 
 __all__ = ["scene_of"]
 

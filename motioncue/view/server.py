@@ -18,9 +18,9 @@ from typing import Any
 
 import msgspec
 
+from motioncue.engine.journal import Journal
 from motioncue.errors import ConfigError, EndpointError, MotioncueError
-from motioncue.profile import Profile
-from motioncue.runtime.journal import Journal
+from motioncue.profile.profile import Profile
 from motioncue.view.address import Address, Door
 from motioncue.view.desk import Desk
 from motioncue.view.doubts import Doubtful

@@ -7,13 +7,13 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing
-from motioncue.analysis.senses import felt_in_car
 from motioncue.bench.verdict import GRADES, bearable, duration, punctual
-from motioncue.platforms import CHANNELS as POSE
-from motioncue.platforms import Built, build
-from motioncue.profile import Profile
-from motioncue.runtime.tuning import Change
-from motioncue.settings.platform import Platform
+from motioncue.engine.changes import Change
+from motioncue.platforms.build import CHANNELS as POSE
+from motioncue.platforms.build import Built, build
+from motioncue.platforms.settings import Platform
+from motioncue.profile.profile import Profile
+from motioncue.scoring.senses import felt_in_car
 
 __all__ = [
     "CHANNELS",

@@ -14,16 +14,16 @@ from typing import Any
 
 import msgspec
 
-from motioncue import protocols
+from motioncue import sources
+from motioncue.drive.courses import length_s
+from motioncue.drive.listener import DatagramListener
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.engine import Engine
 from motioncue.errors import EndpointError
-from motioncue.platforms import channels_of
-from motioncue.profile import Profile, Record
-from motioncue.protocols.described import Described
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.engine import Engine
+from motioncue.output.described import Described
+from motioncue.platforms.build import channels_of
+from motioncue.profile.profile import Profile, Record
 from motioncue.transports.endpoint import UNIX_PATH_MAX
-from motioncue.virtual.courses import length_s
-from motioncue.virtual.dk import DatagramListener
 from motioncue.virtual.platform_listener import PlatformListener, missing_from
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
@@ -41,7 +41,7 @@ class Installation:
     profile : str or Path
         What `motioncue.load_profile` takes; its endpoints are replaced by private ones on this machine.
     drive : str
-        A key of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.drive.courses.COURSES`.
     duration_s : float, optional
         Time to drive [s]; the whole course if not given; after its end the car stays parked.
     overrides : sequence of str
@@ -85,7 +85,7 @@ class Installation:
     ) -> None:
         self._record = record
         self._profile = load_profile(profile, *overrides)
-        self._packages = drive_packages(protocols.system_of(self._profile.source), drive, duration_s=duration_s)
+        self._packages = drive_packages(sources.system_of(self._profile.source), drive, duration_s=duration_s)
         self.duration_s = length_s(drive) if duration_s is None else duration_s
         self._open = contextlib.ExitStack()
 
@@ -93,7 +93,7 @@ class Installation:
         """Start the platform, then the engine, then the car."""
         with contextlib.ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="motioncue-"))
-            module = protocols.source(protocols.system_of(self._profile.source))
+            module = sources.source(sources.system_of(self._profile.source))
             endpoints = _private_endpoints(module.SCHEMES, max(1, len(self._profile.source.endpoints)), folder)
             # The port on which the simulator expects answers, if it is another one, must be its own.
             answers = {"reply_port"} & {*module.Options.__struct_fields__}
@@ -112,7 +112,7 @@ class Installation:
             self.engine = Engine(self.profile, record=self._record, trace=TRACED if described else 0)
             stack.callback(self._drain)
             stack.enter_context(self.engine)
-            self.simulator = make_simulator(protocols.system_of(source), endpoints, self._packages, **private)
+            self.simulator = make_simulator(sources.system_of(source), endpoints, self._packages, **private)
             stack.enter_context(_running(self.simulator.run, self.simulator.stop))
             # From here on the order of the end is reversed: the engine goes to neutral while the car still drives.
             stack.callback(self.engine.stop)
@@ -183,7 +183,7 @@ def _free_port(kind: socket.SocketKind) -> int:
 def _listening(profile: Profile) -> tuple[DatagramListener, dict[str, str]]:
     """Return a platform that listens at free ports, and the endpoint of each of its streams."""
     output = profile.outputs[0]
-    streams = protocols.platform(output.system).STREAMS if output.packet is None else Described.STREAMS
+    streams = sources.platform(output.system).STREAMS if output.packet is None else Described.STREAMS
     names = [name for name in streams if getattr(output, name) is not None]
     attempts = 0
     while True:
@@ -208,7 +208,7 @@ def _listener(profile: Profile, urls: Iterable[str]) -> DatagramListener:
     """Return a platform that moves by its packets, if they hold every actuator; else one that only receives them."""
     output = profile.outputs[0]
     if output.packet is None:
-        return DatagramListener(protocols.system(output.system), urls)
+        return DatagramListener(sources.system(output.system), urls)
     if profile.platform is not None and not _unmoved(profile):
         return PlatformListener(profile, urls)
     return DatagramListener(Described(output.packet), urls)

@@ -8,18 +8,18 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from motioncue import protocols
-from motioncue.kernels.clock import FakeClock
-from motioncue.motion import MOTION_DTYPE
-from motioncue.profile import Profile
+from motioncue import sources
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.engine.assembly import load_profile
+from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.replay import Heard, keep
+from motioncue.frames.settings import UNWATCHED
+from motioncue.profile.profile import Profile
 from motioncue.recording.feed import Timed, feed
 from motioncue.recording.load import Drive
 from motioncue.recording.messages import Settings
 from motioncue.recording.recorder import Batch
-from motioncue.runtime.assembly import load_profile
-from motioncue.runtime.pipeline import Pipeline
-from motioncue.runtime.replay import Heard, keep
-from motioncue.settings.watch import UNWATCHED
 from motioncue.virtual.simulators import drive_packages
 
 __all__ = ["Ride", "drive_motion", "ride"]
@@ -42,7 +42,7 @@ def drive_motion(drive: str, rate_hz: float = 60.0) -> npt.NDArray[np.void]:
     Parameters
     ----------
     drive : str
-        A key of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.drive.courses.COURSES`.
     rate_hz : float, optional
         Frames per second [Hz].
 
@@ -55,7 +55,7 @@ def drive_motion(drive: str, rate_hz: float = 60.0) -> npt.NDArray[np.void]:
     ConfigError
         If the course does not exist.
     """
-    source = protocols.source("city-car-driving")
+    source = sources.source("city-car-driving")
     intake = source.intake(source.Options())
     intake.watch(UNWATCHED)
     packages = drive_packages("city-car-driving", drive, rate_hz)
@@ -79,7 +79,7 @@ def ride(
     profile : Profile, str or Path
         A profile, or what `motioncue.load_profile` takes.
     drive : str
-        A key of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.drive.courses.COURSES`.
     rate_hz : float, optional
         Frames per second [Hz].
     tail_s : float, optional
@@ -94,9 +94,9 @@ def ride(
         made.
     """
     profile = profile if isinstance(profile, Profile) else load_profile(profile)
-    system = protocols.system_of(profile.source)
+    system = sources.system_of(profile.source)
     packages = drive_packages(system, drive, rate_hz)
-    source = protocols.source(system)
+    source = sources.source(system)
     raw = source.intake(source.Options(**profile.source.options), profile.source.head_m)
     raw.watch(UNWATCHED)
     seconds = sum(package.duration for package in packages) + tail_s

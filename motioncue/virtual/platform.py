@@ -1,6 +1,6 @@
 """A platform in software: actuators follow their commands as real ones do, a driver feels the frame.
 
-The drives are those of ``kernels/servo.h``; the frame's pose follows from their positions by forward kinematics.
+The drives are those of ``platforms/servo.h``; the frame's pose follows from their positions by forward kinematics.
 """
 
 from pathlib import Path
@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.core.channels import GRAVITY
+from motioncue.engine.assembly import actuate, load_profile
 from motioncue.errors import ConfigError
-from motioncue.kernels.servo import Servos
-from motioncue.motion import GRAVITY
-from motioncue.platforms import Built, build
-from motioncue.profile import Profile
-from motioncue.runtime.assembly import actuate, load_profile
-from motioncue.settings.platform import Platform
+from motioncue.platforms.build import Built, build
+from motioncue.platforms.servo import Servos
+from motioncue.platforms.settings import Platform
+from motioncue.profile.profile import Profile
 
 __all__ = ["Drive", "Felt", "VirtualPlatform", "delay_s", "drive_of", "felt", "sensed"]
 
@@ -73,7 +73,7 @@ class VirtualPlatform:
     Parameters
     ----------
     platform : Platform
-        Table of a profile, or a built-in one from `motioncue.platforms.platform_named`.
+        Table of a profile, or a built-in one from `motioncue.platforms.build.platform_named`.
     rate_hz : float
         Commands per second [Hz].
     drive : Drive, optional
@@ -94,7 +94,7 @@ class VirtualPlatform:
 
     Examples
     --------
-    >>> from motioncue.platforms import platform_named
+    >>> from motioncue.platforms.build import platform_named
     >>> import numpy as np
     >>> platform = VirtualPlatform(platform_named("posts-4"), 333.33)
     >>> felt = platform.follow(np.full((1000, 4), 0.05))        # begins there: nothing moves

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from motioncue.drive.listener import DatagramListener
 from motioncue.errors import ConfigError, PacketError
-from motioncue.packets import Actuated, PacketTable, Value
-from motioncue.platforms import CHANNELS, channels_of
-from motioncue.profile import Profile
-from motioncue.protocols.described import Described
-from motioncue.virtual.dk import DatagramListener
+from motioncue.output.described import Described
+from motioncue.platforms.build import CHANNELS, channels_of
+from motioncue.profile.profile import Profile
 from motioncue.virtual.platform import Drive, VirtualPlatform, delay_s, grid_hz
+from motioncue.wire.description import Actuated, PacketTable, Value
 
 __all__ = ["Decoder", "PlatformListener", "missing_from"]
 

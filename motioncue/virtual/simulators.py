@@ -5,13 +5,18 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from motioncue import protocols
+from motioncue import sources
+from motioncue.engine.reception import check_endpoints
 from motioncue.errors import ConfigError, PacketError, not_among
-from motioncue.protocols import DescribedSource, System
 from motioncue.recording.packages import ANY, Pick, quoted
 from motioncue.recording.read import read_recording, sample_recording
-from motioncue.runtime.reception import check_endpoints
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, described, morai, vehicle_physics_pro
+from motioncue.sources import DescribedSource, System
+from motioncue.sources.beamng import twin as beamng
+from motioncue.sources.beamng_simulink import twin as beamng_simulink
+from motioncue.sources.city_car_driving import twin as city_car_driving
+from motioncue.sources.described import twin as described
+from motioncue.sources.morai import twin as morai
+from motioncue.sources.vehicle_physics_pro import twin as vehicle_physics_pro
 
 __all__ = ["SAMPLE", "SIMULATORS", "drive_packages", "make_simulator", "recorded_packages"]
 
@@ -31,7 +36,7 @@ SAMPLE = "sample"
 def _module(system: System) -> ModuleType | described.Car:
     if isinstance(system, str) and system in SIMULATORS:
         return SIMULATORS[system]
-    source = system if isinstance(system, DescribedSource) else protocols.by_profile(system)
+    source = system if isinstance(system, DescribedSource) else sources.by_profile(system)
     if source is None:
         raise ConfigError(f"system: {not_among(system, SIMULATORS)}")
     return described.Car(source)
@@ -47,7 +52,7 @@ def drive_packages(
     system : str
         The simulator's name.
     name : str
-        A key of `motioncue.virtual.courses.COURSES`.
+        A key of `motioncue.drive.courses.COURSES`.
     rate_hz : float, optional
         Frames per second [Hz]; the simulator's default if not given.
     duration_s : float, optional
@@ -108,5 +113,5 @@ def make_simulator(system: System, urls: Sequence[str], packages: Iterable[Any],
         If a URL is not one that the simulator can use.
     """
     module = _module(system)
-    check_endpoints(protocols.source(system), urls)
+    check_endpoints(sources.source(system), urls)
     return module.Simulator(urls, packages, **settings)

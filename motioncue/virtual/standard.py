@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import data
-from motioncue.runtime.fitting import CHANNELS_KEPT, DRIVES, KEPT_HZ, KEPT_TYPE
-from motioncue.virtual.car import drive
-from motioncue.virtual.rotations import angles_and_rates, body_axes
+from motioncue.drive.car import drive
+from motioncue.drive.rotations import angles_and_rates, body_axes
+from motioncue.engine.fitting import CHANNELS_KEPT, DRIVES, KEPT_HZ, KEPT_TYPE
 
 __all__ = ["standard_drive"]
 
@@ -23,14 +23,14 @@ def standard_drive(name: str, rate_hz: float = KEPT_HZ) -> npt.NDArray[np.float6
     Parameters
     ----------
     name : str
-        One of `motioncue.virtual.car.DRIVES`.
+        One of `motioncue.drive.car.DRIVES`.
     rate_hz : float
         Rows per second [Hz].
 
     Returns
     -------
     ndarray of float64, shape (n, 8)
-        The channels of `motioncue.runtime.fitting.CHANNELS_KEPT`.
+        The channels of `motioncue.engine.fitting.CHANNELS_KEPT`.
     """
     states = drive(name, rate_hz)
     acceleration, rates = body_axes(states, "acceleration"), body_axes(states, "angular_velocity")

@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from campaign.cases import all_cases, confusion, described, run
 from campaign.drives import DRIVES
-from motioncue.analysis.check import check
+from motioncue.check.check import check
 
 
 def _outcome(case):

@@ -6,9 +6,9 @@
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from motioncue.motion import GRAVITY
-from motioncue.profile import parse_profile
-from motioncue.protocols import DescribedSource
+from motioncue.core.channels import GRAVITY
+from motioncue.profile.profile import parse_profile
+from motioncue.sources import DescribedSource
 
 __all__ = ["ALPINE", "BOREAL", "COASTAL", "encode_alpine", "encode_boreal", "encode_coastal"]
 

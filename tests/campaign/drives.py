@@ -6,9 +6,9 @@ import numpy as np
 import rally
 from scipy.spatial.transform import Rotation
 
-from motioncue.protocols.city_car_driving import FRAME
+from motioncue.drive.car import STATE_DTYPE, drive
 from motioncue.recording.read import read_packages, sample_recording
-from motioncue.virtual.car import STATE_DTYPE, drive
+from motioncue.sources.city_car_driving.packets import FRAME
 
 __all__ = ["DRIVES", "RATE_HZ", "states_of", "states_of_poses"]
 

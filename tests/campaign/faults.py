@@ -7,7 +7,7 @@ import numpy as np
 from scipy.spatial.transform import Rotation
 
 from campaign.wires import attitude_of
-from motioncue.motion import GRAVITY
+from motioncue.core.channels import GRAVITY
 
 __all__ = ["FAULTS", "Fault"]
 

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from motioncue import protocols
-from motioncue.motion import MOTION_DTYPE
-from motioncue.protocols.layout import Derivation
+from motioncue import sources
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.wire.packet import Derivation
 
 __all__ = ["HARM", "Reading", "choices", "evidence", "harm", "mends", "read_with"]
 
@@ -38,7 +38,7 @@ def read_with(wire, said, options):
     """Return what an intake of the source reads; the options may contain ``source.acceleration`` too."""
     options = dict(options)
     acceleration = options.pop(SOURCE, "native")
-    module = protocols.source(wire.system)
+    module = sources.source(wire.system)
     intake = module.intake(msgspec.convert(dict(options), module.Options), derivation=Derivation(acceleration))
     intake.begin(1)
     motion, world, about = [], [], []
@@ -189,7 +189,7 @@ def evidence(reading, time):
 
 def choices(system, base):
     """Return every other value of one option of a source, acceleration from velocity included."""
-    module = protocols.source(system)
+    module = sources.source(system)
     hints = get_type_hints(module.Options)
     values = {name: get_args(hint) for name, hint in hints.items() if get_origin(hint) is not None and get_args(hint)}
     values = {name: v for name, v in values.items() if all(isinstance(value, str) for value in v)}

@@ -8,8 +8,12 @@ from scipy.spatial.transform import Rotation
 
 from campaign import described
 from campaign.drives import states_of
-from motioncue.motion import GRAVITY
-from motioncue.virtual import beamng, beamng_simulink, city_car_driving, morai, vehicle_physics_pro
+from motioncue.core.channels import GRAVITY
+from motioncue.sources.beamng import twin as beamng
+from motioncue.sources.beamng_simulink import twin as beamng_simulink
+from motioncue.sources.city_car_driving import twin as city_car_driving
+from motioncue.sources.morai import twin as morai
+from motioncue.sources.vehicle_physics_pro import twin as vehicle_physics_pro
 
 __all__ = ["INVENTED", "WIRES", "Said", "Wire", "attitude_of", "options_of", "say"]
 

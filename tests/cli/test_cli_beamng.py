@@ -8,10 +8,10 @@ import pytest
 from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
-from motioncue.protocols import dk
-from motioncue.protocols.beamng_simulink import REPLY_PORT
-from motioncue.virtual.beamng_simulink import Simulator, driven
-from motioncue.virtual.dk import DatagramListener
+from motioncue.drive.listener import DatagramListener
+from motioncue.output import dk
+from motioncue.sources.beamng_simulink.packets import REPLY_PORT
+from motioncue.sources.beamng_simulink.twin import Simulator, driven
 
 pytestmark = pytest.mark.rt
 

@@ -12,13 +12,13 @@ from click.testing import CliRunner
 from helpers import free_port, stream_url
 
 import motioncue
-from motioncue.analysis.compare import Finding
+from motioncue.check.compare import Finding
 from motioncue.cli import cli
 from motioncue.cli.check import _remedy
-from motioncue.profile import profile_text
-from motioncue.protocols import by_profile
-from motioncue.protocols.beamng_simulink import STATE
+from motioncue.profile.profile import profile_text
 from motioncue.recording.read import sample_recording
+from motioncue.sources import by_profile
+from motioncue.sources.beamng_simulink.packets import STATE
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
 

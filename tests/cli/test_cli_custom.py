@@ -12,7 +12,7 @@ from helpers import free_port
 from programs import INTERRUPT, Program
 
 from motioncue.cli import cli
-from motioncue.packets import packet_presets
+from motioncue.wire.description import packet_presets
 
 RIG = """
 [source]

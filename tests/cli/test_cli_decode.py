@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from motioncue.cli import cli
-from motioncue.protocols import SYSTEMS
 from motioncue.recording.read import sample_recording
+from motioncue.sources import SYSTEMS
 
 FRAME = struct.Struct("<HBd3f3f4f3f3f3f3f2f")
 INIT = struct.Struct("<HB9f")

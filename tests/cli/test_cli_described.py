@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from helpers import free_port
 
 import motioncue
-from motioncue import protocols
+from motioncue import sources
 from motioncue.cli import cli
-from motioncue.profile import profile_text
-from motioncue.runtime.replay import replay
+from motioncue.engine.replay import replay
+from motioncue.profile.profile import profile_text
 from motioncue.virtual.offline import ride
 from motioncue.virtual.simulators import drive_packages, make_simulator
 
@@ -107,7 +107,7 @@ def test_listen_hears_what_simulate_says(own, tmp_path):
     assert recorded.profile["source"]["packet"]["size"] == 264
 
 
-SHIPPED = protocols.described_profiles()
+SHIPPED = sources.described_profiles()
 
 
 @pytest.mark.parametrize("name", SHIPPED)
@@ -116,7 +116,7 @@ def test_a_shipped_description_is_found_by_what_is_in_a_file(name, tmp_path):
     path.write_bytes(b"".join(each.package for each in drive_packages(name, "tour", 60.0, 5.0)))
     result = invoke("check", str(path), "--rate", "60")
     assert result.stdout.startswith(f"motioncue check · {name}, ")
-    if "time" in protocols.source(name).channels:
+    if "time" in sources.source(name).channels:
         assert motioncue.read(path).about["system"] == name
 
 

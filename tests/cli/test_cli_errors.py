@@ -13,7 +13,7 @@ from helpers import free_port, own_ports, stream_url
 from motioncue._version import __version__
 from motioncue.cli import COMMANDS, cli, simulate
 from motioncue.cli.common import echo
-from motioncue.profile import builtin_profiles, parse_profile, profile_text
+from motioncue.profile.profile import builtin_profiles, parse_profile, profile_text
 from motioncue.recording.read import sample_recording
 from motioncue.transports.stream import Listener
 

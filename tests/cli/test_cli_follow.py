@@ -12,7 +12,7 @@ from programs import INTERRUPT, STREAM, Feeder, Program
 from motioncue.cli import cli
 from motioncue.cli.follow import Follower
 from motioncue.errors import ConfigError
-from motioncue.profile import profile_text
+from motioncue.profile.profile import profile_text
 
 WASHOUT = own_ports(profile_text("ccd-dk-washout"))
 

@@ -22,7 +22,7 @@ from motioncue.cli.live import (
     render,
 )
 from motioncue.cli.watch import TRANSITION
-from motioncue.kernels.supervisor import State
+from motioncue.safety.supervisor import State
 
 CAR = {"surge": -7.08, "sway": 4.0, "heave": -0.14, "roll": math.radians(-2.05), "pitch": 0.0, "yaw_rate": 0.444}
 CUE = {"surge": -1.05, "sway": 0.72, "heave": 0.0, "roll": math.radians(-3.77), "pitch": -0.0745, "yaw_rate": 0.0}

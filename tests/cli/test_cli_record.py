@@ -20,7 +20,7 @@ from motioncue.cli import watch as watching
 from motioncue.cli.screen import Screen
 from motioncue.cli.signals import Interrupts
 from motioncue.errors import PacketError
-from motioncue.profile import Record
+from motioncue.profile.profile import Record
 from motioncue.recording.load import read
 from motioncue.virtual.simulators import recorded_packages
 

@@ -10,8 +10,8 @@ pytest.importorskip("clarabel")
 pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
-from motioncue.analysis import score as module
 from motioncue.cli import cli
+from motioncue.scoring import score as module
 from motioncue.virtual.simulators import drive_packages
 
 pytestmark = pytest.mark.search

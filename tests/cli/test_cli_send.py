@@ -9,8 +9,8 @@ from helpers import Sink, eventually
 from programs import INTERRUPT, Program
 
 from motioncue.cli import cli
-from motioncue.protocols.beamng_simulink import CONTROL
-from motioncue.protocols.morai_messages import COMMANDS
+from motioncue.sources.beamng_simulink.packets import CONTROL
+from motioncue.sources.morai.messages import COMMANDS
 
 
 def invoke(*arguments):

@@ -16,10 +16,10 @@ pytest.importorskip("scipy")
 pytest.importorskip("platformdirs")
 
 import motioncue
-from motioncue.analysis import score as module
 from motioncue.cli import cli
-from motioncue.profile import profile_text
-from motioncue.settings import ALGORITHMS
+from motioncue.cueing.settings import ALGORITHMS
+from motioncue.profile.profile import profile_text
+from motioncue.scoring import score as module
 from motioncue.virtual.offline import drive_motion
 
 pytestmark = pytest.mark.search

@@ -9,10 +9,10 @@ from helpers import eventually, free_port
 from programs import INTERRUPT, Program
 
 import motioncue
+from motioncue.drive.listener import DatagramListener
 from motioncue.errors import ConfigError, EndpointError, PacketError
-from motioncue.protocols import dk
-from motioncue.protocols import vehicle_physics_pro as vpp
-from motioncue.virtual.dk import DatagramListener
+from motioncue.output import dk
+from motioncue.sources.vehicle_physics_pro import packets as vpp
 from motioncue.virtual.simulators import drive_packages, make_simulator, recorded_packages
 
 SYSTEM = "vehicle-physics-pro"

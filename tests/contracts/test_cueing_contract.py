@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.analysis import frequency_response, transfer_function
-from motioncue.analysis.response import INPUTS, OUTPUTS
-from motioncue.kernels import solver
-from motioncue.kernels.rigs import Batch
-from motioncue.motion import CUE_DTYPE, MOTION_DTYPE
-from motioncue.settings import ALGORITHMS
+from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
+from motioncue.cueing.predictive import solver
+from motioncue.cueing.settings import ALGORITHMS
+from motioncue.engine.batch import Batch
+from motioncue.scoring import frequency_response, transfer_function
+from motioncue.scoring.response import INPUTS, OUTPUTS
 
 # More settings than the presets, where an algorithm has branches that no preset takes.
 VARIANTS = {

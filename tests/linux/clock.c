@@ -78,7 +78,7 @@ static int fake_mlockall(int flags) {
 #define prctl fake_prctl
 #define syscall fake_syscall
 #define mlockall fake_mlockall
-#include "motioncue/kernels/clock.h"
+#include "motioncue/core/clock.h"
 
 static void expect(int line, int good) {
     if (good) return;

@@ -166,7 +166,7 @@ class Adaptive:
 
     Parameters
     ----------
-    settings : motioncue.settings.adaptive.Adaptive
+    settings : motioncue.cueing.adaptive.settings.Adaptive
         Its numbers only.
     dt : float
         Tick [s].

@@ -154,7 +154,7 @@ class Washout:
 
     Parameters
     ----------
-    settings : motioncue.settings.classical.Classical
+    settings : motioncue.cueing.classical.settings.Classical
         Its numbers only.
     dt : float
         Tick [s].

@@ -3,22 +3,22 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memset
 
-from motioncue.intake.arrival cimport Arrival, arrival_restart, arrive
-from motioncue.intake.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
-from motioncue.intake.stages cimport Stages, derive, derives_rates
-from motioncue.intake.watch cimport Watch, axes_of, turned, watch_jump
-from motioncue.kernels.actuation cimport Stage, StageCalls
-from motioncue.kernels.codec cimport Table, decode, encode, encode_text
-from motioncue.kernels.histogram cimport Histogram, bin_of, quantile, record
-from motioncue.kernels.join cimport AXES, Join, JoinTick, join_grow, join_step
-from motioncue.kernels.limiter cimport stop_above
-from motioncue.kernels.records cimport Actuation, Cue, Motion, Telemetry, Tick
-from motioncue.kernels.rotation cimport Turn, up_vector
-from motioncue.kernels.stepper cimport Stepper, cueing_tick
-from motioncue.kernels.tuning cimport cueing_actuate
-from motioncue.kernels.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
-from motioncue.kernels.timeline cimport Timeline, timeline_frame, timeline_restart
-from motioncue.kernels.trigonometry cimport angle_of, arc_sine, sin_cos
+from motioncue.bridge.join cimport AXES, Join, JoinTick, join_grow, join_step
+from motioncue.core.histogram cimport Histogram, bin_of, quantile, record
+from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
+from motioncue.core.rotation cimport Turn, up_vector
+from motioncue.core.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
+from motioncue.core.trigonometry cimport angle_of, arc_sine, sin_cos
+from motioncue.engine.retune cimport cueing_actuate
+from motioncue.engine.stepper cimport Stepper, cueing_tick
+from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
+from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
+from motioncue.frames.stages cimport Stages, derive, derives_rates
+from motioncue.frames.timeline cimport Timeline, timeline_frame, timeline_restart
+from motioncue.frames.watch cimport Watch, axes_of, turned, watch_jump
+from motioncue.output.actuation cimport Stage, StageCalls
+from motioncue.safety.limiter cimport stop_above
+from motioncue.wire.codec cimport Table, decode, encode, encode_text
 
 ROOM = EVENTS
 
@@ -214,7 +214,7 @@ def bins(const int64_t[::1] values not None):
     return [bin_of(values[i]) for i in range(values.shape[0])]
 
 
-cdef extern from "motioncue/kernels/keep.h" nogil:
+cdef extern from "motioncue/platforms/keep.h" nogil:
     enum:
         ACTUATORS "MC_MOST_ACTUATORS"
     ctypedef struct Bounds "mc_Bounds":
@@ -249,7 +249,7 @@ def kept(const double[:, ::1] bounds not None, const double[::1] start not None,
 
 cdef extern from *:
     """
-    #include "motioncue/kernels/slot.h"
+    #include "motioncue/core/slot.h"
     enum { WORDS = 64 };
     typedef struct { int64_t words[WORDS]; } Words;
     MC_SLOT(Words, words)

@@ -1,6 +1,6 @@
-"""Every C struct of kernels/records.pxd, and the dtype that must have its layout."""
+"""Every C struct of core/records.pxd, and the dtype that must have its layout."""
 
-from motioncue.motion import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE, TICK_DTYPE
+from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE, TICK_DTYPE
 
 RECORDS = {
     "Motion": MOTION_DTYPE,

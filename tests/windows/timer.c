@@ -92,7 +92,7 @@ static FARPROC fake_symbol(HMODULE module, const char *name) {
 #define SetThreadExecutionState fake_execution
 #define LoadLibraryA fake_library
 #define GetProcAddress fake_symbol
-#include "motioncue/kernels/clock.h"
+#include "motioncue/core/clock.h"
 
 static void expect(int line, const char *wanted, const mc_attempts *tried, const char *granted) {
     char text[300] = "";

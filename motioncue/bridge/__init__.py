@@ -1,0 +1,1 @@
+"""Between frames: what a tick shows of the motion, whenever frames come."""

@@ -1,0 +1,1 @@
+"""Whether a simulator's data agree with themselves: signs, axes, units, clocks."""

@@ -1,0 +1,395 @@
+"""Which change of a source's options would correct what is wrong; untried changes are not advised.
+
+Every change is examined with all questions, alone and together with others, before it is advised.  It must turn a wrong
+answer into one that is shown to be right: hiding a wrong one does not count, and no answer that held may become worse.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from itertools import combinations
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from motioncue.check.compare import OPEN, Finding
+from motioncue.sources.described.source import DescribedSource
+
+__all__ = ["Advice", "OptionFinding", "advise"]
+
+TOGETHER = 4  # readings to change at once, at most, of which each corrects something alone
+USEFUL = 6  # of those readings, the most to combine
+TRIED = 20_000  # frames to examine of each other reading, at most
+DERIVED = "derived"  # value of options that ignore what the source reports
+SOURCE = "source.acceleration"
+FELT = (
+    "acceleration",
+    "gravity",
+    "surge",
+    "sway",
+    "heave",
+)  # prefixes of options without effect if the acceleration is derived
+WORSE = 0.02  # increase of a misfit that counts: an eighth more error of the slope
+SAME = 1e-6  # difference of misfits that rounding makes
+WORSE_DERIVED = 0.1  # the same for what is derived, which is smoother and later
+COURSES = ("attitude and course", "yaw and course", "pitch and climb")  # findings that confirm the attitude
+STEP_S = 0.0005  # physics step of a simulator, whose clock advances by whole steps [s]
+
+# What a change must leave as it is unless it is about that: without frames that follow each other in time, no other
+# question can be asked, and a wrong answer would vanish with its question.
+GROUND = ("frames", "continuity", "frame time")
+
+# The questions about accelerations and rates rest on these.
+BASES = (
+    "frames",
+    "continuity",
+    "frame time",
+    "velocity and position",
+    "attitude and course",
+    "pitch and climb",
+    "yaw and course",
+    "up",
+)
+
+ACCELERATIONS = ("surge and speed", "sway and turning", "heave and climb")
+
+Change = dict[str, Any]
+Found = Mapping[str, Finding]
+
+
+class OptionFinding(NamedTuple):
+    """What the drive shows about one option of the source."""
+
+    key: str
+    value: Any  # the present value
+    verdict: Literal["ok", "wrong", "unknown"]
+    evidence: str
+    better: Any = None  # the value that explains the drive
+
+
+class Advice(NamedTuple):
+    """Changes to make, and what the drive shows about each option."""
+
+    options: list[OptionFinding]
+    changes: dict[str, Any]  # by profile key
+    either: list[dict[str, Any]]  # if there are none: changes that correct as much, of which the drive settles none
+    mended: list[str]  # findings that the changes correct
+    left: list[str]  # wrong findings that no change corrects
+
+
+class _Trials:
+    """Results of each change of the options, examined once."""
+
+    def __init__(
+        self, findings: Callable[[Any, str, int | None], Sequence[Finding]], now: Any, acceleration: str
+    ) -> None:
+        self._findings, self._now, self._acceleration = findings, now, acceleration
+        self._seen: dict[tuple[tuple[str, Any], ...], Found] = {}
+
+    def of(self, change: Change, most: int | None = TRIED) -> Found:
+        """Return the findings with a change, by name."""
+        key = (*sorted(change.items()), ("frames", most))
+        if key not in self._seen:
+            fields = {name: value for name, value in change.items() if name != SOURCE}
+            options = msgspec.structs.replace(self._now, **fields)
+            found = self._findings(options, change.get(SOURCE, self._acceleration), most)
+            self._seen[key] = {finding.name: finding for finding in found}
+        return self._seen[key]
+
+
+def choices(module: Any, now: Any, acceleration: str) -> dict[str, tuple[Any, ...]]:
+    """Return the possible values of each option that a drive can settle."""
+    hints = get_type_hints(module.Options)
+    idle: Mapping[str, Mapping[str, Any]] = getattr(module, "IDLE", {})
+    readings: Iterable[str] = getattr(module, "READINGS", hints)
+    named = {
+        name: get_args(hints[name])
+        for name in readings
+        if get_origin(hints[name]) is Literal
+        and not any(getattr(now, other) == value for other, value in idle.get(name, {}).items())
+    }
+    numbers: Mapping[str, Sequence[float]] = getattr(module, "NUMBERS", {})
+    named |= {name: (getattr(now, name), *values) for name, values in numbers.items()}
+    derived = acceleration != "native"
+    return {name: values for name, values in named.items() if not (derived and name.startswith(FELT))}
+
+
+def _clock(module: Any, now: Any, before: Found) -> list[Change]:
+    """Return the change that makes the simulator's clock as fast as the car moves, if any."""
+    name: str | None = getattr(module, "CLOCK", None)
+    pace = max((finding.pace or 0.0 for finding in before.values()), default=0.0)
+    if name is None or not pace:
+        return []
+    value = getattr(now, name) / pace
+    steps = round(value / STEP_S)
+    return [{name: steps * STEP_S if steps and abs(steps * STEP_S / value - 1.0) < 0.03 else float(f"{value:.3g}")}]
+
+
+def advise(
+    findings_of: Callable[[Any, str, int | None], Sequence[Finding]],
+    module: Any,
+    now: Any,
+    acceleration: str,
+    findings: Sequence[Finding],
+) -> Advice:
+    """Return the changes to advise.
+
+    Parameters
+    ----------
+    findings_of : callable
+        Takes options, the source of the acceleration and the largest number of frames; returns findings.
+    module : module
+        The source's module.
+    now : Options
+        The profile's options.
+    acceleration : str
+        The profile's ``source.acceleration``.
+    findings : sequence of Finding
+        The findings with these options.
+    """
+    values = {**choices(module, now, acceleration), SOURCE: ("native", "from_velocity")}
+    base = {**{name: getattr(now, name) for name in values if name != SOURCE}, SOURCE: acceleration}
+    trials = _Trials(findings_of, now, acceleration)
+    before = {finding.name: finding for finding in findings}
+    singles = [{name: value} for name, many in values.items() for value in many if value != base[name]]
+    if _another_unit(module, findings):
+        singles = [change for change in singles if change.get(SOURCE) != "from_velocity"]
+    vectors: Sequence[Set[str]] = getattr(module, "VECTORS", ())
+    best = _best(trials, [*singles, *_clock(module, now, before)], vectors, before)
+    settling: Mapping[str, str] = getattr(module, "SETTLED_BY", {})
+    sure = len(best) == 1 and _sure(before, best[0], trials.of(best[0], None), settling)
+    changes = best[0] if sure else {}
+    after = trials.of(changes, None) if changes else before
+    wrong = [name for name, finding in before.items() if finding.verdict == "wrong"]
+    left = [name for name in wrong if not changes or (name in after and after[name].verdict == "wrong")]
+    options = _settled(trials, settling, values, base, changes, after)
+    return Advice(
+        options,
+        _keyed(changes),
+        [] if sure else [_keyed(change) for change in best],
+        [name for name in wrong if name not in left],
+        left,
+    )
+
+
+def _another_unit(module: Any, findings: Sequence[Finding]) -> bool:
+    """Say whether an acceleration is wrong by a factor that deriving it from the velocity would only hide.
+
+    It hides a velocity of another unit if no position confirms the velocity; a description can say the unit itself.
+    """
+    confirmed = any(finding.name == "velocity and position" and finding.verdict == "ok" for finding in findings)
+    scaled = any(finding.times and finding.name in ACCELERATIONS for finding in findings)
+    return scaled and (not confirmed or isinstance(module, DescribedSource))
+
+
+def _sure(before: Found, change: Change, after: Found, settling: Mapping[str, str]) -> bool:
+    """Say whether only the change explains the drive.
+
+    It may not if the drive leaves open what settles it, or if a wrong position or attitude explains as much.  Where no
+    position confirms the velocity, that may be what is wrong, and an acceleration derived from it would be too; so may
+    an attitude that no course confirms, and rates derived from it.
+    """
+    if change.get(SOURCE) == "from_velocity" and not _is(after, "velocity and position", "ok"):
+        return False
+    if DERIVED in change.values() and not any(_is(after, name, "ok") for name in COURSES):
+        return False
+    settled = not any(_is(after, settling[name], "unknown") for name in change if name in settling)
+    mended = [was for name, was in before.items() if was.verdict == "wrong" and not _is(after, name, "wrong")]
+    blames = {was.blames for was in mended if was.name not in GROUND}
+    confirmed = any(
+        then.verdict == "ok" and name in before and before[name].verdict == "unknown" for name, then in after.items()
+    )
+    # A rate of the opposite sign may mean that the angle's is wrong, unless something else agrees with the rate now.
+    either = {*OPEN} if confirmed else {*OPEN, "attitude"}
+    return settled and not (blames and blames <= either)
+
+
+def _keyed(change: Change) -> dict[str, Any]:
+    return {(name if name == SOURCE else f"source.options.{name}"): value for name, value in change.items()}
+
+
+def _derives(change: Change) -> bool:
+    """Say whether a change derives what the source reports, or the reverse."""
+    return SOURCE in change or DERIVED in change.values()
+
+
+def _best(trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], before: Found) -> list[Change]:
+    """Return the smallest changes that correct everything, or else most; more than one if indistinguishable.
+
+    One other reading is tried first, then elements of one vector turned together, then several that each correct
+    something, then a derived quantity, then any two of these.  A derived quantity always agrees with its source, so any
+    other readings that explain as much are preferred.
+    """
+    wrong = {name for name, finding in before.items() if finding.verdict == "wrong"}
+    if not wrong:
+        return []
+    partly: list[tuple[int, list[Change]]] = []
+    for group in _groups(trials, singles, vectors, before, wrong):
+        most, equal = _most(trials, group, before, wrong)
+        if equal and most == len(wrong):
+            return equal
+        equal = [change for change in equal if not _baseless(before, trials.of(change))]
+        if equal:
+            partly.append((most, equal))
+    return max(partly, key=lambda row: row[0], default=(0, []))[1]
+
+
+def _groups(
+    trials: _Trials, singles: list[Change], vectors: Sequence[Set[str]], before: Found, wrong: set[str]
+) -> Iterable[list[Change]]:
+    """Yield groups of changes to try, the smallest first."""
+    blamed = {finding.blames for finding in before.values()}
+    readings = [change for change in singles if not _derives(change)]
+    ways_out = [change for change in singles if _derives(change) and not _source_of(change) & blamed]
+    yield readings
+    mending = [change for change in readings if _helps(before, trials.of(change))][:USEFUL]
+    of_one = [[change for change in readings if change.keys() <= names] for names in vectors]
+    for count in range(2, TOGETHER):
+        yield _several(of_one, count)
+    for count in range(2, TOGETHER + 1):
+        yield _several([mending], count)
+    yield ways_out
+    legible = [change for change in readings if not _garbles(before, trials.of(change))]
+    yield _pairs(legible, legible)
+    both = (*readings, *ways_out)
+    useful = [change for change in both if _mended(before, trials.of(change), wrong, _derives(change))]
+    yield _pairs(useful, useful)
+
+
+def _garbles(before: Found, after: Found) -> bool:
+    """Say whether a change makes packets unreadable or their clock wrong; a second change would not correct that."""
+    return any(_is(after, name, "wrong") and not _is(before, name, "wrong") for name in ("frames", "frame time"))
+
+
+def _source_of(change: Change) -> set[str]:
+    """Return the quantities from which a change derives something; the attitude turns the velocity into car axes."""
+    return ({"velocity"} if SOURCE in change else set()) | ({"attitude"} if _derives(change) else set())
+
+
+def _several(groups: Sequence[Sequence[Change]], count: int) -> list[Change]:
+    """Return all combinations of so many changes of different options, out of each group."""
+    merged = (
+        {key: value for change in some for key, value in change.items()}
+        for group in groups
+        for some in combinations(group, count)
+    )
+    return _distinct(change for change in merged if len(change) == count)
+
+
+def _pairs(some: list[Change], others: list[Change]) -> list[Change]:
+    pairs = ({**one, **two} for one in some for two in others if not one.keys() & two.keys())
+    return _distinct(pairs)
+
+
+def _distinct(changes: Iterable[Change]) -> list[Change]:
+    return list({tuple(sorted(change.items())): change for change in changes}.values())
+
+
+def _most(trials: _Trials, group: list[Change], before: Found, wrong: set[str]) -> tuple[int, list[Change]]:
+    """Return how many wrong findings the best changes of a group correct, and these changes."""
+    mended = [(_mended(before, trials.of(change), wrong, _derives(change)), change) for change in group]
+    most = max((count for count, _ in mended), default=0)
+    equal = [change for count, change in mended if most and count == most]
+    equal = [c for c in equal if _mended(before, trials.of(c, None), wrong, _derives(c)) == most]
+    shown = max((_right(trials.of(change)) for change in equal), default=0)
+    return most, [change for change in equal if _right(trials.of(change)) == shown]
+
+
+def _baseless(before: Found, after: Found) -> bool:
+    """Say whether a change is unfounded: what the others rest on is still wrong, or it corrects nothing else."""
+    shown = any(_is(before, name, "wrong") and _is(after, name, "ok") for name in before if name not in GROUND)
+    return not shown or any(_is(after, name, "wrong") and after[name].blames != "position" for name in BASES)
+
+
+def _right(found: Found) -> int:
+    return sum(finding.verdict == "ok" for finding in found.values())
+
+
+def _mended(before: Found, after: Found, wrong: set[str], derived: bool = False) -> int:
+    """Return how many wrong findings a change corrects; 0 if it explains less than all that it affects.
+
+    It explains nothing if other answers become worse, if a wrong answer changes and is still wrong, or if no answer is
+    shown to be right.
+    """
+    mended = right = 0
+    worse = WORSE_DERIVED if derived else WORSE
+    for name, then in after.items():
+        was = before.get(name)
+        if was is None:  # a question that could not be asked before
+            if then.verdict == "wrong":
+                return 0
+            continue
+        if was.verdict != "wrong" and (then.verdict == "wrong" or _lost(was, then, worse)):
+            return 0
+        if was.verdict == "wrong" and then.verdict == "wrong" and abs(then.misfit - was.misfit) > SAME:
+            return 0
+        if was.verdict == "wrong" and then.verdict == "unknown" and then.shown:
+            return 0  # hidden, not corrected
+        if was.verdict == "wrong" and then.verdict == "ok" and 0.0 < was.misfit < then.misfit - worse:
+            return 0  # what was late, say, deviates more now
+        if name in wrong and then.verdict != "wrong":
+            right += then.verdict == "ok"
+            mended += then.verdict == "ok" or not then.shown
+    # A derived quantity need not be shown to be right: it is as right as its source.
+    return mended if right or derived else 0
+
+
+def _helps(before: Found, after: Found) -> bool:
+    """Say whether a change corrects some answer and makes none worse; others may stay wrong."""
+    worse = any(
+        name in before and before[name].verdict != "wrong" and then.verdict == "wrong" for name, then in after.items()
+    )
+    lost = any(name in before and _lost(before[name], then, WORSE_DERIVED) for name, then in after.items())
+    return not worse and not lost and any(_is(before, name, "wrong") and _is(after, name, "ok") for name in after)
+
+
+def _lost(was: Finding, then: Finding, worse: float = WORSE) -> bool:
+    """Say whether an answer that held is weaker now, or is missing although its question is still asked."""
+    if was.verdict != "ok":
+        return False
+    if then.verdict == "ok":
+        return then.misfit > was.misfit + worse
+    return then.verdict == "unknown" and (then.shown or then.name in GROUND)
+
+
+def _contradicts(after: Found, other: Found) -> bool:
+    """Say whether a reading is refuted: it makes an answer wrong or lost that another reading shows to be right."""
+    new = any(then.verdict == "wrong" and not _is(after, name, "wrong") for name, then in other.items())
+    lost = any(was.verdict == "ok" and (name not in other or _lost(was, other[name])) for name, was in after.items())
+    return new or lost
+
+
+def _is(found: Found, name: str, verdict: str) -> bool:
+    return name in found and found[name].verdict == verdict
+
+
+def _settled(
+    trials: _Trials,
+    settling: Mapping[str, str],
+    values: Mapping[str, tuple[Any, ...]],
+    base: Mapping[str, Any],
+    changes: Change,
+    after: Found,
+) -> list[OptionFinding]:
+    """Return what the drive shows about each option that is a reading, not a choice."""
+    out = []
+    for name, many in values.items():
+        key = name if name == SOURCE else f"source.options.{name}"
+        if name in changes:
+            evidence = f"{changes[name]!r} explains what contradicts"
+            out.append(OptionFinding(key, base[name], "wrong", evidence, changes[name]))
+            continue
+        if name == SOURCE or base[name] == DERIVED:
+            continue  # both may be right
+        others = [value for value in many if value not in (base[name], DERIVED)]
+        open_ = [value for value in others if not _contradicts(after, trials.of({**changes, name: value}))]
+        settled = after.get(settling.get(name, ""))
+        if not others:
+            continue
+        if settled is not None and settled.verdict != "ok":
+            evidence = settled.evidence + (f"; to settle it: {settled.maneuver}" if settled.maneuver else "")
+            out.append(OptionFinding(key, base[name], "unknown", evidence))
+        elif open_:
+            allowed = ", ".join(map(repr, open_))
+            out.append(OptionFinding(key, base[name], "unknown", f"{allowed} would explain the drive as well"))
+        else:
+            out.append(OptionFinding(key, base[name], "ok", f"the drive contradicts {', '.join(map(repr, others))}"))
+    return out

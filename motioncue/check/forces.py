@@ -1,0 +1,329 @@
+"""Evidence on whether a source's accelerations agree with the car's track, and its lean with them.
+
+An acceleration is judged by its integral from one window to the next, which is the change of the track's velocity along
+the car's axes.
+"""
+
+import numpy as np
+
+from motioncue.check.compare import (
+    LATE_S,
+    OPEN,
+    SURE,
+    TURNED_SIGN,
+    WINDOWS,
+    Finding,
+    Relation,
+    compare,
+    open_,
+)
+from motioncue.check.going import Going, slip_of, unseen
+from motioncue.check.windows import (
+    CORRELATION,
+    FASTEST_REVERSE_M_S,
+    LEAST_M_S,
+    MOVING_M_S,
+    WINDOW_S,
+    Array,
+    Drive,
+    Mask,
+    Track,
+    Windows,
+    axes,
+    by_velocity,
+    changes,
+    climbs,
+    following,
+    gained,
+    mean,
+    summed,
+)
+from motioncue.core.channels import GRAVITY
+
+__all__: list[str] = []
+
+STANDING_M_S = 0.1
+DELAYS_S = np.round(np.arange(-0.6, 0.601, 0.1), 1)  # delays of the attitude to try
+LEAST_BETTER = 0.0003  # share of the squares that a delay must explain
+
+FELT_UNITS = {
+    1 / GRAVITY: "in g?",
+    GRAVITY: "in m/s^2, taken as g?",
+    3.28084: "feet?",
+    1 / 3.6: "velocity in km/h?",
+    0.44704: "velocity in mph?",
+    1852 / 3600: "velocity in knots?",
+}
+
+LEAN, SURGE, SWAY = "roll and leaning", "surge and speed", "sway and turning"
+
+
+def _along_the_car(g: Going) -> Track:
+    """Return the track integrated from the velocity, or from the speed along the nose if there is no velocity."""
+    drive = g.drive
+    if not np.isfinite(drive.velocity).all():
+        drive = drive._replace(velocity=drive.motion["speed"][:, None] * g.forward)
+    return by_velocity(drive)
+
+
+def _expected(g: Going, late_s: float) -> tuple[Array, Array, Array]:
+    """Return the expected gains of surge, sway and heave from each window to the next [m/s]."""
+    if g.track is None:
+        said = _along_the_car(g)
+        # The velocity has the attitude's heading, so sway and heave would agree with any attitude.
+        slip = np.nan_to_num(slip_of(g._replace(velocity=said.velocity(g.w))))
+        ahead, _ = changes(g.w, said.velocity(g.w, late_s), slip)
+        return ahead, np.full(len(ahead), np.nan), np.full(len(ahead), np.nan)
+    velocity = g.track.velocity(g.w, late_s)
+    ahead, right = changes(g.w, velocity, g.slip)
+    return ahead, right, climbs(g.w, velocity, g.down)
+
+
+def _felt(g: Going, name: str, index: int, least: float, maneuver: str) -> Finding:
+    """Compare surge, sway or heave with the track."""
+    channels = ("surge", "sway", "heave")
+    now = dict(zip(channels, _expected(g, 0.0), strict=True))
+    channel = channels[index]
+    return compare(
+        Relation(
+            name,
+            gained(g.drive, g.w, g.drive.motion[channel]),
+            lambda late_s: _expected(g, late_s)[index],
+            least,
+            "m/s",
+            maneuver,
+            FELT_UNITS,
+            {other: values for other, values in now.items() if other != channel} | _of_the_world(g),
+            1.0 * WINDOW_S,
+            against="velocity",
+        )
+    )
+
+
+def _of_the_world(g: Going) -> dict[str, Array]:
+    """Return the gains along the world's axes [m/s], which an acceleration follows that is not along the car's."""
+    if g.track is None:
+        return {}
+    gains = np.where(following(g.w)[:, None], np.diff(g.velocity[:, :2], axis=0), np.nan)
+    return {"the acceleration northwards": gains[:, 0], "the acceleration eastwards": gains[:, 1]}
+
+
+def surge_of(g: Going) -> Finding:
+    """Judge whether the integral of surge is the change of speed."""
+    return _felt(g, SURGE, 0, LEAST_M_S, "accelerate and brake in a straight line")
+
+
+def sway_of(g: Going) -> Finding:
+    """Judge whether the integral of sway is speed times the turn of the course, or of the car if that is unknown."""
+    maneuver = "drive at more than 5 m/s through curves to both sides"
+    return _sway_in_car(g, maneuver) if g.track is None else _felt(g, SWAY, 1, LEAST_M_S, maneuver)
+
+
+def _sway_in_car(g: Going, maneuver: str) -> Finding:
+    """Compare sway with the velocity along the car's axes, turned by the yaw rate, or by yaw if the rate is derived.
+
+    The lateral acceleration is the change of the lateral velocity plus forward velocity times yaw rate.  If only the
+    speed is known, a car may slide or reverse: there is only evidence for a turned sign, where it must drive forward.
+    """
+    drive, w = g.drive, g.w
+    motion, alone = drive.motion, not np.isfinite(drive.velocity).all()
+    if not np.isfinite(motion["speed"]).all() or len(w.span) < WINDOWS:
+        return unseen(g, SWAY, maneuver)
+    heading = summed(drive, motion["yaw_rate"]) if drive.rates_are_independent else np.unwrap(motion["yaw"])
+    ahead, right = motion["speed"], np.zeros(len(motion))
+    if not alone:
+        ahead, right = (
+            np.einsum("ij,ij->i", drive.velocity, axis) for axis in (g.forward, np.cross(g.down, g.forward))
+        )
+    cosine, sine = np.cos(heading), np.sin(heading)
+    level = np.stack([ahead * cosine - right * sine, ahead * sine + right * cosine, 0.0 * ahead], axis=-1)
+    track = by_velocity(drive._replace(velocity=level))
+    course = track.velocity(w)
+    slip = heading[(w.first + w.last) // 2] - np.arctan2(course[:, 1], course[:, 0])
+    slip = np.nan_to_num((slip + np.pi) % (2 * np.pi) - np.pi)
+    sure = _forward_for_sure(drive, w) if alone else np.ones(len(w.span) - 1, bool)
+
+    def expected(late_s: float) -> tuple[Array, Array]:
+        along, across = changes(w, track.velocity(w, late_s), slip)
+        return along, np.where(sure, across, np.nan)
+
+    found = compare(
+        Relation(
+            SWAY,
+            gained(drive, w, motion["sway"]),
+            lambda late_s: expected(late_s)[1],
+            LEAST_M_S,
+            "m/s",
+            maneuver,
+            FELT_UNITS,
+            {"surge": expected(0.0)[0]},
+            1.0 * WINDOW_S,
+            against="velocity",
+        )
+    )
+    found = found._replace(evidence=f"{found.evidence}, by {'speed' if alone else 'velocity'} and turning of the car")
+    slides = alone and found.verdict == "wrong" and TURNED_SIGN not in found.evidence
+    return open_(SWAY, found.evidence, maneuver) if slides else found
+
+
+def _forward_for_sure(drive: Drive, w: Windows) -> Mask:
+    """Say of each pair of windows whether the car drives forward: it has been too fast since it stood to reverse."""
+    speed = drive.motion["speed"]
+    run = np.cumsum((speed < STANDING_M_S) | (np.diff(drive.part, prepend=drive.part[:1]) != 0))
+    fastest = np.zeros(run[-1] + 1)
+    np.maximum.at(fastest, run, speed)
+    return np.asarray((fastest[run[w.first[:-1]]] > FASTEST_REVERSE_M_S) & (run[w.first[:-1]] == run[w.last[1:]]))
+
+
+def in_car(sway: Finding, surge: Finding, yaw_rate: Finding, *, rates_are_independent: bool) -> Finding:
+    """Return the answer about sway of a car whose track is unknown, with what is to blame if it is wrong.
+
+    Parameters
+    ----------
+    sway, surge : Finding
+        Answers of that car.
+    yaw_rate : Finding
+        Whether the yaw rate agrees with the attitude.
+    rates_are_independent : bool
+        Whether the rates are reported.
+    """
+    if sway.verdict != "wrong":
+        return sway
+    if yaw_rate.verdict == "wrong":
+        return open_(SWAY, f"{sway.evidence}; but the yaw rate contradicts the attitude", sway.maneuver)
+    if not rates_are_independent or yaw_rate.verdict != "ok":
+        return sway._replace(evidence=f"{sway.evidence}; or the turning is", blames=OPEN[1])
+    if TURNED_SIGN in sway.evidence and surge.verdict != "wrong":
+        return sway._replace(blames="")
+    return sway._replace(evidence=f"{sway.evidence}; or the velocity is", blames=OPEN[2])
+
+
+def heave_of(g: Going) -> Finding:
+    """Judge whether the integral of heave is the change of velocity along the body's up axis."""
+    name, maneuver = "heave and climb", "drive over crests and through dips, fast enough to feel them"
+    return unseen(g, name, maneuver) if g.track is None else _felt(g, name, 2, 0.2, maneuver)
+
+
+def _standing(drive: Drive) -> Mask:
+    """Return the frames that belong to at least a second at rest."""
+    still = drive.motion["speed"] < STANDING_M_S
+    out = np.zeros(len(still), bool)
+    edges = np.diff(np.concatenate([[0], still, [0]]))
+    for start, end in zip(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1), strict=True):
+        if drive.time[end - 1] - drive.time[start] >= 1.0:
+            out[start:end] = True
+    return out
+
+
+def gravity_of(drive: Drive, forward: Array, down: Array) -> Finding:
+    """Judge whether the acceleration excludes gravity: zero at rest, with an upward mean of zero on the ground."""
+    name, motion = "gravity", drive.motion
+    right = np.cross(down, forward)
+    upwards = -(motion["surge"] * forward[:, 2] + motion["sway"] * right[:, 2] - motion["heave"] * down[:, 2])
+    steps = np.diff(drive.time)
+    good = (np.diff(drive.part) == 0) & (steps >= 0.0) & (steps < WINDOW_S)
+    span = float(steps[good].sum())
+    climbed = np.nan_to_num(-np.diff(drive.velocity[:, 2]))
+    gain = ((upwards[1:] + upwards[:-1]) / 2 * steps - climbed)[good].sum()
+    excess = float(gain) / span if span > 0.0 else 0.0
+    evidence, sizes = [], []
+    still = _standing(drive)
+    if still.any():
+        rest = np.array([np.median(motion[channel][still]) for channel in ("surge", "sway", "heave")])
+        sizes.append(float(np.linalg.norm(rest)) * (-1.0 if rest[2] < 0 else 1.0))
+        evidence.append(f"surge, sway, heave at rest {rest[0]:+.2f}, {rest[1]:+.2f}, {rest[2]:+.2f} m/s^2")
+    if span >= 5.0:
+        sizes.append(excess)
+        evidence.append(f"upwards {excess:+.2f} m/s^2 on the average of {span:.0f} s")
+    if not sizes:
+        return open_(name, "no second at rest, nor 5 s of driving", "stand still for two seconds")
+    found, worst = ", ".join(evidence), max(sizes, key=abs)
+    if abs(worst) < 0.5:
+        return Finding(name, "ok", found)
+    if abs(abs(worst) - GRAVITY) < 1.0:
+        how = "gravity is in it" if worst > 0 else "gravity was taken out of what had none, or its sign is turned"
+        return Finding(name, "wrong", f"{found}: {how}")
+    if abs(worst) > 2.0:
+        return Finding(name, "wrong", f"{found}: a car that stays on the ground does not accelerate so")
+    return Finding(name, "unknown", found, "stand still on a flat road")
+
+
+def lean_of(g: Going, *, heave_holds: bool) -> Finding:
+    """Judge whether the body leans outwards in turns, as a sprung one does, or else as heave says."""
+    name, maneuver = LEAN, "drive fast through flat curves to both sides"
+    sway = mean(g.drive, g.w, g.drive.motion["sway"])
+    roll = mean(g.drive, g.w, g.drive.motion["roll"])
+    strong = np.abs(sway) > 2.0
+    if strong.sum() < WINDOWS or not ((sway[strong] > 0).any() and (sway[strong] < 0).any()):
+        return open_(name, f"{int(strong.sum())} windows with more than 2 m/s^2 of sway", maneuver)
+    x, y = sway[strong], roll[strong] - np.median(roll)
+    slope = float(x @ y / (x @ x))
+    correlation = float(x @ y / np.sqrt((x @ x) * (y @ y))) if y.any() else 0.0
+    evidence = f"{np.degrees(slope):+.2f} degrees of roll per m/s^2 of sway, correlation {correlation:+.2f}"
+    if abs(np.degrees(slope)) < 0.05 or abs(correlation) < CORRELATION:
+        return open_(name, evidence, maneuver)
+    felt = _roll_that_is_felt(g)
+    inwards = slope > 0
+    if inwards:
+        evidence += ": it leans into the turn, which a car does only in banked curves"
+    if felt < 0:
+        evidence += "; heave says that it leans to the other side"
+        return Finding(name, "wrong", evidence + ("" if inwards else ": roll or heave is turned"), blames="attitude")
+    if felt and (not inwards or heave_holds):
+        return Finding(name, "ok", f"{evidence}; heave agrees")
+    if felt:
+        return Finding(name, "unknown", f"{evidence}; or roll and heave both have the wrong sign", maneuver)
+    return open_(name, evidence, maneuver) if inwards else Finding(name, "ok", evidence)
+
+
+def _roll_that_is_felt(g: Going) -> int:
+    """Return 1 if heave shows that roll has the right sign, -1 if the wrong one, 0 if it does not tell.
+
+    In a leaning car, part of the acceleration in a turn is vertical.
+    """
+    if g.track is None or not g.drive.acceleration_is_independent:
+        return 0
+    mirrored = g.drive.motion.copy()
+    mirrored["roll"] *= -1.0
+    found = gained(g.drive, g.w, g.drive.motion["heave"])
+    expected, other = (climbs(g.w, g.velocity, down) for down in (g.down, axes(mirrored)[1]))
+    moving = np.isfinite(expected) & (np.minimum(g.speed[1:], g.speed[:-1]) > MOVING_M_S)
+    if moving.sum() < WINDOWS:
+        return 0
+    apart, here, there = (
+        float(np.sqrt(np.mean(values[moving] ** 2))) for values in (other - expected, found - expected, found - other)
+    )
+    if apart < 0.02 or max(here, there) < 2 * min(here, there):
+        return 0
+    return 1 if here < there else -1
+
+
+def attitude_late(g: Going) -> float:
+    """Return the delay with which the attitude turns the acceleration along the track [s]; 0 if small or not shown.
+
+    In a turning car, an acceleration along the car's axes has the direction of the track's only with the attitude of
+    the same instant.
+    """
+    drive, w = g.drive, g.w
+    known = following(w) & np.isfinite(np.diff(g.velocity[:, :2], axis=0)).all(axis=1)
+    if g.track is None or not drive.acceleration_is_independent or known.sum() < WINDOWS:
+        return 0.0
+    expected = np.diff(g.velocity[:, :2], axis=0)[known]
+    motion = drive.motion
+    felt = (motion["surge"], motion["sway"], -motion["heave"])
+    body = (g.forward, np.cross(g.down, g.forward), g.down)
+    rest = []
+    for late in DELAYS_S:
+        level = [
+            sum(
+                values * np.interp(drive.time + late, drive.time, axis[:, n])
+                for values, axis in zip(felt, body, strict=True)
+            )
+            for n in range(2)
+        ]
+        found = np.stack([gained(drive, w, np.asarray(values))[known] for values in level], axis=-1)
+        rest.append(float(((found - expected) ** 2).sum()))
+    best, small = int(np.argmin(rest)), min(r for r, late in zip(rest, DELAYS_S, strict=True) if abs(late) < LATE_S)
+    better, whole = small - rest[best], float((expected**2).sum())
+    clear = better * expected.size > SURE**2 * rest[best] and better > LEAST_BETTER * whole
+    return float(DELAYS_S[best]) if clear and rest[best] < (1.0 - CORRELATION**2) * whole else 0.0

@@ -1,0 +1,105 @@
+/* A template compiled for several doubles side by side (lanes), once for each kind of machine the compiler supports.
+ *
+ * A file of loops over lanes includes this header with MC_OVER_LANES naming itself, once in a module.  MC_OF_MACHINES(f) then
+ * lists what f became, in the order of mc_machines; without MC_OVER_LANES, the header gives no more than that order.
+ *
+ * Ticks of one recording, or rigs of one room, are done in lanes wherever they do not depend on one another.  Results
+ * equal those of scalar.h to the last bit: the same operations, none of them fused (-ffp-contract=off).
+ */
+#ifndef MOTIONCUE_LANES_H
+#define MOTIONCUE_LANES_H
+#include "motioncue/core/scalar.h"
+
+/* Copy what algorithms pass through: speed, engine speed, time. */
+static inline void mc_pass(const double *motion, double *cue) {
+    cue[MC_SPEED] = motion[MC_SPEED];
+    cue[MC_ENGINE_SPEED] = motion[MC_ENGINE_SPEED];
+    memcpy(cue + MC_CUE_TIME, motion + MC_MOTION_TIME, sizeof *cue);
+}
+
+/* Prefetch a motion that will be read and a cue that will be written.  Always inlined: a call of it has no effect that
+   the compiler knows of, so it would be removed. */
+#ifdef __GNUC__
+static inline __attribute__((always_inline)) void mc_fetch(const double *motion, const double *cue) {
+    __builtin_prefetch(motion);
+    __builtin_prefetch(motion + 8);
+    __builtin_prefetch(cue, 1);
+    __builtin_prefetch(cue + 8, 1);
+}
+#else
+static inline void mc_fetch(const double *motion, const double *cue) { (void)motion, (void)cue; }
+#endif
+
+#if defined(__GNUC__) && !defined(_WIN32) && defined(__x86_64__) && !defined(__clang__)
+#define MC_NAMES_MACHINES
+#define MC_OF_MACHINES(f) {f##_avx512, f##_avx2, f##_any}
+#else
+#define MC_OF_MACHINES(f) {f##_any}
+#endif
+#if defined(__GNUC__) && !defined(_WIN32)
+#define MC_ANY_LANES 2 /* supported by every x86-64 and ARM64 */
+#else
+#define MC_ANY_LANES 1 /* a compiler without vectors, or one that does not align them */
+#endif
+
+typedef struct {
+    const char *name;
+    int lanes;
+    int index; /* in MC_OF_MACHINES */
+} mc_Machine;
+
+/* Fill the kinds of machine that this processor supports, the best first; return how many. */
+static inline int mc_machines(mc_Machine *out) {
+    int n = 0, index = 0;
+#ifdef MC_NAMES_MACHINES
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq")) {
+        out[n++] = (mc_Machine){"avx512", 8, 0};
+    }
+    if (__builtin_cpu_supports("avx2")) out[n++] = (mc_Machine){"avx2", 4, 1};
+    index = 2;
+#endif
+    out[n++] = (mc_Machine){"any", MC_ANY_LANES, index};
+    return n;
+}
+#endif
+
+#ifdef MC_OVER_LANES
+#define MC_REAL
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpsabi" /* vectors are passed to inlined functions only */
+#endif
+
+#define LANES MC_ANY_LANES
+#define NAME(x) mc_##x##_any
+#include "motioncue/core/lanes_of.h"
+#undef LANES
+#undef NAME
+
+#ifdef MC_NAMES_MACHINES
+#pragma GCC push_options
+#pragma GCC target("avx2")
+#define LANES 4
+#define NAME(x) mc_##x##_avx2
+#include "motioncue/core/lanes_of.h"
+#undef LANES
+#undef NAME
+#pragma GCC pop_options
+
+#pragma GCC push_options
+#pragma GCC target("avx512f,avx512dq")
+#define LANES 8
+#define NAME(x) mc_##x##_avx512
+#include "motioncue/core/lanes_of.h"
+#undef LANES
+#undef NAME
+#pragma GCC pop_options
+#endif
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
+#undef MC_REAL
+#include "motioncue/core/real.h"
+#endif

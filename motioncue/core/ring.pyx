@@ -1,0 +1,119 @@
+"""The memory of a ring, and the reader's side in Python."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
+
+import numpy as np
+
+from motioncue.core.slot cimport mc_load
+
+__all__ = ["HEAD_DTYPE", "KINDS", "PLACE_DTYPE", "RecordRing", "record_places"]
+
+KINDS = {
+    "tick": RECORD_TICK, "transition": RECORD_TRANSITION, "package": RECORD_PACKAGE, "frame": RECORD_FRAME,
+    "happening": RECORD_HAPPENING, "connected": RECORD_CONNECTED, "disconnected": RECORD_DISCONNECTED,
+    "retuned": RECORD_RETUNED,
+}
+"""Types of records, in the lowest byte of a kind; the other bytes of a package's kind hold its endpoint's number."""
+
+HEAD_DTYPE = np.dtype([("kind", "i4"), ("size", "i4"), ("time", "i8")])
+"""The head of every record: kind, size of the payload [bytes], time [ns]; payloads are padded to 8 bytes."""
+
+PLACE_DTYPE = np.dtype([("kind", "i8"), ("size", "i8"), ("time", "i8"), ("place", "i8")])
+"""A record in a ring's output: its head, and the offset of its payload [bytes]."""
+
+
+def record_places(const unsigned char[::1] data not None):
+    """Return the heads of the records in a ring's output, and where their payloads begin.
+
+    Parameters
+    ----------
+    data : bytes-like
+        Whole records.
+
+    Returns
+    -------
+    ndarray of PLACE_DTYPE, shape (n,)
+        In the order of the output.
+    """
+    cdef int64_t end = data.shape[0], at = 0, n = 0
+    cdef int64_t[:, ::1] rows
+    cdef RingHead head
+    while at + <int64_t>sizeof(RingHead) <= end:
+        memcpy(&head, &data[at], sizeof(RingHead))
+        at += sizeof(RingHead) + ring_padded(head.size)
+        n += 1
+    out = np.empty(n, PLACE_DTYPE)
+    if n == 0:
+        return out
+    rows = out.view(np.int64).reshape(n, 4)
+    at = 0
+    for i in range(n):
+        memcpy(&head, &data[at], sizeof(RingHead))
+        rows[i, 0], rows[i, 1], rows[i, 2], rows[i, 3] = head.kind, head.size, head.time, at + sizeof(RingHead)
+        at += sizeof(RingHead) + ring_padded(head.size)
+    return out
+
+
+cdef class RecordRing:
+    """Records from a thread that never waits to another one that takes them when it can.
+
+    Parameters
+    ----------
+    room : int
+        Memory for records, each of which takes 16 bytes beside its payload [bytes]; at least 64.
+
+    Raises
+    ------
+    MemoryError
+        If there is not enough memory.
+
+    Notes
+    -----
+    Every page of memory is touched when the ring is made, so that no tick waits for one.
+    Real time: writing does not allocate, needs no GIL and cannot fail; records that do not fit are counted in `lost`.
+    """
+
+    def __cinit__(self, int64_t room):
+        self.ring.size = max(room, 64) & ~<int64_t>7
+        self.ring.room = <uint8_t*>malloc(self.ring.size)
+        if self.ring.room == NULL:
+            raise MemoryError
+        memset(self.ring.room, 0, self.ring.size)
+
+    def __dealloc__(self):
+        free(self.ring.room)
+
+    def write(self, int kind, int64_t time, const unsigned char[::1] data not None):
+        """Write a record from Python; return whether there was room for it.
+
+        Parameters
+        ----------
+        kind : int
+            Type of the payload.
+        time : int
+            When it happened [ns].
+        data : bytes-like
+            The payload.
+        """
+        cdef int64_t size = data.shape[0]
+        return ring_write(&self.ring, kind, time, &data[0] if size else <const unsigned char*>b"", size)
+
+    def take(self):
+        """Remove and return the bytes of all waiting records, oldest first."""
+        cdef int64_t size = ring_waiting(&self.ring)
+        cdef bytes out = PyBytes_FromStringAndSize(NULL, size)
+        ring_take(&self.ring, PyBytes_AS_STRING(out), size)
+        return out
+
+    @property
+    def waiting(self):
+        """Bytes of the records that wait to be taken."""
+        return ring_waiting(&self.ring)
+
+    @property
+    def lost(self):
+        """Number of records that did not fit."""
+        return mc_load(&self.ring.lost)

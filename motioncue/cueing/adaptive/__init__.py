@@ -1,0 +1,1 @@
+"""The coordinated adaptive washout."""

@@ -1,0 +1,1 @@
+"""The classical washout."""

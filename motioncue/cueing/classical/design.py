@@ -1,0 +1,187 @@
+"""The classical washout: design from checked settings, and its theoretical responses."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.channels import GRAVITY
+from motioncue.core.filters import held_response
+from motioncue.cueing.classical.kernel import ClassicalWashout
+from motioncue.cueing.classical.settings import Axis, Classical, RotationAxis, Scaling, Texture, TranslationAxis
+from motioncue.errors import ConfigError
+
+__all__ = ["design", "theory"]
+
+
+def design(settings: Classical, rate_hz: float) -> ClassicalWashout:
+    """Return the washout described by `settings`, ready to step at `rate_hz`.
+
+    Parameters
+    ----------
+    settings : Classical
+        The ``cueing`` table of a profile.
+    rate_hz : float
+        Ticks per second [Hz].
+
+    Raises
+    ------
+    ConfigError
+        If a frequency is not below half of `rate_hz`, a third-order axis has no `break_hz`, or a scaling is not
+        monotone.
+    """
+    frequencies: dict[str, float] = {}
+    for name in ("surge", "sway", "heave", "roll", "pitch", "yaw"):
+        axis: TranslationAxis | RotationAxis = getattr(settings, name)
+        _check_scaling(name, axis.scaling)
+        if axis.order == 3 and axis.break_hz is None:
+            raise ConfigError(f"cueing.{name}.break_hz: missing, a third-order axis needs it")
+        frequencies[f"{name}.cutoff_hz"] = axis.cutoff_hz
+        frequencies[f"{name}.break_hz"] = axis.break_hz or 0.0
+    frequencies["tilt.surge_cutoff_hz"] = settings.tilt.surge_cutoff_hz
+    frequencies["tilt.sway_cutoff_hz"] = settings.tilt.sway_cutoff_hz
+    if settings.texture is not None:
+        frequencies["texture.cutoff_hz"] = settings.texture.cutoff_hz
+    for key, found_hz in frequencies.items():
+        if found_hz >= 0.5 * rate_hz:
+            raise ConfigError(
+                f"cueing.{key}: found {found_hz} Hz, allowed is below {0.5 * rate_hz:g} Hz, half the output rate"
+            )
+    return ClassicalWashout(settings, rate_hz)
+
+
+def _check_scaling(name: str, scaling: Scaling | None) -> None:
+    """Refuse a polynomial with which a larger input gives a smaller value."""
+    if scaling is not None and scaling.share < scaling.least_share() * (1.0 - 1e-9):
+        raise ConfigError(
+            f"cueing.{name}.scaling.share: found {scaling.share:g}, allowed with the slope {scaling.slope:g} is "
+            f"{scaling.least_share():.4g} or more: below it a larger input gives a smaller cue"
+        )
+
+
+def theory(
+    settings: Classical, channel: str, s: npt.NDArray[np.complex128], rate_hz: float | None = None
+) -> dict[str, Any]:
+    """Return the small-signal response of every cue channel that follows a channel of the motion.
+
+    Parameters
+    ----------
+    settings : Classical
+        The ``cueing`` table of a profile.
+    channel : str
+        The motion channel.
+    s : ndarray of complex128, shape (n,)
+        Complex frequencies [rad/s]; not 0.
+    rate_hz : float, optional
+        Ticks per second [Hz]; only counts with ``filters = "hold"``, which without it is as with infinitely many.
+
+    Notes
+    -----
+    Continuous time, small angles, no limits reached; K is the gain of the axis, T that of its tilt, g gravity:
+
+    * surge, sway: specific force K HP + T LP, displacement K HP/s^2, tilt angle T LP/g (to the left for sway)
+    * heave: specific force K HP, displacement K HP/s^2
+    * roll, pitch, yaw rate: rate K HP, angle K HP/s; a platform that leans also feels g times the angle
+    * roll, pitch: a car that leans feels g times the angle; the share of it that counts is low-passed as sustained
+      specific force
+    * texture: what a channel's own gain times s^3/((s + w)(s^2 + w s + w^2)) adds, in place of K HP
+
+    The kernel's tilt rate is the change of the angle in a tick, so it lags the theory by half a tick.
+
+    With ``filters = "hold"`` sections are those of sampled data: with z = exp(s dt), and h and m the velocity and the
+    displacement that a unit of acceleration has made after a tick, x'' = u - c1 x' - c0 x becomes
+    (z - 1) v = h a - c0 m v and (z - 1) x = m a + (h + c1 m) v, a = u - c1 v - c0 x.
+
+    References
+    ----------
+    L. D. Reid and M. A. Nahon, UTIAS reports 296 (1985), 307 and 319 (1986): the structure.  The small-angle
+    couplings are our own derivation from ``cueing/classical/kernel.pxd``.
+    """
+    dt = 1.0 / rate_hz if rate_hz is not None and settings.filters == "hold" else None
+    responses = _washout(settings, channel, s, dt)
+    for name, response in _added(settings.texture, channel, s, dt).items():
+        responses[name] = responses.get(name, 0.0) + response
+    return responses
+
+
+def _washout(settings: Classical, channel: str, s: Any, dt: float | None) -> dict[str, Any]:
+    """Return the responses without texture."""
+    tilt = settings.tilt
+    if channel in ("surge", "pitch"):
+        onset, _, travel = _high_pass(settings.surge, s, dt)
+        sustained = settings.sustained("surge")[0] * _low_pass(tilt.surge_cutoff_hz, tilt.damping, s, dt)
+        lean, angle, force = 1.0, "pitch", "surge"
+    elif channel in ("sway", "roll"):
+        onset, _, travel = _high_pass(settings.sway, s, dt)
+        sustained = settings.sustained("sway")[0] * _low_pass(tilt.sway_cutoff_hz, tilt.damping, s, dt)
+        lean, angle, force = -1.0, "roll", "sway"
+    elif channel == "heave":
+        onset, _, travel = _high_pass(settings.heave, s, dt)
+        return {"heave": onset, "heave_displacement": travel}
+    elif channel in ("roll_rate", "pitch_rate", "yaw_rate"):
+        angle = channel.removesuffix("_rate")
+        return _turned(angle, *_high_pass(getattr(settings, angle), s, dt)[:2])
+    else:  # heading has no effect; speed and engine speed pass unchanged
+        return {channel: np.ones(s.shape)} if channel in ("speed", "engine_speed") else {}
+
+    if channel == angle:  # the car's lean changes specific force without acceleration, so only tilt follows
+        onset, travel = 0.0 * onset, 0.0 * travel
+        sustained = getattr(tilt, f"{angle}_share") * lean * GRAVITY * sustained
+    return {
+        force: onset + sustained,
+        f"{force}_displacement": travel,
+        angle: lean * sustained / GRAVITY,
+        f"{angle}_rate": lean * s * sustained / GRAVITY,
+    }
+
+
+def _added(texture: Texture | None, channel: str, s: Any, dt: float | None) -> dict[str, Any]:
+    """Return the responses of the texture alone."""
+    name = channel.removesuffix("_rate")
+    if texture is None or channel not in ("sway", "heave", "roll_rate", "pitch_rate"):
+        return {}
+    band = Axis(
+        gain=getattr(texture, f"{name}_gain"),
+        order=3,
+        cutoff_hz=texture.cutoff_hz,
+        damping=0.5,
+        break_hz=texture.cutoff_hz,
+    )
+    a, v, x = _high_pass(band, s, dt)
+    return _turned(name, a, v) if channel.endswith("_rate") else {name: a, f"{name}_displacement": x}
+
+
+def _turned(angle: str, rate: Any, turned: Any) -> dict[str, Any]:
+    """Return what a platform that rolls, pitches or yaws at a rate, and is turned by it, does and feels."""
+    felt = {"pitch": {"surge": GRAVITY * turned}, "roll": {"sway": -GRAVITY * turned}, "yaw": {}}[angle]
+    return {f"{angle}_rate": rate, angle: turned, **felt}
+
+
+def _section(damping: float, stiffness: float, s: Any, dt: float | None) -> tuple[Any, Any, Any]:
+    """Return s^2 / (s^2 + damping s + stiffness) and its first and second integrals; `dt` of a held input."""
+    if dt is None:
+        a = s**2 / (s**2 + damping * s + stiffness)
+        return a, a / s, a / s**2
+    h, m = held_response(damping, stiffness, dt)
+    tick = np.expm1(s * dt)
+    v = h / (tick + stiffness * m)
+    x = (m + (h + damping * m) * v) / tick
+    a = 1.0 / (1.0 + damping * v + stiffness * x)
+    return a, a * v, a * x
+
+
+def _high_pass(axis: Axis, s: Any, dt: float | None) -> tuple[Any, Any, Any]:
+    """Return gain times high-pass and its first and second integrals."""
+    omega, omega_b = 2.0 * np.pi * axis.cutoff_hz, 2.0 * np.pi * (axis.break_hz or 0.0)
+    a, v, x = _section(*((omega, 0.0) if axis.order == 1 else (2.0 * axis.damping * omega, omega**2)), s, dt)
+    outer = axis.gain
+    if axis.order == 3:
+        outer = axis.gain * (
+            s / (s + omega_b) if dt is None else 1.0 / (1.0 - np.expm1(-omega_b * dt) / np.expm1(s * dt))
+        )
+    return outer * a, outer * v, outer * x
+
+
+def _low_pass(cutoff_hz: float, damping: float, s: Any, dt: float | None) -> Any:
+    omega = 2.0 * np.pi * cutoff_hz
+    return omega**2 * _section(2.0 * damping * omega, omega**2, s, dt)[2]

@@ -1,0 +1,43 @@
+"""No cueing: the body-frame motion is the cue."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.algorithm import Direct as DirectKernel
+from motioncue.cueing.direct.settings import Direct
+
+__all__ = ["design", "theory"]
+
+
+def design(settings: Direct, rate_hz: float) -> DirectKernel:
+    """Return the algorithm that passes every channel.
+
+    Parameters
+    ----------
+    settings : Direct
+        Has no parameters.
+    rate_hz : float
+        Ticks per second [Hz]; any rate is allowed.
+    """
+    return DirectKernel()
+
+
+def theory(
+    settings: Direct, channel: str, s: npt.NDArray[np.complex128], rate_hz: float | None = None
+) -> dict[str, Any]:
+    """Return the response of a channel: 1 to the same channel, nothing else.
+
+    Parameters
+    ----------
+    settings : Direct
+        Has no parameters.
+    channel : str
+        The motion channel.
+    s : ndarray of complex128, shape (n,)
+        Complex frequencies [rad/s].
+    rate_hz : float, optional
+        Not used: the response hardly depends on the tick.
+    """
+    return {channel: np.ones(s.shape, dtype=np.complex128)}

@@ -1,0 +1,272 @@
+"""Receding horizon cueing: design from checked settings and the platform.
+
+Needs DAQP and SciPy, from the extra ``predictive``.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.channels import AHEAD_S
+from motioncue.cueing.predictive import solver
+from motioncue.cueing.predictive.horizon import ORGANS_S, TILTS, Bounds, Cost, Program, blocks, nodes, program
+from motioncue.cueing.predictive.kernel import MOST_KNOTS, MOST_ROWS
+from motioncue.cueing.predictive.kernel import Predictive as PredictiveKernel
+from motioncue.cueing.predictive.settings import PRESETS, Predictive, Travel, Turn, Workspace
+from motioncue.cueing.seen import Platform
+from motioncue.errors import ConfigError
+from motioncue.platforms.kinematics import Kinematics
+
+__all__ = ["THRESHOLDS", "design", "programs"]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Geared: TypeAlias = tuple[Kinematics, Array, Array, Array]
+Group: TypeAlias = tuple[list[int], list[int], Program]
+
+THRESHOLDS = np.array([0.17, 0.17, 0.28, *np.radians([3.0, 3.6, 2.6])])
+"""Least motion that is noticed, by sense [m/s^2, rad/s]: those of `motioncue.scoring.senses`."""
+
+AXES = ("surge", "sway", "heave", "roll", "pitch", "yaw")
+NUDGE = 1e-4  # for derivatives of the kinematics [m, rad]
+LEAST = 1e-9  # derivative below which an actuator and a channel have nothing to do with each other
+TRIED = np.array([0.02, -0.03, 0.01, 0.03, -0.02, 0.04])  # a pose at which actuators show whether they are linear
+MARGIN = 0.98  # share of a range that is planned for
+GEARED_MARGIN = 0.95  # share of all bounds where positions are not linear in the pose
+NODES_S = (0.0, *AHEAD_S)  # for which the car's motion is foreseen
+BEAT_S = 0.02  # from look to look at the past
+QUICK_S, SLOW_S = 0.1, 1.0  # time constants of the means of what is felt
+SOFTNESS = 1e-6, 1e-5  # of positions and of other bounds: exceeding a hundredth costs 50 and 5
+JERK_S = 0.1  # time from no to full acceleration whose smoothness is 1
+
+
+def design(settings: Predictive, rate_hz: float, platform: Platform | None = None) -> PredictiveKernel:
+    """Return the controller described by `settings`, ready to step at `rate_hz`.
+
+    Parameters
+    ----------
+    settings : Predictive
+        The ``cueing`` table of a profile.
+    rate_hz : float
+        Ticks per second [Hz].
+    platform : Platform, optional
+        What is planned for; without one, the workspace of the settings, and if it is empty, the small one.
+
+    Raises
+    ------
+    ConfigError
+        If DAQP or SciPy is missing or cannot be called from a tick, or nothing moves.
+    """
+    reason = solver.missing()
+    if reason:
+        raise ConfigError(f"cueing.algorithm: predictive: {reason}")
+    try:
+        import scipy  # noqa: F401
+    except ImportError as error:
+        raise ConfigError(
+            'cueing.algorithm: predictive: SciPy is missing: pip install "motioncue[predictive]"'
+        ) from error
+    bounds, geared = _bounds(settings.workspace, platform)
+    period = max(1, round(rate_hz / settings.plan_rate_hz))
+    lengths = blocks(max(2, round(settings.horizon_s * rate_hz / period)))
+    made = programs(msgspec.structs.replace(settings, preset=None), period / rate_hz, *(_key(each) for each in bounds))
+    if len(lengths) > MOST_KNOTS or sum(len(each.rows) + len(each.hessian) for *_, each in made) > MOST_ROWS:
+        raise ConfigError(
+            f"cueing.horizon_s: found {settings.horizon_s:g} s at {settings.plan_rate_hz:g} plans per second, "
+            "allowed is a shorter one or fewer of them"
+        )
+    tilting = np.radians([settings.tilt.rate_limit_deg_s, settings.tilt.hurry_deg_s]).tolist()
+    try:
+        return PredictiveKernel(
+            made,
+            lengths,
+            rate_hz,
+            period,
+            settings.gain,
+            ORGANS_S,
+            _guard(bounds),
+            geared,
+            settings.iterations,
+            _outlook(settings, rate_hz),
+            (tilting[0], max(tilting), settings.tilt.hurry_share),
+            SOFTNESS,
+        )
+    except ValueError as error:
+        raise ConfigError(f"cueing.weights: the program has no unique solution: {error}") from error
+
+
+def _outlook(settings: Predictive, rate_hz: float) -> dict[str, Any]:
+    """Return how the car's motion is foreseen, as the kernel takes it.
+
+    What is expected without experience: what is felt beyond its quick mean decays with that mean's time constant, the
+    quick mean beyond the slow one with `force_decay_s` or its like, the slow mean with ten times that.
+    """
+    beat = max(1, round(BEAT_S * rate_hz))
+    lags = [max(1, round(time * rate_hz / beat)) for time in NODES_S]
+    decays = np.array((settings.force_decay_s,) * 2 + (settings.rate_decay_s,) * 3 + (settings.yaw_decay_s,))
+    times = np.array(NODES_S)[None, :, None]
+    constants = np.stack([np.full(6, QUICK_S), decays, 10.0 * decays], axis=1)[:, None, :]
+    beats_s = beat / rate_hz
+    return {
+        "learns": settings.forecast == "learned",
+        "beat": beat,
+        "lags": lags,
+        "quick": 1.0 - np.exp(-1.0 / (QUICK_S * rate_hz)),
+        "slow": 1.0 - np.exp(-1.0 / (SLOW_S * rate_hz)),
+        "kept": np.exp(-beats_s / settings.memory_s),
+        "prior": THRESHOLDS**2 * settings.memory_s / beats_s,
+        "decayed": np.exp(-times / constants),
+    }
+
+
+def _key(values: Array) -> tuple[tuple[float, ...], ...]:
+    return tuple(map(tuple, np.atleast_2d(values).tolist()))
+
+
+@lru_cache(maxsize=16)
+def programs(settings: Predictive, step_s: float, *rows: tuple[tuple[float, ...], ...]) -> list[Group]:
+    """Return the channels, the senses and the program of each group that is planned together.
+
+    Parameters
+    ----------
+    settings : Predictive
+        The ``cueing`` table of a profile.
+    step_s : float
+        Time from plan to plan [s].
+    *rows : tuple of tuple of float
+        The fields of `Bounds`, as rows of numbers.
+
+    Raises
+    ------
+    ConfigError
+        If nothing moves, or the weights leave a channel without a best way back to neutral.
+    """
+    slopes, *others = (np.array(each) for each in rows)
+    bounds = Bounds(slopes, *(each[0] for each in others))
+    lengths = blocks(max(2, round(settings.horizon_s / step_s)))
+    weights, tilt = settings.weights, settings.tilt
+    half, speed, acceleration = _sizes(bounds)
+    tilting = float(np.radians(tilt.rate_limit_deg_s)), float(np.radians(tilt.acceleration_limit_deg_s2))
+    acceleration[3:5] = np.minimum(acceleration[3:5], tilting[1])
+    senses = np.array([getattr(weights, name) for name in (*AXES[:3], "roll_rate", "pitch_rate", "yaw_rate")])
+    cost = Cost(
+        senses / THRESHOLDS,
+        weights.travel * bounds.slopes / (0.5 * (bounds.high - bounds.low))[:, None],
+        weights.speed / speed,
+        weights.effort / acceleration,
+        weights.smoothness * JERK_S / acceleration,
+    )
+    ahead = nodes(sum(lengths), step_s, NODES_S)
+    found: list[Group] = []
+    for channels, rows_of in _groups(bounds.slopes):
+        moved = [channel for channel in channels if np.isfinite(half[channel])]
+        felt = [sense for sense in channels if sense in moved or TILTS.get(sense, (-1,))[0] in moved]
+        if moved:
+            own = Bounds(*(each[rows_of] for each in bounds))
+            try:
+                one = program(moved, felt, lengths, step_s, ahead, cost, own, tilting, acceleration)
+            except ValueError as error:  # of the Riccati equation: LinAlgError is one
+                raise ConfigError(
+                    f"cueing.weights: found such that nothing brings {AXES[moved[0]]} back to neutral, allowed is a "
+                    f"larger travel ({error})"
+                ) from error
+            number = np.array([*rows_of, -1], np.int32)  # of the row among all
+            found.append((moved, felt, one._replace(bound=number[one.bound])))
+    if not found:
+        raise ConfigError("cueing.workspace: found nothing that moves, allowed is one channel or more")
+    return found
+
+
+def _bounds(workspace: Workspace, platform: Platform | None) -> tuple[Bounds, Geared | None]:
+    """Return what is bounded, actuators first, and the kinematics if they are not linear."""
+    rows: list[Array] = []
+    limits: list[Sequence[float]] = []
+    geared: Geared | None = None
+    moved = np.ones(6, bool)
+    if platform is not None:
+        slopes, ends, geared = _actuators(platform)
+        rows += list(slopes)
+        limits += ends.tolist()
+        moved = np.abs(slopes).max(axis=0) > 0.0
+    given = workspace
+    if platform is None and given == Workspace():
+        given = msgspec.convert(PRESETS["small"]["workspace"], Workspace)
+    for channel, name in enumerate(AXES):
+        axis = getattr(given, name)
+        if axis is not None and moved[channel]:
+            rows.append(np.eye(6)[channel])
+            limits.append(_limits(axis))
+    low_, high_, speed_, acceleration_ = np.array(limits or [(-1.0, 1.0, 1.0, 1.0)]).T
+    return Bounds(np.array(rows or [np.zeros(6)]), low_, high_, speed_, acceleration_), geared
+
+
+def _limits(axis: Travel | Turn) -> tuple[float, float, float, float]:
+    """Return lowest and highest place, speed and acceleration [m or rad]."""
+    if isinstance(axis, Travel):
+        return -MARGIN * axis.range_m, MARGIN * axis.range_m, axis.speed_m_s, axis.acceleration_m_s2
+    place, speed, acceleration = np.radians([axis.range_deg, axis.speed_deg_s, axis.acceleration_deg_s2]).tolist()
+    return -MARGIN * place, MARGIN * place, speed, acceleration
+
+
+def _actuators(platform: Platform) -> tuple[Array, Array, Geared | None]:
+    """Return derivatives by the pose, bounds from neutral, and kinematics that are not linear; cranks by the sine."""
+    cranks = np.array([kind == "crank" for kind in platform.kinematics.kinds])
+    gear = np.where(cranks, np.cos(platform.neutral), 1.0)
+
+    def measured(positions: Array) -> Array:
+        return np.where(cranks, np.sin(positions), positions)
+
+    def places(poses: Array) -> Array:
+        return measured(platform.kinematics.inverse(poses))
+
+    nudges = NUDGE * np.eye(6)
+    slopes = ((places(nudges) - places(-nudges)) / (2.0 * NUDGE)).T
+    slopes[np.abs(slopes) < LEAST] = 0.0
+    neutral, bounds = measured(np.array(platform.neutral)), np.array(platform.bounds)
+    linear = np.allclose(places(TRIED[None])[0], neutral + slopes @ TRIED, rtol=0.0, atol=1e-9)
+    low, high = measured(bounds[:, 0]) - neutral, measured(bounds[:, 1]) - neutral
+    place, other = (MARGIN, 1.0) if linear else (GEARED_MARGIN, GEARED_MARGIN)
+    middle, half = 0.5 * (low + high), 0.5 * place * (high - low)
+    ends = np.column_stack([middle - half, middle + half, other * gear[:, None] * bounds[:, 2:]])
+    return slopes, ends, None if linear else (platform.kinematics, neutral, gear, slopes)
+
+
+def _sizes(bounds: Bounds) -> tuple[Array, Array, Array]:
+    """Return half the range, the speed and the acceleration of each channel alone; infinite where nothing moves it."""
+    with np.errstate(divide="ignore"):
+        share = 1.0 / np.abs(bounds.slopes)
+    half, speed, acceleration = (
+        np.min(size[:, None] * share, axis=0)
+        for size in (0.5 * (bounds.high - bounds.low), bounds.speed, bounds.acceleration)
+    )
+    return half, speed, acceleration
+
+
+def _guard(bounds: Bounds) -> Array:
+    """Return lowest and highest place, speed and acceleration of channels that have an actuator of their own."""
+    guard = np.tile([-np.inf, np.inf, np.inf, np.inf], (6, 1))
+    for slopes, low, high, speed, acceleration in zip(*bounds, strict=True):
+        if np.count_nonzero(slopes) == 1:
+            channel = int(np.argmax(slopes != 0.0))
+            ends = sorted((low / MARGIN / slopes[channel], high / MARGIN / slopes[channel]))
+            size = abs(slopes[channel])
+            guard[channel, 0] = max(guard[channel, 0], ends[0])
+            guard[channel, 1:] = np.minimum(guard[channel, 1:], [ends[1], speed / size, acceleration / size])
+    return guard
+
+
+def _groups(slopes: Array) -> list[tuple[list[int], list[int]]]:
+    """Return channels that belong together, by a common actuator or by tilt felt as force, and the rows of each."""
+    sets: list[set[int]] = [{channel} for channel in range(6)]
+    links = [{sense, channel} for sense, (channel, _) in TILTS.items()]
+    for together in links + [set(np.flatnonzero(row).tolist()) for row in slopes]:
+        joined = [group for group in sets if group & together]
+        sets = [group for group in sets if group not in joined] + [set().union(*joined)]
+    return [
+        (sorted(group), [row for row, each in enumerate(slopes) if each[sorted(group)].any()])
+        for group in sets
+        if group
+    ]

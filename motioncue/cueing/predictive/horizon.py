@@ -1,0 +1,335 @@
+"""The quadratic program of receding horizon cueing: from models of platform and organs to matrices.
+
+Needs SciPy, from the extra ``predictive``.
+
+Quantities of a group of channels are rows over two kinds of columns: what is known when a plan is made (`known`: the
+platform's position, speed and acceleration, the organs' states, the car's present motion) and what is planned (the
+accelerations at the ends of the blocks).  The cost is then a quadratic form and each bound a row of both.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.channels import GRAVITY
+
+__all__ = ["CANAL_S", "GAINS", "ORGANS_S", "Bounds", "Cost", "Program", "blocks", "nodes", "program"]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Whole: TypeAlias = npt.NDArray[np.int32]
+
+OTOLITH_S, CANAL_S = 5.0, 5.73
+ORGANS_S = (OTOLITH_S,) * 3 + (CANAL_S,) * 3
+"""Time constant of the state x of each sense's organ [s]: T dx/dt = e - x, where e is the error of what acts."""
+
+GAINS = ((0.8, -0.4),) * 3 + ((1.0, -1.0),) * 3
+"""Perceived error by e and by x, for each sense: the organs of `motioncue.scoring.senses` below 3 Hz, that is
+0.4 (10 s + 1)/(5 s + 1) and 5.73 s/(5.73 s + 1)."""
+
+TILTS = {0: (4, GRAVITY), 1: (3, -GRAVITY)}  # sense of force: the channel that tilts, and the force by its angle
+TILTING = (3, 4)  # channels whose rate is bounded for the sake of the occupant
+TILT_MARGIN = 0.95  # share of the tilt rate that is planned for, because its bound is soft
+FIRST = 2  # blocks of one step, before lengths double
+FADE_S = 2.0  # time in which the car's motion is expected to decay to 37 % after what is foreseen
+
+
+class Cost(NamedTuple):
+    """Weights of a plan; arrays by sense or by channel, shape (6,), but for `place`."""
+
+    senses: Array
+    """Weight of each sense's perceived error [per m/s^2, per rad/s]."""
+    place: Array
+    """Weights of displacement, one row for each actuator, shape (rows, 6) [per m, per rad]."""
+    speed: Array
+    effort: Array
+    smoothness: Array
+    """The same of its derivatives; of the third one last."""
+
+
+class Bounds(NamedTuple):
+    """Bounds on linear functions of the pose, such as positions of actuators; one row each."""
+
+    slopes: Array
+    """Derivatives by the pose, shape (rows, 6)."""
+    low: Array
+    """Least value, from that at neutral."""
+    high: Array
+    speed: Array
+    acceleration: Array
+
+
+class Program(NamedTuple):
+    """Minimize ``U' hessian U / 2 + (gradient known)' U`` with ``low <= rows U + drift known <= high``."""
+
+    hessian: Array
+    gradient: Array
+    rows: Array
+    drift: Array
+    low: Array
+    high: Array
+    bound: Whole
+    """For each row, the number of the bound that it belongs to; -1 if none."""
+    block: Whole
+    """For each row, the block at whose end it holds."""
+    per_place: Array
+    """For each row, how much a position exceeding the linear one by 1 moves it; 0 for rows that are no positions."""
+    per_speed: Array
+    """The same of a speed."""
+    per_push: Array
+    """The same of an acceleration."""
+    turning: Array
+    """For each row, the car's own rate at that time by what is known, in shares of the limit of the tilt rate; a row
+    of zeros if it is no tilt rate."""
+    tilting: Whole
+    """For each row, whether it is a tilt rate, in shares of its limit: 0 or 1."""
+    scale: Array
+    """Acceleration for 1 of each unknown [m/s^2, rad/s^2]."""
+
+
+def blocks(steps: int) -> list[int]:
+    """Return the lengths of blocks that together are `steps` long: 1, 1, 2, 4, ..., and the rest.
+
+    Parameters
+    ----------
+    steps : int
+        Length of the horizon; 1 or more.
+    """
+    lengths: list[int] = []
+    while (left := steps - sum(lengths)) > 0:
+        length = 1 if len(lengths) < FIRST else 2 * lengths[-1]
+        lengths.append(length if left >= 2.5 * length or not lengths else left)
+    return lengths
+
+
+def nodes(steps: int, step_s: float, times_s: Sequence[float]) -> Array:
+    """Return the shares of the nodes in the expected motion after each step, (nodes, steps + 1).
+
+    The motion is expected along straight lines from node to node, and to decay after the last one.
+
+    Parameters
+    ----------
+    steps : int
+        Number of steps.
+    step_s : float
+        Length of a step [s].
+    times_s : sequence of float
+        Times of the nodes from now, the first 0 [s].
+    """
+    time = np.arange(steps + 1) * step_s
+    shares = np.array([np.interp(time, times_s, row) for row in np.eye(len(times_s))])
+    return np.asarray(shares * np.exp(-np.maximum(time - times_s[-1], 0.0) / FADE_S))
+
+
+class _Rows(NamedTuple):
+    """What follows from what is known and planned, one row for each channel or sense."""
+
+    place: Array
+    speed: Array
+    acceleration: Array
+    organs: Array
+    errors: Array
+
+
+def _errors(
+    channels: Sequence[int], senses: Sequence[int], place: Array, speed: Array, push: Array, car: Array
+) -> Array:
+    """Return what acts in the car less what acts on the platform, for small angles."""
+    errors = car.copy()
+    for row, sense in enumerate(senses):
+        if sense in channels:
+            errors[row] -= (push if sense < 3 else speed)[channels.index(sense)]
+        channel, force = TILTS.get(sense, (-1, 0.0))
+        if channel in channels:
+            errors[row] -= force * place[channels.index(channel)]
+    return errors
+
+
+def _after(now: _Rows, push: Array, car: Array, step_s: float, channels: Sequence[int], senses: Sequence[int]) -> _Rows:
+    """Return the rows one step later, when accelerations have gone to `push` along straight lines."""
+    place = now.place + step_s * now.speed + step_s**2 * (2.0 * now.acceleration + push) / 6.0
+    speed = now.speed + 0.5 * step_s * (now.acceleration + push)
+    errors = _errors(channels, senses, place, speed, push, car)
+    kept = np.exp(-step_s / np.array([ORGANS_S[sense] for sense in senses]))[:, None]
+    organs = kept * now.organs + (1.0 - kept) * 0.5 * (now.errors + errors)
+    return _Rows(place, speed, push, organs, errors)
+
+
+def _costs(
+    now: _Rows, before: Array, step_s: float, channels: Sequence[int], senses: Sequence[int], cost: Cost
+) -> Array:
+    """Return rows whose squares are the cost of one step; `before` are the accelerations a step earlier."""
+    by_error, by_state = (np.array([GAINS[sense][k] for sense in senses])[:, None] for k in (0, 1))
+    picked = list(channels)
+    rows = [
+        cost.senses[list(senses), None] * (by_error * now.errors + by_state * now.organs),
+        cost.place[:, picked] @ now.place,
+        cost.speed[picked, None] * now.speed,
+        cost.effort[picked, None] * now.acceleration,
+        cost.smoothness[picked, None] * (now.acceleration - before) / step_s,
+    ]
+    return np.asarray(np.sqrt(step_s) * np.concatenate(rows))
+
+
+def _tail(step_s: float, channels: Sequence[int], senses: Sequence[int], cost: Cost) -> Array:
+    """Return the cost of all that follows a plan, as a quadratic form of what is known at its end.
+
+    By the discrete algebraic Riccati equation: the platform is then steered without bounds, and the car's motion
+    decays.
+    """
+    from scipy import linalg
+
+    moved, felt = len(channels), len(senses)
+    size = 3 * moved + 2 * felt
+    wide = size + moved
+    unit = np.eye(wide)
+    place, speed, push = (unit[k * moved : (k + 1) * moved] for k in range(3))
+    organs, car = unit[3 * moved : 3 * moved + felt], unit[3 * moved + felt : size]
+    steered = unit[size:]
+    now = _Rows(place, speed, push, organs, _errors(channels, senses, place, speed, push, car))
+    later = np.exp(-step_s / FADE_S) * car
+    next_ = _after(now, steered, later, step_s, channels, senses)
+    model = np.concatenate([next_.place, next_.speed, next_.acceleration, next_.organs, later])
+    # The change of acceleration is the only cost of what is steered; the rest is counted when it has come about.
+    rows = _costs(next_, push, step_s, channels, senses, cost)
+    form = rows.T @ rows
+    return np.asarray(
+        linalg.solve_discrete_are(
+            model[:, :size], model[:, size:], form[:size, :size], form[size:, size:], s=form[:size, size:]
+        )
+    )
+
+
+def program(
+    channels: Sequence[int],
+    senses: Sequence[int],
+    lengths: Sequence[int],
+    step_s: float,
+    ahead: Array,
+    cost: Cost,
+    bounds: Bounds,
+    tilt: tuple[float, float],
+    scale: Array,
+) -> Program:
+    """Return the program of channels that belong together.
+
+    Parameters
+    ----------
+    channels : sequence of int
+        Components of the pose that actuators move, in order.
+    senses : sequence of int
+        Senses that these move, in order.
+    lengths : sequence of int
+        Lengths of the blocks, in steps.
+    step_s : float
+        Time from plan to plan [s].
+    ahead : ndarray of float64, shape (nodes, steps + 1)
+        Share of each node's value in the expected motion of the car, as `nodes` gives it.
+    cost : Cost
+        Weights.
+    bounds : Bounds
+        What is bounded; rows that these channels do not move must be left out.
+    tilt : tuple of float
+        Largest roll and pitch rate [rad/s], and acceleration [rad/s^2].
+    scale : ndarray of float64, shape (6,)
+        Largest acceleration of each channel, which is the unit of the unknowns [m/s^2, rad/s^2].
+
+    Returns
+    -------
+    Program
+        Known are, for each channel, position, speed and acceleration; then the organs' states; then, for each sense,
+        the car's motion at the nodes.
+    """
+    moved, felt = len(channels), len(senses)
+    limits = np.array([min(scale[c], tilt[1]) if c in TILTING else scale[c] for c in channels])
+    known = 3 * moved + felt + felt * len(ahead)
+    unit = np.eye(known + moved * len(lengths))
+    knots = [unit[known + k * moved : known + (k + 1) * moved] * limits[:, None] for k in range(len(lengths))]
+    foreseen = unit[3 * moved + felt : known].reshape(felt, len(ahead), -1)
+
+    def car(step: int) -> Array:
+        return np.asarray(np.tensordot(ahead[:, step], foreseen, axes=(0, 1)))
+
+    place, speed, push = (unit[k : 3 * moved : 3] for k in range(3))
+    now = _Rows(
+        place, speed, push, unit[3 * moved : 3 * moved + felt], _errors(channels, senses, place, speed, push, car(0))
+    )
+    form = np.zeros((len(unit), len(unit)))
+    ends: list[_Rows] = []
+    turns: list[Array] = []
+    step = 0
+    for length, knot in zip(lengths, knots, strict=True):
+        start = now.acceleration
+        for k in range(1, length + 1):
+            step += 1
+            before = now.acceleration
+            now = _after(now, start + (knot - start) * (k / length), car(step), step_s, channels, senses)
+            rows = _costs(now, before, step_s, channels, senses, cost)
+            form += rows.T @ rows
+        ends.append(now)
+        turns.append(car(step)[:, :known])
+    end = np.concatenate([now.place, now.speed, now.acceleration, now.organs, car(step)])
+    form += end.T @ _tail(step_s, channels, senses, cost) @ end
+    rows, low, high, bound, block, per_place, per_speed, per_push, tilting = _bounded(channels, ends, bounds, tilt[0])
+    turning = np.zeros((len(rows), known))
+    own = [each[list(senses).index(channel)] for channel in TILTING if channel in channels for each in turns]
+    turning[tilting > 0] = np.reshape(own, (-1, known)) / tilt[0]
+    return Program(
+        form[known:, known:],
+        form[known:, :known],
+        rows[:, known:],
+        rows[:, :known],
+        low,
+        high,
+        bound,
+        block,
+        per_place,
+        per_speed,
+        per_push,
+        turning,
+        tilting,
+        np.tile(limits, len(lengths)),
+    )
+
+
+def _bounded(
+    channels: Sequence[int], ends: list[_Rows], bounds: Bounds, tilt_rate: float
+) -> tuple[Array, Array, Array, Whole, Whole, Array, Array, Array, Whole]:
+    """Return the rows of a program's bounds, in shares of what is allowed."""
+    found: list[tuple[Array, float, float, int, int, float, float, float, int]] = []
+    for number, slopes in enumerate(bounds.slopes[:, list(channels)]):
+        low, high, speed = float(bounds.low[number]), float(bounds.high[number]), float(bounds.speed[number])
+        acceleration, half = float(bounds.acceleration[number]), 0.5 * (high - low)
+        single = np.count_nonzero(slopes) == 1
+        for k, at in enumerate(ends):
+            found.append((slopes @ at.place / half, low / half, high / half, number, k, 1.0 / half, 0.0, 0.0, 0))
+            found.append((slopes @ at.speed / speed, -1.0, 1.0, number, k, 0.0, 1.0 / speed, 0.0, 0))
+            if not single:  # otherwise it is the bound of an unknown
+                push = slopes @ at.acceleration / acceleration
+                found.append((push, -1.0, 1.0, number, k, 0.0, 0.0, 1.0 / acceleration, 0))
+        # v^2 <= 2 a (end - q) in the end, on the safe side because v is at most `speed`
+        far = 0.5 * speed / acceleration
+        stop = slopes @ (ends[-1].place + far * ends[-1].speed)
+        found.append((stop / half, low / half, high / half, number, len(ends) - 1, 1.0 / half, far / half, 0.0, 0))
+    for channel in TILTING:
+        if channel in channels:
+            row = channels.index(channel)
+            found += [
+                (at.speed[row] / tilt_rate, -TILT_MARGIN, TILT_MARGIN, -1, k, 0.0, 0.0, 0.0, 1)
+                for k, at in enumerate(ends)
+            ]
+    rows, low_, high_, bound, block, per_place, per_speed, per_push, tilting = (
+        list(column) for column in zip(*found, strict=True)
+    )
+    return (
+        np.array(rows),
+        np.array(low_),
+        np.array(high_),
+        np.array(bound, np.int32),
+        np.array(block, np.int32),
+        np.array(per_place),
+        np.array(per_speed),
+        np.array(per_push),
+        np.array(tilting, np.int32),
+    )

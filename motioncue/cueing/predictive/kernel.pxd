@@ -1,0 +1,114 @@
+"""Receding horizon cueing: its coefficients, its state, and its tick.
+
+Channels of the pose and senses are indexed alike: surge, sway, heave, roll, pitch, yaw; surge forward, sway right,
+heave up.
+"""
+
+from libc.stdint cimport int64_t
+
+from motioncue.core.algorithm cimport AHEAD, Algorithm
+from motioncue.core.rotation cimport Turn
+from motioncue.cueing.predictive.foresee cimport ForeseeCoeffs, ForeseeState
+from motioncue.cueing.predictive.guard cimport Guard
+from motioncue.cueing.predictive.solver cimport Quadratic
+from motioncue.platforms.kinematics cimport Geometry
+
+
+cdef enum:
+    AXES = 6
+    KNOTS = 16              # blocks of a plan at most
+    ROWS = 1024             # constraints of all groups together at most
+    BOUNDS = 18             # actuators, and channels bounded beside them, at most
+
+
+ctypedef struct Group:              # channels that are planned together
+    int channels                # how many; then which
+    int channel[AXES]
+    int senses
+    int sense[AXES]
+    int knots
+    int unknowns
+    int rows                    # constraints beside the bounds of the unknowns
+    int first                   # place of the first constraint in the state's list
+    int phase                   # tick of the period in which it is planned
+    const double* gradient      # unknowns x known
+    const double* drift         # rows x known
+    const double* low
+    const double* high
+    const int* bound            # by row: the actuator that it bounds; -1 if none
+    const int* block            # by row: the block at whose end it holds
+    const double* per_place     # by row: share of what is allowed, for 1 by which its position is not linear
+    const double* per_speed     # the same for its speed
+    const double* per_push      # and for its acceleration
+    const double* turning       # rows x known: the car's own rate in shares of the limit, for rows that are tilt rates
+    const int* tilting          # by row: whether it is a tilt rate in shares of its limit
+    const double* scale         # acceleration for 1 of each unknown [m/s^2, rad/s^2]
+    Quadratic* quadratic
+
+ctypedef struct PredictiveCoeffs:
+    int64_t number              # of the settings, by their content; not 0
+    int groups
+    Group group[AXES]
+    int period                  # ticks from plan to plan
+    int ends[KNOTS]             # last step of each block, counted from 1
+    int patience                # plans that may fail one after the other, before the safe stop
+    double dt                   # [s]
+    double gravity
+    double gain
+    double kept[AXES]           # share of an organ's state that is left after a tick
+    double tilt_rate            # limit of the tilt rate [rad/s]
+    double hurry                # the limit while there is time left for tilting faster, in shares of it
+    double hurried              # share of the time in which tilting may be faster
+    double largest[AXES]        # largest motion of the car that is planned for [m/s^2, rad/s]
+    Guard guard[AXES]
+    ForeseeCoeffs foresee
+    Geometry geometry
+    int geared                  # actuators whose positions are not linear in the pose; 0 if all are
+    double slopes[12][AXES]     # derivatives of their positions at neutral, of cranks of the sine of the angle
+    double neutral[12]
+    double gear[12]             # that derivative by the angle, for cranks; 1 for others
+
+ctypedef struct Counts:
+    int64_t plans
+    int64_t failed
+    int64_t stopped             # in a safe stop
+    int64_t most_steps          # of the solver
+
+ctypedef struct Held:               # bounds as they are in force while narrower ones take hold
+    double low[BOUNDS]
+    double high[BOUNDS]
+    double speed[BOUNDS]
+    double push[BOUNDS]
+    double scale[AXES]          # of each channel's acceleration
+    Guard guard[AXES]
+
+ctypedef struct PredictiveState:
+    int64_t number              # of the settings that it was planned with last; 0 after a reset
+    double since                # how long ago the settings have changed [s]
+    Held held                   # now
+    Held former                 # when they changed
+    double leaving[AXES][KNOTS] # the plan at that time, as `plan`
+    int64_t left[AXES]          # by group: plans since then
+    int64_t tick                # within the period
+    double place[AXES]          # pose [m, rad], its derivatives
+    double speed[AXES]
+    double acceleration[AXES]
+    double change[AXES]         # of the acceleration, in a tick
+    double organs[AXES]
+    double ahead[AHEAD][AXES]   # the car's motion as a preview has it
+    int64_t known[AHEAD]        # whether it has; for the next step alone
+    double saved                # time for tilting faster that was saved or spent since the reset [s]
+    double hurry                # by how much the limit is exceeded now at most, in shares of it
+    int64_t open                # whether it may be spent now
+    double plan[AXES][KNOTS]    # accelerations at the ends of the blocks
+    int64_t age[AXES]           # by group: plans that have failed since the newest one
+    signed char active[ROWS]    # states of the constraints at the newest solution
+    ForeseeState foresee
+    Counts counts
+    Turn platform[3]
+
+
+cdef class Predictive(Algorithm):
+    cdef PredictiveCoeffs coeffs
+    cdef PredictiveState state
+    cdef list kept

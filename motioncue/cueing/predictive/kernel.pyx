@@ -1,0 +1,714 @@
+"""Receding horizon cueing as an algorithm: the tick, and the coefficients that it reads."""
+
+from libc.math cimport INFINITY, exp, fabs, isfinite, sin
+from libc.stdint cimport int64_t
+from libc.string cimport memcpy, memset
+
+from motioncue.core.algorithm cimport AHEAD, Algorithm, structure_number
+from motioncue.core.records cimport Cue, Motion
+from motioncue.core.rotation cimport Turn, turn
+from motioncue.cueing.predictive.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick
+from motioncue.cueing.predictive.guard cimport Guard, guarded, within
+from motioncue.cueing.predictive.solver cimport ACTIVE, LOWER, SOFT, Quadratic, Solver, solved
+from motioncue.platforms.kinematics cimport CRANK, Geometry, Kinematics, inverse, inverse_held
+
+import zlib
+
+import numpy as np
+
+from motioncue.core.channels import GRAVITY
+
+__all__ = ["MOST_BEATS", "MOST_KNOTS", "MOST_ROWS", "NODE_COUNT", "Predictive"]
+
+MOST_BEATS = PAST - 1
+"""Most beats between a moment and what was foreseen of it."""
+
+NODE_COUNT = NODES
+"""Times for which the car's motion is foreseen, now included."""
+
+MOST_KNOTS = KNOTS
+"""Most blocks of a plan."""
+
+MOST_ROWS = ROWS
+"""Most constraints of all groups together."""
+
+cdef enum:
+    KNOWN = (4 + NODES) * AXES
+
+cdef double NUDGE = 1e-3    # [s] for speeds and accelerations of actuators
+cdef double SPARE = 20.0    # [s] most time for tilting faster that is saved up
+cdef double GRANTED = 12.0  # [s] whose share of that is there in the beginning
+cdef double DEAR = 4.0      # [m/s^2] what must be lacking for the last of it to be spent
+cdef double STEEP = 0.6     # [1/s] by how much less must be lacking if more is left
+cdef double OPENING = 0.1   # [s] in which the limit opens and closes
+cdef double ABOVE = 1.001   # the limit itself is not above it
+cdef double EASING = 0.5    # [s] in which plans with changed settings take the place of the one before
+cdef double NARROWING = 2.0 # [s] in which narrower bounds take hold
+cdef double STOP = 1.0      # [rad/s] natural frequency of the way back to neutral in a safe stop
+
+ctypedef struct Excess:     # of actuators over what is linear in the pose
+    double place[12]
+    double speed[12]
+    double push[12]
+
+cdef double BRAKE = 0.5     # share of a channel's acceleration that a platform is stopped with
+cdef double FARTHER = 1.02  # by which a pose may be farther from neutral than where the platform stops
+cdef enum:
+    TRIES = 4               # parts between a plan and stopping
+
+PATIENCE_S = 0.2            # for how long the newest plan is followed when later ones fail
+LARGEST = (*(3 * (30.0,)), *(3 * (3.0,)))   # motion of the car that is planned for [m/s^2, rad/s]
+
+
+cdef extern from "motioncue/cueing/pose.h" nogil:
+    ctypedef struct PlatformMotion "mc_PlatformMotion":
+        double a[3]
+        double travel[3]
+        double rates[3]
+        double yaw
+        Turn roll
+        Turn pitch
+
+    void cue_of "mc_cue_of"(double gravity, const PlatformMotion* platform, Turn* yaw, double* cue)
+
+
+cdef void felt_in_car(const PredictiveCoeffs* c, const Motion* motion, double* car) noexcept nogil:
+    """Fill in what acts on the occupant of the car: specific force less that of standing level, angular velocity."""
+    cdef Turn roll
+    cdef Turn pitch
+    cdef int i
+    turn(&roll, within(motion.roll, 100.0))
+    turn(&pitch, within(motion.pitch, 100.0))
+    car[0] = motion.surge + c.gravity * pitch.sine
+    car[1] = motion.sway - c.gravity * roll.sine * pitch.cosine
+    car[2] = motion.heave + c.gravity * (roll.cosine * pitch.cosine - 1.0)
+    car[3] = motion.roll_rate
+    car[4] = motion.pitch_rate
+    car[5] = motion.yaw_rate
+    for i in range(AXES):
+        car[i] = c.gain * within(car[i], c.largest[i])
+
+
+cdef bint finite(const Motion* m) noexcept nogil:
+    """Say whether all that a plan reads of a motion is a number."""
+    return isfinite(
+        m.surge + m.sway + m.heave + m.roll + m.pitch + m.roll_rate + m.pitch_rate + m.yaw_rate
+    )
+
+
+cdef void look(void* state, const void* coeffs, const Motion* ahead) noexcept nogil:
+    """Take in what the car will do, for the next step."""
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef int i
+    for i in range(AHEAD):
+        s.known[i] = finite(&ahead[i])
+        if s.known[i]:
+            felt_in_car(<const PredictiveCoeffs*>coeffs, &ahead[i], s.ahead[i])
+
+
+cdef double planned(const PredictiveCoeffs* c, const Group* g, const double* plan, int64_t step) noexcept nogil:
+    """Return a channel's acceleration at a step of its plan, counted from 1; straight lines between the knots."""
+    cdef int k = 0
+    while k < g.knots - 1 and c.ends[k] < step:
+        k += 1
+    if k == 0 or step >= c.ends[k]:
+        return plan[k]
+    return plan[k - 1] + (plan[k] - plan[k - 1]) * (step - c.ends[k - 1]) / (c.ends[k] - c.ends[k - 1])
+
+
+cdef double passed(double since, double time) noexcept nogil:
+    """Return the share of a change that has taken hold, from 0 to 1, smoothly with its first two derivatives."""
+    cdef double x = since / time
+    return 1.0 if x >= 1.0 else x * x * x * (10.0 + x * (6.0 * x - 15.0))
+
+
+cdef double narrower(double new, double former, double left) noexcept nogil:
+    """Return a bound on the way to a smaller one, with this share of the way left; a larger one holds at once."""
+    return new + (former - new) * left if new < former < INFINITY else new
+
+
+cdef void leave(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Keep the plan and the bounds that settings have changed from."""
+    cdef double share = passed(s.since, EASING)
+    cdef double value
+    cdef int number, i, k, step
+    cdef const Group* g
+    for number in range(c.groups):
+        g = &c.group[number]
+        for i in range(g.channels):
+            for k in range(g.knots):
+                step = c.ends[k] + s.age[number] + 1
+                value = planned(c, g, s.plan[g.channel[i]], step)
+                if share < 1.0:
+                    value *= share
+                    value += (1.0 - share) * planned(c, g, s.leaving[g.channel[i]], c.ends[k] + s.left[number])
+                s.plan[g.channel[i]][k] = value
+        s.left[number] = 0
+    memcpy(s.leaving, s.plan, sizeof(s.plan))
+    memset(s.age, 0, sizeof(s.age))
+    s.former = s.held
+    s.since = 0.0
+
+
+cdef void bound_row(
+    const PredictiveCoeffs* c, const Group* g, int i, PredictiveState* s, double* low, double* high
+) noexcept nogil:
+    """Fill in the bounds of a row, which become narrower in some time if the settings have changed."""
+    cdef int number = g.bound[i]
+    cdef double left = 1.0 - passed(s.since + c.dt * c.period * c.ends[g.block[i]], NARROWING)
+    low[0], high[0] = g.low[i], g.high[i]
+    if number < 0:
+        return
+    if g.per_place[i] > 0.0:
+        high[0] = narrower(high[0], s.former.high[number] * g.per_place[i], left)
+        low[0] = -narrower(-low[0], -s.former.low[number] * g.per_place[i], left)
+        if g.block[i] == 0:
+            s.held.low[number], s.held.high[number] = low[0] / g.per_place[i], high[0] / g.per_place[i]
+    elif g.per_speed[i] > 0.0:
+        high[0] = narrower(1.0, s.former.speed[number] * g.per_speed[i], left)
+        low[0] = -high[0]
+        if g.block[i] == 0:
+            s.held.speed[number] = high[0] / g.per_speed[i]
+    elif g.per_push[i] > 0.0:
+        high[0] = narrower(1.0, s.former.push[number] * g.per_push[i], left)
+        low[0] = -high[0]
+        if g.block[i] == 0:
+            s.held.push[number] = high[0] / g.per_push[i]
+
+
+cdef bint exceed(
+    const PredictiveCoeffs* c, const double* place, const double* speed, const double* push, Excess* more
+) noexcept nogil:
+    """Fill in by how much the actuators' motion exceeds what is linear in the pose; say whether the pose is in reach."""
+    cdef double now[12]
+    cdef double before[12]
+    cdef double after[12]
+    cdef double pose[AXES]
+    cdef int i, j
+    inverse(&c.geometry, place, now, NULL)
+    for i in range(AXES):
+        pose[i] = place[i] - NUDGE * (speed[i] - 0.5 * NUDGE * push[i])
+    inverse(&c.geometry, pose, before, NULL)
+    for i in range(AXES):
+        pose[i] = place[i] + NUDGE * (speed[i] + 0.5 * NUDGE * push[i])
+    inverse(&c.geometry, pose, after, NULL)
+    for i in range(c.geared):
+        more.place[i] = (sin(now[i]) if c.geometry.kinds[i] == CRANK else now[i]) - c.neutral[i]
+        more.speed[i] = c.gear[i] * (after[i] - before[i]) / (2.0 * NUDGE)
+        more.push[i] = c.gear[i] * (after[i] - 2.0 * now[i] + before[i]) / (NUDGE * NUDGE)
+        for j in range(AXES):
+            more.place[i] -= c.slopes[i][j] * place[j]
+            more.speed[i] -= c.slopes[i][j] * speed[j]
+            more.push[i] -= c.slopes[i][j] * push[j]
+        if not isfinite(more.place[i] + more.speed[i] + more.push[i]):
+            return False
+    return True
+
+
+cdef void bend(const PredictiveCoeffs* c, int number, const PredictiveState* s, Excess* more) noexcept nogil:
+    """Fill in by how much the actuators exceed what is linear in the pose, at the end of each block of the plan before.
+
+    So their motion is exact where a plan repeats the one before it.
+    """
+    cdef const Group* g = &c.group[number]
+    cdef double place[AXES]
+    cdef double speed[AXES]
+    cdef double push[AXES]
+    cdef double next, h
+    cdef int i, k
+    memcpy(place, s.place, sizeof(place))
+    memcpy(speed, s.speed, sizeof(speed))
+    memcpy(push, s.acceleration, sizeof(push))
+    for k in range(g.knots):
+        h = c.dt * c.period * (c.ends[k] - (c.ends[k - 1] if k else 0))
+        for i in range(AXES):
+            next = planned(c, g, s.plan[i], c.ends[k] + 1 + s.age[number])
+            place[i] += h * (speed[i] + h * (2.0 * push[i] + next) / 6.0)
+            speed[i] += 0.5 * h * (push[i] + next)
+            push[i] = next
+        if not exceed(c, place, speed, push, &more[k]):
+            memset(&more[k], 0, sizeof(Excess))
+            if k > 0:
+                more[k] = more[k - 1]
+
+
+cdef void pose_program(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
+    """Fill in the linear cost, the bounds and the states of the constraints of a group's program."""
+    cdef const Group* g = &c.group[number]
+    cdef Quadratic* q = g.quadratic
+    cdef double known[KNOWN]
+    cdef double* foreseen
+    cdef Excess more[KNOTS]
+    cdef Excess* at
+    cdef double sum, shift, own, low, high
+    cdef int moved = 3 * g.channels
+    cdef int size = moved + (1 + NODES) * g.senses
+    cdef int i, j, row, sense
+    for i in range(g.channels):
+        known[3 * i] = s.place[g.channel[i]]
+        known[3 * i + 1] = s.speed[g.channel[i]]
+        known[3 * i + 2] = s.acceleration[g.channel[i]]
+    for i in range(g.senses):
+        sense = g.sense[i]
+        known[moved + i] = s.organs[sense]
+        foreseen = &known[moved + g.senses + i * NODES]
+        foresee(&c.foresee, &s.foresee, sense, car[sense], c.largest[sense], foreseen)
+        for j in range(AHEAD):
+            if s.known[j]:
+                foreseen[j + 1] = s.ahead[j][sense]
+    for i in range(g.unknowns):
+        sum = 0.0
+        for j in range(size):
+            sum += g.gradient[i * size + j] * known[j]
+        q.problem.f[i] = sum
+        q.problem.sense[i] = s.active[g.first + i]
+        high = 1.0 - passed(s.since + c.dt * c.period * c.ends[i // g.channels], NARROWING)
+        high = narrower(1.0, s.former.scale[g.channel[i % g.channels]] / g.scale[i], high)
+        q.problem.blower[i] = -high
+        q.problem.bupper[i] = high
+        if i < g.channels:
+            s.held.scale[g.channel[i]] = high * g.scale[i]
+    if c.geared:
+        bend(c, number, s, more)
+    for i in range(g.rows):
+        row = g.unknowns + i
+        shift = 0.0
+        for j in range(moved):
+            shift += g.drift[i * size + j] * known[j]
+        if g.bound[i] >= 0 and g.bound[i] < c.geared:
+            at = &more[g.block[i]]
+            shift += g.per_place[i] * at.place[g.bound[i]]
+            shift += g.per_speed[i] * at.speed[g.bound[i]] + g.per_push[i] * at.push[g.bound[i]]
+        bound_row(c, g, i, s, &low, &high)
+        q.problem.blower[row] = low - shift
+        q.problem.bupper[row] = high - shift
+        if g.tilting[i]:    # turning with the car, or less than it, is no tilt
+            own = 0.0
+            for j in range(moved, size):
+                own += g.turning[i * size + j] * known[j]
+            q.problem.blower[row] += (own if own < 0.0 else 0.0) - s.hurry
+            q.problem.bupper[row] += (own if own > 0.0 else 0.0) + s.hurry
+        q.problem.sense[row] = SOFT | s.active[g.first + row]
+
+
+cdef bint take_plan(const Group* g, PredictiveState* s) noexcept nogil:
+    """Keep the solution as the plan, and the working set to start from next time; refuse one that is not finite."""
+    cdef Quadratic* q = g.quadratic
+    cdef int i
+    for i in range(g.unknowns):
+        if not isfinite(q.result.x[i]):
+            return False
+    for i in range(g.unknowns):
+        s.plan[g.channel[i % g.channels]][i // g.channels] = g.scale[i] * q.result.x[i]
+    for i in range(g.unknowns + g.rows):
+        s.active[g.first + i] = 0
+        if q.result.lam[i] > 0.0:
+            s.active[g.first + i] = ACTIVE
+        elif q.result.lam[i] < 0.0:
+            s.active[g.first + i] = ACTIVE | LOWER
+    return True
+
+
+cdef bint reached(const PredictiveCoeffs* c, const double* place) noexcept nogil:
+    """Say whether all actuators reach a pose, and one that is a little farther from neutral."""
+    cdef double at[12]
+    cdef double pose[AXES]
+    cdef int i
+    for i in range(AXES):
+        pose[i] = FARTHER * place[i]
+    inverse_held(&c.geometry, pose, at, NULL)
+    for i in range(c.geared):
+        if not isfinite(at[i]):
+            return False
+    return True
+
+
+cdef double brake(const Group* g, double h, const double* speed, double* push) noexcept nogil:
+    """Fill in the accelerations by which all channels of a group stop at once; return the time that it takes [s]."""
+    cdef double time = 2.0 * h
+    cdef int i
+    for i in range(g.channels):
+        if fabs(speed[g.channel[i]]) > time * BRAKE * g.scale[i]:
+            time = fabs(speed[g.channel[i]]) / (BRAKE * g.scale[i])
+    for i in range(g.channels):
+        push[g.channel[i]] = -speed[g.channel[i]] / time
+    return time
+
+
+cdef bint stays(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, const double* target) noexcept nogil:
+    """Say whether the platform stays in reach if it goes to these accelerations until the next plan, then stops."""
+    cdef double place[AXES]
+    cdef double speed[AXES]
+    cdef double push[AXES]
+    cdef double next[AXES]
+    cdef double time
+    cdef int i, k
+    memcpy(place, s.place, sizeof(place))
+    memcpy(speed, s.speed, sizeof(speed))
+    memcpy(push, s.acceleration, sizeof(push))
+    memset(next, 0, sizeof(next))
+    for i in range(g.channels):
+        next[g.channel[i]] = target[i]
+    for k in range(2):
+        for i in range(AXES):
+            place[i] += h * (speed[i] + h * (2.0 * push[i] + next[i]) / 6.0)
+            speed[i] += 0.5 * h * (push[i] + next[i])
+            push[i] = next[i]
+        time = brake(g, h, speed, next)
+    for k in range(3):          # now, half way and at the end
+        if not reached(c, place):
+            return False
+        for i in range(AXES):
+            place[i] += (0.375 if k == 0 else 0.125) * time * speed[i]
+    return True
+
+
+cdef void hold_back(const PredictiveCoeffs* c, const Group* g, double h, const PredictiveState* s, double* target) noexcept nogil:
+    """Bring accelerations nearer to those that stop the platform, until it can still stop in reach afterwards.
+
+    Legs reach any pose; near the line of a crank and its rod small motions are large turns, which no plan foresees.
+    """
+    cdef double wanted[AXES]
+    cdef double stop[AXES]
+    cdef double share
+    cdef int i, channel, part
+    memcpy(wanted, target, g.channels * sizeof(double))
+    brake(g, h, s.speed, stop)
+    for part in range(1, TRIES + 1):
+        if stays(c, g, h, s, target):
+            return
+        share = <double>part / TRIES
+        for i in range(g.channels):
+            channel = g.channel[i]      # at rest it goes inward
+            target[i] = wanted[i] + share * (stop[channel] - STOP * STOP * s.place[channel] - wanted[i])
+
+
+cdef void steer(const PredictiveCoeffs* c, int number, PredictiveState* s, double* target) noexcept nogil:
+    """Set the way to the accelerations that a group has when it is planned next, within what must be kept."""
+    cdef const Group* g = &c.group[number]
+    cdef double h = c.dt * c.period
+    cdef double share = passed(s.since, EASING)
+    cdef double left = 1.0 - passed(s.since, NARROWING)
+    cdef Guard new
+    cdef Guard former
+    cdef Guard* held
+    cdef double last
+    cdef int i, channel
+    if share < 1.0:
+        s.left[number] += 1
+        for i in range(g.channels):
+            last = planned(c, g, s.leaving[g.channel[i]], s.left[number])
+            target[i] = last + share * (target[i] - last)
+    if c.geared:
+        hold_back(c, g, h, s, target)
+    for i in range(g.channels):
+        channel = g.channel[i]
+        new, former, held = c.guard[channel], s.former.guard[channel], &s.held.guard[channel]
+        held.low = -narrower(-new.low, -former.low, left)
+        held.high = narrower(new.high, former.high, left)
+        held.speed = narrower(new.speed, former.speed, left)
+        held.acceleration = narrower(new.acceleration, former.acceleration, left)
+        last = guarded(held, h, s.place[channel], s.speed[channel], s.acceleration[channel], target[i])
+        s.change[channel] = (last - s.acceleration[channel]) / c.period
+
+
+cdef void plan_group(const PredictiveCoeffs* c, int number, PredictiveState* s, const double* car) noexcept nogil:
+    """Plan a group, and steer it to the accelerations that it has when it is planned next.
+
+    If there is no solution within the solver's steps, the newest plan is followed; after some such failures, the
+    safe stop: the platform goes back to neutral.
+    """
+    cdef const Group* g = &c.group[number]
+    cdef double target[AXES]
+    cdef int i, channel
+    pose_program(c, number, s, car)
+    s.counts.plans += 1
+    if solved(g.quadratic) and take_plan(g, s):
+        s.age[number] = 0
+    else:
+        s.age[number] += 1
+        s.counts.failed += 1
+        for i in range(g.unknowns + g.rows):    # the next program goes on from where this one was left
+            s.active[g.first + i] = g.quadratic.workspace.sense[i] & (ACTIVE | LOWER)
+    if g.quadratic.result.iter > s.counts.most_steps:
+        s.counts.most_steps = g.quadratic.result.iter
+    if s.age[number] > c.patience:
+        s.counts.stopped += 1
+    for i in range(g.channels):
+        channel = g.channel[i]
+        if s.age[number] <= c.patience:
+            target[i] = planned(c, g, s.plan[channel], s.age[number] + 1)
+        else:
+            target[i] = within(-2.0 * STOP * s.speed[channel] - STOP * STOP * s.place[channel], g.scale[i])
+    steer(c, number, s, target)
+
+
+cdef void move(const PredictiveCoeffs* c, PredictiveState* s) noexcept nogil:
+    """Integrate a tick, in which accelerations change along straight lines: exact."""
+    cdef double dt = c.dt
+    cdef int i
+    for i in range(AXES):
+        s.place[i] += dt * (s.speed[i] + dt * (0.5 * s.acceleration[i] + s.change[i] / 6.0))
+        s.speed[i] += dt * (s.acceleration[i] + 0.5 * s.change[i])
+        s.acceleration[i] += s.change[i]
+
+
+cdef double tilted(const PredictiveState* s, int channel) noexcept nogil:
+    """Return how fast the platform turns beyond the car, or against it [rad/s]."""
+    cdef double own = s.foresee.mean[channel][0]
+    cdef double rate = s.speed[channel]
+    if rate * own <= 0.0:
+        return fabs(rate)
+    return fabs(rate) - fabs(own) if fabs(rate) > fabs(own) else 0.0
+
+
+cdef bint worthwhile(const PredictiveCoeffs* c, const PredictiveState* s, double lacking, double outward) noexcept nogil:
+    """Say whether time for tilting faster is worth spending where this much specific force is lacking [m/s^2].
+
+    The less of it is left, the more must be lacking, so it is spent where it is worth most; `outward` is the angle by which
+    the platform leans already, if it has to lean further [rad]: the time of the way back is kept.
+    """
+    cdef double left = GRANTED * c.hurried + s.saved
+    if outward > 0.0:
+        left -= outward / (c.tilt_rate * c.hurry)
+    return left > 0.0 and lacking > (0.5 if s.open else 1.0) * DEAR * exp(-STEEP * left)
+
+
+cdef void spend(const PredictiveCoeffs* c, PredictiveState* s, const double* felt) noexcept nogil:
+    """Keep account of the time for tilting faster than the limit, and open and close the limit accordingly."""
+    cdef bint fast = tilted(s, 3) > ABOVE * c.tilt_rate or tilted(s, 4) > ABOVE * c.tilt_rate
+    cdef double way = c.dt * (c.hurry - 1.0) / OPENING
+    cdef double first = GRANTED * c.hurried
+    cdef double surge = s.foresee.mean[0][0] - felt[0]
+    cdef double sway = s.foresee.mean[1][0] - felt[1]
+    s.saved += c.dt * (c.hurried - fast)
+    s.saved = -first if s.saved < -first else (SPARE - first if s.saved > SPARE - first else s.saved)
+    s.open = worthwhile(c, s, fabs(surge), s.place[4] if surge > 0.0 else -s.place[4]) or worthwhile(
+        c, s, fabs(sway), -s.place[3] if sway > 0.0 else s.place[3]
+    )
+    s.hurry += way if s.open else -way
+    s.hurry = 0.0 if s.hurry < 0.0 else (c.hurry - 1.0 if s.hurry > c.hurry - 1.0 else s.hurry)
+
+
+cdef void tell(const PredictiveCoeffs* c, PredictiveState* s, Cue* cue) noexcept nogil:
+    """Fill the cue with the platform's pose and what acts on its occupant."""
+    cdef PlatformMotion out
+    cdef int i
+    for i in range(3):
+        out.a[i] = s.acceleration[i]
+        out.travel[i] = s.place[i]
+        out.rates[i] = s.speed[3 + i]
+    out.a[2] = -out.a[2]
+    out.travel[2] = -out.travel[2]
+    turn(&s.platform[0], s.place[3])
+    turn(&s.platform[1], s.place[4])
+    out.roll = s.platform[0]
+    out.pitch = s.platform[1]
+    out.yaw = s.place[5]
+    cue_of(c.gravity, &out, &s.platform[2], <double*>cue)
+
+
+cdef void step(void* state, const void* coeffs, const Motion* motion, Cue* cue) noexcept nogil:
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef const PredictiveCoeffs* c = <const PredictiveCoeffs*>coeffs
+    cdef double car[AXES]
+    cdef double* felt = <double*>cue
+    cdef int i
+    if s.number != c.number:
+        if s.number:
+            leave(c, s)
+        else:
+            s.since = NARROWING
+        s.number = c.number
+    felt_in_car(c, motion, car)
+    foresee_tick(&c.foresee, &s.foresee, car)
+    for i in range(c.groups):
+        if c.group[i].phase == s.tick:
+            plan_group(c, i, s, car)
+    s.tick = (s.tick + 1) % c.period
+    s.since += c.dt
+    move(c, s)
+    tell(c, s, cue)
+    spend(c, s, felt)
+    for i in range(AXES):       # specific force and rates of the cue are its first channels, without the attitude
+        s.organs[i] += (1.0 - c.kept[i]) * (car[i] - felt[i if i < 3 else 3 + i] - s.organs[i])
+    memset(s.known, 0, sizeof(s.known))
+    cue.speed = motion.speed
+    cue.engine_speed = motion.engine_speed
+
+
+cdef void reset(void* state) noexcept nogil:
+    cdef PredictiveState* s = <PredictiveState*>state
+    cdef Counts counts = s.counts       # of all drives
+    cdef int i
+    memset(s, 0, sizeof(PredictiveState))
+    s.counts = counts
+    for i in range(3):
+        turn(&s.platform[i], 0.0)
+
+
+cdef const double* hold(list kept, values) except NULL:
+    """Return the address of a copy of some numbers, which lives as long as `kept`."""
+    cdef double[::1] flat = np.array(values, dtype=np.float64, order="C").ravel()
+    kept.append(flat)
+    return &flat[0]
+
+
+cdef const int* hold_whole(list kept, values) except NULL:
+    """Return the address of a copy of some whole numbers, which lives as long as `kept`."""
+    cdef int[::1] flat = np.array(values, dtype=np.int32)
+    kept.append(flat)
+    return &flat[0]
+
+
+cdef int take_geometry(PredictiveCoeffs* c, Kinematics kinematics, neutral, gear, slopes) except -1:
+    """Copy the geometry of the actuators, and its linear form at neutral."""
+    cdef int i, j
+    c.geometry = kinematics.geometry
+    c.geared = kinematics.geometry.count
+    for i in range(c.geared):
+        c.neutral[i], c.gear[i] = neutral[i], gear[i]
+        for j in range(AXES):
+            c.slopes[i][j] = slopes[i, j]
+    return 0
+
+
+cdef int fill_outlook(ForeseeCoeffs* f, outlook) except -1:
+    """Fill in how the car's motion is foreseen."""
+    cdef int sense, node, k
+    f.learns, f.beat = outlook["learns"], outlook["beat"]
+    f.quick, f.slow, f.kept = outlook["quick"], outlook["slow"], outlook["kept"]
+    for node in range(NODES):
+        f.lag[node] = outlook["lags"][node]
+    for sense in range(AXES):
+        f.prior[sense] = outlook["prior"][sense]
+        for node in range(NODES):
+            for k in range(3):
+                f.decayed[sense][node][k] = outlook["decayed"][sense, node, k]
+    return 0
+
+
+cdef int fill_group(Group* g, list kept, channels, senses, program, int first, Solver solver) except -1:
+    """Fill in a group, whose constraints begin at `first`; return where those of the next one begin."""
+    cdef int i
+    g.channels, g.senses = len(channels), len(senses)
+    for i in range(g.channels):
+        g.channel[i] = channels[i]
+    for i in range(g.senses):
+        g.sense[i] = senses[i]
+    g.unknowns, g.rows, g.first = len(program.hessian), len(program.rows), first
+    g.knots = g.unknowns // g.channels
+    g.gradient, g.drift = hold(kept, program.gradient), hold(kept, program.drift)
+    g.low, g.high = hold(kept, program.low), hold(kept, program.high)
+    g.per_place, g.per_speed = hold(kept, program.per_place), hold(kept, program.per_speed)
+    g.per_push = hold(kept, program.per_push)
+    g.scale, g.turning = hold(kept, program.scale), hold(kept, program.turning)
+    g.bound, g.block = hold_whole(kept, program.bound), hold_whole(kept, program.block)
+    g.tilting = hold_whole(kept, program.tilting)
+    g.quadratic = &solver.quadratic
+    kept.append(solver)
+    return first + g.unknowns + g.rows
+
+
+cdef int64_t number_of(groups, tuple others) except -1:
+    """Return a number of what plans follow from: above 0, and the same for the same."""
+    parts = b"".join([np.asarray(each).tobytes() for *_, program in groups for each in program])
+    return 1 + zlib.crc32(repr(others).encode(), zlib.crc32(parts))
+
+
+cdef class Predictive(Algorithm):
+    """Receding horizon cueing.
+
+    Parameters
+    ----------
+    groups : sequence of tuple
+        For each group that is planned together: channels, senses, and its `motioncue.cueing.predictive.horizon.Program`.
+    lengths : sequence of int
+        Lengths of the blocks, in steps from plan to plan; the first is 1.
+    rate_hz : float
+        Ticks per second [Hz].
+    period : int
+        Ticks from plan to plan.
+    gain : float
+        Share of the car's motion that is aimed at.
+    organs_s : sequence of float
+        Time constant of each sense's organ [s].
+    guard : ndarray of float64, shape (6, 4)
+        For each channel, what is kept whatever the plan: lowest and highest place, speed, acceleration; infinite if
+        nothing is.
+    geared : tuple or None
+        Of a platform whose actuators' positions are not linear in the pose: its Kinematics; these positions at neutral,
+        of cranks the sines of their angles, which are nearly linear; the derivatives of these by the positions, and by
+        the pose, shape (actuators, 6).  Its bounds come first in the programs.
+    iterations : int
+        Most steps of the solver for a plan.
+    outlook : mapping
+        How the car's motion is foreseen: ``learns`` (bool), ``lags`` (in beats, by node), ``beat`` (in ticks), ``quick``
+        and ``slow`` (share of the way that a mean goes in a tick), ``kept`` (share of the past that is left after a
+        beat), ``prior`` (its weight by sense) and ``decayed`` (ndarray of float64, shape (6, nodes, 3)).
+    tilt : tuple of float
+        Limit of the roll and pitch rate [rad/s], a higher one [rad/s], and the share of the time in which the rate may
+        be between them.
+    softness : tuple of float
+        Of positions, and of other bounds: exceeding one by the share s of what is allowed costs s^2 / (2 softness).
+
+    Raises
+    ------
+    ValueError
+        If a program is refused by the solver.
+
+    Notes
+    -----
+    The groups are planned in different ticks of the period, so that no tick has more than its share.  The result of a
+    program depends on the present state and motion alone: its working set is part of the state.
+    Real time: a step does not allocate, needs no GIL and cannot fail; what it takes at most is bounded by `iterations`.
+    """
+
+    def __init__(
+        self, groups, lengths, double rate_hz, int period, double gain, organs_s, guard, geared, int iterations,
+        outlook,
+        tilt,
+        softness,
+    ):
+        cdef PredictiveCoeffs* c = &self.coeffs
+        cdef int i
+        cdef int first = 0
+        cdef Solver solver
+        memset(c, 0, sizeof(PredictiveCoeffs))
+        self.kept = []
+        c.groups, c.period, c.gain, c.gravity, c.dt = len(groups), period, gain, GRAVITY, 1.0 / rate_hz
+        c.patience = max(1, round(PATIENCE_S * rate_hz / period))
+        for i, end in enumerate(np.cumsum(lengths)):
+            c.ends[i] = end
+        for i in range(AXES):
+            c.kept[i] = np.exp(-c.dt / organs_s[i])
+            c.largest[i] = LARGEST[i]
+            c.guard[i] = Guard(guard[i][0], guard[i][1], guard[i][2], guard[i][3])
+        c.tilt_rate, c.hurry, c.hurried = tilt[0], tilt[1] / tilt[0], tilt[2]
+        fill_outlook(&c.foresee, outlook)
+        if geared is not None:
+            take_geometry(c, geared[0], geared[1], geared[2], geared[3])
+        for i, (channels, senses, program) in enumerate(groups):
+            soft = np.where(np.asarray(program.per_place) > 0.0, softness[0], softness[1])
+            solver = Solver(program.hessian, program.rows, soft, iterations)
+            first = fill_group(&c.group[i], self.kept, channels, senses, program, first, solver)
+            c.group[i].phase = i * period // len(groups)
+        c.number = number_of(groups, (np.asarray(guard).tolist(), gain, outlook["learns"], tilt))
+        if first > ROWS:
+            raise ValueError(f"programs: found {first} constraints, allowed are {ROWS}")
+        self.calls.step = step
+        self.calls.look = look
+        self.calls.reset = reset
+        self.calls.coeffs = &self.coeffs
+        self.calls.state = &self.state
+        self.calls.state_bytes = sizeof(PredictiveState)
+        self.calls.structure = structure_number(
+            ("predictive", period, *lengths, *[(*channels, *senses, len(each.rows)) for channels, senses, each in groups])
+        )
+        self.calls.attitude = &self.state.platform[0]
+        self.reset()
+
+    @property
+    def counts(self):
+        """Plans so far, how many of them failed or were made in a safe stop; the most steps of the solver."""
+        return self.state.counts

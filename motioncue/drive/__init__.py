@@ -1,0 +1,1 @@
+"""A car made of software: its courses, its trouble, and the ends that send and receive datagrams."""

@@ -1,0 +1,42 @@
+"""Many rigs in one call; rigs whose algorithm has a form for lanes are stepped side by side, in blocks."""
+
+from libc.stdint cimport int64_t
+
+from motioncue.core.algorithm cimport Calls, Lanes
+from motioncue.core.records cimport Actuation, Cue, Motion
+from motioncue.engine.beside cimport Row
+from motioncue.output.actuation cimport STAGES, Chain
+from motioncue.safety.limiter cimport LimitSet
+
+
+ctypedef struct Group:          # consecutive rigs that are stepped alike
+    int64_t first
+    int64_t count
+    Lanes lanes                 # 0 lanes: the rigs are stepped one by one
+    double* coeffs              # in blocks: each double of the coefficients, for every rig of the block
+    double* states              # in blocks likewise
+
+
+cdef class Batch:
+    cdef int64_t n
+    cdef readonly object parked
+    cdef list alive             # owns the algorithms and the limits
+    cdef Calls* calls           # one per rig
+    cdef LimitSet** limits      # one per rig; NULL if no rig has limits
+    cdef Chain** chains         # one per rig; NULL if no rig has a chain
+    cdef Row limiting           # the limits of all rigs
+    cdef Row stages[STAGES]     # the stages of their chains, in order
+    cdef Group* groups
+    cdef int64_t group_count
+    cdef list owned             # owns the memory behind these pointers
+    cdef object motion_array    # the arrays given to the last `step`; the views of them are below
+    cdef object cue_array
+    cdef object actuation_array
+    cdef const Motion[::1] motion
+    cdef Cue[::1] cue
+    cdef Actuation[::1] actuation
+    cdef int lay_out(self, Group* group) except -1
+    cdef int line_up(self, limits, chains) except -1
+    cdef void actuate(self, const Cue* cue, Actuation* actuation) noexcept nogil
+    cdef void tick(self, const Motion* motion, Cue* cue) noexcept nogil
+    cdef int bind(self, motion, cue, actuation) except -1

@@ -1,0 +1,654 @@
+"""The emitting loop: the whole engine's tick, on an absolute grid, without the GIL."""
+
+from libc.math cimport M_PI, fabs, isfinite, rint
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.stdlib cimport calloc, free
+from libc.string cimport memcpy, memset
+
+from motioncue.bridge.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
+from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.clock cimport Clock, Time
+from motioncue.core.histogram cimport Histogram, quantile, record
+from motioncue.core.reasons cimport RETUNED
+from motioncue.core.records cimport (
+    CHANNELS, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
+    tick_write,
+)
+from motioncue.core.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
+from motioncue.core.slot cimport (
+    Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
+)
+from motioncue.engine.retune cimport (
+    OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
+)
+from motioncue.frames.intake cimport Intake
+from motioncue.output.actuation cimport chain_at_rest, chain_hurry, chain_says
+from motioncue.output.sinks cimport (
+    OTHERS, PACKET_BYTES, PACKETS, Other, Sink, Sinks, any_lost, encode_all, send_all, take_back,
+)
+from motioncue.safety.limiter cimport at_neutral, lean_cue
+from motioncue.safety.supervisor cimport (
+    ENGAGED_NOW, ENGAGING, FAULT, OFFLINE, OPERATOR_WANTS_END, OPERATOR_WANTS_ENGAGE, OPERATOR_WANTS_HOLD,
+    OPERATOR_WANTS_LEAVE, OPERATOR_WANTS_PARK, OUTPUT_LOST_NOW, PARKING, RUNNING, STATES, Step, Supervisor, supervise,
+)
+from motioncue.transports.line cimport Line
+from motioncue.transports.sockets cimport packed_address
+from motioncue.wire.checksum cimport Seal
+from motioncue.wire.codec cimport Table, outgoing_of
+
+import numpy as np
+
+from motioncue.core.channels import TICK_DTYPE
+from motioncue.core.clock import prepare_thread
+from motioncue.core.reasons import NAMES
+from motioncue.safety.supervisor import State
+
+__all__ = ["Emitter"]
+
+ctypedef struct Counts:
+    int64_t ticks
+    int64_t packets         # ticks in which at least one output's packet was sent
+    int64_t skipped
+    int64_t not_finite
+    int64_t first           # deadline of the first tick [ns]
+    int64_t last
+
+
+cdef inline void blend(double* channels, double weight) noexcept nogil:
+    """Scale every channel towards neutral; a weight of 1 keeps every bit."""
+    cdef int i
+    if weight != 1.0:
+        for i in range(CHANNELS):
+            channels[i] *= weight
+
+
+cdef inline bint finite(const Cue* c) noexcept nogil:
+    """Say whether every channel that moves the platform is finite, and the sum of their magnitudes too."""
+    cdef const double* channels = <const double*>c
+    cdef double total = fabs(c.surge_displacement) + fabs(c.sway_displacement) + fabs(c.heave_displacement)
+    cdef int i
+    for i in range(MOVING):
+        total += fabs(channels[i])
+    return isfinite(total)
+
+
+cdef class Emitter:
+    """Reads the newest motion, computes the cue and sends the packets, once a tick.
+
+    Parameters
+    ----------
+    intake : Intake
+        Source of the newest motion.
+    settings : Settings
+        The initial settings; `retune` changes them.  Their period is the grid's, and their chains are the outputs.
+    clock : Clock
+        Clock of the grid.
+    trace : int
+        Number of ticks to keep, from the first on.
+
+    Notes
+    -----
+    Deadlines are on an absolute grid; a tick whose deadline has passed before it could start is skipped and counted,
+    never sent in a burst.  `run` releases the GIL; it does not allocate, log or take a lock.
+    """
+
+    cdef Intake _intake         # owns the memory behind `_input`
+    cdef PublicationSlot* _input    # slot from the receiver to the emitter
+    cdef Clock _clock           # owns the memory behind `_time`
+    cdef Time _time
+    cdef Cueing _cueing         # owns `_cued`
+    cdef CueingState* _cued
+    cdef int64_t _number        # number of the settings in force
+    cdef Sinks _sinks
+    cdef list _owned
+    cdef int64_t _period
+    cdef int64_t _deadline      # deadline of the next tick; 0 before the first
+    cdef int64_t _index         # index of the next tick
+    cdef Supervisor _supervisor
+    cdef BridgeState _bridge    # interpolates between frames
+    cdef Cue _good              # the last finite cue, before the fade
+    cdef Cue _joined            # cue of the last tick, before fade and limits
+    cdef Tick _tick
+    cdef const Actuation* _actuations[OUTPUTS]
+    cdef int _driven            # the first output that moves actuators, or -1
+    cdef TickSlot _newest       # slot from the emitter to whoever watches
+    cdef Tick _viewed
+    cdef Counts _counts
+    cdef Histogram* _lateness
+    cdef Tick[::1] _trace
+    cdef object _trace_array
+    cdef int64_t _traced
+    cdef Ring* _ring            # recorder's ring for every tick; NULL if not recording
+    cdef Events _transitions
+    cdef Event _transition
+    cdef bint _replaying        # whether outputs are lost is told by what is replayed
+    cdef int64_t _wanted        # the operator's request
+    cdef int64_t _engages       # number of engage requests
+    cdef int64_t _engages_seen
+    cdef int64_t _stopping      # 0, or the request that ends the run
+    cdef int64_t _halted        # end it although it is not at rest
+
+    def __cinit__(self):
+        self._lateness = <Histogram*>calloc(1, sizeof(Histogram))
+        if self._lateness == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        free(self._lateness)
+
+    def __init__(
+        self,
+        Intake intake not None,
+        Settings settings not None,
+        Clock clock not None,
+        *,
+        Py_ssize_t trace=0,
+    ):
+        self._intake, self._clock = intake, clock
+        self._cueing = Cueing(settings)
+        self._cued = &self._cueing.state
+        self._input = &intake.intake.newest
+        self._time = clock.calls
+        self._period = settings.period_ns
+        self.adopt()
+        self._owned = []
+        self._driven = next((i for i, chain in enumerate(settings.chains) if "actuator_1" in chain.fills), -1)
+        tick_clear(&self._newest)
+        memset(&self._tick, 0, sizeof(Tick))
+        self._viewed = self._tick
+        self._trace_array = np.empty(trace, dtype=TICK_DTYPE)
+        self._trace_array.view(np.uint8).fill(0)    # touches every page, so that no tick waits for one
+        self._trace = self._trace_array
+
+    def add_output(self, sock, address, Table table not None, bytes packet, Seal seal_with=None, int output=0):
+        """Send `packet` to `address` at every tick, with the fields of `table` filled in.
+
+        Parameters
+        ----------
+        sock : socket.socket or Line
+            Non-blocking datagram socket, or an open serial line; kept open as long as the emitter lives.
+        address : tuple of (str, int, int) or None
+            Numeric IP address, port, scope; None for a line.
+        table : Table
+            Encodes the fields from an actuation.
+        packet : bytes
+            Initial bytes, kept where the table has no row; of a text packet its text without numbers.
+        seal_with : Seal, optional
+            Counter, clock and checksum, written last.
+        output : int
+            Index of the chain that gives the actuation.
+
+        Raises
+        ------
+        ValueError
+            If there are too many packets or the packet is too large.
+        IndexError
+            If the output does not exist.
+
+        Notes
+        -----
+        A line that is lost, or has taken nothing for longer than the hold time, is a fault: everything fades to
+        neutral, and the line gets nothing until an operator engages, and then what is sent at rest first.
+        """
+        cdef Sink* sink = &self._sinks.rows[self._sinks.count]
+        if self._sinks.count == PACKETS or table.largest > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"output: allowed are {PACKETS} outputs of up to {PACKET_BYTES} bytes")
+        if not 0 <= output < self._cued.now.outputs:
+            raise IndexError(f"output: found {output}, allowed are 0 to {self._cued.now.outputs - 1}")
+        sink.output = output
+        if isinstance(sock, Line):
+            sink.line = &(<Line>sock).line
+        else:
+            sink.address_size = packed_address(sink.address, address)
+            sink.fd = sock.fileno()
+        sink.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
+        sink.size = table.size
+        memcpy(sink.packet, <const uint8_t*>packet, table.size)
+        self._owned.append((sock, table, packet, seal_with))
+        self._sinks.count += 1
+
+    def add_other(self, Table table not None, bytes packet, Seal seal_with=None, double every_s=0.0):
+        """Send another packet to the output that was added last, beside those of the motion.
+
+        Parameters
+        ----------
+        table, packet, seal_with
+            As for `add_output`.
+        every_s : float
+            Interval [s]; 0: it is sent once, before the first packet of the motion, again if the system refuses it, and
+            whenever a line is taken into use again.
+
+        Raises
+        ------
+        ValueError
+            If there is no output, there are too many packets, or the packet is too large.
+
+        Notes
+        -----
+        A packet with an interval is sent right behind that of the motion, and dropped if the system refuses it.
+        """
+        cdef Other* other = &self._sinks.others[self._sinks.other_count]
+        cdef bint room = self._sinks.count > 0 and self._sinks.other_count < OTHERS
+        if not room or table.largest > PACKET_BYTES or len(packet) != table.size:
+            raise ValueError(f"others: allowed are {OTHERS} packets of up to {PACKET_BYTES} bytes behind an output")
+        other.sink = self._sinks.count - 1
+        other.every = max(1, <int64_t>rint(every_s * 1e9 / self._period)) if every_s > 0.0 else 0
+        other.encoding = outgoing_of(table, <const uint8_t*>packet, seal_with)
+        other.size = table.size
+        memcpy(other.packet, <const uint8_t*>packet, table.size)
+        self._owned.append((table, packet, seal_with))
+        self._sinks.other_count += 1
+
+    cdef void adopt(self) noexcept nogil:
+        """Pass the settings in force to the supervisor and the bridge."""
+        self._number = self._cued.now.number
+        self._supervisor.hold = self._cued.now.hold
+        self._supervisor.engage = self._cued.now.engage
+        self._supervisor.fade.pace = self._cued.now.pace
+        bridge_design(&self._bridge, self._cued.now.bridge, self._cued.now.pace * 1e9 / self._period, self._period)
+
+    cdef void hurry(self) noexcept nogil:
+        """Go to rest at the paces for the time that the system leaves."""
+        cdef int i
+        self._supervisor.fade.pace = max(self._supervisor.fade.pace, self._cued.now.leave_pace)
+        for i in range(self._cued.now.outputs):
+            chain_hurry(self._cued.now.chains[i], self._cued.now.sink_pace)
+
+    cdef void adopt_new(self) noexcept nogil:
+        """Use settings that have come into force since the last tick, and report that."""
+        cdef Step step
+        bridge_change(&self._bridge, self._cued.now.bridge)
+        self.adopt()
+        step.before = self._supervisor.state
+        step.reason = RETUNED
+        step.value = step.limit = <double>mc_load(&self._cued.changes)
+        self.report(&step)
+
+    cdef void tick(self) noexcept nogil:
+        """Do the work of one deadline."""
+        cdef const Time* clock = &self._time
+        cdef Supervisor* s = &self._supervisor
+        cdef Tick* t = &self._tick
+        cdef Step step
+        cdef int said[OUTPUTS]
+        cdef int64_t now
+        cdef int i
+
+        cueing_take(self._cued)
+        if self._number != self._cued.now.number:
+            self.adopt_new()
+        if publication_read(self._input, &s.input):
+            s.have_input = True
+        s.wanted = mc_load(&self._stopping) or mc_load(&self._wanted)
+        if s.wanted == OPERATOR_WANTS_LEAVE:
+            self.hurry()
+        s.still = self.at_rest()
+        t.operation = s.wanted
+        if mc_load(&self._engages) != self._engages_seen:
+            self._engages_seen = mc_load(&self._engages)
+            s.reset = True
+            t.operation += ENGAGED_NOW
+        if s.unsent:
+            t.operation += OUTPUT_LOST_NOW
+        supervise(s, self._deadline, &step)
+        if step.moved:
+            self.report(&step)
+            if step.before == FAULT:
+                take_back(&self._sinks, self._deadline)
+        bridge_step(
+            &self._bridge, &s.input, s.state == ENGAGING or s.state == RUNNING, step.begin, self._deadline
+        )
+        self.shape(&step)
+
+        t.cue.time = self._deadline
+        for i in range(self._cued.now.outputs):
+            self._actuations[i] = cueing_actuate(self._cued, i, &t.cue, self.parked())
+            # How each output's packets call the state: its number, or STATES while the platform rises.
+            said[i] = STATES if step.waiting else chain_says(self._cued.now.chains[i], s.state)
+        encode_all(&self._sinks, self._actuations, said, self._index, self._deadline)
+        if clock.lead:
+            clock.sleep_until(clock.memory, self._deadline)
+        now = self._deadline if self._replaying else clock.now(clock.memory)
+        if send_all(&self._sinks, self._index):
+            mc_count(&self._counts.packets, 1)
+        self.watch_lines()
+
+        t.index = self._index
+        t.deadline = self._deadline
+        t.lateness = now - self._deadline
+        t.state = s.state
+        t.frames = s.input.count
+        t.settings = self._cued.next.number if self._cued.overlap else self._cued.now.number
+        t.weight = step.weight
+        t.motion = self._bridge.motion
+        if self._driven >= 0:
+            memcpy(t.actuators, self._actuations[self._driven].actuators, sizeof(t.actuators))
+        self.account(now)
+
+    cdef void shape(self, const Step* step) noexcept nogil:
+        """Fill the tick's cue: algorithm, fade, limits."""
+        cdef Supervisor* s = &self._supervisor
+        cdef Cue* cue = &self._tick.cue
+        cdef double* channels = <double*>cue
+        if step.begin:
+            cueing_begin(self._cued)                    # from rest, without memory of an earlier drive
+            memset(&self._good, 0, sizeof(Cue))
+            memset(&self._joined, 0, sizeof(Cue))
+        if s.fade.position > 0.0:
+            if s.state == FAULT:
+                cueing_rest(self._cued)
+            else:
+                cueing_run(self._cued, &self._bridge.motion, cue)
+                if finite(cue):
+                    self._good = cue[0]
+                elif not s.faulted:
+                    s.faulted = True
+                    mc_count(&self._counts.not_finite, 1)
+            cue[0] = self._good
+            lean_cue(self._cued.now.limits, channels)  # before the fade: half of pi is no lean, half its lean is 0
+            if step.weight != 1.0 and not step.begin:
+                # Halves of a heading of pi and of -pi differ, so while faded, angles continue where they were.
+                cue.roll -= 2.0 * M_PI * rint((cue.roll - self._joined.roll) / (2.0 * M_PI))
+                cue.yaw -= 2.0 * M_PI * rint((cue.yaw - self._joined.yaw) / (2.0 * M_PI))
+            self._joined = cue[0]
+            blend(channels, step.weight)
+        else:
+            cueing_rest(self._cued)
+            memset(cue, 0, sizeof(Cue))
+            cue.speed = 0.0 * s.motion.speed            # NaN stays NaN
+            cue.engine_speed = 0.0 * s.motion.engine_speed
+        cueing_limit(self._cued, cue)
+
+    cdef void watch_lines(self) noexcept nogil:
+        """Tell the supervisor whether a line is lost."""
+        cdef Supervisor* s = &self._supervisor
+        if not self._replaying:
+            s.unsent = any_lost(&self._sinks, self._deadline, s.hold, &s.unsent_for)
+
+    cdef bint at_rest(self) noexcept nogil:
+        """Say whether everything that is sent is at rest at neutral."""
+        cdef int i
+        for i in range(self._cued.now.outputs):
+            if not chain_at_rest(self._cued.now.chains[i]):
+                return False
+        return at_neutral(self._cued.now.limits)
+
+    cdef bint parked(self) noexcept nogil:
+        """Say whether the platform is to rest, so that its actuators may go to where they are parked."""
+        cdef const Supervisor* s = &self._supervisor
+        if s.state == PARKING and s.wanted < OPERATOR_WANTS_PARK:
+            return False        # what comes next may lift it again
+        return s.state == OFFLINE or ((s.state == FAULT or s.state == PARKING) and s.fade.position == 0.0)
+
+    cdef void report(self, const Step* step) noexcept nogil:
+        self._transition = Event(
+            self._deadline, step.reason, 0, step.before, self._supervisor.state, step.value, step.limit
+        )
+        event_write(&self._transitions, &self._transition)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TRANSITION, self._deadline, &self._transition, sizeof(Event))
+
+    cdef void account(self, int64_t now) noexcept nogil:
+        """Count and publish the tick whose packets have just been sent."""
+        record(self._lateness, self._tick.lateness)
+        if mc_load(&self._counts.ticks) == 0:
+            mc_store(&self._counts.first, now)
+        mc_store(&self._counts.last, now)
+        mc_count(&self._counts.ticks, 1)
+        tick_write(&self._newest, &self._tick)
+        if self._ring != NULL:
+            ring_write(self._ring, RECORD_TICK, self._deadline, &self._tick, sizeof(Tick))
+        if self._traced < self._trace.shape[0]:
+            self._trace[self._traced] = self._tick
+            mc_store(&self._traced, self._traced + 1)
+
+    cdef void loop(self, int64_t ticks, int64_t until) noexcept nogil:
+        """Tick on the grid: `ticks` times, or until the deadline `until`, or until stopped and at neutral."""
+        cdef const Time* clock = &self._time
+        cdef int64_t missed
+        cdef uint64_t fpu = mc_flush_denormals()
+        if self._deadline == 0:
+            self._deadline = clock.now(clock.memory) + self._period
+        while ticks != 0 and self._deadline < until:
+            clock.sleep_until(clock.memory, self._deadline - clock.lead)
+            self.tick()
+            self._deadline += self._period
+            self._index += 1
+            missed = clock.now(clock.memory) - self._deadline
+            if missed >= 0:
+                missed = missed // self._period + 1
+                self._deadline += missed * self._period
+                self._index += missed
+                mc_count(&self._counts.skipped, missed)
+            ticks -= 1
+            if mc_load(&self._halted):
+                break
+            if self._supervisor.state == PARKING:
+                continue            # until it is offline
+            if mc_load(&self._stopping) and self.parked() and self.at_rest():
+                break
+        mc_restore_fpu(fpu)
+
+    def record(self, RecordRing ring not None):
+        """Write every tick and every transition into a ring; call it before `run`.
+
+        Parameters
+        ----------
+        ring : RecordRing
+            The ticking thread writes it.
+        """
+        self._owned.append(ring)
+        self._ring = &ring.ring
+
+    def replay_ticks(self, const int64_t[:, ::1] ticks not None):
+        """Repeat recorded ticks, each with the operator's request of that tick.
+
+        Parameters
+        ----------
+        ticks : ndarray of int64, shape (n, 3)
+            Index, deadline [ns] and `operation` of each recorded tick.
+
+        Raises
+        ------
+        ValueError
+            If rows have another length.
+        """
+        cdef Py_ssize_t i
+        cdef uint64_t fpu
+        if ticks.shape[1] != 3:
+            raise ValueError(f"ticks: found rows of {ticks.shape[1]} numbers, allowed are index, deadline and operation")
+        self._replaying = True
+        with nogil:
+            fpu = mc_flush_denormals()
+            for i in range(ticks.shape[0]):
+                self.replayed(ticks[i, 0], ticks[i, 1], ticks[i, 2])
+            mc_restore_fpu(fpu)
+
+    cdef void replayed(self, int64_t index, int64_t deadline, int64_t operation) noexcept nogil:
+        mc_store(&self._stopping, operation % ENGAGED_NOW if operation % ENGAGED_NOW >= OPERATOR_WANTS_END else 0)
+        if not self._stopping:
+            mc_store(&self._wanted, operation % ENGAGED_NOW)
+        if operation & ENGAGED_NOW:
+            mc_count(&self._engages, 1)
+        self._supervisor.unsent = operation & OUTPUT_LOST_NOW
+        self._index, self._deadline = index, deadline
+        self.tick()
+
+    def run(self, int64_t ticks=-1, int64_t until_ns=0x7FFFFFFFFFFFFFFF):
+        """Tick along the grid up to a limit, or until `stop` has faded to neutral.
+
+        Parameters
+        ----------
+        ticks : int
+            Largest number of ticks; negative: no limit.
+        until_ns : int
+            First deadline at which not to tick [ns].
+
+        Notes
+        -----
+        A second call continues on the same grid.
+        """
+        with nogil:
+            self.loop(ticks, until_ns)
+
+    def prepare_thread(self, core=None, lock_memory=False):
+        """Ask the system for precise wake-ups of the calling thread; return what was granted, by name.
+
+        Parameters
+        ----------
+        core : int, optional
+            Processor to keep the thread on.
+        lock_memory : bool
+            Keep the memory that the process has now from being paged out.
+        """
+        return {**self._clock.granted, **prepare_thread(core, lock_memory)}
+
+    def retune(self, Settings settings not None):
+        """Use other settings from the next tick on.
+
+        Parameters
+        ----------
+        settings : Settings
+            Designed for the same period, and used by no other loop.
+
+        Raises
+        ------
+        ValueError
+            If their period or the stages of an output differ.
+
+        Notes
+        -----
+        The cue has no step.  Three ticks after the one that takes them the settings are in force, and a change of
+        reason ``retuned`` is added to `transitions`.
+        """
+        self._cueing.post(settings)
+
+    @property
+    def settings(self):
+        """The settings in force."""
+        return self._cueing.settings
+
+    def engage(self):
+        """Follow the input; after a fault, allow it again."""
+        mc_store(&self._wanted, OPERATOR_WANTS_ENGAGE)
+        mc_count(&self._engages, 1)
+
+    def hold(self):
+        """Hold the present motion until the next request."""
+        mc_store(&self._wanted, OPERATOR_WANTS_HOLD)
+
+    def park(self):
+        """Fade to neutral and stay there, whatever the input."""
+        mc_store(&self._wanted, OPERATOR_WANTS_PARK)
+
+    def stop(self, bint leave=False):
+        """Fade to neutral, then end `run`.
+
+        Parameters
+        ----------
+        leave : bool
+            Be at rest within the time of the settings' ``leave_s``; may be asked for later as well, and is not revoked.
+        """
+        self.park()
+        if mc_load(&self._stopping) != OPERATOR_WANTS_LEAVE:
+            mc_store(&self._stopping, OPERATOR_WANTS_LEAVE if leave else OPERATOR_WANTS_END)
+
+    def halt(self):
+        """End `run` behind the next tick, at rest or not."""
+        mc_store(&self._halted, 1)
+
+    @property
+    def rested(self):
+        """Whether what was sent last is at rest where the platform is parked."""
+        return bool(self.parked() and self.at_rest())
+
+    def transitions(self):
+        """Remove and return the transitions since the last call.
+
+        Returns
+        -------
+        list of dict
+            time [ns], from, to, reason, and the measured value with its limit.
+        """
+        out = []
+        while event_read(&self._transitions, &self._transition):
+            out.append({
+                "time": self._transition.time,
+                "from": State(self._transition.before).name,
+                "to": State(self._transition.after).name,
+                "reason": NAMES[self._transition.code],
+                "value": self._transition.value,
+                "limit": self._transition.limit,
+            })
+        return out
+
+    @property
+    def state(self):
+        """The supervisor's state at the newest tick, by name."""
+        return State(int(self.newest()["state"][0])).name
+
+    @property
+    def latency_s(self):
+        """Mean age of the motion shown by the ticks, relative to their frames' earliest possible arrival [s]."""
+        return latency_s(&self._bridge)
+
+    def newest(self):
+        """Return the newest tick, an array of TICK_DTYPE and shape (1,); all zero before the first."""
+        tick_read(&self._newest, &self._viewed)
+        out = np.zeros(1, dtype=TICK_DTYPE)
+        cdef Tick[::1] view = out
+        view[0] = self._viewed
+        return out
+
+    @property
+    def trace(self):
+        """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
+        return self._trace_array[: mc_load(&self._traced)]
+
+    def outputs(self):
+        """Return each output's packet counters, in the order of `add_output`.
+
+        Returns
+        -------
+        list of dict
+            ``sent``; ``unheard``: those of them that nobody listened to, as far as the system reports it; ``refused``
+            by the system; ``error``: number of the newest refusal's error, 0 before the first.
+        """
+        cdef const Sink* sink
+        cdef int i
+        out = []
+        for i in range(self._sinks.count):
+            sink = &self._sinks.rows[i]
+            out.append({
+                "sent": mc_load(&sink.sent),
+                "unheard": mc_load(&sink.unheard),
+                "refused": mc_load(&sink.refused),
+                "error": mc_load(&sink.error),
+            })
+        return out
+
+    def counts(self):
+        """Return the counters, and the measured rate of the ticks [Hz].
+
+        ``packets`` counts ticks in which at least one output's packet was sent; ``datagrams`` and ``send_errors`` are
+        sums over the outputs; ``retunes`` counts changes of settings.
+        """
+        outputs = self.outputs()
+        cdef int64_t ticks = mc_load(&self._counts.ticks)
+        cdef int64_t span = mc_load(&self._counts.last) - mc_load(&self._counts.first)
+        return {
+            "ticks": ticks,
+            "packets": mc_load(&self._counts.packets),
+            "skipped": mc_load(&self._counts.skipped),
+            "datagrams": sum(output["sent"] for output in outputs),
+            "send_errors": sum(output["refused"] for output in outputs),
+            "not_finite": mc_load(&self._counts.not_finite),
+            "retunes": mc_load(&self._cued.changes),
+            "first_ns": mc_load(&self._counts.first),
+            "rate_hz": (ticks - 1) * 1e9 / span if span > 0 else 0.0,
+        }
+
+    def lateness_us(self):
+        """Return quantiles of the lateness of packets [us]."""
+        levels = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
+        return {name: quantile(self._lateness, q) / 1e3 for name, q in levels.items()}

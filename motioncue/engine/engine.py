@@ -1,0 +1,508 @@
+"""The engine: a receiver and an emitter that share one slot, and their threads."""
+
+import json
+import logging
+import os
+import threading
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver, processors_awake
+from motioncue.engine.assembly import baud_of, check, load_profile, streams_of
+from motioncue.engine.changes import Change
+from motioncue.engine.claims import Claims
+from motioncue.engine.ending import Ending
+from motioncue.engine.feeder import Feeder
+from motioncue.engine.journal import CALM, MESSAGES, Journal, Outputs
+from motioncue.engine.leaving import leaving_of
+from motioncue.engine.pipeline import Pipeline
+from motioncue.engine.reception import Reception
+from motioncue.errors import ConfigError
+from motioncue.output.check_in import CheckedIn
+from motioncue.profile.bounds import bounds_in_force, bounds_off
+from motioncue.profile.explain import shown
+from motioncue.profile.profile import Profile, Record, differences
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.line import Line, error_text
+from motioncue.transports.serial import open_line
+from motioncue.transports.udp import open_sender, tell_unheard
+from motioncue.wire.packet import Encoding
+
+__all__ = ["Engine"]
+
+log = logging.getLogger("motioncue")
+
+SHOWN = 5  # changed settings to name in one line of the log
+DRAIN_S = 0.1  # interval at which events are moved from the loops' queues to the log
+LOG_PATIENCE_S = 2.0  # for the last lines of the log: a blocked handler must not keep an engine from ending
+REST_PATIENCE_S = 5.0  # beyond the longest way to rest: a machine that stalls leaves out ticks, and so takes longer
+
+
+class Engine:
+    """Runs a profile: a context manager around the receiving and the emitting loop.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    trace : int
+        Number of ticks to keep for `trace`, from the first on.
+    record : Record, str or Path, optional
+        What to record, and where; the profile's ``[record]`` if not given.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused; on entering: if the recording cannot be made.
+    EndpointError
+        On entering: if another program drives the platform at an output, the source's endpoint is in use or not
+        available, or a controller does not let itself be checked in.
+
+    Notes
+    -----
+    Both loops run without the GIL from the simulator's bytes to the platform's.  Leaving the context fades to neutral
+    before sending ends, even after an exception.  An engine that has been started and never stopped fades when the
+    interpreter exits; deleting it does not stop it.  No interrupt shortens a fade: it is raised when the engine is
+    closed.  A process forked meanwhile has no engine: there, nothing is stopped.
+
+    Examples
+    --------
+    >>> with motioncue.Engine("ccd-dk") as engine:          # doctest: +SKIP
+    ...     time.sleep(60)
+    ...     print(engine.stats())
+    """
+
+    def __init__(
+        self, profile: Profile | str | Path, *, trace: int = 0, record: Record | str | Path | None = None
+    ) -> None:
+        if not isinstance(trace, int | np.integer) or trace < 0:
+            raise ConfigError(f"trace: found {shown(trace)}, allowed is the number of ticks to keep, at least 0")
+        if isinstance(profile, Profile):
+            check(profile)
+        else:
+            profile = load_profile(profile)
+        self._pipeline = Pipeline(profile, MonotonicClock(round(1e3 * profile.outputs[0].spin_us)), trace)
+        self._threads: list[threading.Thread] = []
+        self._ended = threading.Event()
+        self._ending: Ending | None = None
+        self._logged = 0  # transitions logged
+        self._lost = 0  # events lost
+        self._journal = Journal()
+        self._endpoints: list[str] = []  # URLs of the outputs
+        self._lines: dict[str, Line] = {}  # serial lines by their URL
+        self._checked_in: dict[str, CheckedIn] = {}  # connections by their URL
+        self._logged_profile = profile
+        self._granted: dict[str, bool] = {}
+        if not isinstance(record, Record | str | os.PathLike | None):
+            raise ConfigError(f"record: found {shown(record)}, allowed is a path, or a Record")
+        if record is not None and not isinstance(record, Record):
+            record = Record(file=str(record))
+        self._record = profile.record if record is None else record
+
+    def start(self) -> "Engine":
+        """Open the endpoints and start both loops.
+
+        Raises
+        ------
+        EndpointError
+            If another program drives the platform at an output, an endpoint is in use or not available, or the source
+            would receive what is sent.
+        RuntimeError
+            If this engine has been started before, or the system cannot make its threads.
+        """
+        if self._threads or self._ended.is_set():
+            raise RuntimeError("this engine has been started already; make another one")
+        source = self.profile.source
+        with ExitStack() as opened:
+            # Before anything reaches a simulator or a platform.
+            opened.callback(Claims(self.profile.outputs, self.profile.platform).close)
+            self._receiver: Reception | Feeder
+            if source.endpoints:
+                self._receiver = Reception(
+                    self._pipeline.intake, source.endpoints, allow=source.allow, forward=source.forward
+                )
+                opened.callback(self._receiver.close)
+            else:
+                self._receiver = Feeder(self._pipeline.intake, MonotonicClock())
+            senders: list[tuple[str, tuple[Any, ...]]] = []
+            others: list[tuple[tuple[Encoding, float], ...]] = []
+            for index, output in enumerate(self.profile.outputs):
+                for name, (url, encoding) in streams_of(output, self.profile.platform).items():
+                    packet = encoding.table, encoding.packet, encoding.seal, index
+                    others.append(encoding.others)
+                    endpoint = parse_endpoint(url)
+                    if endpoint.scheme == "serial":
+                        line = open_line(url, baud_of(output, endpoint))
+                        opened.callback(line.close)
+                        self._lines[url] = line
+                        senders.append((url, (line, None, *packet)))
+                        continue
+                    sender, address = open_sender(url)
+                    opened.callback(sender.close)
+                    tell_unheard(sender)
+                    if isinstance(self._receiver, Reception):
+                        self._receiver.refuse_output(f"output.{name}", url, address)
+                    senders.append((url, (sender, address, *packet)))
+            for output in self.profile.outputs:
+                table = output.packet and output.packet.check_in
+                if table and table.endpoint:
+                    self._checked_in[table.endpoint] = CheckedIn(table)
+                    opened.callback(self._checked_in[table.endpoint].close)
+            for (url, each), beside in zip(senders, others, strict=True):
+                self._pipeline.emitter.add_output(*each)
+                for encoding, every_s in beside:
+                    self._pipeline.emitter.add_other(encoding.table, encoding.packet, encoding.seal, every_s)
+                self._endpoints.append(url)
+            self._outputs = Outputs(self._journal, self._endpoints)
+            if self._record is not None:
+                opened.enter_context(self._pipeline.record(self._record, {}))
+            self._opened = opened.pop_all()
+        self._tell_beginning()
+        self._ending = Ending(self._pipeline.emitter, patience_s=0.0)
+        self._allow()
+        self._ending.begin()
+        self._threads = [
+            threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
+            for target in (self._drain, self._receive, self._emit)  # the last one closes what the others use
+        ]
+        for thread in self._threads:
+            try:
+                thread.start()
+            except BaseException as error:
+                # An interrupt may come when the thread begins to run already.
+                if thread is self._threads[-1] and not isinstance(error, RuntimeError):
+                    self._ending.end()
+                else:  # the system cannot make another thread
+                    self._close()
+                    self._ending.rested()
+                    self._ending.closed()
+                raise
+        return self
+
+    def _allow(self) -> None:
+        """Allow the end the time that the way to rest takes with the settings in force, and with those requested."""
+        assert self._ending is not None
+        ways = [leaving_of(profile).stop_s for profile in (self.profile, self.requested)]
+        self._ending.patience_s = max(ways) + REST_PATIENCE_S
+
+    def _tell_beginning(self) -> None:
+        """Log where motion is expected from, and what is unusual about this run."""
+        source = self.profile.source
+        fed = isinstance(self._receiver, Feeder)
+        who = (
+            f"this program to feed {self.profile.name}" if fed else f"{source.system} at {', '.join(source.endpoints)}"
+        )
+        log.info("waiting for %s", who)
+        for line in bounds_in_force(self.profile):
+            log.info("%s", line)
+        self._warn_of_bounds_off()
+        if late := leaving_of(self.profile).late():
+            log.warning("%s", late)
+        if isinstance(self._receiver, Feeder):
+            return
+        if self._receiver.held:
+            log.warning("a program still holds its end of an earlier engine's pipe: served as soon as that is closed")
+        if self._receiver.deaf:
+            log.warning("source.allow names no host: nothing that comes will be heard")
+
+    def _warn_of_bounds_off(self) -> None:
+        """Warn of bounds of the profile that are off."""
+        if off := bounds_off(self.profile):
+            log.warning("bounds off: %s", "; ".join(off))
+
+    def feed(self, motion: Any) -> bool:
+        """Take one frame from the program that runs this engine.
+
+        Parameters
+        ----------
+        motion : bytes-like, such as an ndarray of MOTION_DTYPE and shape (1,)
+            A packet as the profile's ``[source.packet]`` describes it; of ``program-dk``, a row of MOTION_DTYPE.
+
+        Returns
+        -------
+        bool
+            False if it gave no motion: a number is not finite or beyond its limit, its size or marks are another
+            packet's, or the engine is ending.  `stats` counts these as ``rejected``.
+
+        Raises
+        ------
+        ConfigError
+            If the profile has a ``source.endpoint``, where this engine receives already.
+        RuntimeError
+            If the engine has not been started.
+
+        Notes
+        -----
+        The program sets the pace.  Whatever comes is watched like packets from a network; frames that stop are held,
+        then faded out.  Any thread may call it.  It never waits: a frame that comes while another thread feeds is
+        dropped and counted as ``second_simulator``.  In C it is `feed` of ``motioncue/motioncue.h``.
+
+        Examples
+        --------
+        >>> with motioncue.Engine("program-dk") as engine:          # doctest: +SKIP
+        ...     motion = np.zeros(1, motioncue.MOTION_DTYPE)
+        ...     for motion["frame_time"] in np.arange(0.0, 60.0, 0.01):
+        ...         motion["surge"] = ...
+        ...         engine.feed(motion)
+        """
+        return self._feeder.feed(motion)
+
+    def _check_fed(self) -> None:
+        """Raise ConfigError if this engine receives at endpoints, so that it cannot be fed."""
+        urls = self.profile.source.endpoints
+        if urls:
+            raise ConfigError(f"source.endpoint: found {', '.join(urls)!r}, allowed is none for an engine that is fed")
+
+    @property
+    def _feeder(self) -> Feeder:
+        """What `feed` calls, for C; raises as `feed` does."""
+        self._check_fed()
+        if not self._threads and not self._ended.is_set():
+            raise RuntimeError("this engine has not been started; use it in a with statement, or call start")
+        assert isinstance(self._receiver, Feeder)
+        return self._receiver
+
+    def _receive(self) -> None:
+        if isinstance(self._receiver, Feeder):
+            return
+        self._grant({f"receiver_{name}": granted for name, granted in prepare_receiver().items()})
+        self._receiver.run()
+
+    def _grant(self, granted: dict[str, bool]) -> None:
+        """Note what the system has granted, also in the recording."""
+        self._granted |= granted
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.tell({"granted": json.dumps(self._granted)})
+
+    def _emit(self) -> None:
+        """Send until the platform is at rest, then close the engine: this thread takes no signals."""
+        assert self._ending is not None
+        try:
+            self._send()
+        finally:
+            self._ending.rested()
+            self._ending.wait_for_close()
+            try:
+                self._close()
+            finally:
+                self._ending.closed()
+
+    def _send(self) -> None:
+        emitter, output = self._pipeline.emitter, self.profile.outputs[0]
+        with ExitStack() as held:
+            granted = emitter.prepare_thread(output.core, output.lock_memory)
+            if output.core is not None and not granted["core"]:
+                log.warning(
+                    "output.core = %d: this process may not use that processor; any sends the packets", output.core
+                )
+            granted |= held.enter_context(machine_awake())
+            if output.keep_awake:
+                granted["keep_awake"] = held.enter_context(processors_awake())
+            self._grant(granted)
+            emitter.run()
+        if not emitter.rested:
+            log.error("the platform was not at rest in time: packets stop where they are")
+
+    def _drain(self) -> None:
+        while not self._ended.wait(DRAIN_S):
+            self._log_events()
+            self._journal.tell()
+        self._log_events()
+        self._journal.tell(end=True)
+
+    def _log_events(self) -> None:
+        for _, reason, detail in self._pipeline.intake.events():
+            level, text = MESSAGES[reason]
+            self._journal.say(reason, level, f"{self.profile.source.system}: {text.format(detail)}")
+        before, self._lost = self._lost, self._pipeline.intake.events_lost
+        if self._lost > before:
+            self._journal.say("lost", logging.WARNING, f"{self._lost} events came too fast to be logged, so far")
+        moves, self._logged = self._pipeline.transitions(self._logged)
+        for move in moves:
+            if move["to"] == "FAULT":
+                self.keep()
+            if move["reason"] == "retuned":
+                self._log_retuned()
+                continue
+            calm = move["reason"] in CALM
+            because = "" if calm else f" ({move['value']:.4g}, allowed {move['limit']:.4g})"
+            level = logging.DEBUG if move["reason"] in CALM[:2] else logging.INFO if calm else logging.WARNING
+            kind = f"{move['from'].lower()} to {move['to'].lower()}: {move['reason']}"
+            self._journal.say(kind, level, f"{kind}{because}")
+        self._outputs.look(self._pipeline.emitter.outputs())
+        for url, checked_in in self._checked_in.items():
+            if checked_in.lost():
+                self._journal.say((url, "lost"), logging.WARNING, f"{url}: closed by the controller; packets go on")
+        for url, line in self._lines.items():
+            if line.reopen():
+                self._journal.say((url, "back"), logging.WARNING, f"{url}: the line is back, an engage continues")
+
+    @property
+    def profile(self) -> Profile:
+        """The profile whose settings are in force."""
+        return self._pipeline.profile
+
+    @property
+    def requested(self) -> Profile:
+        """The profile requested last, whose settings are in force a few ticks later, or when a fade has ended."""
+        return self._pipeline.requested
+
+    def retune(self, change: Change) -> None:
+        """Change settings while the engine runs; the cue moves to them without a step.
+
+        Parameters
+        ----------
+        change : Profile, str, Path, mapping or iterable of str
+            A profile, its name or path (a str with "=" is an override, a Path never is), or overrides of the settings
+            requested last: ``"cueing.surge.gain=0.4"``, several of these, or a mapping.
+
+        Raises
+        ------
+        ConfigError
+            If a key or value is not allowed, or cannot change while running (systems, endpoints, packets, rate, options
+            of the source, the platform's geometry); names it, what was found and what is allowed.  Then nothing
+            changes.
+
+        Notes
+        -----
+        Everything in ``cueing``, ``limits``, ``watch`` and ``supervisor`` can change, ``source.bridge`` and
+        ``source.head_m``, ``output.limits``, and the platform's bounds and ways to park.  The change is checked and
+        designed here, in the caller's thread; the loops take it from a mailbox without waiting.  `profile` is the new
+        one once its settings are in force.
+
+        The algorithm of before and the new one, with its state or from rest if it is another one, run side by side for
+        ``supervisor.fade_s``, in which the cue goes smoothly from the one to the other.  A change meanwhile waits for
+        the end of that; of several, the newest counts.  Bounds that the output does not keep yet are approached along
+        a fade too; until then each of value, rate, acceleration and jerk keeps the wider of the old and the new bound.
+
+        Examples
+        --------
+        >>> engine.retune("cueing.surge.gain=0.4")              # doctest: +SKIP
+        >>> engine.retune({"cueing": {"surge": {"gain": 0.4}}})     # doctest: +SKIP
+        >>> engine.retune("rig.toml")                           # doctest: +SKIP
+        """
+        self._pipeline.retune(change)
+        if self._ending is not None:
+            self._allow()
+
+    def _log_retuned(self) -> None:
+        """Log the settings that have changed since the last time."""
+        old, self._logged_profile = self._logged_profile, self.profile
+        new = differences(old, self._logged_profile)
+        words = [f"{key} {_short(before)} → {_short(after)}" for key, (before, after) in new.items()]
+        more = f" and {len(words) - SHOWN} more" if len(words) > SHOWN else ""
+        if words:
+            self._journal.say("retuned", logging.INFO, f"retuned: {', '.join(words[:SHOWN])}{more}")
+        if bounds_off(self._logged_profile) != bounds_off(old):
+            self._warn_of_bounds_off()
+
+    def keep(self) -> None:
+        """Write the last seconds that a ``last_s`` recording holds in memory; other recordings need no call."""
+        if self._pipeline.recorder is not None:
+            self._pipeline.recorder.keep()
+
+    @property
+    def recordings(self) -> list[Path]:
+        """The files recorded so far, the newest last."""
+        return [] if self._pipeline.recorder is None else self._pipeline.recorder.paths
+
+    def engage(self) -> None:
+        """Follow the input; after a fault, allow it again; RuntimeError before the engine runs."""
+        self._refuse_before_start("engage")
+        self._pipeline.emitter.engage()
+
+    def hold(self) -> None:
+        """Hold the present motion until told to engage or park; RuntimeError before the engine runs."""
+        self._refuse_before_start("hold")
+        self._pipeline.emitter.hold()
+
+    def park(self) -> None:
+        """Fade to neutral and stay there, with packets; RuntimeError before the engine runs."""
+        self._refuse_before_start("park")
+        self._pipeline.emitter.park()
+
+    def _refuse_before_start(self, request: str) -> None:
+        if not self._threads and not self._ended.is_set():
+            raise RuntimeError(f"{request}: this engine does not run yet; call start(), or use it in a with statement")
+
+    def stop(self, *, wait: bool = True, leave: bool = False) -> None:
+        """Fade to neutral, then end both loops and close the endpoints.
+
+        Parameters
+        ----------
+        wait : bool
+            False: begin the fade and return.  Later requests have no effect; a second call completes the stop.
+        leave : bool
+            Be at rest within ``supervisor.leave_s``, as when the system ends the program: for a handler of SIGTERM, or
+            of a window that closes.  A stop that is under way is hurried.
+
+        Notes
+        -----
+        The wait is bounded, and no signal interrupts it: a KeyboardInterrupt that comes meanwhile is raised afterwards.
+        """
+        ending = self._ending
+        if ending is None:
+            return
+        if not wait:
+            self._pipeline.emitter.stop(leave)
+            return
+        ending.end(leave)
+        sends = self._threads[-1]
+        if sends.ident is not None:
+            sends.join(LOG_PATIENCE_S if self._ended.is_set() else 0.0)
+
+    @property
+    def over(self) -> bool:
+        """Whether the last packet has been sent, after a stop."""
+        return self._ending is not None and self._ending.over
+
+    def _close(self) -> None:
+        """End the other threads, one after the other, and close the endpoints."""
+        logs, receives, _ = self._threads
+        self._receiver.stop()
+        if receives.ident is not None:  # it has been started
+            receives.join()
+        self._ended.set()
+        if logs.ident is not None:
+            logs.join(LOG_PATIENCE_S)
+        self._opened.close()
+
+    def __enter__(self) -> "Engine":
+        """Start."""
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Stop, with a fade to neutral."""
+        self.stop()
+
+    def stats(self) -> dict[str, Any]:
+        """Return the statistics so far; the keys are those of ``motioncue run --json``.
+
+        ``granted`` has each request for punctuality to the system, and whether it was granted.
+        """
+        outputs = [
+            {"endpoint": endpoint, **counts, "error": error_text(counts["error"]) if counts["error"] else None}
+            for endpoint, counts in zip(self._endpoints, self._pipeline.emitter.outputs(), strict=True)
+        ]
+        return {**self._pipeline.stats(), "outputs": outputs, "granted": dict(self._granted)}
+
+    def newest(self) -> npt.NDArray[np.void]:
+        """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent."""
+        return self._pipeline.emitter.newest()
+
+    @property
+    def trace(self) -> npt.NDArray[np.void]:
+        """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
+        return self._pipeline.emitter.trace
+
+
+def _short(value: Any) -> str:
+    """Return a setting as the log shows it."""
+    return f"{value:.6g}" if isinstance(value, float) else "none" if value is None else str(value)

@@ -1,0 +1,464 @@
+"""Whether an algorithm's poses fit the profile's platform on the standard drives, and what would."""
+
+import math
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue import cueing
+from motioncue.core.algorithm import Algorithm
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.table import Room
+from motioncue.cueing.settings import Cueing
+from motioncue.errors import ConfigError
+from motioncue.output import packet as custom
+from motioncue.platforms import build as platforms
+from motioncue.platforms.build import CHANNELS
+from motioncue.platforms.settings import Platform
+from motioncue.profile.profile import Limits, Profile
+
+__all__ = ["CHANNELS_KEPT", "DRIVES", "Fit", "fit", "gains_for", "unlimited"]
+
+DRIVES: Mapping[str, int] = {"tour": 1550, "turns": 1250, "brake": 700}
+"""The standard drives and their numbers of rows; they are drives of the virtual car."""
+
+CHANNELS_KEPT = ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "pitch_rate", "yaw_rate")
+"""Channels of a standard drive; the heading is left out, because no pose follows it."""
+
+KEPT_HZ = 25.0
+KEPT_TYPE = "<f2"  # half precision: a three-hundredth of a percent of the range of a channel does not matter here
+
+RATE_HZ = 100.0  # at which the algorithm is run over them
+HALVINGS = 10
+TRAVEL = 0.7  # share of a range that a displacement uses by itself: together less is in reach than alone
+LEANS = ("roll", "pitch")
+LEAST_SHARE = 0.1  # of the room for travel and yaw, before leans give way
+STRONGEST_HZ = 5.0  # cutoff frequency up to which an advice is looked for
+
+Array = npt.NDArray[np.float64]
+
+
+class Fit(NamedTuple):
+    """How the poses of an algorithm on the standard drives fit a platform."""
+
+    needs: dict[str, tuple[float, float]]
+    """Lowest and highest value of each channel of the pose [m, rad]."""
+    ranges: dict[str, tuple[float | None, float | None]]
+    """What the platform has along each channel alone [m, rad]; None if there is no end.  Empty without a platform."""
+    idle: tuple[str, ...]
+    """Channels of the pose along which nothing moves the platform."""
+    beyond: float
+    """Share of the time in which a pose is out of reach."""
+    gains: dict[str, float]
+    """Gains with which no pose is out of reach, by key of the profile; empty if none are needed or found."""
+    cutoffs: dict[str, float]
+    """Cutoff frequencies with which no pose is out of reach [Hz], by key of the profile."""
+    meant: bool = False
+    """Whether the preset lets a pose be out of reach: see `gains_for`."""
+
+    def lines(self) -> list[str]:
+        """Return it in words: at most two lines, none without a platform."""
+        lines = []
+        if self.ranges and self.beyond > 0.0:
+            said = [self._said(channel) for channel in CHANNELS if self._exceeds(channel)]
+            if not said:
+                said = ["each channel alone is within reach, all together are not"]
+            would = [f"{key} = {value:.2g}" for key, value in self.gains.items()]
+            other = [f"{key} = {value:.2g}" for key, value in self.cutoffs.items()]
+            advice = "; or ".join(", ".join(values) for values in (would, other) if values)
+            if self.meant:
+                advice = "the preset lets it stop there, because less of the drive would be felt with smaller gains"
+            elif advice:
+                advice += " would fit"
+            lines.append(
+                f"on the standard drives the pose is out of reach {100 * self.beyond:.3g} % of the time: "
+                f"{', '.join(said)}{f': {advice}' if advice else ''}"
+            )
+        elif self.ranges:
+            lines.append(f"on the standard drives every pose is within the platform's reach; {self._most_used()}")
+        if self.idle and self.ranges:
+            lines.append(f"the platform has no actuator for {_words(self.idle)}: that part of the pose is not shown")
+        return lines
+
+    def _exceeds(self, channel: str) -> bool:
+        low, high = self.ranges[channel]
+        return (low is not None and self.needs[channel][0] < low) or (
+            high is not None and self.needs[channel][1] > high
+        )
+
+    def _said(self, channel: str) -> str:
+        """Return what a channel needs and what the platform has, on the side on which it lacks more."""
+        sides = [
+            (abs(need), abs(end)) for need, end in zip(self.needs[channel], self.ranges[channel], strict=True) if end
+        ]
+        need, has = max(sides, key=lambda side: side[0] / side[1])
+        if channel.endswith("_displacement"):
+            return f"{_words((channel,))} needs {need:.2f} m, the platform has {has:.2f}"
+        return f"{channel} needs {np.degrees(need):.1f} deg, the platform has {np.degrees(has):.1f}"
+
+    def _most_used(self) -> str:
+        shares = {
+            channel: max(abs(need / end) for need, end in zip(self.needs[channel], ends, strict=True) if end)
+            for channel, ends in self.ranges.items()
+            if any(ends) and channel not in self.idle
+        }
+        if not shares:
+            return "none has an end"
+        most = max(shares, key=lambda channel: shares[channel])
+        return f"they use up to {100 * shares[most]:.0f} % of a range ({_words((most,))})"
+
+
+def _words(channels: tuple[str, ...]) -> str:
+    return ", ".join(channel.removesuffix("_displacement") for channel in channels)
+
+
+@cache
+def standard_motion() -> tuple[npt.NDArray[np.void], ...]:
+    """Return the standard drives as the algorithm reads them: arrays of MOTION_DTYPE, 100 rows a second."""
+    data = resources.files("motioncue.data").joinpath("standard_drives.bin").read_bytes()
+    rows = np.frombuffer(data, KEPT_TYPE).reshape(-1, len(CHANNELS_KEPT)).astype(np.float64)
+    drives = []
+    for kept in np.split(rows, np.cumsum(list(DRIVES.values()))[:-1]):
+        at = np.arange(len(kept)) / KEPT_HZ
+        time = np.arange(round(at[-1] * RATE_HZ) + 1) / RATE_HZ
+        motion = np.zeros(len(time), MOTION_DTYPE)
+        for name, values in zip(CHANNELS_KEPT, kept.T, strict=True):
+            motion[name] = np.interp(time, at, values)
+        drives.append(motion)
+    return tuple(drives)
+
+
+def designed(settings: Cueing, rate_hz: float, platform: Platform | None) -> Algorithm:
+    """Return an algorithm, designed for the platform if it uses one.
+
+    Parameters
+    ----------
+    settings : Cueing
+        The ``cueing`` table of a profile.
+    rate_hz : float
+        Ticks per second [Hz].
+    platform : Platform or None
+        The profile's.
+    """
+    known = platforms.build(platform) if platform is not None and settings.for_platform else None
+    return cueing.design(settings, rate_hz, known)
+
+
+def poses_of(settings: Cueing, platform: Platform | None) -> Array:
+    """Return the poses of an algorithm on all standard drives, each from rest: shape (n, 6)."""
+    parts = []
+    for motion in standard_motion():
+        cues = designed(settings, RATE_HZ, platform).process(motion)
+        parts.append(np.stack([cues[channel] for channel in CHANNELS], axis=1))
+    return np.concatenate(parts)
+
+
+class _Reach:
+    """What a platform reaches: the poses at which every actuator is within its range."""
+
+    def __init__(self, profile: Profile) -> None:
+        assert profile.platform is not None
+        self.platform = profile.platform
+        self._built = platforms.build(profile.platform)
+        self._low, self._high, *_ = np.array(self._built.bounds).T
+        self.ranges = platforms.ranges(self._built)
+        held = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0]).max(axis=0) > 1e-9
+        self.idle = tuple(channel for channel, moved in zip(CHANNELS, held, strict=True) if not moved)
+
+    def beyond(self, poses: Array) -> float:
+        """Return the share of poses that are out of reach."""
+        at = self._built.kinematics.inverse(poses, held=True)
+        return float(1.0 - ((self._low <= at) & (at <= self._high)).all(axis=1).mean())
+
+    def room(self) -> dict[str, Room]:
+        """Return what the platform has along each channel of the pose alone."""
+        slopes = np.abs(self._built.kinematics.jacobian(np.zeros((1, 6)))[0])
+        with np.errstate(divide="ignore"):
+            speeds = np.min(np.array(self._built.bounds)[:, 2, None] / slopes, axis=0)
+        return {
+            channel: Room(
+                0.0 if channel in self.idle else min((abs(end) for end in ends if end is not None), default=math.inf),
+                float(speed),
+            )
+            for (channel, ends), speed in zip(self.ranges.items(), speeds, strict=True)
+        }
+
+    def short(self, poses: Array) -> dict[str, float]:
+        """Return, for each channel that needs more than its own range, the share of it that fits."""
+        shares = {}
+        for channel, values in zip(CHANNELS, poses.T, strict=True):
+            low, high = self.ranges[channel]
+            worst = max(
+                values.min() / low if low else 0.0,
+                values.max() / high if high else 0.0,
+            )
+            if worst > 1.0:
+                shares[channel] = 1.0 / float(worst)
+        return shares
+
+
+def fit(profile: Profile) -> Fit | None:
+    """Return how the poses of a profile's algorithm fit its platform; None if its cue is no pose.
+
+    Every advice has been tried: with these gains, or these cutoff frequencies, no pose of the standard drives is out of
+    reach.
+
+    Parameters
+    ----------
+    profile : Profile
+        A checked profile.
+    """
+    if not profile.cueing.poses:
+        return None
+    try:
+        poses = poses_of(profile.cueing, profile.platform)
+    except ConfigError:  # a frequency that needs a higher rate
+        return None
+    needs = {
+        channel: (float(values.min()), float(values.max())) for channel, values in zip(CHANNELS, poses.T, strict=True)
+    }
+    if profile.platform is None:
+        return Fit(needs, {}, (), 0.0, {}, {})
+    reach = _Reach(profile)
+    beyond = reach.beyond(poses)
+    auto = getattr(profile.cueing, "preset", None) == "auto"
+    meant = auto and (_tilts_only(reach) or profile.cueing.suited(reach.room()) is not None)
+    advised = beyond and not meant and profile.cueing.moves
+    gains = _gains(profile.cueing, reach, poses) if advised else {}
+    cutoffs = _cutoffs(profile.cueing, reach, poses) if advised else {}
+    return Fit(
+        needs,
+        reach.ranges,
+        reach.idle,
+        beyond,
+        {f"cueing.{axis}.gain": value for axis, value in gains.items()},
+        {f"cueing.{axis}.cutoff_hz": value for axis, value in cutoffs.items()},
+        meant,
+    )
+
+
+def unlimited(profile: Profile, found: Fit | None) -> list[str]:
+    """Return a warning for each output that sends parts of a pose which nothing adapts to the platform.
+
+    Parameters
+    ----------
+    profile : Profile
+        A checked profile.
+    found : Fit or None
+        What `fit` returns for it.
+    """
+    if profile.platform is not None or profile.limits == "none":  # the engine says so itself
+        return []
+    lines = []
+    for index, output in enumerate(profile.outputs):
+        sent = custom.encoding(output.packet).reads if output.packet is not None else frozenset[str]()
+        free = [
+            channel
+            for channel in CHANNELS
+            if channel in sent
+            and getattr(output.limits, channel) is None
+            and getattr(profile.limits, channel) == getattr(Limits(), channel)
+        ]
+        if free:
+            reached = "" if found is None else f"; on the standard drives they reach {_reached(found, free)}"
+            lines.append(
+                f"output[{index}] sends {', '.join(free)}, and neither [platform] nor [limits] says how far the "
+                f"platform goes{reached}"
+            )
+    return lines
+
+
+def _reached(found: Fit, channels: list[str]) -> str:
+    most = {channel: max(map(abs, found.needs[channel])) for channel in channels}
+    return ", ".join(
+        f"{value:.2f} m" if channel.endswith("_displacement") else f"{np.degrees(value):.0f} deg"
+        for channel, value in most.items()
+    )
+
+
+def gains_for(profile: Profile) -> dict[str, Any]:
+    """Return gains and cutoff frequencies that suit a platform, as tables of ``cueing``.
+
+    Parameters
+    ----------
+    profile : Profile
+        A profile with a platform.
+
+    Raises
+    ------
+    ConfigError
+        If there is no platform, or it is refused.
+
+    Notes
+    -----
+    First the cutoff frequencies of surge, sway and heave rise until each displacement of the standard drives uses at
+    most `TRAVEL` of its range.  Then gains fall until no pose is out of reach, but only on a platform that travels
+    along surge or sway: a tilt out of reach takes that travel with it, and the change is felt as a jolt.  On other
+    platforms, tilt that is stopped shows more of a drive than tilt that is scaled to the hardest braking.
+
+    An algorithm that says itself what suits a platform (`CueingTable.suited`) is asked instead.  If it `gives_room`, it
+    is told of less room to roll and pitch until the leans of the standard drives are within their own ranges; then of
+    less room for all else until no pose is out of reach, because what lasts is felt by a lean alone.
+    """
+    if profile.platform is None:
+        raise ConfigError("cueing.preset: found 'auto', which scales its gains to a [platform], and there is none")
+    reach = _Reach(profile)
+    own = profile.cueing
+    known = own.suited(reach.room())
+    if known is not None:
+        return _with_room(own, reach) if own.gives_room else dict(known)
+    suited = _with(own, "cutoff_hz", _cutoffs_of_travel(own, reach))
+    if not _tilts_only(reach):
+        poses = poses_of(suited, profile.platform)
+        suited = _with(suited, "gain", _gains(suited, reach, poses) if reach.beyond(poses) else {})
+    axes = {axis: getattr(suited, axis) for axis in _axes(own)}
+    return {name: {"gain": axis.gain, "cutoff_hz": axis.cutoff_hz} for name, axis in axes.items()}
+
+
+def _with_room(own: Cueing, reach: _Reach) -> dict[str, Any]:
+    """Return the tables of an algorithm told of as much room as makes the poses of the standard drives fit."""
+    room = reach.room()
+
+    def told(leans: float, others: float) -> dict[str, Any]:
+        shares = {channel: leans if channel in LEANS else others for channel in room}
+        less = {channel: has._replace(travel=shares[channel] * has.travel) for channel, has in room.items()}
+        return dict(own.suited(less) or {})
+
+    def poses(leans: float, others: float) -> Array:
+        tables = told(leans, others).items()
+        changed = {name: msgspec.structs.replace(getattr(own, name), **values) for name, values in tables}
+        return poses_of(msgspec.structs.replace(own, **changed), reach.platform)
+
+    leans = _largest(lambda share: not set(LEANS) & set(reach.short(poses(share, 1.0))))
+    others = _largest(lambda share: reach.beyond(poses(leans, share)) == 0.0)
+    if others < LEAST_SHARE:
+        others = LEAST_SHARE
+        leans = _largest(lambda share: reach.beyond(poses(share, others)) == 0.0)
+    return told(leans, others)
+
+
+def _tilts_only(reach: _Reach) -> bool:
+    """Say whether nothing moves the platform along surge or sway."""
+    return {"surge_displacement", "sway_displacement"} <= set(reach.idle)
+
+
+def _cutoffs_of_travel(settings: Cueing, reach: _Reach) -> dict[str, float]:
+    """Return the cutoff frequencies with which each displacement, by itself, uses at most `TRAVEL` of its range."""
+    found: dict[str, float] = {}
+    for place, (channel, ends) in enumerate(reach.ranges.items()):
+        if not channel.endswith("_displacement") or channel in reach.idle or None in ends:
+            continue
+        axis = settings.moves[channel][0]
+        own, low, high = getattr(settings, axis).cutoff_hz, *(TRAVEL * float(end or 0.0) for end in ends)
+
+        def fits(cutoff_hz: float, axis: str = axis, place: int = place, low: float = low, high: float = high) -> bool:
+            values = poses_of(_with(settings, "cutoff_hz", {axis: cutoff_hz}), reach.platform)[:, place]
+            return bool(low <= values.min() and values.max() <= high)
+
+        if fits(own) or not fits(STRONGEST_HZ):
+            continue
+        least, most = own, STRONGEST_HZ
+        for _ in range(HALVINGS):
+            middle = math.sqrt(least * most)
+            least, most = (least, middle) if fits(middle) else (middle, most)
+        found[axis] = _up(most)
+    return found
+
+
+def _axes(settings: Cueing, idle: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """Return the axes of an algorithm, each once, that move other channels than the `idle` ones."""
+    channels = [channel for channel in settings.moves if channel not in idle]
+    return tuple(dict.fromkeys(axis for channel in channels for axis in settings.moves[channel]))
+
+
+def _with(settings: Cueing, key: str, values: Mapping[str, float]) -> Cueing:
+    """Return settings with a key of some axes changed."""
+    axes = {axis: msgspec.structs.replace(getattr(settings, axis), **{key: value}) for axis, value in values.items()}
+    return msgspec.structs.replace(settings, **axes)
+
+
+def _gains(settings: Cueing, reach: _Reach, poses: Array) -> dict[str, float]:
+    """Return gains that fit, of the axes that have to change; empty if there are none.
+
+    Axes that need more than their own range have their part of it.  Then either these give way further or all axes do
+    until the poses fit, whichever leaves the greater product.  Axes that move only idle channels give way if that is
+    not enough: a large roll, which such a platform does not show, turns part of a yaw rate into pitch.
+    """
+    short = reach.short(poses)
+    own = {axis: getattr(settings, axis).gain for axis in _axes(settings)}
+    shares = {
+        axis: min(
+            (short[channel] for channel, axes in settings.moves.items() if axis in axes and channel in short),
+            default=1.0,
+        )
+        for axis in own
+    }
+
+    def given_way(axes: list[str]) -> dict[str, float]:
+        def gains(strength: float) -> dict[str, float]:
+            return {axis: _down(own[axis] * shares[axis] * strength) for axis in axes}
+
+        return _most(lambda strength: _with(settings, "gain", gains(strength)), gains, reach)
+
+    shown = _axes(settings, reach.idle)
+    tried = [given_way([axis for axis in shown if shares[axis] < 1.0]), given_way(list(shown))]
+    found = max(filter(None, tried), key=lambda gains: math.prod((own | gains).values()), default={})
+    return found or given_way(list(own))
+
+
+def _cutoffs(settings: Cueing, reach: _Reach, poses: Array) -> dict[str, float]:
+    """Return cutoff frequencies that fit, of the axes that have to change; empty if there are none."""
+    short = reach.short(poses)
+    axes = tuple(dict.fromkeys(axes[0] for channel, axes in settings.moves.items() if channel in short))
+    if not axes:
+        return {}
+
+    def cutoffs(strength: float) -> dict[str, float]:
+        """From the strongest at 0 to the present ones at 1, each by its own share of the way."""
+        return {
+            axis: _up(STRONGEST_HZ * (getattr(settings, axis).cutoff_hz / STRONGEST_HZ) ** strength) for axis in axes
+        }
+
+    if any(getattr(settings, axis).cutoff_hz >= STRONGEST_HZ for axis in axes):
+        return {}
+    return _most(lambda strength: _with(settings, "cutoff_hz", cutoffs(strength)), cutoffs, reach)
+
+
+def _most(
+    settings: Callable[[float], Cueing], values: Callable[[float], dict[str, float]], reach: _Reach
+) -> dict[str, float]:
+    """Return the values of the greatest strength, 0 to 1, that fits; empty if none does."""
+
+    def fits(strength: float) -> bool:
+        return reach.beyond(poses_of(settings(strength), reach.platform)) == 0.0
+
+    found = _largest(fits)
+    return values(found) if found or fits(0.0) else {}
+
+
+def _largest(fits: Callable[[float], bool]) -> float:
+    """Return the largest value of 0 to 1 that fits, by halving; 0 if none does."""
+    if fits(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _down(value: float) -> float:
+    """Return a value cut to two digits, towards 0."""
+    step = 10.0 ** (np.floor(np.log10(abs(value))) - 1) if value else 1.0
+    return float(f"{np.trunc(value / step) * step:.2g}")
+
+
+def _up(value: float) -> float:
+    """Return a positive value raised to two digits."""
+    step = 10.0 ** (np.floor(np.log10(value)) - 1)
+    return float(f"{np.ceil(value / step - 1e-9) * step:.2g}")

@@ -1,0 +1,360 @@
+"""The receiving loops: wait for a simulator and serve it, one at a time, without the GIL."""
+
+from libc.stdint cimport int64_t, uint8_t, uint64_t
+from libc.string cimport memcmp, memcpy
+
+from motioncue.core.clock cimport Clock, Time
+from motioncue.core.reasons cimport NO_DESCRIPTOR, NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER
+from motioncue.core.slot cimport mc_count, mc_load, mc_store
+from motioncue.frames.intake cimport Intake, intake_begin, intake_take
+from motioncue.frames.session cimport (
+    FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
+)
+from motioncue.frames.state cimport IntakeState, refuse, tell
+from motioncue.transports.server cimport MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, Server, mc_server
+from motioncue.transports.sockets cimport (
+    ADDRESS_BYTES, allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to,
+    mc_wait_any, packed_address, sockaddr_storage,
+)
+from motioncue.wire.messages cimport REPLY_BYTES, Reply, reply_write
+
+import ipaddress
+import socket
+
+__all__ = ["DatagramReceiver", "StreamReceiver"]
+
+cdef enum:
+    READS = 64              # successive reads from one simulator before a waiting one gets a turn
+    RETRY_MS = 20           # wait while a package is incomplete or a reply has no room
+    REST_MS = 100           # wait while the system has no descriptor for a client
+    ALIVE_NS = 1_000_000_000  # without a frame (datagrams: without any), after which another may take over
+
+
+cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
+    """Send the waiting replies; return False if the simulator has gone."""
+    cdef int n = 1
+    while s.out_have > 0 and n > 0:
+        n = server.send(server.memory, s.out, s.out_have)
+        if n > 0:
+            session_sent(s, n)
+    return n >= 0
+
+
+cdef bint serve(SessionState* s, const mc_server* server, const Time* clock) noexcept nogil:
+    """Take and answer what the simulator has sent so far; return False if the connection has ended."""
+    cdef uint8_t buffer[FEED_BYTES]
+    cdef int i, n
+    cdef bint open
+    for i in range(READS):
+        n = server.receive(server.memory, buffer, FEED_BYTES)
+        if n <= 0:
+            return n < 0 and flush(s, server)
+        open = session_feed(s, buffer, n, clock.now(clock.memory))
+        if not (flush(s, server) and open):
+            return False
+    return True
+
+
+cdef class StreamReceiver:
+    """Serves a stream source, one simulator at a time.
+
+    Parameters
+    ----------
+    session : Session
+        Takes the bytes; gives the replies and the motion.
+    server : Server
+        Transports the bytes; remains the caller's.
+    clock : Clock
+        Gives the arrival times.
+
+    Notes
+    -----
+    `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
+    its connection, unless the first one has sent no frame for a second: then the second one takes over.  Simulators may
+    leave, return and be killed at any byte.
+    """
+
+    cdef Session _session
+    cdef Clock _clock
+    cdef Time _time
+    cdef Server _server
+    cdef bint _serving
+    cdef int64_t _frames        # number of accepted frames at the last look
+    cdef int64_t _heard         # arrival of the newest frame, or of the simulator itself [ns]
+    cdef bint _starved          # no descriptor was left for the newest client
+    cdef int64_t _rest          # until then, waiting clients are ignored [ns]
+    cdef int64_t _stopping
+
+    def __init__(self, Session session not None, Server server not None, Clock clock not None):
+        self._session = session
+        self._server = server
+        self._clock = clock
+        self._time = clock.calls
+
+    def run(self):
+        """Serve until `stop` is called."""
+        with nogil:
+            self.loop(self._session.state, &self._server.calls)
+
+    cdef void loop(self, SessionState* s, const mc_server* server) noexcept nogil:
+        cdef const Time* clock = &self._time
+        cdef bint deaf, knocking
+        while True:
+            deaf = self._starved and clock.now(clock.memory) < self._rest
+            knocking = server.wait(server.memory, self.patience(s, deaf), deaf)
+            if mc_load(&self._stopping):
+                break
+            # The present simulator comes first: if it has gone it makes room, and if it sends frames it keeps its
+            # place.
+            if self._serving:
+                self.hear(s, server)
+            if knocking:
+                self.admit(s, server, clock.now(clock.memory))
+        if self._serving:
+            self.leave(s, server)
+
+    cdef int patience(self, const SessionState* s, bint deaf) noexcept nogil:
+        """Return the longest wait [ms]; negative: no limit."""
+        if self._serving and (s.have > 0 or s.out_have > 0):
+            return RETRY_MS
+        return REST_MS if deaf else -1
+
+    cdef void hear(self, SessionState* s, const mc_server* server) noexcept nogil:
+        """Take what the simulator has sent; record whether a frame came and whether the connection has ended."""
+        cdef const Time* clock = &self._time
+        cdef bint open = serve(s, server, clock)
+        cdef int64_t now = clock.now(clock.memory)  # after the last frame: the machine may have slept in between
+        cdef int64_t frames = mc_load(&s.intake.counters.accepted)
+        if frames != self._frames:
+            self._frames = frames
+            self._heard = now
+        if not open or session_stalled(s, now):
+            flush(s, server)
+            self.leave(s, server)
+
+    cdef void leave(self, SessionState* s, const mc_server* server) noexcept nogil:
+        server.close_client(server.memory)
+        self._serving = False
+        session_end(s, self._time.now(self._time.memory))
+
+    cdef void admit(self, SessionState* s, const mc_server* server, int64_t now) noexcept nogil:
+        """Accept a waiting client if there is no simulator or if the present one is silent."""
+        cdef bint taken = self._serving and now - self._heard < ALIVE_NS
+        cdef int done = server.refuse(server.memory) if taken else server.accept(server.memory)
+        if done == MC_NO_DESCRIPTOR:
+            self._rest = now + REST_MS * 1_000_000
+            if not self._starved:
+                refuse(s.intake, NO_DESCRIPTOR, now, 0)
+        elif done == MC_NOT_ALLOWED:
+            refuse(s.intake, NOT_ALLOWED, now, 0)
+        elif done and taken:
+            refuse(s.intake, SECOND_SIMULATOR, now, 0)
+        elif done:
+            if self._serving:
+                session_end(s, now)
+                tell(s.intake, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
+            self._serving = True
+            self._heard = now
+            session_begin(s, now)
+        self._starved = done == MC_NO_DESCRIPTOR
+
+    def stop(self):
+        """End `run` at once; may be called from any thread."""
+        mc_store(&self._stopping, 1)
+        self._server.wake()
+
+
+cdef enum:
+    SOURCES = 8             # most sockets to listen on
+    FORWARDS = 8            # most addresses to forward to
+    CALLED = 32             # most hosts that get a heartbeat
+    BEAT_BYTES = 64         # longest heartbeat
+    LARGEST = 65536         # largest datagram [bytes]
+
+
+ctypedef struct Forward:
+    mc_fd fd
+    char address[ADDRESS_BYTES]
+    int address_size
+
+
+def reachable(sock, hosts):
+    """Return the addresses of packed hosts that a socket can send to; its own if `hosts` is None."""
+    if hosts is None:
+        return [sock.getsockname()[0]]
+    found = [ipaddress.IPv6Address(host) for host in hosts]
+    if sock.family == socket.AF_INET:
+        return [str(host.ipv4_mapped) for host in found if host.ipv4_mapped is not None]
+    return [str(host) for host in found]
+
+
+cdef class DatagramReceiver:
+    """Receives from a datagram source, one simulator at a time.
+
+    Parameters
+    ----------
+    intake : Intake
+        Takes the datagrams; gives the replies and the motion.
+    sockets : sequence of socket.socket
+        Bound and non-blocking; they remain the caller's.
+    clock : Clock
+        Gives the arrival times.
+    hosts : sequence of bytes, optional
+        Hosts that are heard, as packed IPv6 addresses (IPv4 addresses mapped); all if not given.
+    forwards : sequence of (socket.socket, (str, int, int))
+        Where to send every datagram of an allowed host unchanged: a non-blocking socket, and a numeric address (IP,
+        port, scope).
+    heartbeat : Heartbeat, optional
+        Sent from the first socket when `run` begins and then again and again, to each of `hosts`, or, if every host is
+        heard, to the host on which that socket listens.
+
+    Raises
+    ------
+    ValueError
+        If there are too many sockets, hosts or addresses, or the heartbeat is too long.
+
+    Notes
+    -----
+    `run` belongs in a thread of its own and releases the GIL until `stop`.  The first host that is heard drives; others
+    are refused and counted until it has been silent for a second.
+    """
+
+    cdef Intake _intake
+    cdef Clock _clock
+    cdef Time _time
+    cdef object _owned
+    cdef object _waker
+    cdef mc_fd _fds[SOURCES + 1]
+    cdef int _n
+    cdef mc_allowed _allowed
+    cdef Forward _forwards[FORWARDS]
+    cdef int _forward_count
+    cdef readonly int64_t forwarded     # datagrams forwarded
+    cdef int _reply_port
+    cdef uint8_t _beat[BEAT_BYTES]
+    cdef int _beat_size                 # 0: the simulator needs no heartbeat
+    cdef int64_t _beat_period           # [ns]
+    cdef int64_t _beat_due              # [ns]
+    cdef Forward _called[CALLED]
+    cdef int _called_count
+    cdef readonly int64_t beats         # heartbeats sent
+    cdef uint8_t _driver[16]            # the host that drives
+    cdef int64_t _heard                 # arrival of its newest datagram [ns]; 0 before the first
+    cdef uint8_t _buffer[LARGEST]
+    cdef int64_t _stopping
+
+    def __init__(
+        self,
+        Intake intake not None,
+        sockets,
+        Clock clock not None,
+        *,
+        hosts=None,
+        forwards=(),
+        heartbeat=None,
+    ):
+        cdef Forward* f
+        if not 0 < len(sockets) <= SOURCES or len(forwards) > FORWARDS:
+            raise ValueError(f"sockets: allowed are 1 to {SOURCES}, and up to {FORWARDS} addresses to pass on to")
+        woken, self._waker = socket.socketpair()
+        self._owned = (tuple(sockets), tuple(forwards), woken)
+        self._intake, self._clock, self._time = intake, clock, clock.calls
+        for sock in (*sockets, woken):
+            self._fds[self._n] = sock.fileno()
+            self._n += 1
+        self._allowed = allowed_hosts(hosts)
+        for sock, address in forwards:
+            f = &self._forwards[self._forward_count]
+            f.fd = sock.fileno()
+            f.address_size = packed_address(f.address, address)
+            self._forward_count += 1
+        self._reply_port = intake.reply_port
+        if heartbeat is not None:
+            self._set_heartbeat(heartbeat, sockets[0], hosts)
+
+    cdef int _set_heartbeat(self, heartbeat, sock, hosts) except -1:
+        cdef Forward* f
+        if not 0 < len(heartbeat.data) <= BEAT_BYTES or len(hosts or ()) > CALLED:
+            raise ValueError(f"heartbeat: allowed are 1 to {BEAT_BYTES} bytes and {CALLED} hosts")
+        memcpy(self._beat, <const uint8_t*><bytes>heartbeat.data, len(heartbeat.data))
+        self._beat_size, self._beat_period = len(heartbeat.data), round(heartbeat.every_s * 1e9)
+        for host in reachable(sock, hosts):
+            f = &self._called[self._called_count]
+            f.fd = sock.fileno()
+            f.address_size = packed_address(f.address, (host, heartbeat.port, 0))
+            self._called_count += 1
+        return 0
+
+    def run(self):
+        """Receive until `stop` is called."""
+        with nogil:
+            self.loop(self._intake.intake)
+
+    cdef void loop(self, IntakeState* s) noexcept nogil:
+        cdef uint64_t ready
+        cdef int i
+        while True:
+            mc_wait_any(self._fds, self._n, self.beat() if self._beat_size else -1, &ready)
+            if mc_load(&self._stopping):
+                break
+            for i in range(self._n - 1):
+                if ready >> i & 1:
+                    s.endpoint = i
+                    self.receive(s, self._fds[i])
+
+    cdef int beat(self) noexcept nogil:
+        """Send the heartbeat if it is due; return the time until the next one [ms]."""
+        cdef int64_t now = self._time.now(self._time.memory)
+        cdef int i
+        if now >= self._beat_due:
+            for i in range(self._called_count):
+                if mc_send_to(
+                    self._called[i].fd, self._beat, self._beat_size, self._called[i].address, self._called[i].address_size
+                ) >= 0:
+                    mc_count(&self.beats, 1)
+            self._beat_due = now + self._beat_period
+        return <int>((self._beat_due - now) // 1_000_000) + 1
+
+    cdef void receive(self, IntakeState* s, mc_fd fd) noexcept nogil:
+        """Take the datagram that waits at one socket, forward it, and answer it."""
+        cdef const Time* clock = &self._time
+        cdef uint8_t out[REPLY_BYTES]
+        cdef uint8_t host[16]
+        cdef sockaddr_storage sender
+        cdef const Reply* reply
+        cdef int i
+        cdef int size = mc_receive_from(fd, self._buffer, LARGEST, &sender, host)
+        cdef int64_t now = clock.now(clock.memory)
+        if size < 0:
+            return
+        if not mc_is_allowed(&self._allowed, host):
+            refuse(s, NOT_ALLOWED, now, size)
+            return
+        for i in range(self._forward_count):
+            if mc_send_to(
+                self._forwards[i].fd, self._buffer, size, self._forwards[i].address, self._forwards[i].address_size
+            ) >= 0:
+                mc_count(&self.forwarded, 1)
+        if self._heard == 0:
+            memcpy(self._driver, host, 16)
+            intake_begin(s, now)
+        elif memcmp(self._driver, host, 16) != 0:
+            if now - self._heard < ALIVE_NS:
+                refuse(s, SECOND_SIMULATOR, now, size)
+                return
+            tell(s, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
+            memcpy(self._driver, host, 16)
+            intake_begin(s, now)
+        self._heard = now
+        reply = intake_take(s, self._buffer, size, now)
+        if reply.size:
+            i = reply_write(reply, self._buffer, size, out)
+            if mc_send_back(fd, out, i, &sender, self._reply_port) >= 0:
+                mc_count(&s.counters.replies, 1)
+            else:
+                refuse(s, REPLY_LOST, now, 0)
+
+    def stop(self):
+        """End `run` at once; may be called from any thread."""
+        mc_store(&self._stopping, 1)
+        self._waker.send(b".")

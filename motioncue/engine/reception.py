@@ -1,0 +1,162 @@
+"""A source's open endpoints, and the loop that reads them, on any transport."""
+
+import socket
+from collections.abc import Sequence
+from contextlib import ExitStack
+from types import ModuleType
+
+from motioncue.core.clock import MonotonicClock
+from motioncue.engine.receiver import DatagramReceiver, StreamReceiver
+from motioncue.errors import ConfigError, EndpointError
+from motioncue.frames.intake import Intake
+from motioncue.frames.session import Session
+from motioncue.sources.described.source import DescribedSource
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import Listener
+from motioncue.transports.udp import comes_back, open_receiver, open_sender, packed_hosts
+
+__all__ = ["Reception", "check_endpoints"]
+
+
+def check_endpoints(
+    module: ModuleType | DescribedSource,
+    urls: Sequence[str],
+    forward: Sequence[str] = (),
+    name: str = "source.endpoint",
+) -> None:
+    """Refuse endpoints at which a source cannot be received.
+
+    Parameters
+    ----------
+    module : module
+        The system's module.
+    urls : sequence of str
+        Endpoints to listen at.
+    forward : sequence of str
+        Endpoints to forward datagrams to.
+    name : str
+        Key or option of `urls`, used in errors.
+
+    Raises
+    ------
+    ConfigError
+        If there are too many or none, or a stream is to be forwarded.
+    EndpointError
+        If an endpoint is not a URL of a transport that the system uses.
+    """
+    datagrams = module.SCHEMES == ("udp",)
+    if not urls:
+        raise ConfigError(f"{name}: missing, allowed is an endpoint that the simulator connects or sends to")
+    if not 0 < len(urls) <= (8 if datagrams else 1):
+        raise ConfigError(
+            f"{name}: found {len(urls)} endpoints, allowed {'are one to eight' if datagrams else 'is one'}"
+        )
+    for url in urls:
+        if parse_endpoint(url, module.SCHEMES, name).sender:
+            raise EndpointError(f"{name}: found {url!r}, allowed is ?from= where something is sent to")
+    if forward and not datagrams:
+        raise ConfigError("source.forward: allowed for sources that send datagrams, this one connects")
+    if len(forward) > 8:
+        raise ConfigError(f"source.forward: found {len(forward)}, allowed are up to eight")
+    for url in forward:
+        parse_endpoint(url, ("udp",), "source.forward")
+
+
+class Reception:
+    """Receives from a source: opens its endpoints; `run` belongs in a thread.
+
+    Parameters
+    ----------
+    intake : Intake
+        Takes the packages.  A `Session` is served as a stream, any other intake by datagrams.
+    urls : sequence of str
+        Endpoints to listen at.
+    allow : sequence of str
+        Hosts that are heard.  If empty: only this machine if the endpoints are local, else nobody.
+    forward : sequence of str
+        ``udp://`` endpoints to which every datagram is forwarded.
+
+    Raises
+    ------
+    EndpointError
+        If an endpoint is in use or not available, a host is unknown, or forwarded datagrams would come back.
+    """
+
+    def __init__(
+        self, intake: Intake, urls: Sequence[str], *, allow: Sequence[str] = (), forward: Sequence[str] = ()
+    ) -> None:
+        reachable = not all(parse_endpoint(url).local for url in urls)
+        hosts = packed_hosts(allow) if allow or reachable else None
+        self.deaf = hosts == []
+        """Whether no host is allowed."""
+        self.held = False
+        """Whether an earlier server's pipe keeps the name in use; this server listens once the pipe's other end is
+        closed."""
+        self._receiver: DatagramReceiver | StreamReceiver
+        self._sockets: list[socket.socket] = []
+        self._forwards: list[tuple[str, int, int]] = []
+        with ExitStack() as opened:
+            if isinstance(intake, Session):
+                listener = Listener(urls[0], hosts)
+                opened.callback(listener.close)
+                self.held = getattr(listener.server, "held", False)
+                self._receiver = StreamReceiver(intake, listener.server, MonotonicClock())
+            else:
+                for url in urls:
+                    self._sockets.append(open_receiver(url))
+                    opened.callback(self._sockets[-1].close)
+                    self._sockets[-1].setblocking(False)
+                senders = []
+                for url in forward:
+                    senders.append(open_sender(url))
+                    opened.callback(senders[-1][0].close)
+                self._forwards = [address for _, address in senders]
+                for url, address in zip(forward, self._forwards, strict=True):
+                    if comes_back(address, self._sockets):
+                        raise EndpointError(
+                            f"source.forward: found {url!r}, allowed is where this source does not listen itself: what "
+                            f"is passed on would come back"
+                        )
+                self._receiver = DatagramReceiver(
+                    intake,
+                    self._sockets,
+                    MonotonicClock(),
+                    hosts=hosts,
+                    forwards=senders,
+                    heartbeat=intake.heartbeat,
+                )
+            self._opened = opened.pop_all()
+
+    def refuse_output(self, name: str, url: str, address: tuple[str, int, int]) -> None:
+        """Refuse an output whose packets would be received here, or that also gets the forwarded datagrams.
+
+        Parameters
+        ----------
+        name : str
+            The output's key.
+        url : str
+            URL in the profile.
+        address : tuple of (str, int, int)
+            Numeric IP address, port, scope.
+
+        Raises
+        ------
+        EndpointError
+            If it is such an output.
+        """
+        if comes_back(address, self._sockets):
+            raise EndpointError(f"{name}: found {url!r}, allowed is where the source does not listen")
+        if address in self._forwards:
+            raise EndpointError(f"{name}: found {url!r}, allowed is where source.forward does not send to as well")
+
+    def run(self) -> None:
+        """Receive until `stop`."""
+        self._receiver.run()
+
+    def stop(self) -> None:
+        """End `run` at once; may be called from any thread."""
+        self._receiver.stop()
+
+    def close(self) -> None:
+        """Close the endpoints; call it after `run` has ended."""
+        self._opened.close()

@@ -1,0 +1,476 @@
+"""Replay: a recording through the whole engine, on a clock that takes no time."""
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue import sources
+from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
+from motioncue.core.clock import FakeClock
+from motioncue.core.ring import RecordRing
+from motioncue.engine.assembly import check, intake_of, load_profile, settings_of
+from motioncue.engine.pipeline import Pipeline
+from motioncue.errors import ConfigError, PacketError
+from motioncue.frames.intake import Intake
+from motioncue.profile.explain import explain
+from motioncue.profile.profile import Profile
+from motioncue.recording.export import columns as columns_of
+from motioncue.recording.feed import Timed, feed
+from motioncue.recording.load import Drive
+from motioncue.recording.messages import Settings
+from motioncue.recording.packages import opening, quoted
+from motioncue.recording.read import read_frames
+from motioncue.recording.recorder import RING_BYTES, Batch, sorted_out
+from motioncue.recording.topics import Package
+from motioncue.recording.whole import write_whole
+from motioncue.recording.write import RecordingWriter
+
+__all__ = [
+    "Difference",
+    "Heard",
+    "first_difference",
+    "keep",
+    "missing_ticks",
+    "pieces",
+    "profile_of",
+    "repeat",
+    "replay",
+]
+
+START_NS = 1_000_000_000
+
+NO_TICKS = (
+    "the recording has no ticks to repeat: it holds what a simulator said, not a run; allowed is what `run --record` "
+    "and `demo --record` write.  `motioncue simulate SYSTEM --recording FILE --to ENDPOINT` plays it to a run"
+)
+
+ROWS = 10_000  # ticks compared or written at a time, which bounds the memory
+
+Progress = Callable[[int, int], object]
+"""Is told what is done and what there is."""
+
+
+def replay(
+    profile: Profile | str | Path, path: str | Path, *, tail_s: float = 2.0, rate_hz: float | None = None
+) -> npt.NDArray[np.void]:
+    """Return every tick that the engine makes from a recording.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `load_profile` takes.
+    path : str or Path
+        Bytes that the simulator wrote; frames arrive at the times of its own clock.
+    tail_s : float
+        Time to continue after the last frame, for hold and fade [s].
+    rate_hz : float, optional
+        Frames per second [Hz], for a recording without times.
+
+    Returns
+    -------
+    ndarray of TICK_DTYPE, shape (n,)
+        Motion read and cue sent at every tick, fades included.
+
+    Raises
+    ------
+    ConfigError, PacketError
+        If the profile or the recording is refused.
+    """
+    profile = profile if isinstance(profile, Profile) else load_profile(profile)
+    system = sources.system_of(profile.source)
+    motion, packages, _ = read_frames(path, system, rate_hz=rate_hz, **profile.source.options)
+    if not len(motion):
+        raise PacketError(f"recording {quoted(path)}: found no frame, allowed is at least one")
+    end = START_NS + int(motion["time"][-1]) + round(tail_s * 1e9)
+    ticks = int((end - START_NS) * profile.rate_hz * 1e-9) + 2
+    clock = FakeClock(START_NS)
+    pipeline = Pipeline(profile, clock, trace=ticks)
+    timed = (Timed(START_NS + time_ns, package) for time_ns, package in packages)
+    for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
+        pass
+    pipeline.emitter.run(until_ns=end)
+    return pipeline.emitter.trace
+
+
+class Difference(NamedTuple):
+    """Where two runs first differ."""
+
+    tick: int
+    """Index of the tick."""
+    channel: str
+    """The channel, such as ``cue.surge``."""
+    recorded: float
+    replayed: float
+
+
+def profile_of(tables: Mapping[str, Any]) -> Profile:
+    """Return the profile of a recording.
+
+    Parameters
+    ----------
+    tables : mapping
+        The profile's tables as recorded.
+
+    Raises
+    ------
+    ConfigError
+        If this version refuses them.
+    """
+    try:
+        profile = msgspec.convert(tables, Profile, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"profile of the recording: {explain(error, dict(tables), Profile)}") from error
+    check(profile)
+    return profile
+
+
+def missing_ticks(drive: Drive) -> str:
+    """Return a text on the ticks that are missing before the end of a recording; empty if none is.
+
+    Parameters
+    ----------
+    drive : Drive
+        A recording.
+    """
+    index = drive.ticks["index"]
+    if len(index) and index[0] > 0:
+        return f"the recording begins at tick {index[0]} of its run"
+    return ""
+
+
+def repeat(drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None) -> Drive:
+    """Return what the engine makes of a recording: another recording with the same ticks.
+
+    Parameters
+    ----------
+    drive : Drive
+        A recording with packages and ticks.
+    profile : Profile, optional
+        Settings to use throughout instead of the recorded ones.
+    progress : callable, optional
+        Called with ticks done and ticks in all, a few hundred times.
+
+    Returns
+    -------
+    Drive
+        The same packages, with this engine's frames, ticks and events.  With the recorded settings and the same build,
+        its ticks are the recorded ones bit for bit, except their lateness, which is 0.
+
+    Raises
+    ------
+    ConfigError, PacketError
+        As `pieces` does.
+
+    Notes
+    -----
+    As `pieces`, which needs less memory.
+    """
+    ticks, done = np.zeros(len(drive.ticks), TICK_DTYPE), 0
+    frames, events = [np.zeros(0, MOTION_DTYPE)], []
+    for batch in pieces(drive, profile, progress=progress):
+        ticks[done : done + len(batch.ticks)] = batch.ticks
+        done += len(batch.ticks)
+        frames.append(batch.frames)
+        events += batch.events
+    in_force = drive.settings
+    if profile is not None:
+        in_force = [Settings(drive.settings[0].time, 0, msgspec.to_builtins(profile))]
+    outside = [event for event in drive.events if event.what == "disconnected" or event.reason in FROM_OUTSIDE]
+    return drive._replace(
+        motion=np.concatenate(frames),
+        ticks=ticks,
+        events=sorted(events + outside),
+        settings=in_force,
+        unreadable=(),
+    )
+
+
+def pieces(
+    drive: Drive, profile: Profile | None = None, *, progress: Progress = lambda done, total: None
+) -> Iterator[Batch]:
+    """Yield what the engine makes of a recording, some thousand ticks at a time.
+
+    Parameters
+    ----------
+    drive : Drive
+        A recording with packages and ticks.
+    profile : Profile, optional
+        Settings to use throughout instead of the recorded ones.
+    progress : callable, optional
+        Called with ticks done and ticks in all, a few hundred times.
+
+    Yields
+    ------
+    Batch
+        The next ticks, and the frames, packages and events since the piece before.  With the recorded settings and the
+        same build the ticks are the recorded ones bit for bit, except their lateness, which is 0.
+
+    Raises
+    ------
+    ConfigError
+        If the profile is refused, or its system or rate differs from the recording's.
+    PacketError
+        If the recording has no ticks or no settings, or begins in the middle of a run and no package of it makes a
+        frame, because what the simulator announced before is missing.
+
+    Notes
+    -----
+    Each tick reads the frame that it read then: as many packages are fed before it as it says, with their recorded
+    arrival times.  Retunes and the operator's requests are repeated at their ticks.  A recording that begins in the
+    middle of a run (`missing_ticks`) does not tell the state at its beginning: everything then starts from rest, and
+    each tick reads the packages that had arrived by its deadline.
+    """
+    if not len(drive.ticks) or not drive.settings:
+        raise PacketError(NO_TICKS)
+    changes = {row.number: profile_of(row.profile) for row in drive.settings}
+    own = changes[drive.settings[0].number]
+    chosen = own if profile is None else profile
+    _refuse_other_source(chosen, own)
+    pipeline = Pipeline(chosen, FakeClock(START_NS))
+    heard = Heard(pipeline)
+    # Other settings may accept other packages, so the recorded frames say which packages each tick had.
+    counting = pipeline.intake if profile is None else intake_of(own)
+    late = drive.ticks["index"][0] > 0
+    source = _happenings(drive, changes, late)
+    settings = pipeline.emitter.settings
+    ticks = np.stack([drive.ticks[name] for name in ("index", "deadline", "operation")], axis=1)
+    numbers = drive.ticks["settings"] if profile is None else np.zeros(len(ticks), np.int64)
+    upcoming, told, given = next(source, None), 0, 0
+    number = int(drive.ticks["settings"][0])
+
+    def feed_next() -> None:
+        nonlocal upcoming
+        assert upcoming is not None
+        upcoming.act(counting, True)
+        if counting is not pipeline.intake:
+            upcoming.act(pipeline.intake, False)
+        upcoming = next(source, None)
+
+    def taken() -> Batch:
+        nonlocal given
+        batch = heard.take()
+        first, given = given, given + len(batch.ticks)
+        batch.ticks["settings"] = numbers[first:given]  # they are numbered when posted, even if no tick took them
+        return batch
+
+    for first, end, deadline, frames, newest in _spans(drive.ticks, late):
+        while upcoming is not None and (upcoming.time <= deadline if late else counting.published < frames):
+            feed_next()
+            if heard.half_full:
+                yield taken()
+        if profile is None and newest != number and newest in changes:
+            settings = settings_of(changes[newest], settings)
+            pipeline.emitter.retune(settings)
+        number = newest
+        pipeline.emitter.replay_ticks(ticks[first:end])
+        if heard.half_full:
+            yield taken()
+        if end >= told + len(ticks) / 200 or end == len(ticks):
+            told = end
+            progress(end, len(ticks))
+    while upcoming is not None:
+        feed_next()
+        if heard.half_full:
+            yield taken()
+    yield taken()
+    if late and len(drive.packages) and not pipeline.intake.published:
+        why = ", ".join(pipeline.intake.rejected) or "no package makes one"
+        raise PacketError(
+            f"{missing_ticks(drive)}, and without what the simulator said before there is no frame ({why})"
+        )
+
+
+def _refuse_other_source(profile: Profile, own: Profile) -> None:
+    """Refuse a profile of another system or rate than the recording's."""
+    if profile.source.system != own.source.system:
+        raise ConfigError(
+            f"source.system: found {profile.source.system!r}, allowed is that of the recording, {own.source.system!r}"
+        )
+    if profile.rate_hz != own.rate_hz:  # only the recorded ticks are repeated
+        raise ConfigError(
+            f"output.rate_hz: found {profile.rate_hz:g}, allowed is that of the recording, {own.rate_hz:g} Hz"
+        )
+
+
+FROM_OUTSIDE = frozenset(
+    (
+        *("session_ended", "second_simulator", "taken_over", "no_descriptor", "not_allowed"),
+        *("big_endian", "framing", "stalled", "reply_lost"),
+    )
+)
+"""Events of sockets and pipes, which a replay does not have: it keeps the recorded ones."""
+
+MOST_TICKS = 1000  # most ticks to repeat at once: far less than what fits into a ring
+
+
+def _spans(ticks: npt.NDArray[np.void], late: bool) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield first and end of consecutive ticks that read the same, and deadline, frames and settings of the first.
+
+    A recording that begins in the middle of a run (`late`) has spans of one tick, because only the deadline of each
+    says which packages it reads.
+    """
+    frames, settings = ticks["frames"], ticks["settings"]
+    begins = np.arange(len(ticks)) % (1 if late else MOST_TICKS) == 0
+    begins[1:] |= (frames[1:] != frames[:-1]) | (settings[1:] != settings[:-1])
+    firsts = np.flatnonzero(begins)
+    ends = np.append(firsts[1:], len(ticks))
+    columns = (firsts, ends, ticks["deadline"][firsts], frames[firsts], settings[firsts])
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+class Heard:
+    """The records of a pipeline, collected as by a recorder, but without a thread.
+
+    Parameters
+    ----------
+    pipeline : Pipeline
+        A pipeline that has not begun.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._rings = RecordRing(RING_BYTES), RecordRing(RING_BYTES)
+        pipeline.emitter.record(self._rings[0])
+        pipeline.intake.record(self._rings[1])
+
+    @property
+    def half_full(self) -> bool:
+        """Whether it is time for `take`; ask at least once a megabyte of packages and 1000 ticks."""
+        return any(2 * ring.waiting > RING_BYTES for ring in self._rings)
+
+    def take(self) -> Batch:
+        """Return the records since the last time."""
+        return sorted_out(b"".join(ring.take() for ring in self._rings))
+
+
+Action = Callable[[Intake, bool], Any]
+"""Something that happens to an intake; True is passed if the intake has the recorded settings."""
+
+
+class Happening(NamedTuple):
+    """Something that happens to an intake at a time [ns]."""
+
+    time: int
+    order: int
+    """Order among what happens at the same time."""
+    act: Action
+
+
+def _happenings(drive: Drive, changes: Mapping[int, Profile], late: bool) -> Iterator[Happening]:
+    """Yield the events of the source, in order; a session of which the beginning is missing begins with a package."""
+    rows: list[Happening] = []
+    if late and drive.packages:
+        first = drive.packages[0]
+        rows.append(Happening(first.time, 0, _begin(first.time)))
+        announced = opening(drive.about, intake_of(changes[drive.settings[0].number]))
+        if announced is not None:
+            rows.append(Happening(first.time, 1, _feed(first._replace(data=announced))))
+    for event in drive.events:
+        if event.what == "connected":
+            rows.append(Happening(event.time, 0, _begin(event.time)))
+        elif event.what == "retuned" and event.detail in changes:
+            rows.append(Happening(event.time, 1, _retune(changes[event.detail], event.detail)))
+    packages = iter(sorted(drive.packages, key=lambda package: package.time))
+    package = next(packages, None)
+    for row in sorted(rows, key=lambda row: row[:2]):
+        while package is not None and package.time < row.time:
+            yield Happening(package.time, 2, _feed(package))
+            package = next(packages, None)
+        yield row
+    while package is not None:
+        yield Happening(package.time, 2, _feed(package))
+        package = next(packages, None)
+
+
+def _begin(time: int) -> Action:
+    return lambda intake, _: intake.begin(time)
+
+
+def _retune(profile: Profile, number: int) -> Action:
+    def retune(intake: Intake, own: bool) -> None:
+        if own:
+            intake.retune(profile.watch, profile.source.head_m, profile.supervisor.fade_s, number)
+
+    return retune
+
+
+def _feed(package: Package) -> Action:
+    return lambda intake, _: intake.feed(package.data, package.time)
+
+
+def keep(
+    answer: Drive,
+    path: str | Path,
+    *,
+    force: bool = False,
+    about: Mapping[str, str] | None = None,
+    progress: Progress = lambda done, total: None,
+) -> Path:
+    """Write a recording in memory, such as the result of `repeat`, to a file; return its path.
+
+    Parameters
+    ----------
+    answer : Drive
+        The recording; viewers show it at the same times as the one that it was made from.
+    path : str or Path
+        The file; a number is added to its name if it exists.
+    force : bool
+        Replace an existing file.
+    about : mapping of str to str
+        Stored in the file.
+    progress : callable, optional
+        Called with ticks written and ticks in all, now and then.
+
+    Raises
+    ------
+    ConfigError
+        If the file cannot be made or written.
+    """
+    epoch = answer.about.get("epoch_ns", "0")
+    epoch_ns = int(epoch) if epoch.isdecimal() else 0
+
+    def write(part: Path) -> None:
+        with RecordingWriter(part, force=True, epoch_ns=epoch_ns, about=about) as writer:
+            for settings in answer.settings:
+                writer.settings(*settings)
+            writer.packages(answer.packages)
+            writer.events(answer.events)
+            writer.frames(answer.motion)
+            for first in range(0, len(answer.ticks), ROWS):
+                writer.ticks(answer.ticks[first : first + ROWS])
+                progress(first, len(answer.ticks))
+
+    path = Path(path).absolute()
+    if path.is_dir():
+        raise ConfigError(f"recording {quoted(path)}: found a folder, allowed is a file")
+    if not path.parent.is_dir():
+        raise ConfigError(f"recording {quoted(path)}: its folder does not exist")
+    try:
+        return write_whole(path, write, force=force)
+    except OSError as error:
+        raise ConfigError(f"recording {quoted(path)}: cannot be written: {error.strerror or error}") from error
+
+
+def first_difference(recorded: npt.NDArray[np.void], replayed: npt.NDArray[np.void]) -> Difference | None:
+    """Return where two runs first differ, lateness aside; None if every bit is the same.
+
+    Parameters
+    ----------
+    recorded, replayed : ndarray of TICK_DTYPE, shape (n,)
+        The same number of ticks of both runs.
+    """
+    names = [name for name, _, _ in columns_of(recorded)]
+    for start in range(0, len(recorded), ROWS):
+        sides = [rows[start : start + ROWS] for rows in (recorded, replayed)]
+        numbers = [np.ascontiguousarray(rows).view("i8").reshape(len(rows), -1) for rows in sides]
+        different = numbers[0] != numbers[1]
+        different[:, names.index("lateness")] = False
+        wrong = np.flatnonzero(different.any(axis=1))
+        if len(wrong):
+            row, place = wrong[0], int(np.flatnonzero(different[wrong[0]])[0])
+            values = [float(columns_of(rows)[place][2][row]) for rows in sides]
+            return Difference(int(sides[0]["index"][row]), names[place], *values)
+    return None

@@ -1,1 +1,0 @@
-"""What runs inside a tick: structs, inline functions without the GIL, and the classes that own them."""

@@ -1,0 +1,1 @@
+"""What an output is sent: the stages of its chain, its packets, the controllers described here."""

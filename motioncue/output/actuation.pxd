@@ -1,0 +1,86 @@
+"""From the cue to what one output is sent: a chain of stages, each with its own coefficients and state.
+
+All outputs share one cue.  Each output copies it into its own actuation; the stages of its chain then change channels
+of the actuation or fill its actuator channels, and the output's packets are encoded from the result.
+"""
+
+from motioncue.core.records cimport Actuation, Cue
+from motioncue.core.rotation cimport Turn
+from motioncue.core.stage cimport Stage, StageCalls
+from motioncue.safety.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
+
+
+cdef enum:
+    STAGES = 4
+
+
+ctypedef struct Chain:
+    StageCalls stages[STAGES]
+    int count
+    Actuation actuation     # the newest tick's
+
+
+cdef inline void actuate(Chain* c, const Cue* cue, const Turn* attitude, bint parked=False) noexcept nogil:
+    """Do one tick: fill the actuation from the cue; `parked` while the platform is to rest."""
+    cdef StageCalls* stage
+    cdef int i
+    c.actuation.cue = cue[0]
+    for i in range(c.count):
+        stage = &c.stages[i]
+        stage.step(stage.state, stage.coeffs, attitude, parked, &c.actuation)
+
+
+cdef inline void chain_reset(Chain* c) noexcept nogil:
+    """Forget the past: the next tick starts from rest at neutral."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].reset != NULL:
+            c.stages[i].reset(c.stages[i].state)
+
+
+cdef inline bint chain_at_rest(const Chain* c) noexcept nogil:
+    """Say whether every stage rests at neutral; the caller checks the cue itself."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].at_rest != NULL and not c.stages[i].at_rest(c.stages[i].state):
+            return False
+    return True
+
+
+cdef inline void chain_hurry(Chain* c, double pace) noexcept nogil:
+    """Let the platform sink at least at this pace [1/tick] from now on."""
+    cdef int i
+    for i in range(c.count):
+        if c.stages[i].hurry != NULL:
+            c.stages[i].hurry(c.stages[i].state, pace)
+
+
+cdef inline int chain_says(const Chain* c, int state) noexcept nogil:
+    """Return the state that packets say: STATES while actuators rise to follow the cue, PARKING while they sink."""
+    cdef int i
+    if state == OFFLINE and not chain_at_rest(c):
+        return PARKING
+    for i in range(c.count):
+        if (state == RUNNING or state == ENGAGING) and c.stages[i].rises != NULL and c.stages[i].rises(c.stages[i].state):
+            return STATES
+    return state
+
+
+cdef inline void chain_take(Chain* c, const Chain* before, double pace) noexcept nogil:
+    """Continue from the state of a chain of the same stages, whose coefficients may differ."""
+    cdef StageCalls* stage
+    cdef const StageCalls* old
+    cdef int i
+    if c == before:
+        return
+    c.actuation = before.actuation
+    for i in range(c.count):
+        stage = &c.stages[i]
+        old = &before.stages[i]
+        if stage.take != NULL:
+            stage.take(stage.state, stage.coeffs, old.state, old.coeffs, pace)
+
+
+cdef class OutputChain:
+    cdef Chain chain
+    cdef readonly tuple stages

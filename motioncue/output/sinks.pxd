@@ -1,0 +1,168 @@
+"""Where packets go: datagram sockets and serial lines, each with its own packet, and packets beside those of the motion.
+
+Nothing here waits: what the system does not take at once is counted and dropped.
+"""
+
+from libc.stdint cimport int64_t, uint8_t
+
+from motioncue.core.records cimport Actuation
+from motioncue.core.slot cimport mc_count, mc_store
+from motioncue.transports.line cimport mc_line, mc_line_send, mc_line_take
+from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to
+from motioncue.wire.codec cimport Outgoing, outgoing
+
+
+cdef enum:
+    PACKETS = 16
+    OTHERS = 32
+    PACKET_BYTES = 512
+
+
+cdef extern from *:
+    """
+    #define MC_NEVER INT64_MAX      /* index of a tick that does not come */
+    """
+    const int64_t NEVER "MC_NEVER"
+
+
+ctypedef struct Sink:
+    mc_fd fd
+    char address[ADDRESS_BYTES]
+    int address_size
+    mc_line* line           # sent to instead, unless it is NULL
+    int64_t taken           # when the line took a packet last [ns]; 0: none yet
+    int64_t known           # packets that it had taken by then
+    bint lost               # the line gets nothing until an operator engages
+    Outgoing encoding
+    int output              # the output whose actuation is encoded
+    uint8_t packet[PACKET_BYTES]
+    int size
+    int64_t sent
+    int64_t unheard         # packets sent that nobody listened to, as far as the system reports it
+    int64_t refused         # packets that the system refused to send
+    int64_t error           # number of the newest refusal's error; 0 before the first
+
+
+ctypedef struct Other:      # a packet that goes to a sink beside those of the motion
+    Outgoing encoding
+    int sink
+    int64_t every           # [ticks]; 0: once, before the packets of the motion
+    int64_t due             # index of the tick at which it is sent next
+    uint8_t packet[PACKET_BYTES]
+    int size
+
+
+ctypedef struct Sinks:
+    Sink rows[PACKETS]
+    int count
+    Other others[OTHERS]
+    int other_count
+
+
+cdef inline bint send(Sink* s, const uint8_t* packet, int size) noexcept nogil:
+    """Send a packet to the output; return whether it was sent."""
+    cdef int done
+    if s.lost:
+        mc_count(&s.refused, 1)
+        return False
+    if s.line != NULL:
+        done = mc_line_send(s.line, packet, size)
+    else:
+        done = mc_send_to(s.fd, packet, size, s.address, s.address_size)
+    if done < 0:
+        mc_store(&s.error, -done)
+        mc_count(&s.refused, 1)
+        return False
+    mc_count(&s.sent, 1)
+    if done == MC_UNHEARD:
+        mc_count(&s.unheard, 1)
+    return True
+
+
+cdef inline void send_others(Sinks* s, int64_t index, bint first) noexcept nogil:
+    """Send the other packets that are due at tick `index`: those that come first, or those with an interval."""
+    cdef Other* other
+    cdef Sink* sink
+    cdef bint sent
+    cdef int i
+    for i in range(s.other_count):
+        other = &s.others[i]
+        sink = &s.rows[other.sink]
+        if index < other.due or (other.every == 0) != first:
+            continue
+        sent = not sink.lost and send(sink, other.packet, other.size)
+        if other.every:
+            other.due = index + other.every
+        elif sent:
+            other.due = NEVER
+
+
+cdef inline void encode_all(
+    Sinks* s, const Actuation* const* actuations, const int* said, int64_t index, int64_t deadline
+) noexcept nogil:
+    """Encode the packets of tick `index` from each output's actuation and the state that its packets say."""
+    cdef Sink* sink
+    cdef Other* other
+    cdef int i, output
+    for i in range(s.count):
+        sink = &s.rows[i]
+        sink.size = outgoing(
+            &sink.encoding, <const double*>actuations[sink.output], deadline, said[sink.output], sink.packet
+        )
+    for i in range(s.other_count):
+        other = &s.others[i]
+        if index < other.due:
+            continue
+        output = s.rows[other.sink].output
+        other.size = outgoing(
+            &other.encoding, <const double*>actuations[output], deadline, said[output], other.packet
+        )
+
+
+cdef inline bint send_all(Sinks* s, int64_t index) noexcept nogil:
+    """Send the packets of tick `index`; return whether any of the motion's was sent."""
+    cdef bint sent = False
+    cdef int i
+    send_others(s, index, True)
+    for i in range(s.count):
+        sent = send(&s.rows[i], s.rows[i].packet, s.rows[i].size) or sent
+    send_others(s, index, False)
+    return sent
+
+
+cdef inline bint any_lost(Sinks* s, int64_t deadline, int64_t hold, int64_t* since) noexcept nogil:
+    """Find out which lines are lost: gone, or without a packet taken for longer than `hold` [ns]; return whether any is.
+
+    `since` becomes the time for which it has taken nothing [ns].
+    """
+    cdef Sink* sink
+    cdef int64_t silent
+    cdef bint lost = False
+    cdef int i
+    for i in range(s.count):
+        sink = &s.rows[i]
+        if sink.line == NULL:
+            continue
+        if sink.taken == 0 or sink.known != sink.sent:
+            sink.known = sink.sent
+            sink.taken = deadline
+        silent = deadline - sink.taken
+        sink.lost = sink.lost or sink.line.gone != 0 or silent > hold
+        if sink.lost:
+            lost = True
+            since[0] = silent
+    return lost
+
+
+cdef inline void take_back(Sinks* s, int64_t deadline) noexcept nogil:
+    """Send again to lost lines that are back, first the packets that come first."""
+    cdef Sink* sink
+    cdef int i, j
+    for i in range(s.count):
+        sink = &s.rows[i]
+        if sink.line != NULL and sink.lost and mc_line_take(sink.line):
+            sink.lost = False
+            sink.taken = deadline
+            for j in range(s.other_count):
+                if s.others[j].sink == i and s.others[j].every == 0:
+                    s.others[j].due = 0

@@ -1,0 +1,382 @@
+"""The stage that moves a platform's actuators."""
+
+from libc.math cimport exp
+from libc.string cimport memcmp, memcpy, memset
+
+from motioncue.core.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
+from motioncue.core.lanes cimport Machine, chosen
+from motioncue.core.records cimport Actuation
+from motioncue.core.rotation cimport Turn
+from motioncue.core.stage cimport Beside, beside_tick
+from motioncue.platforms.kinematics cimport Actuator, Kinematics
+
+__all__ = ["PARTS_OF_A_POSE", "Actuators"]
+
+
+cdef extern from "motioncue/platforms/stage_lanes.h" nogil:
+    beside_tick drive_rigs "mc_drive_rigs"[3]
+
+PARTS_OF_A_POSE = ("yaw", "heave", "travel", "tilt")
+"""Parts of a pose that can give way if a platform cannot reach it: yaw; heave; surge and sway; roll and pitch."""
+
+
+cdef double PLANNED_S = 2.0     # in which a plan comes within narrower bounds [s]
+
+
+cdef inline void rise(const Drives* d, double up, double* positions) noexcept nogil:
+    """Replace the positions by those `up` of the way from where the platform is parked."""
+    cdef int i
+    if up < 1.0:
+        for i in range(d.geometry.count):
+            positions[i] = d.parked[i] + up * (positions[i] - d.parked[i])
+
+
+cdef void begin(const Drives* d, Driven* s, bint parked) noexcept nogil:
+    """Start at rest: where the platform is parked, or at neutral."""
+    cdef int i
+    s.begun = True
+    s.raised.pace = d.pace
+    s.raised.position = 0.0 if parked else 1.0
+    s.easing.position = 1.0
+    memcpy(s.easing.bounds, d.bounds, sizeof(d.bounds))
+    for i in range(d.geometry.count):
+        s.given.positions[i] = d.neutral[i]
+        s.held[i].position = s.held[i].target = d.parked[i] if parked else d.neutral[i]
+
+
+cdef double share_left(const Easing* e) noexcept nogil:
+    """Return the share of a change that has not taken hold yet."""
+    return 1.0 - smooth(e.position) if e.on and e.position < 1.0 else 0.0
+
+
+cdef void in_force(const Drives* d, const Easing* e, Bounds* bounds) noexcept nogil:
+    """Fill in the bounds that positions are asked within: narrower ones take hold along the fade.
+
+    A narrower range does so only for a cue that comes within it by itself, so that both go together; for any other cue
+    it holds at once, and the difference of the positions vanishes.
+    """
+    cdef double left = share_left(e)
+    cdef int i
+    memcpy(bounds, d.bounds, sizeof(d.bounds))
+    for i in range(d.geometry.count):
+        bounds[i].low += left * (e.former[i].low - bounds[i].low)
+        bounds[i].high += left * (e.former[i].high - bounds[i].high)
+        bounds[i].speed += left * (e.former[i].speed - bounds[i].speed)
+        bounds[i].acceleration += left * (e.former[i].acceleration - bounds[i].acceleration)
+
+
+cdef Lead led(const Drives* d, const Easing* e, double* weight) noexcept nogil:
+    """Return the lead in force, and its weight: another lag takes hold along the fade, and one from or to none by weight."""
+    cdef double left = share_left(e)
+    cdef double whole = 1.0 if d.lead.order else 0.0
+    cdef double lag = d.lead.lag + left * (e.lag - d.lead.lag) if d.lead.order else e.lag
+    cdef Lead it = d.lead
+    weight[0] = whole + left * (e.weight - whole)
+    if left > 0.0 and (lag != d.lead.lag or weight[0] != 1.0):
+        it = lead_for(lag, d.damping if d.lead.order else e.damping, d.dt)
+        it.outer *= weight[0]
+        it.inner *= weight[0]
+    return it
+
+
+cdef void actuators_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef Driven* s = <Driven*>state
+    cdef double* positions = actuation.actuators
+    cdef double pose[6]
+    if not s.begun:
+        begin(d, s, parked)
+    s.parked = parked
+    s.ticks += 1
+    pose[0] = actuation.cue.surge_displacement
+    pose[1] = actuation.cue.sway_displacement
+    pose[2] = actuation.cue.heave_displacement
+    pose[3] = actuation.cue.roll
+    pose[4] = actuation.cue.pitch
+    pose[5] = actuation.cue.yaw
+    if s.easing.on:
+        step_easing(d, s, pose, positions)
+        return
+    if not reach(&d.geometry, d.bounds, d.order, d.yielding, &s.given, pose, positions):
+        s.unreached += 1
+    rise(d, fade_step(&s.raised, not parked), positions)
+    lead(&d.lead, &s.lead, d.bounds, d.geometry.count, positions)
+    if not keep(d.bounds, s.held, d.geometry.count, positions, s.acted) and s.given.slowed >= 0:
+        s.acted[s.given.slowed] += 1
+
+
+cdef void step_easing(const Drives* d, Driven* s, const double* pose, double* positions) noexcept nogil:
+    """Do a tick while other bounds, or another lag, take hold."""
+    cdef Easing* e = &s.easing
+    cdef Bounds bounds[12]
+    cdef Lead leading
+    cdef double weight
+    cdef int n = d.geometry.count
+    cdef int i, over
+    if e.position < 1.0:
+        e.position += e.pace
+    in_force(d, e, bounds)
+    leading = led(d, e, &weight)
+    if not reach(&d.geometry, bounds, d.order, d.yielding, &s.given, pose, positions):
+        s.unreached += 1
+    rise(d, fade_step(&s.raised, not s.parked), positions)
+    lead(&leading, &s.lead, bounds, n, positions)
+    for i in range(n):
+        if e.position < 1.0:
+            positions[i] += left_at(&e.joins[i], e.position)
+        e.bounds[i].speed = bounds[i].speed
+    over = narrow(bounds, e.bounds, s.held, n, e.position >= 1.0)
+    if over >= 0:
+        stop(e.bounds, s.held, n, positions)
+        s.acted[over] += 1
+        return
+    if not keep(e.bounds, s.held, n, positions, s.acted) and s.given.slowed >= 0:
+        s.acted[s.given.slowed] += 1
+    e.on = e.position < 1.0 or not narrowed(d.bounds, e.bounds, n)
+
+
+cdef void actuators_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    """Continue the motion; the difference to the positions that are wanted from now on vanishes along a fade."""
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef const Drives* before = <const Drives*>before_coeffs
+    cdef Driven* s = <Driven*>state
+    cdef Easing* e = &s.easing
+    cdef Bounds asked[12]
+    cdef Lead leading, led_before
+    cdef double positions[12]
+    cdef double value, slope, bend, scale
+    cdef bint going, joined, glides
+    cdef double position, weight
+    cdef int i
+    s[0] = (<const Driven*>before_state)[0]
+    if not s.begun or memcmp(d, before_coeffs, sizeof(Drives)) == 0:
+        return
+    in_force(before, e, asked)
+    led_before = led(before, e, &weight)
+    s.raised.pace = d.pace
+    if s.raised.position < 1.0:
+        pace = d.pace           # where it is parked may have changed, and the way up has its own duration
+    if d.planned:
+        pace = min(pace, d.dt / PLANNED_S)
+    position = e.position
+    going = joined = position < 1.0
+    scale = e.pace / pace if going else 0.0
+    slope = bend = 0.0
+    memcpy(e.former, d.bounds, sizeof(e.former))
+    for i in range(d.geometry.count):
+        if d.planned:
+            e.former[i].low = min(d.bounds[i].low, asked[i].low)
+            e.former[i].high = max(d.bounds[i].high, asked[i].high)
+        e.former[i].speed = max(d.bounds[i].speed, asked[i].speed)
+        e.former[i].acceleration = max(d.bounds[i].acceleration, asked[i].acceleration)
+    e.weight = weight
+    e.lag = led_before.lag if weight > 0.0 else d.lead.lag
+    if before.lead.order:
+        e.damping = before.damping
+    glides = e.lag != d.lead.lag or weight != (1.0 if d.lead.order else 0.0) or memcmp(e.former, d.bounds, sizeof(e.former)) != 0
+    e.on, e.position = True, 0.0
+    leading = led(d, e, &weight)
+    reach_anew(&d.geometry, asked, e.former, &s.given, positions)
+    rise(d, smooth(s.raised.position), positions)
+    lead_as_before(&leading, &led_before, &s.lead, d.geometry.count, positions)
+    widen(d.bounds, e.bounds, d.geometry.count)
+    for i in range(d.geometry.count):
+        value = s.held[i].target - positions[i]
+        if going:               # what remains of the join before keeps its slope and bend
+            slope = slope_at(&e.joins[i], position) * scale
+            bend = bend_at(&e.joins[i], position) * scale * scale
+        e.joins[i] = vanishing(value, slope, bend)
+        joined = joined or value != 0.0
+    e.position = 0.0 if joined or glides else 1.0
+    e.pace = pace
+
+
+cdef void actuators_reset(void* state) noexcept nogil:
+    memset(state, 0, sizeof(Driven))
+
+
+cdef bint actuators_at_rest(const void* state) noexcept nogil:
+    """Say whether the platform rests: where it is parked if it is to be parked, else at the cue."""
+    cdef const Driven* s = <const Driven*>state
+    cdef int i
+    if not s.begun:
+        return True
+    if s.raised.position != (0.0 if s.parked else 1.0) or s.easing.on:
+        return False
+    for i in range(<int>MOST):
+        if s.held[i].speed != 0.0 or s.held[i].position != s.held[i].target:
+            return False
+    return True
+
+
+cdef bint actuators_rise(const void* state) noexcept nogil:
+    cdef const Driven* s = <const Driven*>state
+    return s.begun and not s.parked and s.raised.position < 1.0
+
+
+cdef void actuators_hurry(void* state, double pace) noexcept nogil:
+    cdef Driven* s = <Driven*>state
+    s.raised.pace = max(s.raised.pace, pace)
+
+
+# ---- rigs side by side -----------------------------------------------------------------------------------------------
+
+
+cdef void lay_drives(const void* coeffs, double* out) noexcept nogil:
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef const Bounds* bounds
+    cdef int i
+    for i in range(d.geometry.count):
+        bounds = &d.bounds[i]
+        memcpy(out, &d.geometry.actuators[i], sizeof(Actuator))
+        out = <double*>(<Actuator*>out + 1)
+        out[0], out[1], out[2], out[3] = bounds.low, bounds.high, bounds.speed, bounds.acceleration
+        out[4] = 1.0 / bounds.acceleration
+        out += 5
+
+
+cdef bint pack_drives(void* state, const void* coeffs, double* out) noexcept nogil:
+    cdef const Drives* d = <const Drives*>coeffs
+    cdef Driven* s = <Driven*>state
+    cdef int i
+    if not s.begun or s.raised.position != 1.0 or s.easing.on or s.given.giving or d.lead.order:
+        return False
+    if memcmp(s.given.at, s.given.pose, 6 * sizeof(double)) != 0:
+        return False
+    for i in range(d.geometry.count):
+        if not s.held[i].position == s.held[i].target == s.given.positions[i]:
+            return False
+        out[6 + 2 * i], out[7 + 2 * i] = s.held[i].position, s.held[i].speed
+    memcpy(out, s.given.pose, 6 * sizeof(double))
+    return True
+
+
+cdef void unpack_drives(void* state, const void* coeffs, const double* packed) noexcept nogil:
+    cdef Driven* s = <Driven*>state
+    cdef int i
+    memcpy(s.given.pose, packed, 6 * sizeof(double))
+    memcpy(s.given.at, packed, 6 * sizeof(double))
+    for i in range((<const Drives*>coeffs).geometry.count):
+        s.held[i].position = s.held[i].target = s.given.positions[i] = packed[6 + 2 * i]
+        s.held[i].speed = packed[7 + 2 * i]
+
+
+cdef class Actuators(Stage):
+    """Converts the pose that the cue requests into the position of each actuator.
+
+    Parameters
+    ----------
+    kinematics : Kinematics
+        The platform.
+    names : sequence of str
+        Names of its actuators.
+    bounds : sequence of tuple of float
+        For each: lowest and highest position, speed [per s], acceleration [per s^2], in m or rad.
+    parked : sequence of float
+        Position of each actuator while the platform is parked.
+    rise_s : float
+        Duration of the way from there to neutral, and of the way back [s].
+    gives_way : sequence of str
+        `PARTS_OF_A_POSE` in the order in which they give way if a pose is out of reach.
+    dt : float
+        Length of a tick [s].
+    lag_s : float
+        Delay with which the actuators follow slow motions [s], by which the positions lead; 0: they do not.
+    lag_damping : float
+        Damping ratio of a lag of second order, up to 1; 0: it is of first order.
+    planned : bool
+        Whether the cue comes within a narrower range by itself, in two seconds after a change.
+
+    Raises
+    ------
+    ValueError
+        If the numbers of actuators differ, a bound is not positive, or neutral is out of reach.
+
+    Notes
+    -----
+    Every actuator keeps its bounds for any input; an input that keeps them passes bit for bit, unless a lag is
+    compensated.  Of a pose out of reach, the platform shows as much as it can: parts of it give way within about a
+    second, and come back as slowly.  Until they have, the whole pose is smaller.  No latency of its own.
+    Real time: a tick does not allocate, needs no GIL and cannot fail.
+    """
+
+    def __cinit__(self, Kinematics kinematics not None, names, bounds, parked, double rise_s, gives_way, double dt,
+                  double lag_s=0.0, double lag_damping=0.0, bint planned=False):
+        cdef Drives* d = &self.drives
+        cdef double pose[6]
+        cdef int i
+        self.names = tuple(names)
+        memset(d, 0, sizeof(Drives))
+        memset(&self.driven, 0, sizeof(Driven))
+        d.geometry = kinematics.geometry
+        if not len(self.names) == len(bounds) == len(parked) == d.geometry.count:
+            raise ValueError(f"actuators: found {len(self.names)} names, {len(bounds)} bounds, {len(parked)} parked "
+                             f"positions, allowed are {d.geometry.count} of each")
+        for i, (low, high, speed, acceleration) in enumerate(bounds):
+            if not (low < high and speed > 0.0 and acceleration > 0.0 and low <= parked[i] <= high):
+                raise ValueError(f"{self.names[i]}: found {low} to {high}, speed {speed}, acceleration {acceleration}, "
+                                 f"parked at {parked[i]}")
+            d.bounds[i] = Bounds(low, high, speed * dt, acceleration * dt * dt)
+            d.parked[i] = parked[i]
+        if sorted(gives_way) != sorted(PARTS_OF_A_POSE):
+            raise ValueError(
+                f"gives_way: found {', '.join(gives_way)}, allowed are {', '.join(PARTS_OF_A_POSE)} in any order"
+            )
+        for i, part in enumerate(gives_way):
+            d.order[i] = PARTS_OF_A_POSE.index(part)
+        memset(pose, 0, sizeof(pose))
+        if not within(&d.geometry, d.bounds, pose, d.neutral):
+            raise ValueError("neutral is out of reach")
+        if not (rise_s > 0.0 and dt > 0.0):
+            raise ValueError(f"rise_s, dt: found {rise_s}, {dt}, allowed are numbers above 0")
+        d.pace = dt / rise_s
+        if not (lag_s >= 0.0 and 0.0 <= lag_damping <= 1.0):
+            raise ValueError(f"lag_s, lag_damping: found {lag_s}, {lag_damping}, allowed are 0 or more, and 0 to 1")
+        d.lead = lead_for(lag_s, lag_damping, dt)
+        d.damping, d.dt, d.planned = lag_damping, dt, planned
+        d.yielding = 1.0 - exp(-dt / LAG_S)
+        self.calls.step = actuators_step
+        self.calls.reset = actuators_reset
+        self.calls.at_rest = actuators_at_rest
+        self.calls.coeffs = d
+        self.calls.state = &self.driven
+        self.calls.take = actuators_continue
+        self.calls.rises = actuators_rise
+        self.calls.hurry = actuators_hurry
+
+    @property
+    def fills(self):
+        """The channels of its actuators."""
+        return tuple(f"actuator_{number}" for number in range(1, len(self.names) + 1))
+
+    cdef Beside beside(self):
+        """Return what `Batch` needs of the stage."""
+        cdef Machine machine = chosen()
+        cdef Beside it
+        cdef int i, n = self.drives.geometry.count
+        memset(&it, 0, sizeof(it))
+        it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
+        it.lanes = machine.lanes
+        it.tick = drive_rigs[machine.index]
+        it.plan[0] = n
+        for i in range(n):
+            it.plan[1 + i] = self.drives.geometry.kinds[i]
+        it.coeffs_count = n * <int>(sizeof(Actuator) // sizeof(double) + 5)
+        it.state_count = 6 + 2 * n
+        it.ticks = &self.driven.ticks
+        it.lay, it.pack, it.unpack = lay_drives, pack_drives, unpack_drives
+        return it
+
+    def shares(self):
+        """Return the share of ticks in which each actuator held the others back, by name.
+
+        ``reach`` is the share in which the pose was out of reach.
+        """
+        cdef double ticks = self.driven.ticks if self.driven.ticks else 1.0
+        found = {name: self.driven.acted[i] / ticks for i, name in enumerate(self.names)}
+        found["reach"] = self.driven.unreached / ticks
+        return found

@@ -1,0 +1,303 @@
+"""Platforms: from a profile's table to the kernels.
+
+The built-in tables are in ``settings/platforms``.
+"""
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from motioncue.core.channels import ACTUATION
+from motioncue.errors import ConfigError
+from motioncue.platforms.actuators import Actuators
+from motioncue.platforms.joints import joints_of, refuse_reversed_crank
+from motioncue.platforms.kinematics import Kinematics
+from motioncue.platforms.settings import (
+    Axes,
+    Axis,
+    CrankHexapod,
+    Hexapod,
+    Platform,
+    Posts,
+    Travel,
+    Turning,
+    platform_presets,
+)
+from motioncue.platforms.singular import Frame, refuse_singular_neutral, refuse_singular_reach
+from motioncue.wire.description import Actuated
+
+__all__ = ["CHANNELS", "Built", "build", "channels_of", "parked_of", "platform_named", "ranges", "stage_of"]
+
+CHANNELS = ("surge_displacement", "sway_displacement", "heave_displacement", "roll", "pitch", "yaw")
+"""Components of a pose, in order [m, rad]."""
+
+OTHERS = tuple(channel.name for channel in ACTUATION)
+
+FARTHEST = (*(3 * (5.0,)), *(3 * (math.pi / 2,)))  # limits of the search for the end of a range [m, rad]
+
+LEAST = 5e-324  # the smallest number above 0
+SLOWEST_S = 60.0  # from neutral to the end of an actuator's range
+
+
+Bounds: TypeAlias = tuple[float, float, float, float]
+"""Lowest and highest position, speed [per s], acceleration [per s^2]; [m] or [rad]."""
+
+
+class Built(NamedTuple):
+    """A platform in the form that the kernels take."""
+
+    kinematics: Kinematics
+    names: tuple[str, ...]
+    bounds: tuple[Bounds, ...]
+    """Those of each actuator."""
+    neutral: tuple[float, ...]
+    """Positions at neutral [m or rad]."""
+    size: float
+    """Size of the frame, from its center to its joints [m]; 1 if it has none."""
+
+
+def build(platform: Platform) -> Built:
+    """Return a platform in the form that the kernels take.
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+
+    Raises
+    ------
+    ConfigError
+        If neutral is out of reach, or singular; names the actuator, its position there, and its range.
+    """
+    held, bounds = carriers_of(platform)
+    names = [f"{_word(platform)}_{number}" for number in range(1, len(held) + 1)]
+    for axis in platform.axes:
+        held.append({"kind": "axis", "share": _share(axis)})
+        if (axis.travel is None) == (axis.turn is None):
+            raise ConfigError(f"platform.axes: {axis.name}: allowed is one of travel and turn")
+        bounds.append(_bounds(axis.travel or axis.turn))
+        names.append(axis.name)
+    if not held:
+        raise ConfigError("platform.axes: missing, and nothing else moves this platform")
+    if len({*names, *OTHERS}) < len(names) + len(OTHERS):
+        raise ConfigError(
+            f"platform.axes: found the names {', '.join(names)}, allowed are different ones, "
+            "and none of a channel of the cue"
+        )
+    try:
+        kinematics = Kinematics(held)
+    except ValueError as error:
+        raise ConfigError(f"platform: {error}") from error
+    neutral = kinematics.inverse(np.zeros((1, 6)), held=True)[0]
+    for name, at, (low, high, *_) in zip(names, neutral.tolist(), bounds, strict=True):
+        turns = name.startswith("crank")
+        if math.isnan(at):
+            raise ConfigError(
+                f"platform: {name} cannot reach neutral: for height_m its rod is too short or too long, or within 15 "
+                "degrees of one line with the crank"
+            )
+        if not low < high:
+            raise ConfigError(
+                f"platform: {name}: found {_said(low, turns)} to {_said(high, turns)}, allowed is a range"
+            )
+        if not low <= at <= high:
+            raise ConfigError(
+                f"platform: {name} is at {_said(at, turns)} at neutral, beyond its range of {_said(low, turns)} to "
+                f"{_said(high, turns)}"
+            )
+    for name, at, (low, high, speed, acceleration) in zip(names, neutral.tolist(), bounds, strict=True):
+        way = max(at - low, high - at)
+        # A tiny number of degrees is no radians at all.
+        needs_s = way / max(speed, LEAST) + 2.0 * math.sqrt(way / max(acceleration, LEAST))
+        if not needs_s <= SLOWEST_S:
+            raise ConfigError(
+                f"platform: {name} needs {needs_s:.3g} s from neutral to an end, with its speed and acceleration; "
+                f"allowed are up to {SLOWEST_S:g} s"
+            )
+    size = max([1e-3, *(math.hypot(*row["platform"][:2]) for row in held if "platform" in row)])
+    refuse_singular_neutral(frame_of(platform, kinematics, size))
+    return Built(kinematics, tuple(names), tuple(bounds), tuple(neutral.tolist()), size)
+
+
+def stage_of(platform: Platform, period_ns: int, *, planned: bool = False) -> Actuators:
+    """Return the stage that moves a platform's actuators.
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+    period_ns : int
+        Length of a tick [ns].
+
+    Raises
+    ------
+    ConfigError
+        As `build` does, or if there is a singular pose within reach.
+    """
+    built = _held(platform)
+    if platform.lag_damping is not None and platform.lag_s is None:
+        raise ConfigError(f"platform.lag_s: missing, but there is lag_damping = {platform.lag_damping:g}")
+    try:
+        return Actuators(
+            built.kinematics,
+            built.names,
+            built.bounds,
+            parked_of(platform, built),
+            platform.rise_s,
+            platform.gives_way,
+            period_ns * 1e-9,
+            platform.lag_s or 0.0,
+            platform.lag_damping or 0.0,
+            planned,
+        )
+    except ValueError as error:  # begins with the key
+        raise ConfigError(f"platform.{error}") from error
+
+
+def parked_of(platform: Platform, built: Built) -> list[float]:
+    """Return the position of each actuator while a platform is parked [m or rad].
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+    built : Built
+        What `build` makes of it.
+    """
+    actuators = len(built.names) - len(platform.axes)
+    return [
+        low if platform.park == "down" and number < actuators else at
+        for number, ((low, *_), at) in enumerate(zip(built.bounds, built.neutral, strict=True))
+    ]
+
+
+@lru_cache(maxsize=16)  # the search takes a quarter of a second, and outputs are designed again whenever one changes
+def _held(platform: Platform) -> Built:
+    """Return a platform in the form that the kernels take; refuse one with a singular pose within reach."""
+    built = build(platform)
+    frame = frame_of(platform, built.kinematics, built.size)
+    if frame.ways == 6:
+        farthest = np.array([max(abs(end or 0.0) for end in ends) for ends in ranges(built).values()])
+        refuse_singular_reach(frame, np.array(built.bounds), farthest)
+    return built
+
+
+def platform_named(name: str) -> Platform:
+    """Return a built-in platform.
+
+    Parameters
+    ----------
+    name : str
+        A key of `motioncue.platforms.settings.platform_presets`.
+    """
+    platform: Platform = msgspec.convert(platform_presets()[name], Platform)
+    return platform
+
+
+def ranges(built: Built) -> dict[str, tuple[float | None, float | None]]:
+    """Return how far a platform goes along each channel while the others are at neutral.
+
+    In m or rad; None if no end was found.
+
+    Parameters
+    ----------
+    built : Built
+        The platform.
+    """
+    low, high = (np.array([bounds[side] for bounds in built.bounds]) for side in (0, 1))
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for place, (channel, farthest) in enumerate(zip(CHANNELS, FARTHEST, strict=True)):
+        sides: list[float | None] = []
+        for sign in (-1, 1):
+            poses = np.zeros((20_001, 6))
+            poses[:, place] = sign * farthest * np.linspace(0.0, 1.0, 20_001)
+            positions = built.kinematics.inverse(poses, held=True)
+            beyond = ~((positions >= low) & (positions <= high)).all(axis=1)
+            sides.append(float(poses[np.argmax(beyond) - 1, place]) if beyond.any() else None)
+        found[channel] = sides[0], sides[1]
+    return found
+
+
+def channels_of(platform: Platform) -> dict[str, Actuated]:
+    """Return the actuators that a packet's fields can carry, by name.
+
+    Parameters
+    ----------
+    platform : Platform
+        The profile's table.
+    """
+    built = build(platform)
+    return {
+        name: Actuated(f"actuator_{number}", at, low, high)
+        for number, (name, at, (low, high, *_)) in enumerate(
+            zip(built.names, built.neutral, built.bounds, strict=True), 1
+        )
+    }
+
+
+def _word(platform: Platform) -> str:
+    """Return the name of an actuator that carries the frame."""
+    if isinstance(platform, Hexapod):
+        return "leg"
+    return "crank" if isinstance(platform, CrankHexapod) else "post"
+
+
+def carriers_of(platform: Platform) -> tuple[list[dict[str, Any]], list[Bounds]]:
+    """Return the actuators that carry the frame, and their bounds; refuse joints that are clearly a mistake."""
+    if isinstance(platform, Axes):
+        return [], []
+    if isinstance(platform, Posts):
+        count = len(platform.at_m)
+        return [{"kind": "post", "platform": (x, y, 0.0)} for x, y in platform.at_m], _each(
+            platform.post, count, "post"
+        )
+    pairs = joints_of(platform)
+    if isinstance(platform, Hexapod):
+        return [{"kind": "leg", "platform": a, "base": b} for a, b in pairs], _each(platform.leg, 6, "leg")
+    refuse_reversed_crank(platform)
+    return [
+        {
+            "kind": "crank",
+            "platform": a,
+            "base": b,
+            "azimuth": math.radians(azimuth),
+            "crank": platform.crank_m,
+            "rod": platform.rod_m,
+        }
+        for (a, b), azimuth in zip(pairs, platform.azimuths_deg, strict=True)
+    ], _each(platform.crank, 6, "crank")
+
+
+def _each(bounds: Travel | Turning | Sequence[Travel | Turning], count: int, key: str) -> list[Bounds]:
+    """Return the bounds of each of `count` actuators: one table is that of all."""
+    if isinstance(bounds, Travel | Turning):
+        return count * [_bounds(bounds)]
+    if len(bounds) != count:
+        raise ConfigError(f"platform.{key}: found a list of {len(bounds)}, allowed is one table, or a list of {count}")
+    return [_bounds(each) for each in bounds]
+
+
+def _bounds(travel: Travel | Turning | None) -> Bounds:
+    if isinstance(travel, Travel):
+        return travel.min_m, travel.max_m, travel.speed_m_s, travel.acceleration_m_s2
+    assert travel is not None
+    turns = travel.min_deg, travel.max_deg, travel.speed_deg_s, travel.acceleration_deg_s2
+    low, high, speed, acceleration = map(math.radians, turns)
+    return low, high, speed, acceleration
+
+
+def _share(axis: Axis) -> tuple[float, ...]:
+    return tuple(axis.scale if channel == axis.channel else 0.0 for channel in CHANNELS)
+
+
+def _said(position: float, turns: bool) -> str:
+    return f"{math.degrees(position):.2f} deg" if turns else f"{position:.4f} m"
+
+
+def frame_of(platform: Platform, kinematics: Kinematics, size: float) -> Frame:
+    count = kinematics.count - len(platform.axes)
+    return Frame(kinematics, count, min(count, 3 if isinstance(platform, Posts) else 6), size)

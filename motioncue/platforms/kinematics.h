@@ -1,0 +1,139 @@
+/* Kinematics of motion platforms: from a pose to the positions of its actuators, and how these change as it moves.
+ *
+ * Axes are x forward, y right, z down.  A pose is the displacement of the motion reference point from neutral, and R,
+ * which takes platform axes to base axes.  Each actuator depends on the pose alone, so a platform is any list of
+ * actuators: six legs are a hexapod, a sliding table under it adds another.  With q = p + R a - b, from the base joint
+ * b to the platform joint a (both measured from the motion reference point at neutral), the position of a
+ *
+ * leg    is its length |q|;
+ * crank  is the angle of a crank of length c that turns in a vertical plane and holds the joint by a rod of length s:
+ *        asin(g / hypot(e, f)) - atan2(f, e), e = 2 c (up of q), f = 2 c (q along the plane), g = |q|^2 - s^2 + c^2;
+ * post   is the height of the joint above neutral;
+ * axis   is one channel of the pose, scaled.
+ *
+ * Source of the crank: the closed form common for rotary Stewart platforms, derived from |q - crank| = s.
+ */
+#ifndef MOTIONCUE_PLATFORM_H
+#define MOTIONCUE_PLATFORM_H
+#include <math.h>
+#include <string.h>
+
+#include "motioncue/platforms/actuator.h"
+
+typedef struct {
+    int count;
+    int kinds[MC_MOST_ACTUATORS];
+    mc_Actuator actuators[MC_MOST_ACTUATORS];
+} mc_Platform;
+
+/* Fill `row` with the derivatives of an actuator's position, which it has at this pose, by displacement (x, y, z down
+   [m]) and by turns about the base axes [rad]. */
+static inline void mc_row(
+    int kind, const mc_Actuator *a, const double *pose, const double *r, double position, double *row
+) {
+    double arm[3], q[3];
+    if (kind == MC_AXIS) { /* valid near neutral, where the angles are turns about the axes */
+        for (int i = 0; i < 6; i++) row[i] = a->share[i];
+        row[2] = -row[2];
+        return;
+    }
+    mc_joint(a, pose, r, arm, q);
+    if (kind == MC_POST) {
+        row[0] = row[1] = 0.0;
+        row[2] = -1.0;
+    } else if (kind == MC_LEG) {
+        for (int i = 0; i < 3; i++) row[i] = q[i] / position;
+    } else { /* derivative of e sin(position) + f cos(position) = g */
+        double sine, cosine, slope;
+        mc_sin_cos(position, &sine, &cosine);
+        slope = -2.0 * a->crank * (q[2] * cosine + (q[0] * a->plane[0] + q[1] * a->plane[1]) * sine);
+        row[0] = (2.0 * q[0] - 2.0 * a->crank * a->plane[0] * cosine) / slope;
+        row[1] = (2.0 * q[1] - 2.0 * a->crank * a->plane[1] * cosine) / slope;
+        row[2] = (2.0 * q[2] + 2.0 * a->crank * sine) / slope;
+    }
+    row[3] = arm[1] * row[2] - arm[2] * row[1];
+    row[4] = arm[2] * row[0] - arm[0] * row[2];
+    row[5] = arm[0] * row[1] - arm[1] * row[0];
+}
+
+/* Fill the positions of all actuators; return whether each of them can reach the pose. */
+static inline int mc_inverse_up_to(
+    const mc_Platform *p, const double *pose, double straight, double *positions, double *rows
+) {
+    double r[9], sum = 0.0;
+    mc_rotation(pose + 3, r);
+    for (int i = 0; i < p->count; i++) {
+        const mc_Actuator *a = &p->actuators[i];
+        positions[i] = mc_position(p->kinds[i], a, pose, r, straight);
+        if (rows) mc_row(p->kinds[i], a, pose, r, positions[i], rows + 6 * i);
+        sum += positions[i];
+    }
+    return sum == sum;
+}
+
+/* Rewrite derivatives by turns about the base axes as derivatives by roll, pitch, yaw: a turn of d is their change
+   along the axes about which they turn, x of a frame yawed and pitched, y of one yawed, z. */
+static inline void mc_by_angles(double sp, double cp, double sy, double cy, double *row) {
+    const double along = cy * row[3] + sy * row[4], across = cy * row[4] - sy * row[3];
+    row[3] = cp * along - sp * row[5];
+    row[4] = across;
+}
+
+/* Sine of the largest angle between crank and rod, from square: within 15 deg of one line, a crank hardly holds its rod. */
+#define MC_STRAIGHT 0.966
+
+static inline int mc_inverse(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    return mc_inverse_up_to(p, pose, 1.0, positions, rows);
+}
+
+/* As mc_inverse; but a pose that brings a crank that close to its rod is out of reach: no wanted pose may. */
+static inline int mc_inverse_held(const mc_Platform *p, const double *pose, double *positions, double *rows) {
+    return mc_inverse_up_to(p, pose, MC_STRAIGHT, positions, rows);
+}
+
+/* Find the pose of given positions from a first guess in `pose`: Gauss-Newton with the smallest step where the
+   actuators leave a direction free; angles are steps of roll, pitch, yaw, so that posts leave yaw as it is.  Returns
+   the number of steps, or -1 if it has not converged within `steps`. */
+static inline int mc_forward(const mc_Platform *p, const double *positions, double *pose, int steps) {
+    double rows[6 * MC_MOST_ACTUATORS], at[MC_MOST_ACTUATORS], normal[6][6], step[6];
+    for (int n = 0; n < steps; n++) {
+        double trace = 0.0, size = 0.0, sp, cp, sy, cy;
+        mc_sin_cos(pose[4], &sp, &cp);
+        mc_sin_cos(pose[5], &sy, &cy);
+        if (!mc_inverse(p, pose, at, rows)) return -1;
+        memset(normal, 0, sizeof normal);
+        memset(step, 0, sizeof step);
+        for (int k = 0; k < p->count; k++) {
+            double *row = rows + 6 * k;
+            row[2] = -row[2]; /* heave is up */
+            if (p->kinds[k] != MC_AXIS) mc_by_angles(sp, cp, sy, cy, row);
+            for (int i = 0; i < 6; i++) {
+                step[i] += row[i] * (positions[k] - at[k]);
+                for (int j = 0; j <= i; j++) normal[i][j] += row[i] * row[j];
+            }
+        }
+        for (int i = 0; i < 6; i++) trace += normal[i][i];
+        for (int i = 0; i < 6; i++) { /* Cholesky; the ridge keeps free directions unchanged */
+            normal[i][i] += 1e-12 * trace;
+            for (int j = 0; j <= i; j++) {
+                double sum = normal[i][j];
+                for (int k = 0; k < j; k++) sum -= normal[i][k] * normal[j][k];
+                normal[i][j] = i == j ? sqrt(sum) : sum / normal[j][j];
+            }
+            for (int k = 0; k < i; k++) step[i] -= normal[i][k] * step[k];
+            step[i] /= normal[i][i];
+        }
+        for (int i = 5; i >= 0; i--) {
+            for (int k = i + 1; k < 6; k++) step[i] -= normal[k][i] * step[k];
+            step[i] /= normal[i][i];
+        }
+        for (int i = 0; i < 6; i++) {
+            pose[i] += step[i];
+            size += fabs(step[i]);
+        }
+        if (size < 1e-10) return n + 1;
+        if (!(size < 10.0)) return -1;
+    }
+    return -1;
+}
+#endif

@@ -1,0 +1,166 @@
+"""Kinematics over arrays of poses."""
+
+from libc.math cimport NAN
+from libc.string cimport memset
+
+import numpy as np
+
+__all__ = ["KINDS", "Kinematics"]
+
+KINDS = {"leg": LEG, "crank": CRANK, "post": POST, "axis": AXIS}
+"""Kinds of actuators; see kinematics.h."""
+
+cdef enum:
+    STEPS = 20      # Newton steps at most; from neutral a hexapod needs five
+
+
+cdef class Kinematics:
+    """The actuators of a platform, for arrays of poses.
+
+    Parameters
+    ----------
+    actuators : sequence of dict
+        For each: kind ("leg", "crank", "post", "axis"), and as its kind requires: platform and base [m, shape (3,), x
+        forward, y right, z down, from the motion reference point at neutral], azimuth [rad, of the crank's plane, from
+        forward to the right], crank and rod [m], share (6 weights of the pose's components).
+
+    Raises
+    ------
+    ValueError
+        If there is no actuator or there are too many.
+
+    Notes
+    -----
+    A pose is the displacement surge, sway, heave [m; forward, right, up] of the motion reference point from neutral, and
+    roll, pitch, yaw [rad].
+    Positions are lengths [m] of legs, angles [rad] of cranks above the horizontal, heights [m] of posts above neutral.
+    Real time: the kernels of kinematics.h neither allocate nor fail; these methods allocate what they return.
+    """
+
+    def __cinit__(self, actuators):
+        cdef Actuator* a
+        if not 0 < len(actuators) <= <int>ACTUATORS:
+            raise ValueError(f"actuators: found {len(actuators)}, allowed are 1 to {<int>ACTUATORS}")
+        memset(&self.geometry, 0, sizeof(Geometry))
+        for given in actuators:
+            a = &self.geometry.actuators[self.geometry.count]
+            self.geometry.kinds[self.geometry.count] = KINDS[given["kind"]]
+            for i in range(3):
+                a.platform[i] = given.get("platform", (0.0, 0.0, 0.0))[i]
+                a.base[i] = given.get("base", (0.0, 0.0, 0.0))[i]
+            for i in range(6):
+                a.share[i] = given.get("share", (0.0,) * 6)[i]
+            a.plane[0] = np.cos(given.get("azimuth", 0.0))
+            a.plane[1] = np.sin(given.get("azimuth", 0.0))
+            a.crank = given.get("crank", 0.0)
+            a.rod = given.get("rod", 0.0)
+            self.geometry.count += 1
+
+    @property
+    def count(self):
+        """Number of actuators."""
+        return self.geometry.count
+
+    @property
+    def kinds(self):
+        """The kind of each actuator, a key of `KINDS`."""
+        names = {number: name for name, number in KINDS.items()}
+        return tuple([names[self.geometry.kinds[i]] for i in range(self.geometry.count)])
+
+    def inverse(self, poses, *, bint held=False):
+        """Return the positions of the actuators at each pose.
+
+        Parameters
+        ----------
+        poses : ndarray of float64, shape (n, 6)
+            Surge, sway, heave [m], roll, pitch, yaw [rad].
+        held : bool
+            Whether a pose that brings a crank and its rod within 15 deg of one line is out of reach, as it is for what
+            the engine asks of a platform; on the way between two poses it may come closer.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, actuators)
+            NaN where an actuator cannot reach the pose, whatever its range.
+        """
+        cdef const double[:, ::1] p = _rows("poses", poses, 6)
+        out = np.empty((p.shape[0], self.geometry.count))
+        cdef double[:, ::1] o = out
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(p.shape[0]):
+                if held:
+                    inverse_held(&self.geometry, &p[i, 0], &o[i, 0], NULL)
+                else:
+                    inverse(&self.geometry, &p[i, 0], &o[i, 0], NULL)
+        return out
+
+    def jacobian(self, poses):
+        """Return the derivatives of the actuators' positions by the platform's motion.
+
+        Parameters
+        ----------
+        poses : ndarray of float64, shape (n, 6)
+            Surge, sway, heave [m], roll, pitch, yaw [rad].
+
+        Returns
+        -------
+        ndarray of float64, shape (n, actuators, 6)
+            Per displacement along x forward, y right, z down [m] and per turn about these axes of the base [rad].
+        """
+        cdef const double[:, ::1] p = _rows("poses", poses, 6)
+        out = np.empty((p.shape[0], self.geometry.count, 6))
+        cdef double[:, :, ::1] o = out
+        cdef double positions[12]
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(p.shape[0]):
+                inverse(&self.geometry, &p[i, 0], positions, &o[i, 0, 0])
+        return out
+
+    def forward(self, positions, start=None):
+        """Return the pose at which the actuators have these positions.
+
+        Parameters
+        ----------
+        positions : ndarray of float64, shape (n, actuators)
+            As `inverse` gives them.
+        start : ndarray of float64, shape (6,), optional
+            First guess; neutral if not given.  Each next row starts from the pose found for the row before.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, 6)
+            Surge, sway, heave [m], roll, pitch, yaw [rad]; directions that the actuators leave free keep their value in
+            `start`.  NaN if the search has not converged within 20 steps.  A pose may be one that `inverse` calls out of
+            reach, because cranks are followed up to the line with their rods.
+        """
+        cdef const double[:, ::1] p = _rows("positions", positions, self.geometry.count)
+        out = np.empty((p.shape[0], 6))
+        cdef double[:, ::1] o = out
+        cdef double pose[6]
+        cdef double first[6]
+        cdef Py_ssize_t i
+        cdef int k
+        for k in range(6):
+            first[k] = pose[k] = 0.0 if start is None else start[k]
+        with nogil:
+            for i in range(p.shape[0]):
+                if forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
+                    for k in range(6):
+                        pose[k] = first[k]
+                    if forward(&self.geometry, &p[i, 0], pose, STEPS) < 0:
+                        for k in range(6):
+                            pose[k] = first[k]
+                            o[i, k] = NAN
+                        continue
+                for k in range(6):
+                    o[i, k] = pose[k]
+        return out
+
+
+def _rows(name, values, columns):
+    rows = np.ascontiguousarray(values, dtype=np.float64)
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise ValueError(f"{name}: found shape {rows.shape}, allowed is (n, {columns})")
+    return rows

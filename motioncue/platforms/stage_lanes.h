@@ -1,0 +1,89 @@
+/* Actuators of many rigs over lanes: one tick while no bound acts.
+ *
+ * It tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
+ * to pass it (reach.h and keep.h).  It returns a bit for each rig that passed; the others keep the
+ * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
+ * first rig's actuation, and the others follow every `stride` doubles.
+ */
+#ifndef NAME /* included by itself: for every kind of machine */
+#ifndef MOTIONCUE_STAGE_LANES_H
+#define MOTIONCUE_STAGE_LANES_H
+#include "motioncue/platforms/reach.h"
+
+#define MC_OVER_LANES "motioncue/platforms/stage_lanes.h"
+#include "motioncue/core/lanes.h"
+#undef MC_OVER_LANES
+
+static int64_t (*const mc_drive_rigs[])(const int *, const void *, const void *, void *, double *, int) =
+    MC_OF_MACHINES(mc_drive_rigs);
+#endif
+#else
+#include "motioncue/platforms/actuator.h"
+
+typedef struct {
+    real position, speed; /* as in mc_Held */
+} NAME(Moved);
+
+typedef struct {
+    NAME(Actuator) actuator;
+    real low, high, speed, acceleration; /* as in mc_Bounds */
+    real per_acceleration;               /* 1 / acceleration */
+} NAME(Drive);
+
+/* Return whether no crank would come too close to one line with its rod if each frame stopped from here on: the test of
+   `mc_too_straight`, by the same operations. */
+static flag NAME(stops_held)(
+    const int *plan, const NAME(Drive) *drives, const NAME(Moved) *s, const NAME(Moved) *moved, const real *at,
+    const real *pose
+) {
+    flag held = ALL(0.0) == ALL(0.0);
+    real most = ALL(0.0), stop[6], r[9];
+    for (int i = 0; i < plan[0]; i++) {
+        const real ticks = NAME(magnitude)(moved[i].position - s[i].position) / drives[i].acceleration;
+        most = NAME(pick)(ticks > most, ticks, most);
+    }
+    most = NAME(pick)(most > ALL(0.8), 0.5 * most - 0.4, ALL(0.0));
+    for (int i = 0; i < 6; i++) stop[i] = pose[i] + most * (pose[i] - at[i]);
+    NAME(rotation)(stop + 3, r);
+    for (int i = 0; i < plan[0]; i++) {
+        const real there = NAME(position)(plan[1 + i], &drives[i].actuator, stop, r, MC_STRAIGHT);
+        held &= there == there;
+    }
+    return held;
+}
+
+/* Move actuators: plan holds their number and their kinds; the states are a pose, then each actuator's.  A stop takes the
+   distance T(m) v (keep.h); T(m) is at most max(1, 0.5 m + 0.59), which needs no division (own derivation). */
+static int64_t NAME(drive_rigs)(
+    const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
+) {
+    const NAME(Drive) *drives = (const NAME(Drive) *)coeffs;
+    const NAME(Moved) *s = (const NAME(Moved) *)((const real *)states + 6);
+    NAME(Moved) *moved = (NAME(Moved) *)((real *)next_states + 6);
+    real *pose = (real *)next_states, r[9], most = ALL(0.0);
+    flag calm = ALL(0.0) == ALL(0.0);
+    for (int i = 0; i < 6; i++) {
+        pose[i] = NAME(gather)(rows + (i < 3 ? MC_SURGE_DISPLACEMENT + i : MC_ROLL + i - 3), stride);
+        calm &= NAME(magnitude)(pose[i]) <= ALL(MC_FARTHEST_POSE);
+    }
+    NAME(rotation)(pose + 3, r);
+    for (int i = 0; i < plan[0]; i++) {
+        const NAME(Drive) *d = &drives[i];
+        const real position = NAME(position)(plan[1 + i], &d->actuator, pose, r, MC_STRAIGHT);
+        const real move = position - s[i].position, speed = NAME(magnitude)(move), ticks = speed * d->per_acceleration;
+        calm &= (d->low <= position) & (position <= d->high) & (speed <= d->speed);
+        calm &= NAME(magnitude)(move - s[i].speed) <= d->acceleration;
+        most = NAME(pick)(ticks > most, ticks, most);
+        moved[i].position = position;
+        moved[i].speed = move;
+        NAME(scatter)(rows + MC_ACTUATORS + i, stride, position);
+    }
+    if (plan[1] == MC_CRANK) calm &= NAME(stops_held)(plan, drives, s, moved, (const real *)states, pose);
+    const real way = NAME(pick)(most > ALL(0.8), 0.5 * most + 0.6, ALL(1.0));
+    for (int i = 0; i < plan[0]; i++) {
+        const real up = drives[i].high - s[i].position, down = s[i].position - drives[i].low;
+        calm &= NAME(magnitude)(moved[i].speed) * way <= NAME(pick)(moved[i].speed > ALL(0.0), up, down);
+    }
+    return NAME(bits)(calm);
+}
+#endif

@@ -1,0 +1,1 @@
+"""Profiles: files that become checked settings, their presets, and what is said about them."""

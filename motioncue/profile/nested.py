@@ -1,0 +1,154 @@
+"""Nested tables as TOML gives them, before they are checked: dotted keys and overrides."""
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from motioncue.errors import ConfigError
+from motioncue.profile.explain import shown
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = ["as_tuples", "flat", "given", "merged", "parsed", "put", "refuse_long_keys", "refuse_not_finite"]
+
+DOTS = 32  # in a line of a profile
+DEPTH = 32  # of tables and lists
+VALUES = 100_000  # in one change
+KEY = 1000  # [characters]
+
+
+def flat(tables: Mapping[str, Any], path: str = "", *, lists: bool = True) -> Iterator[tuple[str, Any]]:
+    """Yield every value of nested tables with its dotted key; with `lists`, those in lists of tables too."""
+    for key, value in tables.items():
+        here = f"{path}.{key}" if path else str(key)
+        if isinstance(value, Mapping):
+            yield from flat(value, here, lists=lists)
+        elif lists and isinstance(value, list | tuple) and value and all(isinstance(item, Mapping) for item in value):
+            for index, item in enumerate(value):
+                yield from flat(item, f"{here}[{index}]")
+        else:
+            yield here, value
+
+
+def given(change: Mapping[str, Any] | Iterable[str]) -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys and values of a change; raise ConfigError if it is none."""
+    if isinstance(change, Mapping):
+        yield from flat(_plain(change, "", [0]), lists=False)
+        return
+    if isinstance(change, str | bytes | bytearray | memoryview) or not isinstance(change, Iterable):
+        raise ConfigError(
+            f"override: found {shown(change)}, allowed are a profile, its name or path, KEY=VALUE or several of these, "
+            "and a mapping"
+        )
+    for number, override in enumerate(islice(change, VALUES + 1)):
+        if number == VALUES:
+            raise ConfigError(f"override: found more than {VALUES} values, no profile has so many")
+        yield parsed(override)
+
+
+def _plain(value: Any, path: str, count: list[int], depth: int = 0) -> Any:
+    """Return tables and lists of a program as dict and list, within what a profile can have; or the value itself."""
+    where = f"{path or 'override'}: found"
+    count[0] += 1
+    if count[0] > VALUES:
+        raise ConfigError(f"override: found more than {VALUES} values, no profile has so many")
+    if depth > DEPTH:
+        raise ConfigError(
+            f"{where[:80]} tables or lists nested more than {DEPTH} deep, perhaps one that contains itself"
+        )
+    if isinstance(value, Mapping):
+        table = {}
+        for key, item in value.items():
+            if not isinstance(key, str) or len(key) > KEY or not _is_utf8(key):
+                raise ConfigError(f"{where} the key {shown(key)}, allowed are texts of up to {KEY} characters of UTF-8")
+            table[key] = _plain(item, f"{path}.{key}" if path else key, count, depth + 1)
+        return table
+    if isinstance(value, list | tuple):
+        return [_plain(item, f"{path}[{index}]", count, depth + 1) for index, item in enumerate(value)]
+    if isinstance(value, str) and not _is_utf8(value):
+        raise ConfigError(f"{where} {shown(value)}, allowed is UTF-8 text")
+    return value
+
+
+def _is_utf8(text: str) -> bool:
+    """Say whether a text can be encoded, as half of a surrogate pair cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def merged(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return tables in which the values of the second replace those of the first, key by key."""
+    out = dict(base)
+    for key, value in over.items():
+        both = isinstance(value, Mapping) and isinstance(out.get(key), Mapping)
+        out[key] = merged(out[key], value) if both else value
+    return out
+
+
+def put(tables: dict[str, Any], key: str, value: Any) -> None:
+    """Set the value of a dotted key; changing the algorithm removes the settings of the one before."""
+    table, path = tables, key.split(".")
+    cueing = tables.get("cueing")
+    if path == ["cueing", "algorithm"] and isinstance(cueing, dict) and cueing.get("algorithm") != value:
+        tables["cueing"] = {}
+    for above, step in zip(["", *path], path[:-1], strict=False):
+        if above == "limits" and table.get(step) in (None, "none"):  # a channel that was not bounded
+            table[step] = {}
+        table = table.setdefault(step, {})
+        if not isinstance(table, dict):
+            raise ConfigError(f"override (--set): found {shown(key)}, but {shown(step)} is not a table")
+    table[path[-1]] = value
+
+
+def as_tuples(value: Any) -> Any:
+    """Return lists as tuples, so that a preset's values equal those of a table."""
+    return tuple(map(as_tuples, value)) if isinstance(value, list | tuple) else value
+
+
+def parsed(override: str) -> tuple[str, Any]:
+    """Return the dotted key and the value of ``KEY=VALUE``."""
+    if not isinstance(override, str):
+        raise ConfigError(f"override (--set): found {shown(override)}, allowed is KEY=VALUE as a text")
+    key, equals, text = override.partition("=")
+    if not equals or not all(key.strip().split(".")) or "\n" in text:
+        raise ConfigError(
+            f"override (--set): found {shown(override)}, allowed is KEY=VALUE, such as output.rate_hz=250"
+        )
+    if not _is_utf8(override):
+        raise ConfigError(f"override (--set): found {shown(override)}, allowed is UTF-8 text")
+    refuse_long_keys(override, "--set")
+    try:
+        return key.strip(), tomllib.loads(f"value = {text}")["value"]
+    except ValueError:
+        return key.strip(), text
+    except RecursionError as error:
+        raise ConfigError(f"{shown(key.strip())}: tables or arrays are nested too deeply") from error
+
+
+def refuse_long_keys(text: str, name: str) -> None:
+    """Refuse keys of very many parts, which take the TOML reader quadratic time."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > DOTS and not line.lstrip(" \t").startswith("#"):
+            raise ConfigError(
+                f"{name}: line {number}: found {line.count('.')} dots, allowed are up to {DOTS}, no key has more"
+            )
+
+
+def refuse_not_finite(value: Any, path: str) -> None:
+    """Raise ConfigError if a number in nested tables is infinite or not a number; name its key."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            refuse_not_finite(item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            refuse_not_finite(item, f"{path}[{index}]")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise ConfigError(f"{path}: found {value}, allowed are finite numbers")

@@ -1,0 +1,416 @@
+"""Profiles: what to read, how to cue, what to send.  They are TOML files that become checked settings."""
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+
+from motioncue.core.table import Table
+from motioncue.cueing.settings import Cueing
+from motioncue.errors import ConfigError, meant
+from motioncue.frames.settings import Watch
+from motioncue.platforms.settings import Platform
+from motioncue.profile.explain import explain, shown
+from motioncue.profile.nested import as_tuples, flat, given, merged, parsed, put, refuse_long_keys, refuse_not_finite
+from motioncue.profile.presets import choose_preset, fill_from_presets, preset_hint, presets_of
+from motioncue.safety.settings import Free, Limits, OutputLimits, in_si
+from motioncue.wire.description import PacketTable
+from motioncue.wire.source_description import SourcePacket
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+__all__ = [
+    "Limits",
+    "Output",
+    "OutputLimits",
+    "Profile",
+    "Record",
+    "Source",
+    "Supervisor",
+    "Watch",
+    "builtin_profiles",
+    "differences",
+    "overridden",
+    "parse_profile",
+    "platform_from",
+    "profile_text",
+    "resolved_text",
+]
+
+Meters = Annotated[float, msgspec.Meta(ge=-10, le=10)]
+
+
+class Source(Table, frozen=True, kw_only=True):
+    """The simulator."""
+
+    system: str
+    """Name of a system; "custom" if `packet` describes it."""
+    endpoint: str | tuple[str, ...] = ()
+    """Where the simulator connects or sends to; several for a source that sends to several ports.  A described source
+    without one is fed by the program that runs the engine."""
+    allow: tuple[str, ...] = ()
+    """The only hosts that are heard at an endpoint that other machines can reach."""
+    forward: tuple[str, ...] = ()
+    """Endpoints to which every received datagram is forwarded unchanged."""
+    acceleration: Literal["native", "from_velocity"] = "native"
+    """Acceleration as the simulator reports it, or derived from the velocity."""
+    derivative_delay_s: Annotated[float, msgspec.Meta(ge=0.005, le=0.5)] = 0.04
+    """Delay of quantities derived from velocity or attitude [s]."""
+    bridge: Literal["auto", "hold", "linear", "predict"] = "auto"
+    """Motion between frames: the newest frame, straight lines one frame late, a prediction, or what suits the
+    algorithm: straight lines if it plans, else a prediction."""
+    head_m: tuple[Meters, Meters, Meters] = (0.0, 0.0, 0.0)
+    """The occupant's head from the car's reference point: forward, right, up [m]."""
+    options: dict[str, Any] = msgspec.field(default_factory=dict)
+    """Readings that the system's document leaves open; see `motioncue profiles`."""
+    packet: SourcePacket | None = None
+    """The packet of a simulator without built-in support."""
+
+    @property
+    def endpoints(self) -> tuple[str, ...]:
+        """All endpoints."""
+        return (self.endpoint,) if isinstance(self.endpoint, str) else self.endpoint
+
+
+class Supervisor(Table, frozen=True, kw_only=True):
+    """How the platform is held and faded when motion stops coming."""
+
+    hold_s: Annotated[float, msgspec.Meta(ge=0.02, le=10)] = 0.1
+    """How long the last motion is held if no frame comes [s]."""
+    fade_s: Annotated[float, msgspec.Meta(ge=0.1, le=60)] = 1.0
+    """Duration of the fade to neutral after that, and of the fade back [s]."""
+    engage_s: Annotated[float, msgspec.Meta(ge=0, le=120)] = 0.0
+    """How long a platform that begins to engage stays at neutral before the fade [s], for controllers that need it; it
+    counts from the start of the rise, so set it to at least `platform.rise_s` if the fade is to begin after that."""
+    leave_s: Annotated[float, msgspec.Meta(ge=0.5, le=600)] | None = None
+    """Longest time until the platform is at rest when the system ends the run, as at a shutdown [s]: fade and way down
+    are as much shorter as that needs; 4 s if not given, or what the bounds need."""
+
+
+class Record(Table, frozen=True, kw_only=True):
+    """What is recorded of a run."""
+
+    file: str
+    """The MCAP file; a number is added to its name if it exists."""
+    force: bool = False
+    """Replace an existing file."""
+    last_s: Annotated[float, msgspec.Meta(ge=1, le=3600)] | None = None
+    """Keep only the last seconds, in memory [s]; written at a fault, on the operator's request, and at the end."""
+    roll_s: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file after this time [s]."""
+    roll_mb: Annotated[float, msgspec.Meta(ge=1)] | None = None
+    """Begin another file at this size [MB]."""
+
+
+class Output(Table, frozen=True, kw_only=True):
+    """A platform."""
+
+    system: str = "custom"
+    """Name of a system; "custom" if `packet` describes it."""
+    motion: str
+    """Where the motion is sent: udp://HOST:PORT or serial://DEVICE."""
+    gauges: str | None = None
+    """Where engine speed, speed and the like are sent, for a system that takes them; not sent if not given."""
+    rate_hz: Annotated[float, msgspec.Meta(ge=10, le=2000)] = 333.33
+    """Packets per second [Hz]."""
+    packet: PacketTable | None = None
+    """The packet sent to `motion`, for a platform without built-in support; its preset is a controller's name."""
+    shared: bool = False
+    """Whether other programs may send there at the same time; else a second one is refused."""
+    limits: OutputLimits = OutputLimits()
+    """Bounds for this output in addition to the profile's."""
+    spin_us: Annotated[float, msgspec.Meta(ge=0, le=1000)] = 0.0
+    """Busy-waiting before each tick instead of sleeping [us]; more than a few helps only with a real-time
+    class."""
+    keep_awake: bool = False
+    """Keep the processors out of deep sleep: threads wake sooner, at a cost in power."""
+    core: Annotated[int, msgspec.Meta(ge=0, le=1023)] | None = None
+    """Processor for the sending thread, one that other programs do not use."""
+    lock_memory: bool = False
+    """Keep the process in memory, so that no tick waits for a page."""
+
+
+class Profile(Table, frozen=True, kw_only=True):
+    """All settings of a run."""
+
+    source: Source
+    cueing: Cueing
+    """How motion becomes a cue: an algorithm and its settings."""
+    output: Output | Annotated[tuple[Output, ...], msgspec.Meta(min_length=1, max_length=8)]
+    watch: Watch = Watch()
+    supervisor: Supervisor = Supervisor()
+    limits: Limits | Free = Limits()
+    """Bounds on what is sent; `"none"` bounds nothing."""
+    platform: Platform | None = None
+    """The platform; its actuators are channels of an `[output.packet]`."""
+    record: Record | None = None
+    description: str = ""
+    """A line that says what the profile is for."""
+    name: str = ""
+    """Name in the log and in recordings; that of the file if not given."""
+
+    @property
+    def outputs(self) -> tuple[Output, ...]:
+        """All outputs."""
+        return self.output if isinstance(self.output, tuple) else (self.output,)
+
+    @property
+    def rate_hz(self) -> float:
+        """Ticks per second; every output is sent its packets at each tick."""
+        return self.outputs[0].rate_hz
+
+    @property
+    def bridge(self) -> str:
+        """How a tick interpolates between frames: ``source.bridge``, or what suits the algorithm."""
+        return self.cueing.bridge if self.source.bridge == "auto" else self.source.bridge
+
+    def bounds(self) -> dict[str, list[float | None]]:
+        """Return value, rate, acceleration and jerk bound of each bounded channel [SI].
+
+        None means unbounded.
+        """
+        return {} if self.limits == "none" else in_si(self.limits)
+
+
+Scaled: TypeAlias = Callable[[Profile], Mapping[str, Any]]
+"""Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile."""
+
+LARGEST = 1_000_000  # [characters] of a profile
+
+MOVED = {f"source.{key}": f"supervisor.{key}" for key in Supervisor.__struct_fields__} | {
+    f"supervisor.{key}": f"watch.{key}" for key in Watch.__struct_fields__
+}
+"""Keys of earlier profiles that have moved, and their present names."""
+
+_PACKAGE = resources.files("motioncue.profile.builtin")
+
+
+def builtin_profiles() -> list[str]:
+    """Return the names of the built-in profiles."""
+    return sorted(Path(entry.name).stem for entry in _PACKAGE.iterdir() if entry.name.endswith(".toml"))
+
+
+def profile_text(name: str) -> str:
+    """Return the TOML text of a built-in profile or of a file.
+
+    Raises
+    ------
+    ConfigError
+        If it does not exist.
+    """
+    if name in builtin_profiles():
+        return (_PACKAGE / f"{name}.toml").read_text(encoding="utf-8")
+    try:
+        with Path(name).open(encoding="utf-8-sig") as file:  # skips a byte-order mark
+            text = file.read(LARGEST + 1)
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or not a valid file name
+        missing = isinstance(error, FileNotFoundError)
+        why = getattr(error, "strerror", None) or error
+        what = "is neither a built-in profile nor a file" if missing else f"cannot be read as text ({why})"
+        known = builtin_profiles()
+        raise ConfigError(
+            f"profile: {shown(name)} {what}; built-in profiles are {', '.join(known)}{meant(name, known)}"
+        ) from error
+    if len(text) > LARGEST:
+        raise ConfigError(f"profile: {name!r} has more than {LARGEST} characters; no profile has")
+    return text
+
+
+def parse_profile(
+    text: str,
+    *,
+    name: str = "profile",
+    overrides: Iterable[str | Mapping[str, Any]] = (),
+    scaled: Scaled | None = None,
+) -> Profile:
+    """Return the profile in a TOML text.
+
+    Parameters
+    ----------
+    text : str
+        TOML.
+    name : str
+        Name of the profile, also used in errors.
+    overrides : iterable of str or mapping
+        ``KEY=VALUE`` with a dotted key; VALUE is TOML, or otherwise plain text.  A mapping has values by dotted key
+        or in nested tables.
+    scaled : callable, optional
+        Returns the tables of ``cueing`` that the preset ``auto`` fills in for a profile; without it they are those of
+        the preset that is scaled.
+
+    Raises
+    ------
+    ConfigError
+        If a key is unknown or missing, or its value is not allowed; names its path, what was found and what is allowed.
+        Whether systems and endpoints exist is checked later, when the profile is used.
+    """
+    refuse_long_keys(text, name)
+    try:
+        tables = tomllib.loads(text)
+    except ValueError as error:  # also raised for numbers with too many digits
+        raise ConfigError(f"{name}: not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
+    for override in overrides:
+        for key, value in given(override) if isinstance(override, Mapping) else [parsed(override)]:
+            put(tables, key, value)
+    tables.setdefault("name", Path(name).stem)
+    return _profile(tables, name, scaled)
+
+
+class _WithPlatform(Table, frozen=True, kw_only=True):
+    platform: Platform
+
+
+def platform_from(table: Mapping[str, Any]) -> Platform:
+    """Return a platform from the table of a profile; its preset supplies what is left out.
+
+    Parameters
+    ----------
+    table : mapping
+        As ``[platform]`` in a profile.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables: dict[str, Any] = {"platform": dict(table)}
+    try:
+        fill_from_presets(tables)
+        refuse_not_finite(tables, "")
+        return msgspec.convert(tables, _WithPlatform).platform
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{explain(error, tables, _WithPlatform)}{preset_hint(error, tables)}") from error
+
+
+def overridden(profile: Profile, overrides: Mapping[str, Any] | Iterable[str], scaled: Scaled | None = None) -> Profile:
+    """Return a profile with some values changed; a preset fills the same keys as before.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile to change.
+    overrides : mapping, or iterable of str
+        Values by dotted key or in nested tables; or ``KEY=VALUE`` as for `parse_profile`.
+    scaled : callable, optional
+        As for `parse_profile`.
+
+    Raises
+    ------
+    ConfigError
+        As `parse_profile` does.
+    """
+    tables = _tables(profile)
+    for key, value in given(overrides):
+        put(tables, key, value)
+    return _profile(tables, profile.name, scaled)
+
+
+def resolved_text(profile: Profile) -> str:
+    """Return TOML with every value of a profile, one dotted key a line, presets and defaults included.
+
+    Parameters
+    ----------
+    profile : Profile
+        The profile.
+    """
+    lines = {
+        key: f"{key} = {_toml(value)}"
+        for key, value in flat(msgspec.to_builtins(profile), lists=False)
+        if value is not None
+    }
+    if profile.source.bridge == "auto":
+        lines["source.bridge"] += f'    # with this algorithm "{profile.bridge}"'
+    return "\n".join(lines.values())
+
+
+def _toml(value: Any) -> str:
+    """Return a value as TOML."""
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{key} = {_toml(item)}' for key, item in value.items() if item is not None)} }}"
+    if isinstance(value, list | tuple) and any(isinstance(item, Mapping) for item in value):  # a line each
+        return "".join(("[", *(f"\n    {_toml(item)}," for item in value), "\n]"))
+    return json.dumps(value)
+
+
+def differences(old: Profile, new: Profile) -> dict[str, tuple[Any, Any]]:
+    """Return the keys in which two profiles differ, with both values; None for a missing one.
+
+    Parameters
+    ----------
+    old, new : Profile
+        The profiles to compare.
+    """
+    before, after = (dict(flat(msgspec.to_builtins(profile))) for profile in (old, new))
+    return {
+        key: (before.get(key), after.get(key))
+        for key in dict.fromkeys((*before, *after))
+        if before.get(key) != after.get(key)
+    }
+
+
+def _tables(profile: Profile) -> dict[str, Any]:
+    """Return tables that give the profile again, without what its preset fills in."""
+    tables: dict[str, Any] = msgspec.to_builtins(profile)
+    for key in ("cueing", "platform"):
+        table = getattr(profile, key)
+        if table is not None:
+            filled = presets_of({key: tables[key]}, key).get(getattr(table, "preset", None) or "", {})
+            tables[key] = _stripped(table, filled)
+    return tables
+
+
+def _stripped(table: msgspec.Struct, filled: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a table's values that differ from its preset, or from its defaults for keys without a preset."""
+    tag = table.__struct_config__.tag_field
+    out: dict[str, Any] = {tag: table.__struct_config__.tag} if tag else {}
+    for name, default in _defaults(type(table)).items():
+        value = getattr(table, name)
+        if isinstance(value, msgspec.Struct):
+            out[name] = _stripped(value, filled.get(name, {}))
+        elif as_tuples(value) != as_tuples(filled.get(name, default)):
+            out[name] = value
+    return out
+
+
+@cache
+def _defaults(table: type[msgspec.Struct]) -> dict[str, Any]:
+    """Return the defaults of a table's keys."""
+    return {field.name: field.default for field in msgspec.structs.fields(table)}
+
+
+def _profile(tables: dict[str, Any], name: str, scaled: Scaled | None = None) -> Profile:
+    """Return the profile in tables; raise ConfigError if they are not valid."""
+    choose_preset(tables)
+    cueing = tables.get("cueing")
+    try:
+        fill_from_presets(tables)
+        refuse_not_finite(tables, "")
+        profile = msgspec.convert(tables, Profile)
+    except msgspec.ValidationError as error:
+        message = explain(error, tables, Profile)
+        moved = MOVED.get(message.partition(":")[0])
+        place = f"; it is {moved} now" if moved else ""
+        raise ConfigError(f"{name}: {message}{place}{preset_hint(error, tables)}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{name}: tables or arrays are nested too deeply") from error
+    if any(output.system == "custom" and output.packet is None for output in profile.outputs):
+        outputs = tables["output"] if isinstance(tables["output"], list) else [tables["output"]]
+        if not all("system" in output for output in outputs):
+            raise ConfigError(f"{name}: output.system: missing, and there is no [output.packet] either")
+        raise ConfigError(f"{name}: output.packet: missing; `motioncue profiles packets` lists some that can be used")
+    if (profile.source.system == "custom") != (profile.source.packet is not None):
+        allowed = "a name, or 'custom' with [source.packet]"
+        raise ConfigError(f"{name}: source.system: found {profile.source.system!r}, allowed is {allowed}")
+    if scaled is not None and isinstance(cueing, dict) and getattr(profile.cueing, "preset", None) == "auto":
+        return _profile({**tables, "cueing": merged(scaled(profile), cueing)}, name)
+    return profile

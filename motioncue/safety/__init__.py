@@ -1,0 +1,1 @@
+"""What may be sent, and when: limits and the supervisor."""

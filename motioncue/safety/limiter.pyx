@@ -1,0 +1,503 @@
+"""The limiter's cold functions, and the limiter over arrays."""
+
+from libc.math cimport M_PI, isfinite, remainder
+from libc.stdint cimport int64_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.fade cimport bend_at, left_at, slope_at, vanishing
+from motioncue.core.lanes cimport Machine, chosen
+from motioncue.core.records cimport ROLL, YAW, Actuation, Cue
+from motioncue.core.rotation cimport Turn
+from motioncue.core.slot cimport mc_load
+from motioncue.core.stage cimport Stage, StageCalls, beside_tick
+from motioncue.safety.easing cimport ease, same_state, set_margin, viable, widen
+
+import numpy as np
+
+from motioncue.core.channels import CUE_DTYPE
+from motioncue.errors import ConfigError
+
+__all__ = ["CueLimits", "Limiter", "OutputLimits"]
+
+
+cdef extern from "motioncue/safety/limits_lanes.h" nogil:
+    beside_tick limit_rigs "mc_limit_rigs"[3]
+
+
+cdef double ANY_ANGLE = 1e9     # [rad] bound on the value of an axis that may turn all the way round
+cdef double NO_BOUND = 1e250    # larger than any value
+
+LIMITED = [name for name in CUE_DTYPE.names if name not in ("speed", "engine_speed", "time")]
+
+
+cdef double highest(
+    const Bounds* b, const LimiterState* s, double sign, bint meet, double goal, double speed
+) noexcept nogil:
+    """Return the largest jerk along `sign` that keeps the bounds, or meets the input if `meet`; full brake if none
+    does."""
+    cdef double low = -b.jerk
+    cdef double high = b.jerk
+    cdef double j = high
+    cdef int i
+    for i in range(24):
+        if meets(b, s, sign, goal, speed, sign * j) if meet else keeps(b, s, sign, sign * j):
+            if i == 0:
+                return high
+            low = j
+        else:
+            high = j
+        j = 0.5 * (low + high)
+    return low
+
+
+cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double speed) noexcept nogil:
+    """Return the jerk that follows the input as closely as the bounds allow."""
+    cdef double j = (goal - s.x) - s.v - s.a
+    cdef double high = highest(b, s, 1.0, False, 0.0, 0.0)
+    cdef double low = -highest(b, s, -1.0, False, 0.0, 0.0)
+    cdef double meet
+    if low > high:              # can happen only by rounding: brake away from the nearer bound
+        if s.x > 0.0:
+            low = high
+        else:
+            high = low
+    speed = b.rate if speed > b.rate else (-b.rate if speed < -b.rate else speed)
+    if s.x < goal:
+        meet = highest(b, s, 1.0, True, goal, speed)
+        high = low if meet < low else (meet if meet < high else high)
+    elif s.x > goal:
+        meet = -highest(b, s, -1.0, True, goal, speed)
+        low = high if meet > high else (meet if meet > low else low)
+    j = high if j > high else (low if j < low else j)
+    if s.a + j > b.acceleration:
+        j = b.acceleration - s.a
+    elif s.a + j < -b.acceleration:
+        j = -b.acceleration - s.a
+    return j
+
+
+# ---- bounds that change ----------------------------------------------------------------------------------------------
+
+
+cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
+    limit_each(s, channels, True)
+
+
+cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
+    """Limit `value` in place with both limiters; return whether it was changed.
+
+    The easing ends when both limiters have the same state, or, a fade later, when what is sent can be braked within the
+    new bounds alone: where a limiter meets its bound it may never come to rest to the last bit.
+    """
+    cdef double wanted = value[0]
+    if e.fresh:
+        e.fresh = False
+        l.state = LimiterState(max(-l.plan.value, min(l.plan.value, wanted)), 0.0, 0.0, wanted, False)
+        e.difference = vanishing(e.wide.state.x - l.state.x, slope_at(&e.difference, 0.0), bend_at(&e.difference, 0.0))
+    limiter_step(l, value)
+    e.position += e.pace
+    if e.position < 1.0:
+        value[0] += left_at(&e.difference, e.position)
+    if e.waits:
+        widen(e)
+    limiter_step(&e.wide, value)
+    e.on = e.position < 1.0 or not same_state(&l.state, &e.wide.state)
+    if e.on and e.position > 2.0 and viable(l, &e.wide.state):
+        e.wide.state.target, e.wide.state.limiting = wanted, True
+        l.state = e.wide.state
+        e.on = False
+    return value[0] != wanted
+
+
+cdef bint same_bounds(const Limit* a, const Limit* b) noexcept nogil:
+    return (
+        a.hard.value == b.hard.value
+        and a.hard.rate == b.hard.rate
+        and a.hard.acceleration == b.hard.acceleration
+        and a.hard.jerk == b.hard.jerk
+    )
+
+
+cdef LimiterState state_of(const Cue* sent, int channel) noexcept nogil:
+    """Return the state of an unbounded channel from its last three cues `sent`, oldest first."""
+    cdef double x = (<const double*>&sent[2])[channel]
+    cdef double v = x - (<const double*>&sent[1])[channel]
+    cdef double u = (<const double*>&sent[1])[channel] - (<const double*>&sent[0])[channel]
+    if ROLL <= channel <= YAW:
+        v = remainder(v, 2.0 * M_PI)
+        u = remainder(u, 2.0 * M_PI)
+    return LimiterState(x, v, v - u, x, False)
+
+
+cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
+    """Remove whole turns from an angle that may no longer turn all the way round."""
+    cdef double sent = e.wide.state.x if e.on else s.x
+    cdef double turns = sent - remainder(sent, 2.0 * M_PI)
+    s.x -= turns
+    s.target -= turns
+    e.wide.state.x -= turns
+    e.wide.state.target -= turns
+
+
+cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil:
+    """Continue from the state of other limits; `sent` are the last three cues, oldest first.
+
+    A channel whose bounds stay the same is not affected.  A channel that loses its bounds gets bounds larger than any
+    value, so that it too returns to its input along a fade.
+    """
+    cdef Limit none = limit_of(NO_BOUND, 0.0, 0.0, 0.0, 1.0)
+    cdef Limit old
+    cdef Easing easing
+    cdef Easing still
+    cdef int i, j
+    still.on = False
+    if s == before:
+        return
+    s.easing = 0
+    s.ticks = before.ticks
+    for j in range(before.count):
+        for i in range(s.count):
+            if s.channels[i] == before.channels[j]:
+                break
+        else:
+            if before.easings[j].on or before.limits[j].state.limiting or before.leans[j]:
+                s.channels[s.count] = before.channels[j]
+                s.turns[s.count] = before.turns[j]
+                s.leans[s.count] = False
+                s.limits[s.count] = none
+                s.count += 1
+    for i in range(s.count):
+        s.acted[i] = 0
+        for j in range(before.count):
+            if before.channels[j] == s.channels[i]:
+                break
+        else:
+            none.state = state_of(sent, s.channels[i])
+            s.easing += ease(&s.limits[i], &s.easings[i], &none, &still, s.leans[i], pace)
+            continue
+        s.acted[i] = before.acted[j]
+        if same_bounds(&s.limits[i], &before.limits[j]) and s.leans[i] == before.leans[j]:
+            s.limits[i] = before.limits[j]
+            s.easings[i] = before.easings[j]
+            s.easing += s.easings[i].on
+            continue
+        old, easing = before.limits[j], before.easings[j]
+        if before.turns[j] and not s.turns[i]:
+            turn_back(&old.state, &easing)
+        s.easing += ease(&s.limits[i], &s.easings[i], &old, &easing, s.leans[i] != before.leans[j], pace)
+
+
+# ---- rigs side by side -----------------------------------------------------------------------------------------------
+
+
+cdef void step_limits(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    limit_cue(<LimitSet*>state, <double*>&actuation.cue)
+
+
+cdef void lay_limits(const void* coeffs, double* out) noexcept nogil:
+    cdef const LimitSet* s = <const LimitSet*>coeffs
+    cdef int i
+    for i in range(s.count):
+        (<Margin*>out)[i] = s.limits[i].margin
+
+
+cdef bint pack_limits(void* state, const void* coeffs, double* out) noexcept nogil:
+    cdef const LimitSet* s = <const LimitSet*>state
+    cdef const LimiterState* at
+    cdef int i
+    if s.easing:
+        return False
+    for i in range(s.count):
+        at = &s.limits[i].state
+        if at.limiting or at.target != at.x:
+            return False
+        out[3 * i], out[3 * i + 1], out[3 * i + 2] = at.x, at.v, at.a
+    return True
+
+
+cdef void unpack_limits(void* state, const void* coeffs, const double* packed) noexcept nogil:
+    cdef LimitSet* s = <LimitSet*>state
+    cdef int i
+    for i in range(s.count):
+        s.limits[i].state = LimiterState(packed[3 * i], packed[3 * i + 1], packed[3 * i + 2], packed[3 * i], False)
+
+
+# ---- what Python makes -----------------------------------------------------------------------------------------------
+
+
+cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil:
+    """Return the limit with these bounds per second; a bound that is not positive and finite is missing.
+
+    A missing bound is set to twice the one before it, per tick, which no input can exceed.
+    """
+    cdef Limit l
+    cdef Bounds* h = &l.hard
+    h.value = value
+    h.rate = rate * dt if 0.0 < rate * dt < 2.0 * h.value else 2.0 * h.value
+    h.acceleration = acceleration * dt * dt if 0.0 < acceleration * dt * dt < 2.0 * h.rate else 2.0 * h.rate
+    h.jerk = jerk * dt * dt * dt if 0.0 < jerk * dt * dt * dt < 2.0 * h.acceleration else 2.0 * h.acceleration
+    h.stops_at_once = h.acceleration == 2.0 * h.rate and h.jerk == 2.0 * h.acceleration
+    l.plan = Bounds(0.999 * h.value, 0.98 * h.rate, 0.95 * h.acceleration, 0.9 * h.jerk, h.stops_at_once)
+    if h.stops_at_once:     # no margin is needed, and a missing bound must not act
+        l.plan.acceleration = h.acceleration
+        l.plan.jerk = h.jerk
+        if h.rate == 2.0 * h.value:
+            l.plan.rate = h.rate
+    set_margin(&l)
+    l.state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
+    return l
+
+
+cdef Limit checked(double value, rate, acceleration, jerk, double dt) except *:
+    for name, bound in (("value", value), ("rate", rate), ("acceleration", acceleration), ("jerk", jerk), ("dt", dt)):
+        if bound is not None and not (isfinite(bound) and bound > 0.0):
+            raise ConfigError(f"{name}: found {bound}, allowed are finite numbers above 0")
+    return limit_of(value, rate or 0.0, acceleration or 0.0, jerk or 0.0, dt)
+
+
+cdef class Limiter:
+    """One channel held within bounds, starting from rest at 0.
+
+    Parameters
+    ----------
+    value : float
+        Largest magnitude [any unit]; must be > 0.
+    rate, acceleration, jerk : float or None
+        Largest magnitude of the first three time derivatives [unit/s, /s^2, /s^3]; must be > 0; None: unbounded.
+    dt : float
+        Tick [s]; must be > 0.
+
+    Raises
+    ------
+    ConfigError
+        If a bound is not positive and finite.
+
+    Notes
+    -----
+    The derivatives are the first, second and third differences of the sent sequence over dt.  While the input keeps the
+    bounds and could be braked within them, it passes bit for bit.
+    Real time: a step does not allocate, needs no GIL and cannot fail.
+    """
+
+    cdef Limit _limit
+    cdef Easing _easing
+
+    def __init__(self, double value, rate=None, acceleration=None, jerk=None, *, double dt):
+        self._limit = checked(value, rate, acceleration, jerk, dt)
+        self._easing.on = False
+
+    def process(self, const double[::1] values not None):
+        """Limit a sequence; state carries over between calls.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n,)
+            The input; must be finite.
+
+        Returns
+        -------
+        limited : ndarray of float64, shape (n,)
+        acted : ndarray of bool, shape (n,)
+            Where the output differs from the input.
+        """
+        cdef Py_ssize_t i
+        out = np.array(values)
+        acted = np.zeros(len(out), dtype=np.uint8)
+        cdef double[::1] o = out
+        cdef unsigned char[::1] was = acted
+        cdef uint64_t fpu
+        with nogil:
+            fpu = mc_flush_denormals()      # as in the emitter
+            for i in range(o.shape[0]):
+                if self._easing.on:
+                    was[i] = limiter_eased(&self._limit, &self._easing, &o[i])
+                else:
+                    was[i] = limiter_step(&self._limit, &o[i])
+            mc_restore_fpu(fpu)
+        return out, acted.view(np.bool_)
+
+    def retune(self, double value, rate=None, acceleration=None, jerk=None, *, double dt, double fade_s):
+        """Change the bounds; the value moves within them smoothly from where it is.
+
+        Until it is there, value, rate, acceleration and jerk each keep the wider of the old and the new bound.
+
+        Parameters
+        ----------
+        value, rate, acceleration, jerk, dt
+            As for the class.
+        fade_s : float
+            How long the difference to the new bounds takes to vanish, longer if the bounds require it [s].
+
+        Raises
+        ------
+        ConfigError
+            If a bound is not positive and finite.
+        """
+        cdef Limit limit = checked(value, rate, acceleration, jerk, dt)
+        cdef Limit before = self._limit
+        cdef Easing easing = self._easing
+        if not same_bounds(&limit, &before):
+            self._limit = limit
+            ease(&self._limit, &self._easing, &before, &easing, False, min(1.0, dt / fade_s))
+
+    @property
+    def easing(self):
+        """Whether the value is still moving into bounds that have changed."""
+        return self._easing.on
+
+
+cdef class CueLimits:
+    """The bounds of a cue's channels: one limiter for each bounded channel, starting from rest at 0.
+
+    Notes
+    -----
+    Real time: limiting does not allocate, needs no GIL and cannot fail.
+    """
+
+    def __cinit__(self):
+        memset(&self.set, 0, sizeof(LimitSet))
+
+    def add(self, str channel, double value, rate=None, acceleration=None, jerk=None, *, double dt):
+        """Bound a channel.
+
+        Parameters
+        ----------
+        channel : str
+            A channel that moves the platform.
+        value : float
+            Largest magnitude, in the channel's unit; must be > 0.  With pi or more, roll or yaw may turn all the way
+            round, pi and -pi being the same; the bounds on the derivatives hold across that line too.  With a smaller
+            bound, a roll beyond a right angle is sent as the lean with the same sine: pi - roll, or -pi - roll.
+        rate, acceleration, jerk : float or None
+            Largest magnitude of the first three derivatives [per s, s^2, s^3]; must be > 0; None: unbounded.
+        dt : float
+            Tick [s].
+
+        Raises
+        ------
+        ConfigError
+            If the channel does not exist or is bounded already, or a bound is not positive and finite.
+        """
+        free = [name for name in LIMITED if CUE_DTYPE.names.index(name) not in list(self.set.channels)[: self.set.count]]
+        if channel not in free:
+            raise ConfigError(f"limits: found channel {channel!r}, allowed are {', '.join(free)}")
+        # A bound of pi or more leaves the angle free to turn all the way round; only its derivatives are bounded.
+        self.set.turns[self.set.count] = channel in ("roll", "yaw") and value >= M_PI * (1.0 - 1e-9)
+        self.set.leans[self.set.count] = channel == "roll" and not self.set.turns[self.set.count]
+        if self.set.turns[self.set.count] and isfinite(value):
+            value = ANY_ANGLE
+        self.set.limits[self.set.count] = checked(value, rate, acceleration, jerk, dt)
+        self.set.channels[self.set.count] = CUE_DTYPE.names.index(channel)
+        self.set.count += 1
+
+    def process(self, Cue[::1] cue not None):
+        """Limit cues in place; state carries over between calls.
+
+        Parameters
+        ----------
+        cue : ndarray of CUE_DTYPE, shape (n,)
+            The cues; must be finite.
+        """
+        cdef Py_ssize_t i
+        cdef uint64_t fpu
+        with nogil:
+            fpu = mc_flush_denormals()      # as in the emitter
+            for i in range(cue.shape[0]):
+                limit_cue(&self.set, <double*>&cue[i])
+            mc_restore_fpu(fpu)
+
+    cdef Beside beside(self):
+        """Return what `Batch` needs of the limits."""
+        cdef Machine machine = chosen()
+        cdef Beside it
+        cdef int i
+        memset(&it, 0, sizeof(it))
+        if self.set.count == 0:
+            return it
+        it.step = step_limits
+        it.state = it.coeffs = &self.set
+        it.lanes = machine.lanes
+        it.tick = limit_rigs[machine.index]
+        it.plan[0] = self.set.count
+        for i in range(self.set.count):
+            it.plan[1 + 3 * i] = self.set.channels[i]
+            it.plan[2 + 3 * i] = self.set.turns[i]
+            it.plan[3 + 3 * i] = self.set.leans[i]
+        it.coeffs_count = self.set.count * <int>(sizeof(Margin) // sizeof(double))
+        it.state_count = 3 * self.set.count
+        it.ticks = &self.set.ticks
+        it.lay, it.pack, it.unpack = lay_limits, pack_limits, unpack_limits
+        return it
+
+    def shares(self):
+        """Return the share of ticks in which each bounded channel was limited, by channel."""
+        cdef int64_t ticks = mc_load(&self.set.ticks)
+        return {
+            CUE_DTYPE.names[self.set.channels[i]]: <double>mc_load(&self.set.acted[i]) / <double>ticks if ticks else 0.0
+            for i in range(self.set.count)
+        }
+
+
+ctypedef struct Limited:        # state of the bounds of one output
+    LimitSet* set
+    Cue sent[3]             # its last three cues, oldest first
+
+
+cdef void limits_step(
+    void* state, const void* coeffs, const Turn* attitude, bint parked, Actuation* actuation
+) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    limit_cue(s.set, <double*>&actuation.cue)
+    s.sent[0] = s.sent[1]
+    s.sent[1] = s.sent[2]
+    s.sent[2] = actuation.cue
+
+
+cdef void limits_reset(void* state) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    limits_rest(s.set)
+    memset(s.sent, 0, sizeof(s.sent))
+
+
+cdef bint limits_at_rest(const void* state) noexcept nogil:
+    return at_neutral((<const Limited*>state).set)
+
+
+cdef void limits_continue(
+    void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
+) noexcept nogil:
+    cdef Limited* s = <Limited*>state
+    cdef const Limited* before = <const Limited*>before_state
+    memcpy(s.sent, before.sent, sizeof(s.sent))
+    limits_take(s.set, before.set, s.sent, pace)
+
+
+cdef class OutputLimits(Stage):
+    """Bounds on the cue's channels for one output.
+
+    Parameters
+    ----------
+    limits : CueLimits
+        The bounds; the stage takes them over, state included.
+    """
+
+    cdef readonly CueLimits limits
+    cdef Limited _limited
+
+    def __cinit__(self, CueLimits limits not None):
+        self.limits = limits
+        self._limited.set = &limits.set
+        self.calls = StageCalls(
+            limits_step, limits_reset, limits_at_rest, NULL, &self._limited, limits_continue, NULL, NULL
+        )
+
+    def shares(self):
+        """Return the share of ticks in which each channel was limited."""
+        return self.limits.shares()
+
+    cdef Beside beside(self):
+        """Return the limits alone: what was sent before matters only to settings that change."""
+        return self.limits.beside()

@@ -1,0 +1,53 @@
+/* Limits of many rigs over lanes: one tick while no bound acts.
+ *
+ * It tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
+ * to pass it (limiter.pxd).  It returns a bit for each rig that passed; the others keep the
+ * state that they had and are stepped one by one (beside.pyx).  `plan` is what the rigs have in common; `rows` is the
+ * first rig's cue, and the others follow every `stride` doubles.
+ */
+#ifndef NAME /* included by itself: for every kind of machine */
+#ifndef MOTIONCUE_LIMITS_LANES_H
+#define MOTIONCUE_LIMITS_LANES_H
+#include "motioncue/safety/margin.h"
+
+#define MC_OVER_LANES "motioncue/safety/limits_lanes.h"
+#include "motioncue/core/lanes.h"
+#undef MC_OVER_LANES
+
+static int64_t (*const mc_limit_rigs[])(const int *, const void *, const void *, void *, double *, int) =
+    MC_OF_MACHINES(mc_limit_rigs);
+#endif
+#else
+#include "motioncue/safety/margin.h"
+
+typedef struct {
+    real x, v, a; /* as in LimiterState */
+} NAME(Point);
+
+/* Limit channels: plan holds their number, then for each its index, whether it turns, whether it leans. */
+static int64_t NAME(limit_rigs)(
+    const int *plan, const void *coeffs, const void *states, void *next_states, double *rows, int stride
+) {
+    const NAME(Margin) *margins = (const NAME(Margin) *)coeffs;
+    const NAME(Point) *s = (const NAME(Point) *)states;
+    NAME(Point) *next = (NAME(Point) *)next_states;
+    flag calm = ALL(0.0) == ALL(0.0);
+    for (int i = 0; i < plan[0]; i++) {
+        const int *channel = plan + 1 + 3 * i;
+        const real in = NAME(gather)(rows + channel[0], stride);
+        const real way = in - s[i].x;
+        next[i].x = in;
+        if (channel[1]) {
+            calm &= NAME(magnitude)(way) <= ALL(4.0 * MC_QUARTER_PI);
+            calm &= NAME(magnitude)(in) <= ALL(4.0 * MC_QUARTER_PI);
+            next[i].x = s[i].x + way;
+        }
+        if (channel[2]) calm &= NAME(magnitude)(in) <= ALL(2.0 * MC_QUARTER_PI);
+        next[i].v = next[i].x - s[i].x;
+        next[i].a = next[i].v - s[i].v;
+        calm &= (NAME(magnitude)(next[i].a - s[i].a) <= margins[i].jerk)
+            & NAME(clearly_viable)(&margins[i], next[i].x, next[i].v, next[i].a);
+    }
+    return NAME(bits)(calm);
+}
+#endif

@@ -1,0 +1,323 @@
+"""The Objective Motion Cueing Test: what a cueing, and its platform, make of sines.
+
+References
+----------
+ICAO Doc 9625, Manual of Criteria for the Qualification of Flight Simulation Training Devices, volume I: the Objective
+Motion Cueing Test with its ten tests and twelve frequencies.  O. Stroosma, M. M. van Paassen, M. Mulder, R. J. A. W.
+Hosman and S. K. Advani, Applying the Objective Motion Cueing Test to a Classical Washout Algorithm, AIAA 2013-4834.
+The frequencies are confirmed; the list of tests is the commonly published one, the documents were not at hand in full.
+The amplitudes are this program's own.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue import cueing
+from motioncue.core.channels import GRAVITY, MOTION_DTYPE
+from motioncue.engine.assembly import check_pose, cue, load_profile_on, period_ns_of
+from motioncue.engine.platform import platform_table
+from motioncue.errors import ConfigError
+from motioncue.platforms.build import CHANNELS, Built, build
+from motioncue.platforms.servo import Servos
+from motioncue.platforms.settings import Platform
+from motioncue.profile.profile import Profile
+from motioncue.scoring.commands import sent
+from motioncue.scoring.omct_boundaries import Boundaries, boundaries_of
+from motioncue.scoring.response import fundamental
+from motioncue.scoring.senses import felt_by_pose
+from motioncue.virtual.platform import drive_of
+
+__all__ = ["ACCELERATIONS", "FREQUENCIES", "RATES_DEG_S", "TESTS", "Response", "Test", "omct"]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+Gains: TypeAlias = npt.NDArray[np.complex128]
+
+
+class Test(NamedTuple):
+    """One of the ten tests."""
+
+    number: int
+    channel_in: str
+    """What the car does: an angle with its rate, or an acceleration."""
+    channel_out: str
+    """What is observed: an angle of the platform, or specific force along its axes."""
+
+    @property
+    def unit(self) -> str:
+        """Unit of the gain."""
+        turns = self.channel_in in TURNS, self.channel_out in TURNS
+        return {(True, False): "m/s^2/rad", (False, True): "rad/(m/s^2)"}.get(turns, "1")
+
+
+TURNS = ("roll", "pitch", "yaw")
+TESTS = tuple(
+    Test(number, *channels)
+    for number, channels in enumerate(
+        (
+            ("pitch", "pitch"),
+            ("pitch", "surge"),
+            ("roll", "roll"),
+            ("roll", "sway"),
+            ("yaw", "yaw"),
+            ("surge", "surge"),
+            ("surge", "pitch"),
+            ("sway", "sway"),
+            ("sway", "roll"),
+            ("heave", "heave"),
+        ),
+        1,
+    )
+)
+"""The ten tests."""
+
+FREQUENCIES: Array = 10.0 ** (np.arange(12) / 5.0 - 1.0)
+"""The twelve frequencies [rad/s]."""
+
+ACCELERATIONS = (0.01, 0.5, 1.0, 2.0, 4.0)
+"""Amplitudes of surge, sway and heave [m/s^2]: a small one, then those of driving."""
+RATES_DEG_S = (0.05, 2.0, 5.0, 10.0, 20.0)
+"""Amplitudes of the rates of roll, pitch and yaw [deg/s]: a small one, then those of driving."""
+MOST_ANGLE = np.radians(10.0)  # [rad]; slow turns have a smaller rate instead of a larger angle
+
+MOST_LEAD = 16.0  # MC_MOST_LEAD in platforms/lead.h
+WINDOW_S = 20.0  # shortest measurement; it has whole periods
+
+
+class Response(NamedTuple):
+    """What was measured in a test, at one amplitude and one frequency."""
+
+    test: int
+    """Number of the test, 1 to 10."""
+    channel_in: str
+    channel_out: str
+    unit: str
+    """Unit of `gain`, `residual` and `theory_gain`: that of the output by that of the input."""
+    level: float
+    """Amplitude that was asked for: of acceleration [m/s^2] or of rate [deg/s]."""
+    amplitude: float
+    """Amplitude of the input [m/s^2 or rad]; a slow turn's is at most 10 deg."""
+    frequency_rad_s: float
+    gain: float
+    """Modulus."""
+    phase_deg: float
+    """Phase in (-180, 180] deg; a positive one is a lead."""
+    residual: float
+    """Amplitude of the sine with as much power as what is not at that frequency, over that of the input."""
+    theory_gain: float
+    """By the algorithm's equations, without limits; NaN if it has none."""
+    theory_phase_deg: float
+    """By the algorithm's equations; NaN if it has none or the gain is 0."""
+    inside: bool | None
+    """Whether gain and phase are inside the user's boundaries; None where there are none."""
+
+
+def omct(
+    profile: Profile | str | Path,
+    *,
+    platform: Platform | Mapping[str, Any] | str | Path | None = None,
+    boundaries: Boundaries | str | Path | None = None,
+    accelerations: Sequence[float] = ACCELERATIONS,
+    rates_deg_s: Sequence[float] = RATES_DEG_S,
+    frequencies: npt.ArrayLike = FREQUENCIES,
+    settle_s: float = 60.0,
+    progress: Callable[[int, int], object] = lambda done, total: None,
+) -> list[Response]:
+    """Return the results of the Objective Motion Cueing Test, measured on the running kernels.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `motioncue.load_profile` takes.
+    platform : Platform, mapping, str or Path, optional
+        As for `motioncue.platform`; the profile's if not given.
+    boundaries : Boundaries, str or Path, optional
+        Boundaries of gain and phase, or their TOML file; without it nothing is judged.
+    accelerations : sequence of float
+        Amplitudes of surge, sway and heave [m/s^2].
+    rates_deg_s : sequence of float
+        Amplitudes of the rates of roll, pitch and yaw [deg/s], for angles up to 10 deg.
+    frequencies : array_like of float, shape (n,)
+        Angular frequencies [rad/s], each above 0 and below half the tick rate.
+    settle_s : float
+        Duration of the sine before the measurement [s].
+    progress : callable, optional
+        Called with the number of sines measured and their total.
+
+    Returns
+    -------
+    list of Response
+        By test, then amplitude, then frequency.
+
+    Raises
+    ------
+    ConfigError
+        If the profile, platform or file is refused, the algorithm gives no poses for the platform, or an amplitude,
+        frequency or duration is out of range.
+
+    Notes
+    -----
+    The tests and frequencies are those of the Objective Motion Cueing Test (ICAO Doc 9625).  A car that turns has the
+    angle and its rate and no acceleration, so that it feels gravity change.  Without a platform what is observed is the
+    cue within its limits: angle, and specific force as the cue states it.  With a platform it is the pose that the
+    actuators make within their bounds, behind their lag if ``platform.lag_s`` states one, and specific force is worked
+    out from that pose.
+
+    Examples
+    --------
+    >>> rows = omct("ccd-dk", accelerations=[1.0], rates_deg_s=[5.0], frequencies=[1.0], settle_s=1.0)
+    >>> [round(row.gain, 9) for row in rows if row.channel_in == row.channel_out]
+    [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    """
+    if not isinstance(profile, Profile):
+        profile = load_profile_on(profile, platform)
+    elif platform is not None:
+        profile = msgspec.structs.replace(profile, platform=platform_table(platform))
+    check_pose(profile)
+    limits = boundaries if boundaries is None or isinstance(boundaries, Boundaries) else boundaries_of(boundaries)
+    omega = np.atleast_1d(np.asarray(frequencies, dtype=np.float64))
+    rate_hz = 1e9 / period_ns_of(profile)
+    _check("accelerations", accelerations, 100.0, "m/s^2")
+    _check("rates_deg_s", rates_deg_s, 1000.0, "deg/s")
+    _check("frequencies", omega.tolist(), np.pi * rate_hz, "rad/s")
+    _check("settle_s", [settle_s], 3600.0, "s")
+    rig = None if profile.platform is None else build(profile.platform)
+    measured: dict[tuple[str, float, float], tuple[float, dict[str, tuple[complex, float]]]] = {}
+    runs = list(_runs(accelerations, rates_deg_s, omega))
+    for done, (channel, level, frequency) in enumerate(runs):
+        progress(done, len(runs))
+        measured[channel, level, frequency] = _measured(profile, rig, channel, level, frequency, settle_s, rate_hz)
+    progress(len(runs), len(runs))
+    rows = []
+    for test in TESTS:
+        theory = _theory(profile, rig, test, omega, rate_hz)
+        for level in rates_deg_s if test.channel_in in TURNS else accelerations:
+            for frequency, expected in zip(omega.tolist(), theory.tolist(), strict=True):
+                amplitude, outputs = measured[test.channel_in, level, frequency]
+                gain, residual = outputs[test.channel_out]
+                rows.append(_row(test, float(level), amplitude, frequency, gain, residual, expected, limits))
+    return rows
+
+
+def _check(name: str, values: Sequence[float], most: float, unit: str) -> None:
+    for value in values:
+        if not 0.0 < value < most:
+            raise ConfigError(f"{name}: found {value:g} {unit}, allowed is above 0 and below {most:.6g}")
+    if len(set(values)) < max(1, len(values)):
+        raise ConfigError(f"{name}: found {list(values)}, allowed are different numbers, at least one")
+
+
+def _runs(
+    accelerations: Sequence[float], rates_deg_s: Sequence[float], omega: Array
+) -> Iterator[tuple[str, float, float]]:
+    """Return the sines to measure: channel, level, frequency."""
+    for channel in dict.fromkeys(test.channel_in for test in TESTS):
+        for level in rates_deg_s if channel in TURNS else accelerations:
+            for frequency in omega.tolist():
+                yield channel, level, frequency
+
+
+def _measured(
+    profile: Profile, rig: Built | None, channel: str, level: float, frequency: float, settle_s: float, rate_hz: float
+) -> tuple[float, dict[str, tuple[complex, float]]]:
+    """Return the amplitude of a sine's input, and gain and residual of each output."""
+    periods = np.ceil(WINDOW_S * frequency / (2.0 * np.pi))
+    window = round(periods * 2.0 * np.pi / frequency * rate_hz)
+    start = int(np.ceil(settle_s * rate_hz)) + 1
+    phase = frequency / rate_hz * np.arange(start + window + 1)  # a tick more on each side, for differences
+    motion = np.zeros(len(phase), dtype=MOTION_DTYPE)
+    amplitude = level
+    if channel in TURNS:
+        amplitude = float(min(np.radians(level) / frequency, MOST_ANGLE))
+        motion[f"{channel}_rate"] = amplitude * frequency * np.cos(phase)
+    motion[channel] = amplitude * np.sin(phase)
+    names = dict.fromkeys(test.channel_out for test in TESTS if test.channel_in == channel)
+    observed = _observed(profile, rig, motion, start, rate_hz)
+    found = fundamental(phase[start:-1], np.column_stack([observed[name] for name in names]) / amplitude)
+    return amplitude, dict(zip(names, zip(*(each.tolist() for each in found), strict=True), strict=True))
+
+
+def _observed(
+    profile: Profile, rig: Built | None, motion: npt.NDArray[np.void], start: int, rate_hz: float
+) -> Mapping[str, Array]:
+    """Return angles [rad] and specific force [m/s^2] from tick `start` to the last but one."""
+    cues = cue(profile, motion)
+    if rig is None:
+        return {name: cues[name][start:-1] for name in (*TURNS, "surge", "sway", "heave")}
+    assert profile.platform is not None
+    positions = sent(profile, cues)
+    if profile.platform.lag_s is not None:
+        positions = Servos(rig.bounds, 1.0 / rate_hz, *drive_of(profile.platform)).process(positions)
+    poses = rig.kinematics.forward(positions[start - 1 :])
+    force = felt_by_pose(poses, rate_hz)[1:-1, :3]
+    return {
+        **dict(zip(TURNS, poses[1:-1, 3:].T, strict=True)),
+        **dict(zip(("surge", "sway", "heave"), force.T, strict=True)),
+    }
+
+
+def _theory(profile: Profile, rig: Built | None, test: Test, omega: Array, rate_hz: float) -> Gains:
+    """Return the gains of a test by equations, for small signals without limits; NaN if the algorithm has none."""
+    s: Gains = np.asarray(1j * omega, dtype=np.complex128)
+    try:
+        responses = dict(cueing.theory(profile.cueing, test.channel_in, s, rate_hz))
+        if test.channel_in in TURNS:
+            for name, gain in cueing.theory(profile.cueing, f"{test.channel_in}_rate", s, rate_hz).items():
+                responses[name] = responses.get(name, 0.0) + s * gain
+    except ConfigError:
+        return np.full(len(omega), complex(np.nan, np.nan))
+    if rig is not None:
+        responses = _moved(profile, rig, responses, s, rate_hz)
+    return np.asarray(responses.get(test.channel_out, np.zeros(s.shape)), dtype=np.complex128)
+
+
+def _moved(profile: Profile, rig: Built, responses: Mapping[str, Any], s: Gains, rate_hz: float) -> dict[str, Gains]:
+    """Return the responses of a platform about its neutral pose."""
+    assert profile.platform is not None
+    asked = np.array([np.broadcast_to(responses.get(channel, 0.0), s.shape) for channel in CHANNELS])
+    made = (_coupling(rig) @ asked) * _late(profile.platform, s, rate_hz)
+    poses = dict(zip(CHANNELS, made, strict=True))
+    force = {name: s**2 * poses[f"{name}_displacement"] for name in ("surge", "sway", "heave")}
+    force["surge"] = force["surge"] + GRAVITY * poses["pitch"]
+    force["sway"] = force["sway"] - GRAVITY * poses["roll"]
+    return {**poses, **force}
+
+
+def _coupling(rig: Built) -> Array:
+    """Return the derivative of the pose that the actuators make by the pose asked for, shape (6, 6), about neutral."""
+    step = 1e-4
+    made = rig.kinematics.forward(rig.kinematics.inverse(step * np.vstack([np.eye(6), -np.eye(6)])))
+    return np.asarray((made[:6] - made[6:]).T / (2.0 * step))
+
+
+def _late(platform: Platform, s: Gains, rate_hz: float) -> Gains:
+    """Return what remains of a stated lag behind its lead (``platforms/lead.h``), half a tick of holding included."""
+    if platform.lag_s is None:
+        return np.ones(s.shape, dtype=np.complex128)
+    held = np.exp(-0.5 * s / rate_hz)
+    if platform.lag_damping is None:
+        return np.asarray(held / (platform.lag_s * s / MOST_LEAD + 1.0))
+    frequency = 2.0 * platform.lag_damping / platform.lag_s * np.sqrt(MOST_LEAD)
+    return np.asarray(held / (s / frequency + 1.0) ** 2)
+
+
+def _row(
+    test: Test,
+    level: float,
+    amplitude: float,
+    frequency: float,
+    gain: complex,
+    residual: float,
+    theory: complex,
+    boundaries: Boundaries | None,
+) -> Response:
+    modulus, phase = abs(gain), float(np.degrees(np.angle(gain)))
+    theory_phase = float(np.degrees(np.angle(theory))) if abs(theory) > 0.0 else float("nan")
+    inside = None if boundaries is None else boundaries.inside(test.number, frequency, modulus, phase)
+    return Response(
+        *test, test.unit, level, amplitude, frequency, modulus, phase, residual, abs(theory), theory_phase, inside
+    )

@@ -1,0 +1,426 @@
+"""The best motion that a platform could make of a drive known in advance: a convex program.
+
+Needs Clarabel and SciPy, from the extra ``score``.
+"""
+
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.channels import GRAVITY
+from motioncue.errors import ConfigError
+from motioncue.platforms.build import Built
+from motioncue.scoring.senses import RATE_HZ, STAGES, THRESHOLDS, felt_on_platform, perceived
+
+__all__ = ["LEAST", "best_motion", "poses_at", "slopes_of"]
+
+Array: TypeAlias = npt.NDArray[np.float64]
+
+ROWS = 2  # of what is felt, from knot to knot
+STEP_S = ROWS / RATE_HZ  # from knot to knot; acceleration is linear between
+REST = 3  # first coefficients of each spline, which are zero: position, speed and acceleration begin at rest
+EFFORT = 1e-3  # weight of the change of acceleration from knot to knot, in shares, squared: makes the solution unique
+TILTS = (
+    (0, 4, GRAVITY),
+    (1, 3, -GRAVITY),
+)  # sense of force, channel that tilts, force by its angle: surge by pitch, sway by roll
+NUDGE = 1e-4  # for derivatives of the kinematics [m, rad, s]
+LEAST = 1e-9  # derivative of an actuator's position by a channel below which they have nothing to do with each other
+TOLERANCE = 1e-5  # of the program's solution, relative
+PARTS = (1.0, 0.5, 0.25, 0.125)  # of the way from one pass's motion to the next
+ENOUGH = 0.005  # share of the error at rest by which a pass has to make the error smaller, for another to follow
+WAY = (0.25, 0.5, 0.75, 1.0)  # shares of the way from neutral for which a pose is found
+NEWTON = 4  # steps for each
+FOUND = 1e-6  # accuracy of positions at a pose that was found [m, rad]
+
+
+class _Group(NamedTuple):
+    """Channels that belong together, by a common actuator or by tilt felt as force."""
+
+    channels: list[int]
+    moved: list[int]
+    """Those of them that an actuator moves."""
+    leads: list[int]
+    """Actuators whose positions are the unknowns; as many as are independent."""
+    follows: list[int]
+    """The others, such as the fourth post of a frame."""
+
+
+class _Spline(NamedTuple):
+    """Values of cubic splines by row, as matrices from their coefficients without the first three."""
+
+    place: Any
+    speed: Any
+    acceleration: Any
+
+
+class _Derived(NamedTuple):
+    """Derivatives along a motion, by row."""
+
+    slopes: Array
+    """Of the actuators' positions by the pose, (n, actuators, 6)."""
+    ways: Array
+    """Of the pose by the actuators' positions, (n, 6, actuators)."""
+    speeds: Array
+    """Of the pose by time, (n, 6)."""
+    accelerations: Array
+    """The second ones."""
+    bends: Array
+    """Second ones of the actuators' positions by time if the pose did not accelerate, (n, actuators)."""
+
+
+class _About(NamedTuple):
+    """A motion about which a program is linearized, by row."""
+
+    felt: Array
+    """What acts on the occupant beyond what is linear in the actuators' positions, (n, 6)."""
+    ways: Array
+    slopes: Array
+    """As of `_Derived`."""
+
+
+def best_motion(felt: Array, built: Built, weights: Array, passes: int = 4) -> Array:
+    """Return the motion whose perceived error is smallest within the bounds of every actuator.
+
+    Parameters
+    ----------
+    felt : ndarray of float64, shape (n, 6)
+        What acts on the occupant of the car, as `motioncue.scoring.senses.banded` gives it.
+    built : Built
+        The platform.
+    weights : ndarray of float64, shape (6,)
+        Weight of each sense's error in thresholds.
+    passes : int
+        Most programs that are solved: the first is linearized at neutral, each other one along the motion found before,
+        until that no longer makes the error smaller.
+
+    Returns
+    -------
+    ndarray of float64, shape (knots + 2, actuators)
+        Coefficients of cubic splines, of each actuator's position from neutral [m, rad], for `poses_at`; from rest.
+
+    Raises
+    ------
+    ConfigError
+        If the solver finds no solution.
+
+    Notes
+    -----
+    Unknown are the coefficients of cubic splines with knots at 10 Hz, one spline for each independent actuator, so
+    that acceleration is linear between knots, and the states of the organs' lags at `RATE_HZ`, which are means of what
+    goes in: all are of one size, however long the drive is.  Minimized is the sum of (weight x error in thresholds)^2
+    over senses and rows, subject to position, speed and acceleration of every actuator at each knot.  These bounds are
+    exact; what is felt is linear about the motion of the pass before, for small angles.  Groups of channels that no
+    actuator and no tilt connects are programs of their own.
+    """
+    felt = np.pad(felt, ((0, (1 - len(felt)) % ROWS), (0, 0)), "edge")  # the last row is at a knot
+    spline = _spline(len(felt))
+    motion = np.zeros((spline.place.shape[1] + REST, len(built.names)))
+    groups = _groups(built)
+    poses = np.zeros_like(felt)
+    told = perceived(felt)
+    still = least = np.sqrt(np.sum((weights * told) ** 2))
+    for _ in range(passes):
+        about = _about(built, groups, spline, motion, poses)
+        wanted = np.zeros_like(motion)
+        for group in groups:
+            if group.moved:
+                _solve(wanted, felt, built, weights, spline, group, about)
+        # Between two motions within the bounds all are, because these are convex: go as far as it is better.
+        for part in PARTS:
+            tried = motion + part * (wanted - motion)
+            reached = _poses(built, groups, spline.place @ tried[REST:])
+            report = perceived(_felt(built, groups, spline, tried, reached))
+            error = np.sqrt(np.sum((weights * (told - report)) ** 2))
+            if error < least:
+                break
+        else:
+            break
+        motion, poses, before, least = tried, reached, least, error
+        if before - least < ENOUGH * still:
+            break
+    return motion
+
+
+def poses_at(motion: Array, built: Built, times_s: Array) -> Array:
+    """Return the poses of a motion at any time.
+
+    Parameters
+    ----------
+    motion : ndarray of float64, shape (knots + 2, actuators)
+        As `best_motion` gives it.
+    built : Built
+        The platform.
+    times_s : ndarray of float64, shape (m,)
+        Times from the first to the last knot [s].
+
+    Returns
+    -------
+    ndarray of float64, shape (m, 6)
+        Surge, sway, heave displacement [m], roll, pitch, yaw [rad].
+    """
+    from scipy.interpolate import BSpline
+
+    groups, knots = _groups(built), STEP_S * np.arange(len(motion) - 2)
+    spline = BSpline(STEP_S * np.arange(-3, len(motion) + 1), motion, 3)
+    at_knots = _poses(built, groups, spline(knots))
+    poses = np.column_stack([np.interp(times_s, knots, column) for column in at_knots.T])
+    for _ in range(NEWTON):
+        poses = _nearer(built, groups, spline(times_s), poses)
+    return poses
+
+
+def slopes_of(built: Built, poses: Array) -> Array:
+    """Return the derivatives of the actuators' positions by the channels of the pose.
+
+    Parameters
+    ----------
+    built : Built
+        The platform.
+    poses : ndarray of float64, shape (n, 6)
+        Surge, sway, heave displacement [m], roll, pitch, yaw [rad].
+
+    Returns
+    -------
+    ndarray of float64, shape (n, actuators, 6)
+        By difference quotients [m or rad by m or rad].
+    """
+    inverse = built.kinematics.inverse
+    return np.stack(
+        [(inverse(poses + nudge) - inverse(poses - nudge)) / (2.0 * NUDGE) for nudge in NUDGE * np.eye(6)], axis=2
+    )
+
+
+def _solve(
+    motion: Array, felt: Array, built: Built, weights: Array, spline: _Spline, group: _Group, about: _About
+) -> None:
+    """Fill in the motion of a group's actuators: the solution of its program."""
+    import clarabel
+    from scipy import sparse
+
+    equality, known, errors = _senses(felt, weights, spline, group, about)
+    bounded, most = _bounded(spline, built, group, about)
+    unknowns = equality.shape[1]
+    jerks = spline.acceleration[ROWS::ROWS] - spline.acceleration[:-ROWS:ROWS]
+    efforts = sparse.block_diag([EFFORT / built.bounds[lead][3] ** 2 * jerks.T @ jerks for lead in group.leads])
+    efforts.resize(unknowns, unknowns)
+    squares = sum((error.matrix.T @ error.matrix for error in errors), efforts.tocsc())
+    linear = sum((error.matrix.T @ error.known for error in errors), np.zeros(unknowns))
+    bounded = sparse.hstack([bounded, sparse.csc_matrix((bounded.shape[0], unknowns - bounded.shape[1]))])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOLERANCE
+    settings.direct_solve_method = "qdldl"  # one thread, so that the number of processors changes no bit
+    cones: list[Any] = [clarabel.ZeroConeT(equality.shape[0]), clarabel.NonnegativeConeT(bounded.shape[0])]
+    solution = clarabel.DefaultSolver(
+        sparse.triu(squares, format="csc"),
+        linear,
+        sparse.vstack([equality, bounded], format="csc"),
+        np.concatenate([known, most]),
+        cones,
+        settings,
+    ).solve()
+    if str(solution.status) not in ("Solved", "AlmostSolved"):
+        raise ConfigError(f"the best motion: the program has no solution ({solution.status})")
+    wide = spline.place.shape[1]
+    found = np.array(solution.x)[: wide * len(group.leads)].reshape(len(group.leads), wide).T
+    motion[REST:, group.leads] = found
+
+
+class _Signal(NamedTuple):
+    """A signal by row: ``matrix @ unknowns + known``."""
+
+    matrix: Any
+    known: Array
+
+
+def _senses(
+    felt: Array, weights: Array, spline: _Spline, group: _Group, about: _About
+) -> tuple[Any, Array, list[_Signal]]:
+    """Return the equalities that the organs' lags obey, their right sides, and the error of each sense.
+
+    Unknown are the coefficients of the actuators, then the states of the lags.
+    """
+    from scipy import sparse
+
+    n, wide = len(felt), spline.place.shape[1] * len(group.leads)
+    unknowns = wide + n * sum(len(STAGES[sense < 3]) for sense in group.channels)
+    mean = _delayed(np.array([0.5, 0.5]), n)
+    rows, right, errors = [], [], []
+    state = wide
+    for sense in group.channels:
+        terms = [(sense, 1.0, spline.acceleration if sense < 3 else spline.speed)]
+        terms += [(channel, gravity, spline.place) for felt_by, channel, gravity in TILTS if felt_by == sense]
+        parts = [
+            sum(sparse.diags(gain * about.ways[:, channel, lead]) @ matrix for channel, gain, matrix in terms)
+            for lead in group.leads
+        ]
+        matrix = -sparse.hstack(parts, format="csc")
+        matrix.resize(n, unknowns)
+        signal = _Signal(matrix, felt[:, sense] - about.felt[:, sense])
+        for direct, lagged, lag_s in STAGES[sense < 3]:
+            lag = sparse.eye(n, unknowns, state, format="csc")
+            # The bilinear transform of T dx/dt + x = u: the mean of two rows on either side.
+            change = _delayed(np.array([0.5 + lag_s * RATE_HZ, 0.5 - lag_s * RATE_HZ]), n)
+            rows.append(change @ lag - mean @ signal.matrix)
+            right.append(mean @ signal.known)
+            signal = _Signal(direct * signal.matrix + lagged * lag, direct * signal.known)
+            state += n
+        share = weights[sense] / THRESHOLDS[sense]
+        errors.append(_Signal(share * signal.matrix, share * signal.known))
+    return sparse.vstack(rows, format="csc"), np.concatenate(right), errors
+
+
+def _bounded(spline: _Spline, built: Built, group: _Group, about: _About) -> tuple[Any, Array]:
+    """Return the bounds of actuators as rows of ``matrix @ coefficients <= most``, in shares of each range."""
+    from scipy import sparse
+
+    n = len(about.felt[::ROWS])
+    low, high, speed, acceleration = np.array(built.bounds).T
+    nothing = sparse.csc_matrix((n, spline.place.shape[1]))
+    matrices, most = [], []
+    for actuator in (*group.leads, *group.follows):
+        if actuator in group.leads:
+            shares = {actuator: np.ones(n)}
+        else:
+            by_lead = np.einsum("kc,kcl->kl", about.slopes[::ROWS, actuator], about.ways[::ROWS])
+            shares = {lead: by_lead[:, lead] for lead in group.leads}
+        middle = 0.5 * (high[actuator] + low[actuator]) - built.neutral[actuator]
+        for matrix, offset, size in (
+            (spline.place, middle, 0.5 * (high[actuator] - low[actuator])),
+            (spline.speed, 0.0, speed[actuator]),
+            (spline.acceleration, 0.0, acceleration[actuator]),
+        ):
+            row = sparse.hstack(
+                [
+                    sparse.diags(shares[lead] / size) @ matrix[::ROWS] if lead in shares else nothing
+                    for lead in group.leads
+                ]
+            )
+            matrices += [row, -row]
+            most += [np.full(n, 1.0 + offset / size), np.full(n, 1.0 - offset / size)]
+    return sparse.vstack(matrices), np.concatenate(most)
+
+
+def _felt(built: Built, groups: list[_Group], spline: _Spline, motion: Array, poses: Array) -> Array:
+    """Return what acts on the occupant at the knots of a motion; not a number where its pose was not found."""
+    about = _derived(built, groups, spline, motion, poses)
+    missing = spline.place @ motion[REST:] + built.neutral - built.kinematics.inverse(poses)
+    felt = felt_on_platform(poses, about.speeds, about.accelerations[:, :3])
+    leads = sorted(lead for group in groups for lead in group.leads)
+    felt[np.abs(missing[:, leads]).max(axis=1) > FOUND] = np.nan
+    return felt
+
+
+def _derived(built: Built, groups: list[_Group], spline: _Spline, motion: Array, poses: Array) -> _Derived:
+    """Return the derivatives along a motion of the actuators, whose poses at the knots are known.
+
+    They are not numbers where a pose has a neighbor that the actuators cannot reach.
+    """
+    _, speed, acceleration = (matrix @ motion[REST:] for matrix in spline)
+    slopes = slopes_of(built, poses)
+    ways = _ways(groups, np.nan_to_num(slopes))
+    ways[~np.isfinite(slopes).all(axis=(1, 2))] = np.nan  # at the very end of what can be reached
+    speeds = np.einsum("kca,ka->kc", ways, speed)
+    at, before, after = (built.kinematics.inverse(poses + time * speeds) for time in (0.0, -NUDGE, NUDGE))
+    bends = (before - 2.0 * at + after) / NUDGE**2
+    return _Derived(slopes, ways, speeds, np.einsum("kca,ka->kc", ways, acceleration - bends), bends)
+
+
+def _about(built: Built, groups: list[_Group], spline: _Spline, motion: Array, poses: Array) -> _About:
+    """Return a motion of the actuators, whose poses at the knots are known, as the next program needs it."""
+    slopes, ways, speeds, accelerations, bends = _derived(built, groups, spline, motion, poses)
+    beyond = felt_on_platform(poses, speeds, accelerations[:, :3]) - _small(poses, speeds, accelerations)
+    rest = _small(
+        poses - np.einsum("kca,ka->kc", ways, spline.place @ motion[REST:]),
+        np.zeros_like(poses),
+        -np.einsum("kca,ka->kc", ways, bends),
+    )
+    return _About(beyond + rest, ways, slopes)
+
+
+def _poses(built: Built, groups: list[_Group], places: Array) -> Array:
+    """Return the poses at which the actuators are this far from neutral.
+
+    By Newton's method along a straight way from neutral, so that the pose is that of the branch on which neutral is.
+    """
+    poses = np.zeros((len(places), 6))
+    for share in WAY:
+        for _ in range(NEWTON):
+            poses = _nearer(built, groups, share * places, poses)
+    return poses
+
+
+def _nearer(built: Built, groups: list[_Group], places: Array, poses: Array) -> Array:
+    """Return the poses after one step of Newton's method; those stay that would leave what the actuators can reach."""
+    missing = places + built.neutral - built.kinematics.inverse(poses)
+    slopes = np.nan_to_num(slopes_of(built, poses))  # at the very end of what can be reached
+    tried = poses + np.einsum("kca,ka->kc", _ways(groups, slopes), missing)
+    reached = np.isfinite(built.kinematics.inverse(tried)).all(axis=1, keepdims=True)
+    return np.where(reached, tried, poses)
+
+
+def _ways(groups: list[_Group], slopes: Array) -> Array:
+    """Return the derivatives of the pose by the actuators' positions, (n, 6, actuators); 0 for those that follow."""
+    ways = np.zeros((len(slopes), 6, slopes.shape[1]))
+    for group in groups:
+        if group.leads:
+            part = np.linalg.pinv(slopes[:, group.leads][:, :, group.moved])
+            ways[:, np.array(group.moved)[:, None], np.array(group.leads)[None, :]] = part
+    return ways
+
+
+def _small(poses: Array, speeds: Array, accelerations: Array) -> Array:
+    """Return what acts on the occupant for small angles: linear in the motion."""
+    felt = np.hstack([accelerations[:, :3], speeds[:, 3:]])
+    for sense, channel, gravity in TILTS:
+        felt[:, sense] += gravity * poses[:, channel]
+    return felt
+
+
+def _spline(n: int) -> _Spline:
+    from scipy import sparse
+
+    rows = np.arange(n)
+    at = np.minimum(rows // ROWS, n // ROWS - 1)
+    u = rows / ROWS - at
+    wide = n // ROWS + 3
+
+    def matrix(*weights: Array) -> Any:
+        places = np.concatenate([at + k for k in range(4)])
+        return sparse.csc_matrix((np.concatenate(weights), (np.tile(rows, 4), places)), shape=(n, wide))[:, REST:]
+
+    return _Spline(
+        matrix((1 - u) ** 3 / 6, (3 * u**3 - 6 * u**2 + 4) / 6, (1 + 3 * u + 3 * u**2 - 3 * u**3) / 6, u**3 / 6),
+        matrix(*(w / (2 * STEP_S) for w in (-((1 - u) ** 2), 3 * u**2 - 4 * u, 1 + 2 * u - 3 * u**2, u**2))),
+        matrix(*(w / STEP_S**2 for w in (1 - u, 3 * u - 2, 1 - 3 * u, u))),
+    )
+
+
+def _delayed(weights: Array, n: int) -> Any:
+    """Return a polynomial in z^-1 as a matrix for signals that begin at rest."""
+    from scipy import sparse
+
+    return sparse.diags([np.full(n, weight) for weight in weights], [-k for k in range(len(weights))], shape=(n, n))
+
+
+def _groups(built: Built) -> list[_Group]:
+    """Return the groups of channels of a platform."""
+    slopes = slopes_of(built, np.zeros((1, 6)))[0]
+    driven: npt.NDArray[np.bool_] = np.abs(slopes) > LEAST
+    sets: list[set[int]] = [{channel} for channel in range(6)]
+    links: list[set[int]] = [{sense, channel} for sense, channel, _ in TILTS]
+    for together in links + [set(np.flatnonzero(row).tolist()) for row in driven]:
+        joined = [group for group in sets if group & together]
+        sets = [group for group in sets if group not in joined] + [set().union(*joined)]
+    groups = []
+    for channels in map(sorted, sets):
+        actuators = [row for row in range(len(driven)) if driven[row, channels].any()]
+        leads: list[int] = []
+        for actuator in actuators:  # it leads if it is independent of those before it
+            if np.linalg.matrix_rank(slopes[[*leads, actuator]], tol=1e-6) > len(leads):
+                leads.append(actuator)
+        moved = [channel for channel in channels if driven[:, channel].any()]
+        groups.append(_Group(channels, moved, leads, [each for each in actuators if each not in leads]))
+    return groups

@@ -1,0 +1,325 @@
+"""A drive on a platform, ready for any number of cueings.
+
+Needs SciPy, from the extra ``score``.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.core.channels import MOTION_DTYPE
+from motioncue.cueing.preview import preview as known
+from motioncue.cueing.settings import Cueing
+from motioncue.engine.assembly import check_pose, cue, load_profile_on, period_ns_of
+from motioncue.engine.platform import platform_table
+from motioncue.errors import ConfigError
+from motioncue.platforms.build import CHANNELS, Built, build, ranges
+from motioncue.platforms.settings import Platform
+from motioncue.profile.profile import Profile
+from motioncue.recording.read import at_ticks
+from motioncue.scoring import optimum
+from motioncue.scoring.commands import sent
+from motioncue.scoring.quality import Felt, felt_of, rms
+from motioncue.scoring.senses import Array, felt_by_pose, felt_in_car, low_passed
+
+__all__ = ["Fitted", "Scene", "poses_of", "with_platform"]
+
+GROUPS = ((0, 4), (1, 3), (2,), (5,))  # channels whose gains belong together: a tilt stands for acceleration
+SHORTEST_S, LONGEST_S = 3.0, 3600.0
+FEWEST = 30  # frames of a drive
+EDGE_S = 0.2
+FULL = 1.0 + 1e-9  # use of a bound up to which it is kept, for rounding
+AIM = 1.0 - 5e-7  # use of the nearest bound to which a cue is turned down
+INFINITE = 1e6  # use that stands for a pose out of reach
+
+
+def with_platform(
+    profile: Profile | str | Path, platform: Platform | Mapping[str, Any] | str | Path | None = None
+) -> Profile:
+    """Return a profile whose cue is a pose for its platform.
+
+    Parameters
+    ----------
+    profile : Profile, str or Path
+        A profile, or what `motioncue.load_profile` takes.
+    platform : Platform, mapping, str or Path, optional
+        As for `motioncue.platform`; the profile's if not given.  The preset ``auto`` is resolved for it, but not in a
+        `Profile`, which has its values already.
+
+    Raises
+    ------
+    ConfigError
+        If one of them is refused, there is no platform, or the algorithm gives no poses.
+    """
+    if not isinstance(profile, Profile):
+        profile = load_profile_on(profile, platform)
+    elif platform is not None:
+        profile = msgspec.structs.replace(profile, platform=platform_table(platform))
+    if profile.platform is None:
+        name = profile.name or "the profile"
+        raise ConfigError(f"platform: missing in {name}, allowed is one there, or one beside it (--platform NAME)")
+    check_pose(profile)
+    return profile
+
+
+class Fitted(NamedTuple):
+    """How the poses of a cue fit a platform."""
+
+    shares: Array
+    """Displacement, speed, acceleration, as shares of what the platform has along each channel alone, shape (3, 6); NaN
+    where no actuator moves it."""
+    factors: Array
+    """By channel, the factor with which the cue fits: at most 1, and 0 where no actuator moves it."""
+    use: float
+    """Largest share of the platform's travel, speed or acceleration; above 1 the cue is that many times too large."""
+
+
+class Scene:
+    """A drive on a platform, ready for any number of cueings.
+
+    Parameters
+    ----------
+    profile : Profile
+        With a platform; its cueing is not used.
+    motion : ndarray of MOTION_DTYPE, shape (n,)
+        The frames of the drive in order of their `time`.
+
+    Attributes
+    ----------
+    profile : Profile
+        The same profile.
+    built : Built
+        Its platform.
+    rate_hz : float
+        Ticks per second [Hz].
+    ticks : ndarray of MOTION_DTYPE, shape (m,)
+        What the algorithm reads at each tick.
+    car : Felt
+        What is felt in the car.
+    still : ndarray of float64, shape (6,)
+        Root mean square of what is missed on a platform at rest, by sense [thresholds].
+
+    Raises
+    ------
+    ConfigError
+        If the platform is refused, or the drive is not finite, shorter than 3 s, longer than an hour, of fewer than 30
+        frames, or nothing is felt on it.
+    """
+
+    def __init__(self, profile: Profile, motion: npt.NDArray[np.void]) -> None:
+        assert profile.platform is not None
+        self.profile = profile
+        self.rate_hz = 1e9 / period_ns_of(profile)
+        self.ticks = _ticks(motion, profile)
+        self.built = build(profile.platform)
+        self._truth = _between(motion, len(self.ticks), self.rate_hz)
+        self.car = felt_of(felt_in_car(self._truth), self.rate_hz)
+        self.still = rms(self.car.told)
+        if not np.sqrt(np.mean(self.car.told**2)) > 1e-3:
+            raise ConfigError("motion: found a drive on which nothing is felt, allowed is one with accelerations")
+        slopes = optimum.slopes_of(self.built, np.zeros((1, 6)))[0]
+        self._limits = _limits(self.built, slopes)
+        # An actuator that moves several channels makes their limits depend on one another.
+        self._shared = bool(((np.abs(slopes) > optimum.LEAST).sum(axis=1) > 1).any())
+        self._holds = np.linalg.matrix_rank(slopes) == 6  # any pose in reach is one that the platform makes
+
+    def cues(self, cueing: Cueing, preview: bool = False) -> npt.NDArray[np.void]:
+        """Return the cues of an algorithm, limited as the profile says.
+
+        Parameters
+        ----------
+        cueing : Cueing
+            The ``cueing`` table of a profile.
+        preview : bool
+            Whether the algorithm knows the drive in advance: then it also knows what happens between frames.
+
+        Returns
+        -------
+        ndarray of CUE_DTYPE, shape (n,)
+            One row per tick.
+
+        Raises
+        ------
+        ConfigError
+            If a parameter is not possible at the profile's rate, or the algorithm makes no use of a preview.
+        """
+        profile = msgspec.structs.replace(self.profile, cueing=cueing)
+        if preview:
+            return cue(profile, self._truth, ahead=known(self._truth, self.rate_hz))
+        return cue(profile, self.ticks)
+
+    def fitted(self, asked: Array) -> "Fitted":
+        """Return how poses fit the platform.
+
+        Parameters
+        ----------
+        asked : ndarray of float64, shape (n, 6)
+            Poses, one row per tick.
+        """
+        shares = _shares(asked, self.rate_hz, *self._limits)
+        moved = (~np.isnan(shares).all(axis=0)).astype(float)
+        apart = moved.copy()
+        for group in GROUPS:
+            apart[list(group)] /= np.nanmax([1.0, *shares[:, group].ravel()])
+        left, most = _largest(lambda share: float(np.max(self.use(share * apart * asked))))
+        factors, use = left * apart, max(float(np.nanmax(shares)), most)
+        if self._shared and not (left * apart == moved).all():
+            # Legs may have more along channels that move together than along each alone.
+            together, use = _largest(lambda share: float(np.max(self.use(share * moved * asked))))
+            factors = max(factors, together * moved, key=lambda each: float(np.prod(each[moved > 0])))
+        least = float(factors[moved > 0].min())
+        return Fitted(shares, factors, use if least == 1.0 else 1.0 / least)
+
+    def use(self, poses: Array) -> Array:
+        """Return the use of each actuator's travel, speed and acceleration.
+
+        Parameters
+        ----------
+        poses : ndarray of float64, shape (n, 6)
+            One row per tick.
+
+        Returns
+        -------
+        ndarray of float64, shape (3, actuators)
+            As shares of what each has; infinite if a pose is out of reach.
+        """
+        places = self.built.kinematics.inverse(poses)
+        if not np.isfinite(places).all():
+            return np.full((3, places.shape[1]), np.inf)
+        low, high, speed, acceleration = np.array(self.built.bounds).T
+        neutral = np.array(self.built.neutral)
+        return _shares(places - neutral, self.rate_hz, low - neutral, high - neutral, speed, acceleration)
+
+    def made(self, poses: Array) -> Array:
+        """Return the poses that the platform makes of these, which its actuators reach.
+
+        Parameters
+        ----------
+        poses : ndarray of float64, shape (n, 6)
+            One row per tick.  Fewer than six actuators cannot hold any pose.
+        """
+        return poses if self._holds else self.built.kinematics.forward(self.built.kinematics.inverse(poses))
+
+    def stopped(self, cues: npt.NDArray[np.void]) -> Array:
+        """Return the poses that leave the platform: the actuators keep their bounds, without their lag.
+
+        Parameters
+        ----------
+        cues : ndarray of CUE_DTYPE, shape (n,)
+            One row per tick.
+        """
+        assert self.profile.platform is not None
+        table = msgspec.structs.replace(self.profile.platform, lag_s=None, lag_damping=None)
+        return self.built.kinematics.forward(sent(msgspec.structs.replace(self.profile, platform=table), cues))
+
+    def felt(self, poses: Array) -> Felt:
+        """Return what is felt on the platform.
+
+        Parameters
+        ----------
+        poses : ndarray of float64, shape (n, 6)
+            One row per tick.
+        """
+        return felt_of(felt_by_pose(poses, self.rate_hz), self.rate_hz)
+
+    def errors(self, felt: Felt) -> Array:
+        """Return the root mean square of the perceived error, by sense, shape (6,) [thresholds].
+
+        Parameters
+        ----------
+        felt : Felt
+            What is felt on the platform.
+        """
+        return rms(self.car.told - felt.told)
+
+
+def poses_of(cues: npt.NDArray[np.void]) -> Array:
+    """Return the poses that cues ask for, shape (n, 6).
+
+    Parameters
+    ----------
+    cues : ndarray of CUE_DTYPE, shape (n,)
+        One row per tick.
+    """
+    return np.column_stack([cues[channel] for channel in CHANNELS])
+
+
+def _ticks(motion: npt.NDArray[np.void], profile: Profile) -> npt.NDArray[np.void]:
+    """Return what the ticks read of a drive; refuse one that cannot be scored."""
+    motion = np.ascontiguousarray(motion)
+    if motion.dtype != MOTION_DTYPE or motion.ndim != 1:
+        raise ConfigError(f"motion: found {motion.dtype} of shape {motion.shape}, allowed is MOTION_DTYPE, shape (n,)")
+    seconds = 1e-9 * float(motion["time"][-1] - motion["time"][0]) if len(motion) else 0.0
+    if not SHORTEST_S <= seconds <= LONGEST_S:
+        raise ConfigError(
+            f"motion: found {len(motion)} frames of {seconds:.3g} s, "
+            f"allowed are {SHORTEST_S:g} to {LONGEST_S:g} s by their `time`"
+        )
+    if len(motion) < FEWEST:
+        raise ConfigError(f"motion: found {len(motion)} frames in {seconds:.3g} s, allowed are {FEWEST} or more")
+    for name in ("surge", "sway", "heave", "roll", "pitch", "yaw", "roll_rate", "pitch_rate", "yaw_rate"):
+        if not np.isfinite(motion[name]).all():
+            row = int(np.argmin(np.isfinite(motion[name])))
+            raise ConfigError(f"motion: found {motion[name][row]} as {name} of frame {row}, allowed are finite numbers")
+    if (np.diff(motion["time"]) < 0).any():
+        raise ConfigError("motion: found times that go back, allowed are frames in order of time")
+    return at_ticks(motion, profile.rate_hz, profile.bridge)
+
+
+def _between(motion: npt.NDArray[np.void], ticks: int, rate_hz: float) -> npt.NDArray[np.void]:
+    """Return the car's motion at the ticks, by straight lines between frames: the truth, without delay."""
+    time = 1e-9 * (motion["time"] - motion["time"][0])
+    at = np.arange(ticks) / rate_hz
+    between = np.zeros(ticks, MOTION_DTYPE)
+    for name in ("surge", "sway", "heave", "roll", "pitch", "roll_rate", "pitch_rate", "yaw_rate"):
+        values = np.unwrap(motion[name]) if name in ("roll", "pitch") else motion[name]
+        between[name] = np.interp(at, time, values)
+    return between
+
+
+def _limits(built: Built, slopes: Array) -> tuple[Array, Array, Array, Array]:
+    """Return lowest and highest value, speed and acceleration of each channel alone; NaN where no actuator moves it."""
+    slopes = np.abs(slopes)
+    moved = slopes.max(axis=0) > optimum.LEAST
+    ends = np.array([[np.nan if end is None else end for end in pair] for pair in ranges(built).values()])
+    bounds = np.array(built.bounds)
+    with np.errstate(divide="ignore"):
+        speed, acceleration = (np.min(bounds[:, kind, None] / slopes, axis=0) for kind in (2, 3))
+    return tuple(np.where(moved, each, np.nan) for each in (*ends.T, speed, acceleration))  # type: ignore[return-value]
+
+
+def _shares(values: Array, rate_hz: float, low: Array, high: Array, speed: Array, acceleration: Array) -> Array:
+    """Return the largest displacement, speed and acceleration of each column as shares of the bounds, shape (3, k).
+
+    Speed and acceleration are those below 3 Hz: what is scored.  That an actuator takes a corner of one tick a little
+    later is no reason to turn a cue down.
+    """
+    slow = low_passed(values, rate_hz)
+    edge = int(EDGE_S * rate_hz)  # a zero-phase filter is not exact there
+    rates = np.gradient(slow, 1.0 / rate_hz, axis=0)[edge:-edge]
+    seconds = np.diff(slow, 2, axis=0)[edge:-edge] * rate_hz**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        place = np.fmax(values.max(axis=0) / high, values.min(axis=0) / low)
+        return np.array(
+            [np.maximum(place, 0.0), np.abs(rates).max(axis=0) / speed, np.abs(seconds).max(axis=0) / acceleration]
+        )
+
+
+def _largest(use: Callable[[float], float]) -> tuple[float, float]:
+    """Return the largest share, 0 to 1, whose use is at most 1, to 1e-6, and the use of all; it grows from 0."""
+    from scipy import optimize
+
+    known = {0.0: 0.0, 1.0: use(1.0)}
+    if known[1.0] <= FULL:
+        return 1.0, known[1.0]
+
+    def over(share: float) -> float:
+        if share not in known:
+            known[share] = use(share)
+        return min(known[share], INFINITE) - AIM
+
+    return float(optimize.brentq(over, 0.0, 1.0, xtol=1e-8)), known[1.0]

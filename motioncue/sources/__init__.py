@@ -1,0 +1,261 @@
+"""The systems that motioncue supports: one module, one row here; profiles describe others.
+
+A source's module has `Options`, `SCHEMES` and `intake`; a platform's has `STREAMS` and `MAX_RATE_HZ`; every module has
+`framed` and `identify`, which split recordings and name packets.  A simulator that takes commands has them in
+`COMMANDS`, by name; if they are numbered, `COUNTER` names the field that counts.
+
+The platform and the source `custom` are described by their profile.  Wherever a source's name is taken, a profile that
+describes its packet can be named instead, or its `DescribedSource` given.
+"""
+
+import math
+from collections.abc import Mapping
+from functools import cache, lru_cache
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import msgspec
+
+from motioncue.errors import ConfigError, PacketError, not_among
+from motioncue.output import dk
+from motioncue.profile.explain import explain
+from motioncue.profile.profile import Source, builtin_profiles, parse_profile, profile_text
+from motioncue.sources.beamng import packets as beamng
+from motioncue.sources.beamng_simulink import packets as beamng_simulink
+from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.described.source import DescribedSource
+from motioncue.sources.morai import packets as morai
+from motioncue.sources.vehicle_physics_pro import packets as vehicle_physics_pro
+from motioncue.wire.commands import composed
+from motioncue.wire.packet import NATIVE, Derivation, Packet
+from motioncue.wire.source_description import SourcePacket
+
+__all__ = [
+    "SYSTEMS",
+    "DescribedSource",
+    "System",
+    "by_profile",
+    "command",
+    "commands",
+    "compose",
+    "described_profiles",
+    "having",
+    "platform",
+    "read_as",
+    "source",
+    "system",
+    "system_of",
+]
+
+System: TypeAlias = str | DescribedSource
+"""A system's name, or a source that a profile describes."""
+
+SYSTEMS: dict[str, ModuleType] = {
+    "beamng": beamng,
+    "beamng-simulink": beamng_simulink,
+    "city-car-driving": city_car_driving,
+    "dk": dk,
+    "morai": morai,
+    "vehicle-physics-pro": vehicle_physics_pro,
+}
+
+
+def having(attribute: str) -> list[str]:
+    """Return the names of the systems whose module has an attribute."""
+    return [name for name, module in SYSTEMS.items() if hasattr(module, attribute)]
+
+
+def _find(name: str, attribute: str, key: str) -> ModuleType:
+    allowed = having(attribute)
+    if name not in allowed:
+        raise ConfigError(f"{key}: {not_among(name, allowed)}")
+    return SYSTEMS[name]
+
+
+def by_profile(name: str) -> DescribedSource | None:
+    """Return the source that a profile describes; None if `name` is no profile, or of a built-in source.
+
+    Parameters
+    ----------
+    name : str
+        A built-in profile, or a file whose name ends in ``.toml``.
+
+    Raises
+    ------
+    ConfigError
+        If the profile or its description is refused.
+    """
+    if name.endswith(".toml"):
+        return _described(profile_text(name), name)
+    return _described(profile_text(name), name) if name in builtin_profiles() else None
+
+
+@cache
+def described_profiles() -> list[str]:
+    """Return the built-in profiles that describe their source."""
+    return [name for name in builtin_profiles() if by_profile(name) is not None]
+
+
+@cache
+def _described(text: str, name: str) -> DescribedSource | None:
+    source = parse_profile(text, name=name).source
+    if source.packet is None:
+        return None
+    derivation = Derivation(source.acceleration, source.derivative_delay_s)
+    return DescribedSource(source.packet, name, source.options, derivation)
+
+
+def system_of(source: Source) -> System:
+    """Return what a profile's source is: a system's name, or the source that it describes.
+
+    Parameters
+    ----------
+    source : motioncue.profile.profile.Source
+        The profile's table.
+
+    Raises
+    ------
+    ConfigError
+        If the description is refused.
+    """
+    return source.system if source.packet is None else _of_packet(source.packet)
+
+
+@lru_cache(maxsize=16)
+def _of_packet(packet: SourcePacket) -> DescribedSource:
+    return DescribedSource(packet)
+
+
+def system(name: System) -> ModuleType | DescribedSource:
+    """Return a system's module; raise ConfigError if there is no such system."""
+    return _given(name) or _find(str(name), "identify", "system")
+
+
+def source(name: System, key: str = "source.system") -> ModuleType | DescribedSource:
+    """Return the module of a system that sends motion; raise ConfigError, with `key`, if there is none."""
+    return _given(name) or _find(str(name), "intake", key)
+
+
+def read_as(name: System, options: Mapping[str, Any] | None = None) -> tuple[Any, Derivation]:
+    """Return the options and the derivation with which a source is read, those of its profile.
+
+    Parameters
+    ----------
+    name : str
+        The source's name, or a source that a profile describes.
+    options : mapping, optional
+        As ``source.options`` of a profile; they replace the profile's own.
+
+    Returns
+    -------
+    options : Options
+        Of the source's module.
+    derivation : Derivation
+        Source of the acceleration, and delay of derived quantities.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such source, or an option is not allowed.
+    """
+    module = source(name)
+    own = module if isinstance(module, DescribedSource) else None
+    said = {**(own.options if own else {}), **(options or {})}
+    try:
+        chosen = msgspec.convert(said, module.Options)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"options of {name}: {explain(error, said, module.Options)}") from error
+    return chosen, own.derivation if own else NATIVE
+
+
+def _given(name: System) -> DescribedSource | None:
+    return name if isinstance(name, DescribedSource) else by_profile(name)
+
+
+def platform(name: str) -> ModuleType:
+    """Return the module of a system that takes cues.
+
+    Parameters
+    ----------
+    name : str
+        The system's name.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such system.
+    """
+    return _find(name, "STREAMS", "output.system")
+
+
+def commands(system: str) -> Mapping[str, Packet]:
+    """Return the commands that a system takes, by name; raise ConfigError if it takes none."""
+    known: Mapping[str, Packet] = _find(system, "COMMANDS", "system").COMMANDS
+    return known
+
+
+def command(system: str, message: str) -> tuple[Packet, str | None]:
+    """Return the layout of a command, and its counter field or None.
+
+    Raises
+    ------
+    ConfigError
+        If the system takes no commands.
+    PacketError
+        If the command does not exist.
+    """
+    known = commands(system)
+    if message not in known:
+        raise PacketError(f"{system}: {not_among(message, known, 'command ')}")
+    counter: str | None = getattr(SYSTEMS[system], "COUNTER", None)
+    return known[message], counter
+
+
+def compose(system: str, message: str, values: Mapping[str, Any], sending: Mapping[str, Any] | None = None) -> bytes:
+    """Return the bytes of a command, checked against the simulator's document; send nothing.
+
+    Parameters
+    ----------
+    system : str
+        The simulator's name.
+    message : str
+        A key of `COMMANDS` of its module.
+    values : mapping
+        By field name: number, truth value or text; for a repeated field a list, or a mapping from index to value; for a
+        slot, a mapping by field name.  A value that has a name may be given by it.
+    sending : mapping, optional
+        Conventions of the simulator that are in doubt, by name: those of MORAI are in `morai.Sending`.
+
+    Raises
+    ------
+    ConfigError
+        If the system takes no commands, or has no such convention.
+    PacketError
+        If the command does not exist or a value is not allowed; names the field, what was found and what is allowed.
+
+    Examples
+    --------
+    >>> from motioncue.sources import compose
+    >>> len(compose("beamng-simulink", "control", {"id": 7, "brake_pedal": 0.5}))  # other fields keep their values
+    512
+    """
+    packet, counter = command(system, message)
+    module = SYSTEMS[system]
+    conventions = getattr(module, "Sending", None)
+    if sending and conventions is None:
+        raise ConfigError(f"sending: found {', '.join(sending)}, allowed are none for {system}")
+    if conventions is None:
+        data = composed(packet, values)
+    else:
+        try:
+            chosen = msgspec.convert(dict(sending or {}), conventions, strict=False)
+        except msgspec.ValidationError as error:
+            raise ConfigError(f"sending.{explain(error, dict(sending or {}), conventions)}") from error
+        data = module.command(message, values, chosen)
+    if counter is not None:
+        number = values.get(counter, math.nan)
+        if not number >= 0:
+            raise PacketError(f"{message}: {counter}: missing; it numbers the commands and has to grow")
+        if number != int(number):
+            raise PacketError(f"{message}: {counter}: found {number!r}, allowed are whole numbers")
+    return data

@@ -1,0 +1,1 @@
+"""BeamNG.drive."""

@@ -1,0 +1,1 @@
+"""BeamNG.tech's Simulink coupling."""

@@ -1,0 +1,300 @@
+"""A simulator with BeamNG's Simulink coupling: runs BeamNG's own loop, stalls included."""
+
+import contextlib
+import select
+import struct
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.drive.courses import course
+from motioncue.drive.packages import LATE_S, Paced, untold
+from motioncue.drive.rotations import angles_and_rates, body_axes
+from motioncue.errors import PacketError
+from motioncue.sources.beamng_simulink.packets import CONTROL, REPLY_PORT, STATE, WHEELS, Options
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.udp import open_receiver, open_sender
+
+__all__ = ["RATE_HZ", "Coupling", "Simulator", "driven", "encode_states", "recorded"]
+
+RATE_HZ = 200.0
+"""Messages per simulated second that the controller sends by default [Hz]."""
+
+PHYSICS_STEPS = 10  # physics steps from one message to the next
+TIMEOUT_S = 2.0  # BeamNG's longest wait for an answer
+TIRE_RADIUS = 0.3  # [m]
+
+_DOUBLES = struct.Struct("<64d")
+
+
+class Coupling:
+    """BeamNG's own loop, called once per physics step.
+
+    Parameters
+    ----------
+    send : callable
+        Sends a message.
+    receive : callable
+        Waits up to the given time [s]; returns an answer, or None if none comes.
+    steps : int
+        Physics steps from one message to the next.
+    window : int
+        Largest number of unanswered messages.
+
+    Attributes
+    ----------
+    stalls : int
+        How often no answer came in BeamNG's longest wait.
+    ignored : int
+        Answers that were ignored: malformed, or with an id that is not larger than all before it.
+    controls : dict of str to float
+        Fields set by the answers: every value that was not NaN.
+    """
+
+    def __init__(
+        self,
+        send: Callable[[bytes], None],
+        receive: Callable[[float], bytes | None],
+        *,
+        steps: int = PHYSICS_STEPS,
+        window: int = 1,
+    ) -> None:
+        self._send, self._receive = send, receive
+        self._skips, self._window = steps - 1, window
+        self._sent = 0  # messages since the last stall
+        self._newest = 0.0  # the largest id answered
+        self._skipped = 0  # physics steps since the last message
+        self.stalls = self.ignored = 0
+        self.controls: dict[str, float] = {}
+
+    def step(self, message: bytes) -> bool:
+        """Do a physics step; return whether it sent `message`."""
+        if self._skipped < self._skips:
+            self._take(self._receive(0.0))
+            self._skipped += 1
+            return False
+        if self._sent - self._newest < self._window:
+            self._take(self._receive(0.0))
+        else:
+            answer = self._receive(TIMEOUT_S)
+            if answer is None:
+                self.stalls += 1
+                self._sent, self._newest = 0, 0.0
+                return False
+            if not self._take(answer) and self._newest != 0.0:
+                return False
+        self._send(message)
+        self._sent += 1
+        self._skipped = 0
+        return True
+
+    def _take(self, answer: bytes | None) -> bool:
+        """Take an answer; return whether it was accepted."""
+        if answer is None:
+            return False
+        values = _DOUBLES.unpack(answer) if len(answer) == CONTROL.size else (0.0,)
+        if values[0] <= self._newest:
+            self.ignored += 1
+            return False
+        self._newest = values[0]
+        for name, field in CONTROL.fields.items():
+            if name not in ("id", "custom") and (value := values[field.offset // 8]) == value:
+                self.controls[name] = value
+        return True
+
+
+class _Stopped(Exception):
+    """Ends a wait for an answer."""
+
+
+class Simulator:
+    """Plays BeamNG with its coupling loaded.
+
+    Parameters
+    ----------
+    urls : str or sequence of one str
+        Where the engine listens, ``udp://``.
+    packages : iterable of Paced
+        Messages; an empty one reloads the controller.
+    reply_port : int
+        Port on which answers are received.
+    timeout_s : float
+        Longest wait for an answer before it counts as a stall [s].
+    clock : callable
+        Returns the current time [s].
+    pace : callable, optional
+        Waits the given time until the next physics step [s]; returns True to end.
+
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each message sent and 0; set it before `run`.
+
+    Raises
+    ------
+    EndpointError
+        If the URL is not valid, its host is unknown, or the reply port is in use.
+
+    Notes
+    -----
+    Simulated time stands still while the simulator waits for an answer, so a stalled engine loses no frame.
+    """
+
+    def __init__(
+        self,
+        urls: str | Sequence[str],
+        packages: Iterable[Paced],
+        *,
+        reply_port: int = REPLY_PORT,
+        timeout_s: float = TIMEOUT_S,
+        clock: Callable[[], float] = time.monotonic,
+        pace: Callable[[float], bool] | None = None,
+    ) -> None:
+        (url,) = (urls,) if isinstance(urls, str) else urls
+        self._packages, self._timeout_s, self._clock = packages, timeout_s, clock
+        self._stop = threading.Event()
+        self._pace = pace or self._stop.wait
+        sender, (host, port, scope) = open_sender(url)
+        sender.close()
+        self._address = (host, port, 0, scope) if ":" in host else (host, port)
+        loopback, anybody = ("[::1]", "[::]") if ":" in host else ("127.0.0.1", "0.0.0.0")
+        listen = loopback if parse_endpoint(url).local else anybody
+        self._socket = open_receiver(f"udp://{listen}:{reply_port}")
+        self._socket.setblocking(False)
+        self.sent = self.replies = self.lost = self.connections = 0
+        self._first = self._last = 0.0  # send times of the first and last message [s]
+        self._past = [0, 0]  # stalls and ignored answers of earlier controllers
+        self.coupling = self._loaded()
+        self.on_sent: Callable[[bytes, int], object] = untold
+
+    def _loaded(self) -> Coupling:
+        return Coupling(self._transmit, self._receive)
+
+    @property
+    def stalls(self) -> int:
+        """How often no answer came in BeamNG's longest wait."""
+        return self._past[0] + self.coupling.stalls
+
+    @property
+    def ignored(self) -> int:
+        """Answers that were ignored."""
+        return self._past[1] + self.coupling.ignored
+
+    def run(self) -> None:
+        """Play all packages, or until `stop` is called."""
+        deadline = self._clock()
+        with self._socket, contextlib.suppress(_Stopped):
+            for duration, message, *_ in self._packages:
+                if not message:
+                    self._past = [self.stalls, self.ignored]
+                    self.coupling = self._loaded()
+                    continue
+                sent = False
+                while not sent:
+                    deadline = max(deadline + duration / PHYSICS_STEPS, self._clock() - LATE_S)
+                    if self._pace(max(0.0, deadline - self._clock())) or self._stop.is_set():
+                        return
+                    sent = self.coupling.step(message)
+
+    def _transmit(self, message: bytes) -> None:
+        try:
+            self._socket.sendto(message, self._address)
+            self.on_sent(message, 0)
+        except OSError:
+            self.lost += 1
+        self.sent += 1
+        self._last = self._clock()
+        self._first = self._first or self._last
+
+    def _receive(self, timeout_s: float) -> bytes | None:
+        """Return the next answer, waiting up to the timeout; None if there is none."""
+        end = time.monotonic() + self._timeout_s if timeout_s else 0.0
+        while True:
+            try:
+                answer = self._socket.recv(4096)
+            except OSError:
+                if self._stop.is_set():
+                    raise _Stopped from None
+                left = end - time.monotonic()
+                if left <= 0.0:
+                    return None
+                select.select([self._socket], [], [], min(left, 0.05))
+            else:
+                self.replies += 1
+                return answer
+
+    def stop(self) -> None:
+        """End `run` soon; may be called from any thread."""
+        self._stop.set()
+
+    def rate_hz(self) -> float:
+        """Return the mean rate of the messages sent [Hz]; 0 if it is not known yet."""
+        span = self._last - self._first
+        return (self.sent - 1) / span if span > 0.0 else 0.0
+
+
+def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the messages for `states`, ndarray of STATE_DTYPE: an array of their dtype, ids from 0."""
+    rows = np.zeros(len(states), STATE.dtype)
+    rows["id"] = np.arange(len(states))
+    for short, name in (("pos", "position"), ("vel", "velocity")):
+        north, east, down = states[name].T
+        rows[f"{short}_x"], rows[f"{short}_y"], rows[f"{short}_z"] = east, north, -down
+    roll, pitch, yaw = angles_and_rates(states)[0]
+    rows["roll"], rows["pitch"], rows["yaw"] = -roll, pitch, -yaw
+    forward, right, down = body_axes(states, "acceleration").T
+    rows["acc_x"], rows["acc_y"] = -right, -forward
+    rows["acc_z"] = down - Options().gravity_m_s2 * np.cos(pitch) * np.cos(roll)
+    speed = np.linalg.norm(states["velocity"], axis=1)
+    rows["groundspeed"] = rows["wheelspeed"] = speed
+    rows["altitude"] = rows["pos_z"]
+    rows["ignition_level"], rows["gear"], rows["fuel"], rows["maxrpm"] = 2.0, 1.0, 0.75, 6500.0
+    rows["rpm"] = states["engine_speed"]
+    for wheel in WHEELS:
+        rows[f"{wheel}_wheel_speed"] = speed
+        rows[f"{wheel}_angular_velocity"] = speed / TIRE_RADIUS
+    return rows
+
+
+def driven(name: str, rate_hz: float = RATE_HZ, duration_s: float | None = None) -> Iterator[Paced]:
+    """Yield the messages of a virtual drive; raise ConfigError for an unknown drive or rate.
+
+    Another rate than 200 Hz stands for a controller whose `simulinkTime` is 1 / rate_hz.  Simulated time stands still
+    during a pause; a new session is a reload of the controller, so ids begin again.
+    """
+    driven = course(name, rate_hz, duration_s)
+    running = driven.frame_times > 0.0
+    numbers, session, wait = 0, 1, 0.0
+    for row, pause, runs, number in zip(
+        encode_states(driven.states), driven.waits.tolist(), running.tolist(), driven.sessions.tolist(), strict=True
+    ):
+        wait += pause
+        if number != session:
+            session, numbers = number, 0
+            yield Paced(0.0, b"")
+        if runs:
+            row["id"] = numbers
+            yield Paced(wait, row.tobytes())
+            numbers, wait = numbers + 1, 0.0
+
+
+def recorded(
+    packages: Sequence[bytes],
+    times: Sequence[float] | None = None,
+    rate_hz: float | None = None,
+    duration_s: float | None = None,
+) -> Iterator[Paced]:
+    """Yield recorded messages, with their own ids; raise PacketError for others.
+
+    They are paced by simulated time, not by when they were captured.
+    """
+    period = 1.0 / (rate_hz or RATE_HZ)
+    for number, package in enumerate(packages, start=1):
+        if len(package) != STATE.size:
+            raise PacketError(f"found a message of {len(package)} bytes, allowed is state")
+        if duration_s is not None and number * period > duration_s * (1.0 + 1e-9):
+            return
+        yield Paced(period, package)

@@ -1,0 +1,205 @@
+"""A simulator with City Car Driving's protocol: plays virtual drives or recordings to a real endpoint."""
+
+import math
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from motioncue.drive.courses import course
+from motioncue.drive.packages import Paced, untold
+from motioncue.drive.rotations import product
+from motioncue.errors import EndpointError, PacketError
+from motioncue.sources.city_car_driving.packets import FRAME, INIT
+from motioncue.transports.endpoint import parse_endpoint
+from motioncue.transports.stream import STREAMS, connect
+
+__all__ = ["Simulator", "driven", "encode_states", "recorded"]
+
+# World: X east, Y up, Z south.  Car coordinates: X left, Y up, Z forward.
+WORLD_FROM_NED = np.array([[0.0, 1.0, 0.0], [0.0, 0.0, -1.0], [-1.0, 0.0, 0.0]])
+WORLD_TURN = 0.5, 0.5, 0.5, -0.5  # the same as a quaternion w, x, y, z
+CAR_TURN = 0.5, -0.5, 0.5, -0.5  # from those car coordinates to forward, right, down
+
+INIT_PACKAGE = INIT.encode({"forward": (0.0, 0.0, 1.0), "up": (0.0, 1.0, 0.0)})
+
+
+LEAVE = Paced(0.0, b"")
+"""Package after which the simulator closes the connection."""
+
+
+def encode_states(states: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return the frame packages for `states`, ndarray of STATE_DTYPE: an ndarray of the frame's dtype."""
+    frames = np.zeros(len(states), FRAME.dtype)
+    for name, value in FRAME.constants.items():
+        frames[name] = value
+    frames["frame_time"] = np.diff(states["time"], prepend=states["time"][:1])
+    for name in ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration"):
+        frames[name] = states[name] @ WORLD_FROM_NED.T
+    q = product(product(WORLD_TURN, states["orientation"]), CAR_TURN)
+    frames["orientation"] = np.roll(q, -1, axis=-1)
+    return frames
+
+
+def driven(name: str, rate_hz: float = 60.0, duration_s: float | None = None) -> Iterator[Paced]:
+    """Yield the packages of a virtual drive; raise ConfigError for an unknown drive or rate."""
+    driven = course(name, rate_hz, duration_s)
+    frames = encode_states(driven.states)
+    frames["frame_time"] = driven.frame_times
+    yield Paced(0.0, INIT_PACKAGE)
+    session = 1
+    for frame, wait, number in zip(frames, driven.waits.tolist(), driven.sessions.tolist(), strict=True):
+        if number != session:
+            session = number
+            yield LEAVE
+            yield Paced(wait, INIT_PACKAGE)
+            wait = 0.0
+        yield Paced(wait, frame.tobytes())
+
+
+def recorded(
+    packages: Sequence[bytes],
+    times: Sequence[float] | None = None,
+    rate_hz: float | None = None,
+    duration_s: float | None = None,
+) -> Iterator[Paced]:
+    """Yield recorded packages, at their own pace or `rate_hz`; raise PacketError for others."""
+    if packages[0][2] != INIT.constants["type"]:
+        raise PacketError(f"found a package of type {packages[0][2]} first, allowed is init")
+    sent = 0.0
+    for package in packages:
+        duration = 0.0
+        if len(package) == FRAME.size and FRAME.identifies(package):
+            duration = 1.0 / rate_hz if rate_hz else FRAME.decode(package)["frame_time"]
+            duration = duration if 0.0 < duration < math.inf else 0.0  # a broken frame is played, but without a wait
+        sent += duration
+        if duration_s is not None and sent > duration_s * (1.0 + 1e-9):  # tolerate rounding: it must not cost a frame
+            return
+        yield Paced(duration, package)
+
+
+class Simulator:
+    """Plays City Car Driving in lock-step: connects, sends a package, waits for the reply, sends the next.
+
+    Parameters
+    ----------
+    urls : str or sequence of one str
+        Where the engine listens.
+    packages : iterable of Paced
+        An init package comes first, and again after an empty package, which closes the connection.
+    timeout_s : float
+        Longest wait for a reply before the connection is given up [s].
+
+    Attributes
+    ----------
+    on_sent : callable
+        Called in the thread that sends, with each package sent and 0; set it before `run`.
+
+    Notes
+    -----
+    As the document says, it tries to connect at each frame until it succeeds; frames driven meanwhile are lost.  If the
+    engine goes away it tries again, and begins with the init package.
+    """
+
+    def __init__(self, urls: str | Sequence[str], packages: Iterable[Paced], *, timeout_s: float = 2.0) -> None:
+        (self.url,) = (urls,) if isinstance(urls, str) else urls
+        parse_endpoint(self.url, STREAMS)
+        self._packages = packages
+        self.timeout_s = timeout_s
+        self.sent = self.replies = self.connections = self.lost = 0
+        self._socket: Any = None
+        self._init = b""
+        self._first = self._last = 0.0  # send times of the first and last frame [s]
+        self._stop = threading.Event()
+        self.on_sent: Callable[[bytes, int], object] = untold
+
+    def run(self) -> None:
+        """Play all packages, or until `stop` is called."""
+        deadline = time.monotonic()
+        try:
+            for duration, package, *_ in self._packages:
+                deadline = max(deadline + duration, time.monotonic() - 0.25)  # do not catch up after a pause
+                if self._stop.wait(max(0.0, deadline - time.monotonic())):
+                    break
+                if not package:
+                    self._disconnect()
+                elif package[2] == INIT.constants["type"]:
+                    self._begin(package)
+                else:
+                    self._play(package)
+        finally:
+            self._disconnect()
+
+    def stop(self) -> None:
+        """End `run` soon; may be called from any thread."""
+        self._stop.set()
+
+    def rate_hz(self) -> float:
+        """Return the mean rate of the frames sent [Hz]; 0 if it is not known yet."""
+        span = self._last - self._first
+        return (self.sent - 1) / span if span > 0.0 else 0.0
+
+    def _begin(self, package: bytes) -> None:
+        self._init = package
+        if self._socket is not None and self._exchanged(package):
+            return
+        while not self._connected() and not self._stop.wait(0.05):
+            pass
+
+    def _play(self, package: bytes) -> None:
+        if self._connected() and self._exchanged(package):
+            self.sent += 1
+            self._last = time.monotonic()
+            self._first = self._first or self._last
+        else:
+            self.lost += 1
+
+    def _connected(self) -> bool:
+        if self._socket is not None:
+            return True
+        try:
+            self._socket = connect(self.url)
+            self._socket.settimeout(self.timeout_s)
+            self._exchange(self._init)
+        except (EndpointError, OSError, PacketError) as error:
+            self._disconnect()
+            if isinstance(error.__cause__, socket.gaierror):
+                raise  # a host name that cannot be resolved is not worth retrying
+            return False
+        self.connections += 1
+        return True
+
+    def _exchanged(self, package: bytes) -> bool:
+        try:
+            self._exchange(package)
+        except (OSError, PacketError):
+            self._disconnect()
+            return False
+        return True
+
+    def _exchange(self, package: bytes) -> None:
+        self._socket.sendall(package)
+        self.on_sent(package, 0)
+        head = self._receive(2)
+        reply = head + self._receive(int.from_bytes(head, "little") - 2)
+        if reply[2] != package[2] - 1:
+            raise PacketError(f"reply: found type {reply[2]}, allowed is {package[2] - 1}")
+        self.replies += 1
+
+    def _receive(self, size: int) -> bytes:
+        data = b""
+        while len(data) < size:
+            piece = self._socket.recv(size - len(data))
+            if not piece:
+                raise PacketError("the engine has closed the connection")
+            data += piece
+        return data
+
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

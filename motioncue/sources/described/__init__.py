@@ -1,0 +1,1 @@
+"""A simulator whose packet a profile describes."""

@@ -1,0 +1,193 @@
+"""The hexadecimal bytes in a source's description: marks, answer, heartbeat, cipher."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from motioncue.errors import ConfigError
+from motioncue.sources.described.channels import KEY
+from motioncue.wire.cipher import CIPHER_BYTES, Cipher
+from motioncue.wire.messages import Echo, Heartbeat
+from motioncue.wire.packet import Field
+from motioncue.wire.source_description import Mark, SourcePacket
+
+__all__ = ["cipher_of", "heartbeat_of", "marks_of", "refuse_always_paused", "reply_of"]
+
+LONGEST_REPLY = 512
+"""Largest size of an answer [bytes]."""
+
+LONGEST_MARK = 24
+"""Largest number of bytes of one mark."""
+
+LONGEST_BEAT = 64
+"""Largest size of a heartbeat [bytes]."""
+
+
+def marks_of(
+    constants: Sequence[Mark], size: int, key: str, name: str = "constants"
+) -> tuple[list[Field], dict[str, Any], tuple[tuple[int, bytes, bytes], ...]]:
+    """Return the fields and values of a packet's marks, and those of which some bits count.
+
+    Parameters
+    ----------
+    constants : sequence of Mark
+        The marks.
+    size : int
+        Size of the packet [bytes].
+    key : str
+        Key of the packet's table, for errors.
+    name : str
+        Key of the marks in that table.
+
+    Raises
+    ------
+    ConfigError
+        If a mark is not of hexadecimal digits, lies beyond the packet, or its mask does not fit.
+    """
+    parts, values, masked = [], {}, []
+    for index, constant in enumerate(constants):
+        data = _hexadecimal(constant.bytes, range(1, LONGEST_MARK + 1), f"{key}.{name}[{index}].bytes")
+        if constant.offset + len(data) > size:
+            raise ConfigError(
+                f"{key}.{name}[{index}].offset: found {constant.offset}, allowed is up to {size - len(data)} for "
+                f"{len(data)} bytes in a packet of {size} bytes"
+            )
+        if constant.mask is not None:
+            masked.append((constant.offset, data, _mask_of(constant.mask, data, f"{key}.{name}[{index}].mask")))
+            continue
+        parts.append(Field(f"constant_{index}", constant.offset, f"S{len(data)}"))
+        values[f"constant_{index}"] = data.rstrip(b"\0")  # as NumPy compares text
+    if len(parts) + len(masked) > 7:
+        raise ConfigError(f"{key}.{name}: found {len(parts) + len(masked)}, allowed are up to 7")
+    return parts, values, tuple(masked)
+
+
+def refuse_always_paused(table: SourcePacket) -> None:
+    """Refuse marks of paused packets that every packet of the motion has.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The description.
+
+    Raises
+    ------
+    ConfigError
+        If they are such marks.
+    """
+    running, paused = (_bits(marks) for marks in (table.constants, table.paused))
+    if paused and paused.items() <= running.items():
+        raise ConfigError(
+            f"{KEY}.paused: found only what {KEY}.constants says of every packet; allowed is what differs"
+        )
+
+
+def _bits(marks: Sequence[Mark]) -> dict[tuple[int, int], bool]:
+    """Return the bits that marks say, by byte and place."""
+    out: dict[tuple[int, int], bool] = {}
+    for mark in marks:
+        data = bytes.fromhex(mark.bytes)
+        counts = bytes([0xFF] * len(data)) if mark.mask is None else bytes.fromhex(mark.mask)
+        for at, (byte, bits) in enumerate(zip(data, counts, strict=True)):
+            out |= {(mark.offset + at, bit): bool(byte >> bit & 1) for bit in range(8) if bits >> bit & 1}
+    return out
+
+
+def _mask_of(text: str, data: bytes, key: str) -> bytes:
+    """Return a mask; raise ConfigError unless it has as many bytes as `data` and every bit that is set there."""
+    mask = _hexadecimal(text, range(len(data), len(data) + 1), key)
+    if not any(mask):
+        raise ConfigError(f"{key}: found {text!r}, in which no bit counts; allowed is a mask with at least one bit set")
+    if any(byte & ~bits for byte, bits in zip(data, mask, strict=True)):
+        raise ConfigError(
+            f"{key}: found {text!r} beside the bytes {data.hex(' ')!r}, which have bits set that do not count; allowed "
+            f"is a mask with these bits"
+        )
+    return mask
+
+
+def reply_of(table: SourcePacket) -> tuple[bytes, Echo]:
+    """Return the answer to a packet, and what it repeats of it; raise ConfigError if it cannot be.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The description.
+
+    Raises
+    ------
+    ConfigError
+        If it is empty, too long, or repeats more than the packet has.
+    """
+    answer = table.reply
+    if answer is None:
+        return b"", Echo()
+    own = _hexadecimal(answer.bytes, range(LONGEST_REPLY + 1), f"{KEY}.reply.bytes")
+    smallest = min((table.size,) if isinstance(table.size, int) else table.size)
+    if answer.echo > smallest:
+        raise ConfigError(f"{KEY}.reply.echo: found {answer.echo}, allowed are up to {smallest}, the packet's bytes")
+    reply = bytes(answer.echo) + own * answer.repeat
+    if not 0 < len(reply) <= LONGEST_REPLY:
+        raise ConfigError(f"{KEY}.reply: found {len(reply)} bytes, allowed are 1 to {LONGEST_REPLY}")
+    return reply, Echo(0, 0, answer.echo)
+
+
+def heartbeat_of(table: SourcePacket) -> Heartbeat | None:
+    """Return the datagram that the simulator has to hear, if any.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The description.
+    """
+    beat = table.heartbeat
+    if beat is None:
+        return None
+    return Heartbeat(
+        _hexadecimal(beat.bytes, range(1, LONGEST_BEAT + 1), f"{KEY}.heartbeat.bytes"), beat.port, beat.every_s
+    )
+
+
+def cipher_of(table: SourcePacket, sizes: Sequence[int]) -> Cipher | None:
+    """Return the cipher of the packets, if any.
+
+    Parameters
+    ----------
+    table : SourcePacket
+        The description.
+    sizes : sequence of int
+        Sizes of the packets, each the smallest of its form [bytes].
+
+    Raises
+    ------
+    ConfigError
+        If it cannot decipher the smallest or the largest packet, or its bytes are not as many as they must be.
+    """
+    cipher = table.cipher
+    if cipher is None:
+        return None
+    key = f"{KEY}.cipher"
+    smallest, largest = (pick(sizes) for pick in (min, max))
+    if largest > CIPHER_BYTES:
+        raise ConfigError(f"{KEY}.size: found {largest} with a cipher, allowed are up to {CIPHER_BYTES} bytes then")
+    if max(cipher.nonce) + 4 > smallest:
+        raise ConfigError(
+            f"{key}.nonce: found {max(cipher.nonce)}, allowed is up to {smallest - 4} for 4 bytes in a packet of "
+            f"{smallest} bytes"
+        )
+    return Cipher(
+        _hexadecimal(cipher.key, range(32, 33), f"{key}.key"),
+        cipher.nonce,
+        _hexadecimal(cipher.mask, range(8, 9), f"{key}.mask"),
+    )
+
+
+def _hexadecimal(text: str, sizes: range, key: str) -> bytes:
+    """Return bytes; raise ConfigError unless they are as many as allowed."""
+    try:
+        data = bytes.fromhex(text)
+    except ValueError:
+        data = None
+    if data is None or len(data) not in sizes:
+        many = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        raise ConfigError(f"{key}: found {text!r}, allowed are {many} pairs of hexadecimal digits")
+    return data

@@ -1,0 +1,152 @@
+"""Compilation of a protocol's messages; the pxd has the search."""
+
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memcpy, memset
+
+from motioncue.wire.codec cimport Table
+
+from typing import NamedTuple
+
+__all__ = ["CompiledMessage", "Echo", "Heartbeat"]
+
+ROLES = {"axes": ROLE_AXES, "motion": ROLE_MOTION, "part": ROLE_PART, "needed": ROLE_NEEDED, "other": ROLE_OTHER}
+
+
+class Echo(NamedTuple):
+    """Bytes of a package that the reply repeats.
+
+    Attributes
+    ----------
+    start : int
+        Offset in the package.
+    to : int
+        Offset in the reply.
+    size : int
+        Number of bytes.
+    """
+
+    start: int = 0
+    to: int = 0
+    size: int = 0
+
+
+class Heartbeat(NamedTuple):
+    """A datagram that a simulator has to hear again and again, or it sends nothing.
+
+    Attributes
+    ----------
+    data : bytes
+        The datagram.
+    port : int
+        The simulator's port.
+    every_s : float
+        Time from one to the next [s].
+    """
+
+    data: bytes
+    port: int
+    every_s: float
+
+
+class CompiledMessage(NamedTuple):
+    """One message of a system, in the form that `motioncue.frames.intake.Intake` takes.
+
+    Attributes
+    ----------
+    table : Table
+        The numbers to decode.
+    smallest, largest : int
+        Size of the whole package, in its shortest and its longest form [bytes].
+    constants : list of (int, bytes) or (int, bytes, bytes)
+        Offset and bytes of each, and a mask if not all of their bits count; the first identifies the message, the others
+        must hold too.
+    role : {"axes", "motion", "part", "needed", "other"}
+        What the message contributes to the motion.
+    reply : bytes
+        The reply; empty if it wants none.
+    echo : Echo
+        Bytes that the reply repeats.
+    """
+
+    table: Table
+    smallest: int
+    largest: int
+    constants: list
+    role: str
+    reply: bytes = b""
+    echo: Echo = Echo()
+
+
+cdef Reply make_reply(bytes data, echo) except *:
+    cdef Reply reply
+    memset(&reply, 0, sizeof(Reply))
+    if len(data) > REPLY_BYTES:
+        raise ValueError(f"reply: found {len(data)} bytes, allowed are {REPLY_BYTES}")
+    memcpy(reply.bytes, <const uint8_t*>data, len(data))
+    reply.size = len(data)
+    reply.echo_from, reply.echo_to, reply.echo_size = echo.start, echo.to, echo.size
+    if reply.echo_to + reply.echo_size > reply.size or min(echo) < 0:
+        raise ValueError(f"echo: found {echo}, allowed is what fits into the reply's {len(data)} bytes")
+    return reply
+
+
+cdef int set_constants(Message* m, constants) except -1:
+    cdef Constant* c
+    if len(constants) > CONSTANTS:
+        raise ValueError(f"constants: found {len(constants)}, allowed are {CONSTANTS}")
+    for offset, data, *mask in constants:
+        c = &m.constants[m.constant_count]
+        if not 0 < len(data) <= CONSTANT_BYTES:
+            raise ValueError(f"constant: found {len(data)} bytes, allowed are 1 to {CONSTANT_BYTES}")
+        memcpy(c.bytes, <const uint8_t*><bytes>data, len(data))
+        c.offset, c.size = offset, len(data)
+        c.masked = bool(mask)
+        if c.masked:
+            if len(mask[0]) != len(data):
+                raise ValueError(f"mask: found {len(mask[0])} bytes, allowed are {len(data)}")
+            memcpy(c.mask, <const uint8_t*><bytes>mask[0], len(data))
+        if m.constant_count == 0:
+            m.marked = any(data)
+        m.constant_count += 1
+    return 0
+
+
+cdef int add_message(Messages* m, message) except -1:
+    """Add a CompiledMessage; raise ValueError if it does not fit."""
+    cdef Message* row = &m.rows[m.count]
+    cdef Table table = message.table
+    if m.count == MESSAGES:
+        raise ValueError(f"messages: allowed are {MESSAGES}")
+    row.rows, row.row_count = table.rows, table.n
+    row.smallest, row.largest = message.smallest, message.largest
+    row.role = ROLES[message.role]
+    row.reply = make_reply(message.reply, message.echo)
+    set_constants(row, message.constants)
+    if table.size > row.smallest:
+        raise ValueError(f"message: found {row.smallest} bytes, allowed are {table.size} or more, as the table reads")
+    m.count += 1
+    return 0
+
+
+cdef uint64_t filled(const Message* m) noexcept:
+    """Return the telemetry's doubles that a message fills, one bit each."""
+    cdef uint64_t slots = 0
+    cdef int i
+    for i in range(m.row_count):
+        slots |= <uint64_t>1 << m.rows[i].slot
+    return slots
+
+
+cdef void set_absent(Messages* m) noexcept:
+    """Set `absent` of each motion message: the doubles that only other motion messages fill."""
+    cdef uint64_t motions = 0
+    cdef uint64_t parts = 0
+    cdef int i
+    for i in range(m.count):
+        if m.rows[i].role == ROLE_MOTION:
+            motions |= filled(&m.rows[i])
+        else:
+            parts |= filled(&m.rows[i])
+    for i in range(m.count):
+        if m.rows[i].role == ROLE_MOTION:
+            m.rows[i].absent = motions & ~(parts | filled(&m.rows[i]))

@@ -45,9 +45,10 @@ def operation(system: str) -> str:
     return (
         "Signals do the same: SIGUSR1 holds, SIGUSR2 engages, SIGTSTP (Ctrl-Z) parks,\n"
         "SIGALRM writes what --record-last has in memory.\n"
-        "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0, however\n"
-        "often it comes; at SIGTERM and SIGHUP the platform is at rest within\n"
-        "supervisor.leave_s (4 s).  Only SIGKILL stops at once, and the platform in mid-motion."
+        "Ctrl-C, SIGTERM, SIGHUP or SIGQUIT fades to neutral and ends, exit status 0,\n"
+        "however often it comes; at SIGTERM and SIGHUP the platform is at rest within\n"
+        "supervisor.leave_s (4 s).  Only SIGKILL stops at once, with the platform in\n"
+        "mid-motion."
     )
 
 

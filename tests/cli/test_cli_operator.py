@@ -22,8 +22,8 @@ from motioncue.cli.keys import Decoder, Keys
 from motioncue.cli.screen import Screen
 from motioncue.cli.signals import ENDINGS, REQUESTS, WORDS, Interrupts, operation
 from motioncue.cli.watch import APART_S, KEYS, WAITS_S, EngineView, Operator, watch
-from motioncue.motion import TICK_DTYPE
-from motioncue.profile import parse_profile, profile_text
+from motioncue.core.channels import TICK_DTYPE
+from motioncue.profile.profile import parse_profile, profile_text
 
 
 class Engine:
@@ -44,13 +44,14 @@ class Engine:
         self.asked.append("park")
         self.weight = 0.0
 
-    def stop(self, *, wait):
+    def stop(self, *, wait, leave):
         assert not wait  # the view continues during the fade
         self.asked.append("stop")
         self.weight = 0.0
 
-    def newest(self):
-        return {"weight": np.array([self.weight])}
+    @property
+    def over(self):
+        return self.weight == 0.0
 
 
 class Typed(Keys):

@@ -20,7 +20,7 @@ from motioncue.cli import watch as watching
 from motioncue.cli.screen import Screen
 from motioncue.cli.signals import Interrupts
 from motioncue.errors import PacketError
-from motioncue.profile.profile import Record
+from motioncue.profile.profile import Record, parse_profile, profile_text
 from motioncue.recording.load import read
 from motioncue.virtual.simulators import recorded_packages
 
@@ -125,13 +125,13 @@ def test_a_signal_and_the_end_write_the_last_seconds(tmp_path):
 
 
 def test_key_r_asks_for_the_last_seconds_and_changes_nothing_else(monkeypatch):
-    asked, typed = [], ["r", "hr", "q"]
+    asked, typed = [], ["r\r", "h\rr\r", "q\r"]
     keys = SimpleNamespace(active=True, pressed=lambda: typed.pop(0) if typed else "")
     monkeypatch.setattr(watching, "Keys", lambda: contextlib.nullcontext(keys))
     engine = SimpleNamespace(
-        profile=SimpleNamespace(supervisor=SimpleNamespace(fade_s=0.1), platform=None),
-        newest=lambda: {"weight": [0.0]},
-        stop=lambda wait: asked.append("stop"),
+        profile=parse_profile(profile_text("ccd-dk"), overrides=["supervisor.fade_s=0.1"]),
+        over=True,
+        stop=lambda wait, leave: asked.append("stop"),
         **{name: lambda name=name: asked.append(name) for name in ("keep", "hold", "engage", "park")},
     )
     watching.watch(engine, lambda *_, **__: None, Screen(live=False), Interrupts(), None)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import sys
 import sysconfig
 from pathlib import Path
@@ -9,6 +10,10 @@ from pathlib import Path
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+# A compiler's cache, where one is installed, makes the second of two equal builds quick, in whatever folder.
+if sys.platform == "linux" and "CC" not in os.environ and shutil.which("ccache"):
+    os.environ["CC"] = f"ccache {sysconfig.get_config_var('CC') or 'cc'}"
 
 DEBUG = os.environ.get("MOTIONCUE_CYTHON_DEBUG") == "1"
 JOBS = os.cpu_count() or 1

@@ -1,6 +1,6 @@
 """Platforms: from a profile's table to the kernels.
 
-The built-in tables are in ``settings/platforms``.
+The built-in tables are in ``platforms/presets``.
 """
 
 import math

@@ -56,6 +56,12 @@ DIRECTIVES = {
 class Build(build_ext):
     """Run Cython only when something is built, on all processors."""
 
+    def finalize_options(self) -> None:
+        """Build in place without a copy elsewhere, so that what an editable install has built is not built again."""
+        super().finalize_options()
+        if self.inplace and not self.editable_mode:
+            self.inplace, self.build_lib = False, "."
+
     def run(self) -> None:
         """Translate changed modules, then compile them."""
         variant = "cython-debug" if DEBUG else "cython"

@@ -80,10 +80,11 @@ def test_outside_loop_checks_its_arrays(ticks):
 @pytest.mark.slow
 @pytest.mark.skipif("MOTIONCUE_PROGRAMS" in os.environ, reason="builds an extension, which needs a compiler")
 def test_every_kernel_can_be_cimported_with_its_headers(tmp_path):
-    folders = ("kernels", "intake")
-    names = [(f, path.stem) for f in folders for path in sorted((SOURCE / f).glob("*.pxd")) if path.stem != "__init__"]
-    assert {("kernels", "clock"), ("kernels", "filters"), ("kernels", "washout"), ("intake", "watch")} <= set(names)
-    lines = [f"from motioncue.{folder} cimport {name}\n" for folder, name in names]
+    paths = [path.relative_to(SOURCE) for path in sorted(SOURCE.rglob("*.pxd")) if path.stem != "__init__"]
+    assert {Path("core/clock.pxd"), Path("cueing/classical/kernel.pxd"), Path("frames/watch.pxd")} <= set(paths)
+    lines = []
+    for number, path in enumerate(paths):
+        lines.append(f"from motioncue.{'.'.join(path.parent.parts)} cimport {path.stem} as room_{number}\n")
     (tmp_path / "ticks.pyx").write_text("".join(lines) + "ready = True\n", encoding="utf-8")
     shutil.copy(EXAMPLE / "setup.py", tmp_path)
     assert build(tmp_path, "ticks").ready

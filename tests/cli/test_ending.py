@@ -228,7 +228,7 @@ def test_a_handler_may_hurry(installed):
     assert_left(installed.motion.packets, 1.0)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("ending", ["SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("late", [False, True], ids=["first", "in_an_ordinary_fade"])
 def test_a_run_that_the_system_ends_is_at_rest_in_time(installed, ending, late):
     keys = [
@@ -240,7 +240,7 @@ def test_a_run_that_the_system_ends_is_at_rest_in_time(installed, ending, late):
         if late:
             run.signal(signal.SIGINT)
             eventually(lambda: installed.surge() < SURGE)
-        run.signal(ending)
+        run.signal(getattr(signal, ending))
         stats = run.end()
         packets = installed.motion.all(stats["packets_sent"])
     installed.assert_faded(0.5)

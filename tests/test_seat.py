@@ -4,6 +4,7 @@ import contextlib
 import errno
 import logging
 import os
+import selectors
 import signal
 import socket
 import subprocess
@@ -31,6 +32,7 @@ from motioncue.core.clock import FakeClock
 from motioncue.engine.journal import MESSAGES
 from motioncue.engine.receiver import DatagramReceiver
 from motioncue.sources.city_car_driving import packets as city_car_driving
+from motioncue.sources.city_car_driving.twin import Simulator, driven
 from motioncue.transports.stream import connect
 from motioncue.transports.udp import open_receiver, packed_hosts
 
@@ -190,6 +192,110 @@ def test_a_stopped_simulator_makes_room_and_learns_it_when_it_goes_on(url, sessi
             assert player.stdout.readline() == "closed\n"
         finally:
             player.kill()
+
+
+# Connections that send nothing.  A pipe's server holds none: only the same user's programs can open a pipe.
+
+sockets_only = pytest.mark.parametrize("url", [scheme for scheme in SCHEMES if scheme != "pipe"], indirect=True)
+
+
+@sockets_only
+@pytest.mark.parametrize("silent", [1, 2, 10, 17, 60])
+def test_the_first_that_sends_anything_drives_past_all_that_were_silent_before(url, session, silent):
+    """The clock stands still, so that nobody's second is over."""
+    with serving(url, session, FakeClock()), contextlib.ExitStack() as clients:
+        crowd = [clients.enter_context(connect(url, timeout_s=30)) for _ in range(silent)]
+        client = clients.enter_context(connect(url, timeout_s=30))
+        drive(client, INIT_PACKAGE, *FRAMES[:3])
+        assert all(closed(each) for each in crowd)
+        with connect(url) as late:
+            assert closed(late)
+        drive(client, FRAMES[3])
+    assert session.sessions == 2
+    assert session.rejected == {"second_simulator": silent}  # but for the one that had the place, and the late one
+    assert names(session).count("taken_over") == 1
+
+
+@sockets_only
+def test_one_byte_of_a_silent_simulator_keeps_its_place(url, session):
+    with serving(url, session, FakeClock()), connect(url, timeout_s=30) as first:
+        eventually(lambda: session.sessions == 1)
+        first.sendall(INIT_PACKAGE[:1])
+        with connect(url) as second, contextlib.suppress(OSError):
+            second.sendall(INIT_PACKAGE)
+            assert closed(second)
+        first.sendall(INIT_PACKAGE[1:])
+        assert receive(first, 6) == INIT_REPLY
+    assert session.sessions == 1
+    assert session.rejected == {"second_simulator": 1}
+
+
+@sockets_only
+def test_who_leaves_while_it_is_held_is_forgotten(url, session):
+    with serving(url, session, FakeClock()):
+        crowd = [connect(url, timeout_s=30) for _ in range(30)]
+        for each in reversed(crowd):
+            each.close()
+        with connect(url, timeout_s=30) as client:
+            drive(client, INIT_PACKAGE, FRAMES[0])
+    assert session.accepted == 1
+
+
+@sockets_only
+def test_a_crowd_that_never_speaks_costs_no_processor(url, session):
+    with serving(url, session, FakeClock()), contextlib.ExitStack() as clients:
+        crowd = [clients.enter_context(connect(url, timeout_s=30)) for _ in range(60)]
+        assert all(closed(each) for each in crowd[1:])
+        before = receivers_cpu_s()
+        time.sleep(1.0)
+        assert receivers_cpu_s() - before < 0.1
+    assert session.sessions == 1
+
+
+def crowd(url, count, stop):
+    """Keep `count` silent connections, each of which comes back as soon as it is closed, until `stop` is set."""
+    scheme, _, where = url.partition("://")
+    address = where if scheme == "unix" else ("127.0.0.1", int(where.rpartition(":")[2]))
+
+    def come():
+        client = socket.socket(socket.AF_UNIX if scheme == "unix" else socket.AF_INET)
+        client.setblocking(False)
+        client.connect_ex(address)
+        waiting.register(client, selectors.EVENT_READ)
+
+    with selectors.DefaultSelector() as waiting:
+        for _ in range(count):
+            come()
+        while not stop.is_set():
+            for key, _ in waiting.select(0.05):
+                waiting.unregister(key.fileobj)
+                key.fileobj.close()
+                come()
+        for key in list(waiting.get_map().values()):
+            key.fileobj.close()
+
+
+@sockets_only
+def test_a_simulator_gets_in_past_200_silent_connections_that_come_back(url, session):
+    stop, attempts = threading.Event(), []
+    simulator = Simulator(url, driven("tour", 60.0, 2.0), timeout_s=10.0)
+    simulator.on_sent = lambda package, _: attempts.append(package) if package[2] == 1 else None
+    threads = [
+        threading.Thread(target=crowd, args=(url, 200, stop), daemon=True),
+        threading.Thread(target=simulator.run, daemon=True),
+    ]
+    with serving(url, session):
+        threads[0].start()
+        eventually(lambda: session.rejected.get("second_simulator", 0) > 400)  # each has been turned away and is back
+        threads[1].start()
+        eventually(lambda: len(attempts) > 5 or session.accepted >= 30)
+        simulator.stop()
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+    assert len(attempts) <= 5
+    assert session.accepted >= 30
+    assert simulator.connections == 1
 
 
 @contextlib.contextmanager

@@ -11,7 +11,9 @@ from motioncue.frames.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.frames.state cimport IntakeState, refuse, tell
-from motioncue.transports.server cimport MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, Server, mc_server
+from motioncue.transports.server cimport (
+    MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_SPEAKS, Server, mc_server,
+)
 from motioncue.transports.sockets cimport (
     ADDRESS_BYTES, allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to,
     mc_wait_any, packed_address, sockaddr_storage,
@@ -40,21 +42,6 @@ cdef bint flush(SessionState* s, const mc_server* server) noexcept nogil:
     return n >= 0
 
 
-cdef bint serve(SessionState* s, const mc_server* server, const Time* clock) noexcept nogil:
-    """Take and answer what the simulator has sent so far; return False if the connection has ended."""
-    cdef uint8_t buffer[FEED_BYTES]
-    cdef int i, n
-    cdef bint open
-    for i in range(READS):
-        n = server.receive(server.memory, buffer, FEED_BYTES)
-        if n <= 0:
-            return n < 0 and flush(s, server)
-        open = session_feed(s, buffer, n, clock.now(clock.memory))
-        if not (flush(s, server) and open):
-            return False
-    return True
-
-
 cdef class StreamReceiver:
     """Serves a stream source, one simulator at a time.
 
@@ -70,8 +57,9 @@ cdef class StreamReceiver:
     Notes
     -----
     `run` belongs in a thread of its own and releases the GIL until `stop`.  A second simulator is refused by closing
-    its connection, unless the first one has sent no frame for a second: then the second one takes over.  Simulators may
-    leave, return and be killed at any byte.
+    its connection, unless the first one has sent no frame for a second: then the second one takes over.  A connection
+    that has never sent a byte gives way at once to the first one that does (Windows pipes: after the second, too).
+    Simulators may leave, return and be killed at any byte.
     """
 
     cdef Session _session
@@ -79,6 +67,7 @@ cdef class StreamReceiver:
     cdef Time _time
     cdef Server _server
     cdef bint _serving
+    cdef bint _spoken           # the simulator has sent something
     cdef int64_t _frames        # number of accepted frames at the last look
     cdef int64_t _heard         # arrival of the newest frame, or of the simulator itself [ns]
     cdef bint _starved          # no descriptor was left for the newest client
@@ -98,18 +87,22 @@ cdef class StreamReceiver:
 
     cdef void loop(self, SessionState* s, const mc_server* server) noexcept nogil:
         cdef const Time* clock = &self._time
-        cdef bint deaf, knocking
+        cdef bint deaf
+        cdef int came
         while True:
             deaf = self._starved and clock.now(clock.memory) < self._rest
-            knocking = server.wait(server.memory, self.patience(s, deaf), deaf)
+            came = server.wait(server.memory, self.patience(s, deaf), deaf)
             if mc_load(&self._stopping):
                 break
             # The present simulator comes first: if it has gone it makes room, and if it sends frames it keeps its
             # place.
             if self._serving:
                 self.hear(s, server)
-            if knocking:
-                self.admit(s, server, clock.now(clock.memory))
+            if came == MC_QUIET or self._spoken:
+                self.dismiss(s, server)
+            if came == MC_KNOCKS or (came == MC_SPEAKS and not self._spoken):
+                self.admit(s, server, came, clock.now(clock.memory))
+        self.dismiss(s, server)
         if self._serving:
             self.leave(s, server)
 
@@ -119,10 +112,25 @@ cdef class StreamReceiver:
             return RETRY_MS
         return REST_MS if deaf else -1
 
+    cdef bint serve(self, SessionState* s, const mc_server* server, const Time* clock) noexcept nogil:
+        """Take and answer what the simulator has sent so far; return False if the connection has ended."""
+        cdef uint8_t buffer[FEED_BYTES]
+        cdef int i, n
+        cdef bint open
+        for i in range(READS):
+            n = server.receive(server.memory, buffer, FEED_BYTES)
+            if n <= 0:
+                return n < 0 and flush(s, server)
+            self._spoken = True
+            open = session_feed(s, buffer, n, clock.now(clock.memory))
+            if not (flush(s, server) and open):
+                return False
+        return True
+
     cdef void hear(self, SessionState* s, const mc_server* server) noexcept nogil:
         """Take what the simulator has sent; record whether a frame came and whether the connection has ended."""
         cdef const Time* clock = &self._time
-        cdef bint open = serve(s, server, clock)
+        cdef bint open = self.serve(s, server, clock)
         cdef int64_t now = clock.now(clock.memory)  # after the last frame: the machine may have slept in between
         cdef int64_t frames = mc_load(&s.intake.counters.accepted)
         if frames != self._frames:
@@ -134,26 +142,43 @@ cdef class StreamReceiver:
 
     cdef void leave(self, SessionState* s, const mc_server* server) noexcept nogil:
         server.close_client(server.memory)
-        self._serving = False
+        self._serving = self._spoken = False
         session_end(s, self._time.now(self._time.memory))
 
-    cdef void admit(self, SessionState* s, const mc_server* server, int64_t now) noexcept nogil:
-        """Accept a waiting client if there is no simulator or if the present one is silent."""
-        cdef bint taken = self._serving and now - self._heard < ALIVE_NS
-        cdef int done = server.refuse(server.memory) if taken else server.accept(server.memory)
+    cdef void dismiss(self, SessionState* s, const mc_server* server) noexcept nogil:
+        """Turn the held clients away: the place is taken, or they have sent nothing in time."""
+        cdef int i
+        if server.dismiss != NULL:
+            for i in range(server.dismiss(server.memory)):
+                refuse(s.intake, SECOND_SIMULATOR, self._time.now(self._time.memory), 0)
+
+    cdef void admit(self, SessionState* s, const mc_server* server, int came, int64_t now) noexcept nogil:
+        """Accept a waiting client if there is no simulator or if the present one is silent.
+
+        Who has sent nothing yet has the place only until another one sends something, so that silent connections, however
+        many, keep no simulator out; who knocks meanwhile is held.
+        """
+        cdef bint taken = self._serving and came == MC_KNOCKS and now - self._heard < ALIVE_NS
+        cdef bint held = taken and not self._spoken and server.hold != NULL
+        cdef int done
+        if held:
+            done = server.hold(server.memory)
+        else:
+            done = server.refuse(server.memory) if taken else server.accept(server.memory)
         if done == MC_NO_DESCRIPTOR:
             self._rest = now + REST_MS * 1_000_000
             if not self._starved:
                 refuse(s.intake, NO_DESCRIPTOR, now, 0)
         elif done == MC_NOT_ALLOWED:
             refuse(s.intake, NOT_ALLOWED, now, 0)
-        elif done and taken:
+        elif done and taken and not held:
             refuse(s.intake, SECOND_SIMULATOR, now, 0)
-        elif done:
+        elif done and not taken:
             if self._serving:
                 session_end(s, now)
                 tell(s.intake, now, TAKEN_OVER, (now - self._heard) // 1_000_000)
             self._serving = True
+            self._spoken = False
             self._heard = now
             session_begin(s, now)
         self._starved = done == MC_NO_DESCRIPTOR

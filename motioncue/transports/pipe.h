@@ -228,7 +228,7 @@ static void mc_pipe_close(mc_pipe_server *s) {
    wait makes it once the name is free.  It is made as the first instance, so that no other process's access rules
    apply. */
 static int mc_pipe_open(mc_pipe_server *s, const wchar_t *name, mc_server *server) {
-    mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse,
+    mc_server calls = {mc_pipe_wait, mc_pipe_wake, mc_pipe_accept, mc_pipe_refuse, NULL, NULL,
                        mc_pipe_receive, mc_pipe_send, mc_pipe_close_client, s};
     DWORD error;
     int events;

@@ -172,24 +172,52 @@ static inline int mc_wait_any(const mc_fd *fds, int n, int timeout_ms, uint64_t 
     return some;
 }
 /* The stream server on a listening socket. */
+#define MC_HELD 16    /* most clients held; the next ones queue until these have had their time */
+#define MC_HELD_MS 20 /* wait for the held clients to send something */
 typedef struct {
     mc_allowed allowed;
     mc_fd listener, client;
     mc_fd woken, waker; /* the two ends of a connection that wakes the wait */
+    mc_fd held[MC_HELD]; /* the oldest first */
+    int held_count;
+    int speaker; /* the place in `held` of the client that has sent something; -1 if there is none */
 } mc_socket_server;
+static mc_fd mc_socket_unhold(mc_socket_server *s, int i) {
+    mc_fd fd = s->held[i];
+    s->held_count--;
+    memmove(&s->held[i], &s->held[i + 1], (size_t)(s->held_count - i) * sizeof fd);
+    return fd;
+}
 static int mc_socket_wait(void *memory, int timeout_ms, int deaf) {
     mc_socket_server *s = (mc_socket_server *)memory;
-    mc_pollfd watched[3];
-    int n = 0;
+    mc_pollfd watched[3 + MC_HELD];
+    int i, n = 0, first, some;
+    if (s->held_count == MC_HELD) deaf = 1;
+    if (s->held_count && (timeout_ms < 0 || timeout_ms > MC_HELD_MS)) timeout_ms = MC_HELD_MS;
     mc_watch(&watched[n++], s->woken);
     if (s->client != MC_NO_FD) mc_watch(&watched[n++], s->client);
+    first = n;
+    for (i = 0; i < s->held_count; i++) mc_watch(&watched[n++], s->held[i]);
     if (!deaf) mc_watch(&watched[n++], s->listener);
-    mc_poll(watched, n, timeout_ms);
+    some = mc_poll(watched, n, timeout_ms);
     if (mc_ready(&watched[0])) {
         char used;
         recv(s->woken, &used, 1, 0);
     }
-    return !deaf && mc_ready(&watched[n - 1]);
+    s->speaker = -1;
+    for (i = s->held_count - 1; i >= 0; i--) /* downwards: the oldest that speaks, and places do not move before use */
+        if (mc_ready(&watched[first + i])) {
+            char seen;
+            int got = (int)recv(s->held[i], &seen, 1, MSG_PEEK);
+            if (got > 0) s->speaker = i;
+            else if (got == 0 || !mc_would_block()) { /* it has gone */
+                mc_close(mc_socket_unhold(s, i));
+                if (s->speaker > i) s->speaker--;
+            }
+        }
+    if (s->speaker >= 0) return MC_SPEAKS;
+    if (some == 0 && s->held_count) return MC_QUIET;
+    return !deaf && mc_ready(&watched[n - 1]) ? MC_KNOCKS : 0;
 }
 static void mc_socket_wake(void *memory) {
     mc_socket_server *s = (mc_socket_server *)memory;
@@ -203,17 +231,42 @@ static inline int mc_socket_allows(const mc_socket_server *s, mc_fd fd) {
     mc_host_of(&from, host);
     return mc_is_allowed(&s->allowed, host);
 }
+/* Accept the waiting client if its host is allowed, and return 1, or what `accept` returns. */
+static inline int mc_socket_take(mc_socket_server *s, mc_fd *fd) {
+    *fd = mc_accept(s->listener);
+    if (*fd == MC_NO_FD) return mc_no_descriptor() ? MC_NO_DESCRIPTOR : 0;
+    if (mc_socket_allows(s, *fd)) return 1;
+    mc_close(*fd);
+    return MC_NOT_ALLOWED;
+}
 static int mc_socket_accept(void *memory) {
     mc_socket_server *s = (mc_socket_server *)memory;
-    mc_fd fd = mc_accept(s->listener);
-    if (fd == MC_NO_FD) return mc_no_descriptor() ? MC_NO_DESCRIPTOR : 0;
-    if (!mc_socket_allows(s, fd)) {
-        mc_close(fd);
-        return MC_NOT_ALLOWED;
+    mc_fd fd;
+    int done = 1;
+    if (s->speaker >= 0) {
+        fd = mc_socket_unhold(s, s->speaker);
+        s->speaker = -1;
+    } else {
+        done = mc_socket_take(s, &fd);
     }
+    if (done != 1) return done;
     if (s->client != MC_NO_FD) mc_close(s->client);
     s->client = fd;
     return 1;
+}
+static int mc_socket_hold(void *memory) { /* `wait` announces no client while no place is free */
+    mc_socket_server *s = (mc_socket_server *)memory;
+    mc_fd fd;
+    int done = mc_socket_take(s, &fd);
+    if (done == 1) s->held[s->held_count++] = fd;
+    return done;
+}
+static int mc_socket_dismiss(void *memory) {
+    mc_socket_server *s = (mc_socket_server *)memory;
+    int n = s->held_count;
+    while (s->held_count) mc_close(mc_socket_unhold(s, 0));
+    s->speaker = -1;
+    return n;
 }
 static int mc_socket_refuse(void *memory) {
     mc_fd fd = mc_accept(((mc_socket_server *)memory)->listener);
@@ -233,12 +286,14 @@ static void mc_socket_close_client(void *memory) {
     s->client = MC_NO_FD;
 }
 static inline mc_server mc_serve_socket(mc_socket_server *s, mc_fd listener, mc_fd woken, mc_fd waker) {
-    mc_server server = {mc_socket_wait, mc_socket_wake, mc_socket_accept, mc_socket_refuse,
-                        mc_socket_receive, mc_socket_send, mc_socket_close_client, s};
+    mc_server server = {mc_socket_wait, mc_socket_wake, mc_socket_accept, mc_socket_refuse, mc_socket_hold,
+                        mc_socket_dismiss, mc_socket_receive, mc_socket_send, mc_socket_close_client, s};
     s->listener = listener;
     s->client = MC_NO_FD;
     s->woken = woken;
     s->waker = waker;
+    s->held_count = 0;
+    s->speaker = -1;
     return server;
 }
 #endif

@@ -63,7 +63,7 @@ class Listener:
         if where.scheme == "pipe":
             return PipeServer(where.path)
         listener = self._unix(where.path) if where.scheme == "unix" else self._tcp(where)
-        listener.listen(8)
+        listener.listen(1024)  # a crowd of silent connections must not keep a simulator out of the queue
         listener.setblocking(False)
         return SocketServer(listener, self._hosts)
 

@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 
 import pytest
 from c_api import c_api
@@ -169,6 +170,44 @@ def test_a_refused_run_holds_nothing(ports):
             crossing.start()
         with motioncue.Engine(motioncue.load_profile("program-dk", *outputs(motion=other, gauges=other + 1))):
             pass
+
+
+def interrupted_start(engine, line):
+    """Start an engine, with an interrupt before this one of the lines of its start; return how many were reached."""
+    code, seen, before = [getattr(engine, name).__code__ for name in ("start", "_begin")], 0, sys.gettrace()
+
+    def interrupt(frame, event, _):
+        nonlocal seen
+        if frame.f_code not in code:
+            return None
+        if event == "line" and (seen := seen + 1) == line:
+            raise KeyboardInterrupt
+        return interrupt
+
+    sys.settrace(interrupt)
+    try:
+        with contextlib.suppress(KeyboardInterrupt):
+            engine.start()
+    finally:
+        sys.settrace(before)
+    return seen
+
+
+def test_an_interrupt_in_start_leaves_no_claim_and_no_thread(ports):
+    """Before each of its lines, one after the other, as a signal may come between any two of them."""
+    profile = motioncue.load_profile("program-dk", *outputs(**ports))
+    threads, line = threading.active_count(), 1
+    while True:
+        engine = motioncue.Engine(profile)
+        reached = interrupted_start(engine, line)
+        engine.stop()
+        assert threading.active_count() == threads, line
+        with motioncue.Engine(profile):
+            pass
+        if reached < line:
+            break
+        line += 1
+    assert line > 20
 
 
 @fork

@@ -80,6 +80,16 @@ def test_a_gesture_is_judged_as_a_whole(desk):
     assert desk.engine.requested.cueing.surge.gain == 1.1
 
 
+def test_two_fingers_on_two_sliders_are_asked_as_one_is(desk):
+    for value in (0.7, 0.9, 1.0):
+        desk.set("cueing.surge.gain", value, (1,))
+        desk.set("cueing.sway.gain", -value, (1,))
+    for key, words in (("surge.gain", r"0\.5 → 1\.1"), ("sway.gain", r"−0\.5 → −1\.1")):
+        with pytest.raises(Doubtful, match=words) as asked:
+            desk.set(f"cueing.{key}", -1.1 if "sway" in key else 1.1, (1,))
+        assert len(asked.value.why) == 1  # nothing is asked about the other hand's
+
+
 def test_undo_and_the_other_slot_ask_where_bounds_go_off(desk):
     desk.set("limits.pitch", False, (1,), sure=True)
     desk.swap()

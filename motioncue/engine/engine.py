@@ -117,6 +117,15 @@ class Engine:
         """
         if self._threads or self._ended.is_set():
             raise RuntimeError("this engine has been started already; make another one")
+        try:
+            self._begin()
+            return self
+        except BaseException:  # an endpoint is in use, the system cannot make another thread, or an interrupt
+            self._give_up()
+            raise
+
+    def _begin(self) -> None:
+        """Open the endpoints and start the threads."""
         source = self.profile.source
         with ExitStack() as opened:
             # Before anything reaches a simulator or a platform.
@@ -161,34 +170,33 @@ class Engine:
             self._outputs = Outputs(self._journal, self._endpoints)
             if self._record is not None:
                 opened.enter_context(self._pipeline.record(self._record, {}))
-            self._opened = opened.pop_all()
-        self._tell_beginning()
-        self._ending = Ending(self._pipeline.emitter, patience_s=0.0)
-        self._allow()
-        self._ending.begin()
-        self._threads = [
-            threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
-            for target in (self._drain, self._receive, self._emit)  # the last one closes what the others use
-        ]
-        for thread in self._threads:
-            try:
-                thread.start()
-            except BaseException as error:
-                # An interrupt may come when the thread begins to run already.
-                if thread is self._threads[-1] and not isinstance(error, RuntimeError):
-                    self._ending.end()
-                else:  # the system cannot make another thread
-                    self._close()
-                    self._ending.rested()
-                    self._ending.closed()
-                raise
-        return self
+            self._tell_beginning()
+            ending = Ending(self._pipeline.emitter, patience_s=self._patience_s())
+            # The last one closes what the others use.
+            threads = [
+                threading.Thread(target=target, name=f"motioncue {target.__name__}", daemon=True)
+                for target in (self._drain, self._receive, self._emit)
+            ]
+            self._threads, self._opened, self._ending = threads, opened.pop_all(), ending
+        ending.begin()
+        for thread in threads:
+            thread.start()
 
-    def _allow(self) -> None:
-        """Allow the end the time that the way to rest takes with the settings in force, and with those requested."""
-        assert self._ending is not None
-        ways = [leaving_of(profile).stop_s for profile in (self.profile, self.requested)]
-        self._ending.patience_s = max(ways) + REST_PATIENCE_S
+    def _give_up(self) -> None:
+        """End what has been begun when `start` fails."""
+        if self._ending is None:  # what was opened is closed
+            return
+        sends = self._threads[-1]
+        if sends in threading.enumerate():  # it runs, or is about to: the platform gets its fade
+            self._ending.end()
+        if sends.ident is None:
+            self._close()
+            self._ending.rested()
+            self._ending.closed()
+
+    def _patience_s(self) -> float:
+        """Return the time that the way to rest may take with the settings in force, and with those requested."""
+        return max(leaving_of(profile).stop_s for profile in (self.profile, self.requested)) + REST_PATIENCE_S
 
     def _tell_beginning(self) -> None:
         """Log where motion is expected from, and what is unusual about this run."""
@@ -388,7 +396,7 @@ class Engine:
         """
         self._pipeline.retune(change)
         if self._ending is not None:
-            self._allow()
+            self._ending.patience_s = self._patience_s()
 
     def _log_retuned(self) -> None:
         """Log the settings that have changed since the last time."""

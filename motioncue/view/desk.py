@@ -59,6 +59,7 @@ class Desk:
         self._other = engine.requested
         self._past: dict[str, list[Profile]] = {"A": [], "B": []}
         self._gesture: tuple[Any, ...] | None = None
+        self._began: dict[str, tuple[tuple[Any, ...], Profile]] = {}  # newest gesture of each key: two hands alternate
         self._controls: tuple[Profile | None, list[Control]] = (None, [])
 
     def parameters(self) -> list[Control]:
@@ -132,8 +133,11 @@ class Desk:
             raise ConfigError(f"{key}: fixed while it runs, {why}")
         change, goes_on = _change(before, allowed[key], value), (gesture, key) == self._gesture
         after = change if isinstance(change, Profile) else changed(before, change)
-        _refuse(doubts(self._past[self._slot][-1] if goes_on else before, after), sure)
+        known, began = self._began.get(key, (None, before))
+        _refuse(doubts(before, after, began=began if known == gesture else before), sure)
         self._engine.retune(change)
+        if known != gesture:
+            self._began[key] = gesture, before
         if not goes_on:
             self._past[self._slot] = [*self._past[self._slot][1 - STEPS :], before]
             self._gesture = (gesture, key)
@@ -151,6 +155,7 @@ class Desk:
             self._engine.retune(self._past[self._slot][-1])
             self._past[self._slot].pop()
         self._gesture = None
+        self._began.clear()
 
     def swap(self, *, sure: bool = False) -> None:
         """Go from settings A to B, or back; B begins as a copy of A.
@@ -166,6 +171,7 @@ class Desk:
         self._other = here
         self._slot = "B" if self._slot == "A" else "A"
         self._gesture = None
+        self._began.clear()
 
     def save(self, name: str) -> dict[str, Any]:
         """Write the settings as a profile beside the old one's text and comments.

@@ -30,7 +30,7 @@ class Doubtful(ConfigError):
         self.why = why
 
 
-def doubts(before: Profile, after: Profile) -> list[str]:
+def doubts(before: Profile, after: Profile, *, began: Profile | None = None) -> list[str]:
     """Return what of a change is asked about first; empty if nothing is.
 
     Asked about are another sign, a value of more than twice or less than half (a gain may become smaller), damping
@@ -39,12 +39,15 @@ def doubts(before: Profile, after: Profile) -> list[str]:
     Parameters
     ----------
     before, after : Profile
-        The settings in force, before a gesture, and the requested ones.
+        The settings in force, and the requested ones.
+    began : Profile, optional
+        The settings in force when the gesture began that this change belongs to: what it changes is compared with them.
     """
-    other = type(before.cueing) is not type(after.cueing)
-    found = newly_off(before, after)
-    for key, (old, new) in differences(before, after).items():
-        if (other and key.startswith("cueing.")) or not (_number(old) and _number(new)):
+    began = began or before
+    other = type(began.cueing) is not type(after.cueing)
+    found, now = newly_off(before, after), differences(before, after)
+    for key, (old, new) in differences(began, after).items():
+        if key not in now or (other and key.startswith("cueing.")) or not (_number(old) and _number(new)):
             continue
         gain = key.endswith("gain")
         why = ""

@@ -33,8 +33,9 @@ with contextlib.suppress(ImportError, AttributeError):
 # A shell's background jobs and nohup ignore signals, and programs inherit that; the tests' programs must get signals.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for name in ("SIGHUP", "SIGQUIT"):
+    if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is signal.SIG_IGN:
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
 
 
 def pytest_addoption(parser):

@@ -85,6 +85,17 @@ cdef void follow_pace(Timeline* t, int64_t arrival) noexcept nogil:
     t.counted += 1
 
 
+cdef void take_pace(Timeline* t, int64_t now) noexcept nogil:
+    """Take the simulator's own interval for the pace, as long as it is told: arrivals after a stall are no pace."""
+    cdef int i
+    for i in range(WINDOWS):
+        t.paces[i] = t.place.interval
+    t.windows = WINDOWS
+    t.usual = t.place.interval
+    t.window = now
+    t.counted = 0
+
+
 cdef void keep_pace(Timeline* t) noexcept nogil:
     """Keep the interval from following the short ones within bunches, or from staying at one that has been left."""
     if t.place.interval < 0.75 * t.usual:
@@ -165,13 +176,14 @@ cdef void timeline_frame(Timeline* t, int64_t now, double frame_time) noexcept n
         p.interval = p.interval if p.interval > 1e-9 * SHORTEST_NS else 1e-9 * SHORTEST_NS
         t.usual = p.interval
     t.frames += t.frames < SEVERAL
-    follow_pace(t, arrival)
     interval = <int64_t>(1e9 * p.interval)
     if stamped:
         p.told += told
         t.late = lateness(t, arrival, told)
         follow_interval(t, 1e-9 * told)
+        take_pace(t, now)
     else:                   # no time of its own, or one that runs at another speed
+        follow_pace(t, arrival)
         waited = in_debt(t, arrival)
         if not waited or 2 * arrival > interval:    # early frames of a jitter compensate late ones
             follow_interval(t, 1e-9 * arrival)

@@ -12,7 +12,7 @@ from motioncue.bridge.bridge import KINDS
 # Those that stamp frames with a clock.  Gran Turismo 7 counts frames at 60 Hz, so it has no other rate.
 CLOCKS = ("vehicle-physics-pro", *sorted(set(GAMES) - {"gran-turismo-7"}))
 # A rate that is derived over stamps of a millisecond is still uneven where frames come every 2 to 4 ms.
-FACTORS = {"live-for-speed": 1.5}
+FACTORS = {"live-for-speed": 1.3}
 DAY_S = 86_400.0
 LENGTH_S = 8.0
 
@@ -46,10 +46,10 @@ def test_a_rate_that_jumps_makes_no_jolt(source, bridge, phase):
 @pytest.mark.grid
 @pytest.mark.parametrize("bridge", KINDS)
 @pytest.mark.parametrize("source", ["dirt-rally", "f1", "f1-2026", "x-plane"])
-@pytest.mark.parametrize("rate", [20.0, 50.0, 60.0, 144.0])
-@pytest.mark.parametrize("clock_s", [2.0**16, DAY_S, 2.0**17 + 5.0])
-def test_a_clock_of_4_bytes_that_has_run_for_a_day_makes_no_jolt(source, bridge, rate, clock_s):
-    """Its stamps are multiples of 1/128 s, and of 1/64 s from 2^17 s on."""
+@pytest.mark.parametrize("rate", [20.0, 50.0, 60.0, 100.0, 144.0, 300.0])
+@pytest.mark.parametrize("clock_s", [2.0**16, DAY_S, 2.0**17 + 5.0, 2.0**18 + 5.0, 2.0**19 + 5.0, 2.0**21])
+def test_an_old_clock_of_4_bytes_makes_no_jolt(source, bridge, rate, clock_s):
+    """After a day its stamps are multiples of 1/128 s, of 1/64 s from 2^17 s on, and of 1/4 s after 24 days."""
     taken = np.arange(0.0, LENGTH_S, 1.0 / rate)
     check(source, bridge, swinging(1.9), taken, np.random.default_rng(1), rate, clock_s)
 

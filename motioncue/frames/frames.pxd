@@ -54,6 +54,8 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
 
     A stamp that repeats with the `same` state says that no time has passed.
     """
+    cdef double arrival = 1e-9 * (now - s.watch.heard)
+    cdef double pace = s.timeline.usual if s.timeline.frames > 1 else arrival
     if isfinite(s.said.stamp):
         if s.watch.armed and s.said.stamp < s.before.stamp:
             if not begins_again(s, now):
@@ -65,8 +67,8 @@ cdef inline int time_frame(IntakeState* s, int64_t now, bint same) noexcept nogi
         s.said.frame_duration = 0.0
         if not s.watch.armed:
             stamps_restart(&s.stamps_next, s.said.stamp)
-        elif not same or s.said.stamp != s.before.stamp:
-            s.said.frame_duration = stamps_take(&s.stamps_next, s.said.stamp)
+        elif not same or s.said.stamp != s.before.stamp or s.stamps.vague:
+            s.said.frame_duration = stamps_take(&s.stamps_next, s.said.stamp, arrival, pace)
         s.fallen = 0
     if s.began == 0:
         s.began = now
@@ -91,7 +93,7 @@ cdef inline int turn(IntakeState* s, int64_t now) noexcept nogil:
         m.speed = s.said.speed
     m.frame_time = s.frame_time + s.said.frame_duration
     if not isfinite(m.frame_time):
-        m.frame_time = (now - s.began) * 1e-9
+        m.frame_time = s.frame_time + 1e-9 * (now - s.watch.heard) if s.stamps_next.vague else (now - s.began) * 1e-9
     m.time = now
     return ACCEPTED
 
@@ -160,7 +162,7 @@ cdef inline int watched(IntakeState* s, bint repeats) noexcept nogil:
     cdef Seen seen
     cdef int reason
     see(s, &seen)
-    w.stamped = isfinite(s.said.stamp)
+    w.stamped = isfinite(s.said.stamp) and not s.stamps_next.vague
     w.own_acceleration = not s.stages.from_velocity
     w.rates_lag = s.stages.delay if derives_rates(&s.stages, &s.said) else 0.0
     reason = watch_step(w, &seen, repeats)

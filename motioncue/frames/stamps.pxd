@@ -5,10 +5,13 @@ frames that are 16.7 ms apart seem to be now 15.6 and now 23.4 ms apart, and a s
 half.  What a stamp does say is that the frame was taken between it and the next multiple.  Within that, frames are as
 evenly spaced as they can be: each a whole number of mean intervals after the one before.
 
+A stamp that is coarser than the interval between frames does not say when a frame was taken, nor how many were
+lost: then the duration is unknown, as that of a source without stamps, and arrivals tell the pace.
+
 Whole numbers of a larger unit than 2 ms are counts of frames or steps, and exact: no clock is that coarse by design.
 """
 
-from libc.math cimport fabs, rint
+from libc.math cimport NAN, fabs, rint
 
 
 cdef enum:
@@ -17,9 +20,13 @@ cdef enum:
 cdef extern from *:
     """
     #define MC_STAMPS_NEGLIGIBLE 1e-3   /* resolution, relative to the interval, that makes no difference */
+    #define MC_STAMPS_VAGUE 0.75        /* the same that makes stamps vague */
+    #define MC_STAMPS_CLEAR 0.5         /* the same below which they are no longer vague */
     #define MC_STAMPS_CLOCK_S 0.002     /* [s] largest unit of a clock that is a whole number */
     """
     const double NEGLIGIBLE "MC_STAMPS_NEGLIGIBLE"
+    const double VAGUE "MC_STAMPS_VAGUE"
+    const double CLEAR "MC_STAMPS_CLEAR"
     const double CLOCK_S "MC_STAMPS_CLOCK_S"
 
 
@@ -29,12 +36,14 @@ ctypedef struct Stamps:
     double time                 # when that frame was taken [s]: no earlier than its stamp
     double sum                  # decaying sum of the intervals between frames [s]
     double frames               # decaying number of those
+    bint vague                  # stamps are too coarse to tell the time between frames
 
 
 cdef inline void stamps_restart(Stamps* s, double stamp) noexcept nogil:
     """Begin with a frame."""
     s.stamp = s.time = stamp
     s.sum = s.frames = 0.0
+    s.vague = False
 
 
 cdef inline double resolution(const Stamps* s, double stamp, double interval) noexcept nogil:
@@ -49,16 +58,39 @@ cdef inline double resolution(const Stamps* s, double stamp, double interval) no
     return coarse if coarse > NEGLIGIBLE * interval and <double>(<float>stamp) == stamp else 0.0
 
 
-cdef inline double stamps_take(Stamps* s, double stamp) noexcept nogil:
-    """Take the stamp [s] of a frame, no lower than the one before; return the time between the two frames [s]."""
+cdef inline bint stamps_vague(Stamps* s, double stamp, double pace) noexcept nogil:
+    """Say whether a stamp [s] is too coarse for frames that arrive a `pace` [s] apart in the long run."""
+    cdef double coarse = resolution(s, stamp, pace)
+    if s.vague and coarse < CLEAR * pace:
+        s.vague = False
+        s.sum = FRAMES * pace
+        s.frames = FRAMES
+    elif not s.vague and coarse > VAGUE * pace:
+        s.vague = True
+    return s.vague
+
+
+cdef inline double stamps_take(Stamps* s, double stamp, double arrival, double pace) noexcept nogil:
+    """Take the stamp [s] of a frame, no lower than the one before; return the time between the two frames [s].
+
+    NaN if the stamp is too coarse to tell.  The frame arrived an `arrival` [s] after the one before; in the long run
+    frames arrive a `pace` [s] apart.
+    """
     cdef double interval = s.sum / s.frames if s.frames > 0.0 else 0.0
     cdef double coarse = resolution(s, stamp, interval)
     cdef double time = stamp
     cdef double n = 1.0
     cdef double passed
+    if stamps_vague(s, stamp, pace):
+        s.stamp = s.time = stamp
+        return NAN
     if coarse > 0.0 and interval > 0.0:
         n = rint((stamp - s.time) / interval)
         time = s.time + (n if n > 1.0 else 1.0) * interval
+        if not stamp <= time <= stamp + coarse:     # frames are not so far apart any more
+            if time > stamp + 2.0 * coarse:
+                s.sum = s.frames = 0.0
+            time = s.time + arrival
         time = stamp if time < stamp else (stamp + coarse if time > stamp + coarse else time)
         # Of all the times that the stamps allow, the earliest, so that a lost frame is not mistaken for an uneven one.
         time -= (time - stamp) * (interval / coarse if interval < coarse else 1.0) / 64.0

@@ -83,12 +83,12 @@ def command(
                 profile, drive, duration, overrides=overrides, record=recording(file, last_s, force)
             ) as installation,
             shown_by(view, installation.engine, profile) as where,
-            Screen(live=live) as screen,
         ):
             for line in bounds_in_force(installation.profile):
                 click.echo(line, err=True)
             picture = installation_view(installation, messages, where)
-            elapsed_s = watch(installation.engine, picture, screen, interrupts, installation.duration_s)
+            with Screen(live=live) as screen:
+                elapsed_s = watch(installation.engine, picture, screen, interrupts, installation.duration_s)
         interrupts.over = True
         stats = {"duration_s": elapsed_s, **installation.stats()}
         platform = stats["platform"]

@@ -136,7 +136,7 @@ export class Tuning {
       const reset = make("button", { type: "button", className: "reset", textContent: "↺", title: "Back to the value at the beginning" });
       reset.setAttribute("aria-label", `Reset ${key}`);
       reset.addEventListener("click", () => {
-        this.gesture += 1;
+        this.newGesture(row);
         this.change(key, row.begin);
       });
       parts.push(reset);
@@ -159,8 +159,8 @@ export class Tuning {
     const number = make("input", { type: "text", className: "number", placeholder: optional ? "none" : "", autocomplete: "off", inputMode: least >= 0 && least !== null ? "decimal" : "text" });
     number.setAttribute("role", "spinbutton");
     slider.setAttribute("aria-label", `${key} slider`);
-    const rail = byThumb(slider, () => (this.gesture += 1));
-    slider.addEventListener("keydown", ({ repeat }) => (this.gesture += !repeat));      // a key held down is one gesture
+    const rail = byThumb(slider, () => this.newGesture(row));
+    slider.addEventListener("keydown", ({ repeat }) => repeat || this.newGesture(row));      // a key held down is one gesture
     slider.addEventListener("input", () => {
       this.hold(key);
       let value = fromSlider(row.span, Number(slider.value));
@@ -173,7 +173,7 @@ export class Tuning {
     this.letsGo(number, key);
     number.addEventListener("beforeinput", (event) => /[^-+−\d.,e\s]/i.test(event.data ?? "") && event.preventDefault());
     number.addEventListener("change", () => {
-      this.gesture += 1;
+      this.newGesture(row);
       const text = number.value.trim(), value = numbered(text);
       if (text === "" && optional) this.change(key, null);
       else if (Number.isFinite(value)) this.change(key, value);
@@ -188,7 +188,7 @@ export class Tuning {
       event.preventDefault();
       const value = numbered(number.value);
       if (!Number.isFinite(value)) return;
-      this.gesture += !event.repeat;
+      if (!event.repeat) this.newGesture(row);
       const by = whole ? 1 : step(value || row.begin || usual || 1), next = Number((value + up * by).toPrecision(4));
       const nearest = choices.length ? choices[Math.max(0, Math.min(choices.length - 1, choices.indexOf(value) + up))] : Math.max(least ?? -Infinity, Math.min(most ?? Infinity, next));
       number.value = tidy(nearest);
@@ -210,7 +210,7 @@ export class Tuning {
     const none = make("button", { type: "button", className: "none", textContent: UNNAMED });
     none.setAttribute("aria-label", `${key}: none`);
     none.addEventListener("click", () => {
-      this.gesture += 1;
+      this.newGesture(row);
       this.change(key, none.getAttribute("aria-pressed") === "true" ? this.start(row) : null);
     });
     if (optional) row.box.dataset.optional = "yes";
@@ -226,7 +226,7 @@ export class Tuning {
   other(row) {
     const { key, kind, choices, optional } = row.parameter;
     const set = (value) => {
-      this.gesture += 1;
+      this.newGesture(row);
       this.change(key, value);
     };
     if (kind === "choice") {
@@ -283,13 +283,18 @@ export class Tuning {
   }
 
   // Sends what waits, also before a request that has to come after it.
+  // Each row has its own gesture, so that a second finger on another row does not begin one here.
+  newGesture(row) {
+    row.gesture = this.gesture += 1;
+  }
+
   flush() {
     clearTimeout(this.timer);
     const waiting = [...this.pending];
     this.pending.clear();
     this.timer = waiting.length ? setTimeout(() => ((this.timer = 0), this.flush()), EVERY_MS) : 0;
     for (const [key, value] of waiting) {
-      if (!this.post({ do: "set", key, value, gesture: this.gesture })) this.settle(key);
+      if (!this.post({ do: "set", key, value, gesture: this.rows.get(key)?.gesture ?? this.gesture })) this.settle(key);
     }
   }
 

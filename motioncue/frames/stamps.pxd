@@ -22,11 +22,13 @@ cdef extern from *:
     #define MC_STAMPS_NEGLIGIBLE 1e-3   /* resolution, relative to the interval, that makes no difference */
     #define MC_STAMPS_VAGUE 0.75        /* the same that makes stamps vague */
     #define MC_STAMPS_CLEAR 0.5         /* the same below which they are no longer vague */
+    #define MC_STAMPS_FASTEST_S 0.0005  /* [s] shortest pace of arrivals: those of a file's frames, all at once, are none */
     #define MC_STAMPS_CLOCK_S 0.002     /* [s] largest unit of a clock that is a whole number */
     """
     const double NEGLIGIBLE "MC_STAMPS_NEGLIGIBLE"
     const double VAGUE "MC_STAMPS_VAGUE"
     const double CLEAR "MC_STAMPS_CLEAR"
+    const double FASTEST_S "MC_STAMPS_FASTEST_S"
     const double CLOCK_S "MC_STAMPS_CLOCK_S"
 
 
@@ -61,7 +63,9 @@ cdef inline double resolution(const Stamps* s, double stamp, double interval) no
 cdef inline bint stamps_vague(Stamps* s, double stamp, double pace) noexcept nogil:
     """Say whether a stamp [s] is too coarse for frames that arrive a `pace` [s] apart in the long run."""
     cdef double coarse = resolution(s, stamp, pace)
-    if s.vague and coarse < CLEAR * pace:
+    if pace < FASTEST_S:
+        s.vague = False
+    elif s.vague and coarse < CLEAR * pace:
         s.vague = False
         s.sum = FRAMES * pace
         s.frames = FRAMES

@@ -51,7 +51,7 @@ def test_contract_names_are_exported():
 BARE = """
 import importlib, sys
 
-EXTRAS = "quaternion scipy matplotlib dpkt pytest hypothesis mpmath clarabel platformdirs cma tomlkit"
+EXTRAS = "quaternion scipy matplotlib dpkt pytest hypothesis mpmath clarabel platformdirs cma tomlkit websockets"
 for name in EXTRAS.split():
     sys.modules[name] = None  # to import it is an error now
 for name in sys.argv[1:]:

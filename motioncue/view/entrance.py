@@ -5,9 +5,10 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from websockets.asyncio.server import ServerConnection
+if TYPE_CHECKING:
+    from websockets.asyncio.server import ServerConnection
 
 __all__ = ["ACCEPTED", "Entrance"]
 
@@ -52,8 +53,10 @@ class Entrance:
         self._turned_away = turned_away
         self._ceiling = _ceiling()
 
-    def connection_class(self) -> type[ServerConnection]:
+    def connection_class(self) -> "type[ServerConnection]":
         """Return the class of the connections that come in here."""
+        from websockets.asyncio.server import ServerConnection
+
         entrance = self
 
         class Connection(ServerConnection):
@@ -83,7 +86,7 @@ class Entrance:
 
         return Connection
 
-    def add(self, connection: ServerConnection) -> None:
+    def add(self, connection: "ServerConnection") -> None:
         """Take a new connection; end one if there are too many."""
         address = connection.transport.get_extra_info("peername")
         self.connections[connection] = address[0] if address else ""
@@ -91,7 +94,7 @@ class Entrance:
         if len(self.connections) > MOST or descriptor >= self._ceiling:
             self.make_room()
 
-    def let_in(self, connection: ServerConnection) -> None:
+    def let_in(self, connection: "ServerConnection") -> None:
         """Forget a connection that has been let in, or has gone."""
         self.connections.pop(connection, None)
 
@@ -102,7 +105,7 @@ class Entrance:
             most = max(crowd, key=crowd.__getitem__)
             self.end(next(each for each, host in self.connections.items() if host == most))
 
-    def end(self, connection: ServerConnection) -> None:
+    def end(self, connection: "ServerConnection") -> None:
         """End a connection without its consent."""
         host = self.connections.pop(connection, None)
         connection.transport.abort()

@@ -78,9 +78,9 @@ def recorded(tmp_path, monkeypatch):
 @pytest.mark.tools
 def test_a_recording_is_a_data_frame_in_one_line(recorded):
     pandas = pytest.importorskip("pandas")
-    (line,) = re.findall(r"`(pandas\.DataFrame\(.+?\))`", RECORDINGS)
-    table = eval(line, {"pandas": pandas, "motioncue": motioncue})
+    line = re.findall(r"`(pandas\.DataFrame\(.+?\))`", RECORDINGS)[-1]
     drive = motioncue.read("drive.mcap")
+    table = eval(line, {"pandas": pandas, "drive": drive})
     assert list(table) == list(motioncue.CUE_DTYPE.names)
     assert table["surge"].tolist() == drive.ticks["cue"]["surge"].tolist()
 
@@ -107,7 +107,8 @@ def test_profile_of_the_readme_is_accepted(text, tmp_path):
 
 def test_cython_of_the_tutorial_is_in_the_example():
     example = (ROOT / "examples/cimport/ticks.pyx").read_text(encoding="utf-8")
-    lines = [line for _, found, text in BLOCK.findall(EMBED) if found == "cython" for line in text.splitlines() if line.strip()]
+    blocks = [text for _, language, text in BLOCK.findall(EMBED) if language == "cython"]
+    lines = [line for text in blocks for line in text.splitlines() if line.strip()]
     assert lines
     assert [line for line in lines if line not in example.splitlines()] == []
 
@@ -144,7 +145,8 @@ def test_profiles_and_systems_in_the_readme_are_those_there_are():
 
 def test_tests_that_the_readme_names_exist():
     named = re.findall(r"`pytest -k (\w+)`", README)
-    assert named and all(list(ROOT.glob(f"tests/**/test_*{name}*.py")) for name in named)
+    assert named
+    assert all(list(ROOT.glob(f"tests/**/test_*{name}*.py")) for name in named)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())

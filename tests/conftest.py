@@ -14,9 +14,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
-from reference.records import layouts_source
 
 import motioncue
+
+# Rooms share rigs: those in `support`, and a few that stand where they are tested themselves.
+sys.path[:0] = [str(path) for path in sorted(Path(__file__).parent.iterdir()) if path.is_dir()]
 
 # The same examples everywhere, and no deadline: a test never depends on the speed of the machine.
 settings.register_profile(
@@ -119,6 +121,8 @@ def rng():
 
 def write_probe(folder, root):
     """Write the probe's source into `folder`, to be built against the package in `root`."""
+    from reference.records import layouts_source
+
     (folder / "motioncue_probe.pyx").write_text(PROBE.read_text(encoding="utf-8") + layouts_source(), encoding="utf-8")
     (folder / "setup.py").write_text(SETUP.format(root=str(root)), encoding="utf-8")
 

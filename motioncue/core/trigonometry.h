@@ -3,7 +3,7 @@
  * Arguments are reduced after Cody and Waite, with the remainder as an unevaluated sum of two.  Polynomials are minimax
  * (Remez, weighted for an even relative error of the function, below 2^-55), in the forms of the classical libraries:
  * the largest terms are added last, with their rounding errors.  No operation is fused, so every IEEE machine gives the
- * same bits.  Errors measured against 200-bit arithmetic (tests/test_trigonometry.py) are below 0.9 units in the last
+ * same bits.  Errors measured against 200-bit arithmetic (tests/core/test_trigonometry.py) are below 0.9 units in the last
  * place.
  *
  * Branches skip only operations that would change nothing, such as reducing a small argument.

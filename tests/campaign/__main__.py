@@ -8,7 +8,8 @@ import sys
 from multiprocessing import Pool
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from campaign.cases import all_cases, confusion, described, run
 from campaign.drives import DRIVES

@@ -1,0 +1,148 @@
+"""Who may import whom: a file imports from its own room and from rooms above it, from no other."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[2] / "motioncue"
+GUIDE = PACKAGE.parent / "CONTRIBUTING.md"
+
+# The rooms in the order of the data; rooms of one line never import each other.
+ROOMS = (
+    {"errors", "data", "motioncue", "_version"},
+    {"core"},
+    {"wire"},
+    {"frames", "platforms", "safety"},
+    {"bridge", "cueing"},
+    {"profile", "transports"},
+    {"output"},
+    {"drive"},
+    {"sources"},
+    {"recording"},
+    {"engine"},
+    {"virtual"},
+    {"scoring", "check", "bench"},
+    {"tuning"},
+    {"view"},
+    {"cli"},
+    {"__main__"},
+)
+LINE = {room: number for number, line in enumerate(ROOMS) for room in line}
+
+SYSTEM_CALLS = re.compile(
+    r"motioncue/(transports/.*|bench/arrival\.h|core/(clock\.\w+|fpu\.h|atomics\.h)|cli/keys\.py)"
+)
+PORTABLE = {"float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "Python.h"}
+SYSTEM_MODULES = {"_winapi", "fcntl", "grp", "msvcrt", "posix", "pwd", "resource", "termios", "tty", "winreg"}
+
+FROM = re.compile(r"^[ \t]*from[ \t]+([.\w]+)[ \t]+c?import[ \t]+(\([^)]*\)|[^\n]*)", re.M)
+IMPORT = re.compile(r"^[ \t]*c?import[ \t]+([^\n]*)", re.M)
+HEADER = re.compile(
+    r"^[ \t]*cdef extern from [\"']<?([^\"'>]+)|^[ \t]*#[ \t]*include[ \t]+[<\"]([^>\"]+)"
+    r"|^[ \t]*#[ \t]*define[ \t]+MC_\w+[ \t]+\"([^\"]+\.h)\"",
+    re.M,
+)
+NO_CODE = re.compile(r'"""[\s\S]*?"""|#[^\n]*')
+
+
+def imports(path, text):
+    """Return the dotted names that a source file imports or cimports, also inside functions."""
+    if path.endswith(".py"):
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield from (f"{node.module}.{alias.name}" for alias in node.names)
+    elif path.endswith((".pyx", ".pxd")):
+        code = NO_CODE.sub("", text)
+        for module, names in FROM.findall(code):
+            yield from (f"{module}.{name.split()[0]}" for name in listed(names))
+        for names in IMPORT.findall(code):
+            yield from (name.split()[0] for name in listed(names))
+
+
+def listed(names):
+    return [name for name in names.strip("() \t\n").replace("\n", " ").split(",") if name.strip()]
+
+
+def headers(path, text):
+    """Return the C headers that a source file includes, or names as a template."""
+    if path.endswith(".py"):
+        return []
+    # What a header includes stands in lines with the sign that begins a comment in Cython.
+    code = text if path.endswith(".h") else re.sub(r"^[ \t]*#(?!include|define)[^\n]*", "", text, flags=re.M)
+    return [next(filter(None, found)) for found in HEADER.findall(code)]
+
+
+def wrong(path, text):
+    """Return what is wrong with a source file; `path` begins with ``motioncue/``."""
+    own = path.split("/")[1].partition(".")[0]
+    if own == "__init__":
+        return []
+    if own not in LINE:
+        return [f"{path}: there is no room {own!r}"]
+    used = [name.split(".")[1] for name in imports(path, text) if name.startswith("motioncue.")]
+    used += [name.split("/")[1].partition(".")[0] for name in headers(path, text) if name.startswith("motioncue/")]
+    found = [
+        f"{path}: {own} imports {room}, which is not above it"
+        for room in used
+        if room != own and LINE.get(room, len(ROOMS)) >= LINE[own]
+    ]
+    if LINE[own] < LINE["cli"] and "motioncue" in imports(path, text):
+        found.append(f"{path}: imports the bare package")
+    if not SYSTEM_CALLS.fullmatch(path):
+        found += [
+            f"{path}: includes {header}, which not every system has"
+            for header in headers(path, text)
+            if header not in PORTABLE and not header.startswith("motioncue/")
+        ]
+        found += [
+            f"{path}: imports {name}, which not every system has"
+            for name in imports(path, text)
+            if name.split(".")[0] in SYSTEM_MODULES
+        ]
+    return found
+
+
+SOURCES = sorted(path for path in PACKAGE.rglob("*") if path.suffix in {".py", ".pyx", ".pxd", ".h"} and path.is_file())
+
+
+@pytest.mark.parametrize("room", sorted({path.relative_to(PACKAGE).parts[0].partition(".")[0] for path in SOURCES}))
+def test_a_room_imports_only_from_above(room):
+    found = []
+    for source in SOURCES:
+        if source.relative_to(PACKAGE).parts[0].partition(".")[0] == room:
+            path = source.relative_to(PACKAGE.parent).as_posix()
+            found += wrong(path, source.read_text(encoding="utf-8"))
+    assert found == []
+
+
+def test_the_guide_has_the_same_rooms_in_the_same_order():
+    block = GUIDE.read_text(encoding="utf-8").partition("## Who may import whom")[2].split("```")[1]
+    lines = [re.findall(r"(?<!\w)(\w+)/", line.partition("  ")[0]) for line in block.splitlines()]
+    assert [set(line) for line in lines if line] == [
+        rooms for line in ROOMS if (rooms := {room for room in line if (PACKAGE / room).is_dir()})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        ("errors.py", "import motioncue.core.clock"),
+        ("profile/profile.py", "def f():\n    from motioncue.engine import assembly\n"),
+        ("frames/body.pyx", "cdef f():\n    from motioncue.platforms cimport (\n        reach,\n    )\n"),
+        ("core/slot.pxd", 'cdef extern from "motioncue/transports/sockets.h":\n    pass\n'),
+        ("core/slot.h", '#include "motioncue/transports/sockets.h"\n'),
+        ("core/slot.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
+        ("core/slot.pyx", 'cdef extern from *:\n    """\n    #include "motioncue/cueing/pose.h"\n    """\n'),
+        ("core/slot.pyx", "from posix.unistd cimport close\n"),
+        ("engine/engine.py", "import fcntl\n"),
+        ("engine/engine.py", "import motioncue\n"),
+        ("cueing/direct/design.py", "from motioncue import bridge\n"),
+        ("unplaced.py", ""),
+    ],
+)
+def test_checker_refuses(path, text):
+    assert wrong(f"motioncue/{path}", text)

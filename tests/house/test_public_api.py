@@ -1,0 +1,89 @@
+"""What the package exports: every promised name is there, typed, and nothing else is promised."""
+
+import importlib
+import importlib.metadata
+import inspect
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import motioncue
+
+PACKAGE = Path(motioncue.__file__).parent
+SOURCE = Path(__file__).parents[2] / "motioncue"
+MODULES = sorted(
+    module.name
+    for module in pkgutil.walk_packages([str(PACKAGE)], "motioncue.")
+    if not module.name.rpartition(".")[2].startswith("_")
+)
+
+
+@pytest.mark.parametrize("name", ["motioncue", *MODULES])
+def test_names_in_all_exist_once(name):
+    module = importlib.import_module(name)
+    exported = getattr(module, "__all__", [])
+    assert len(set(exported)) == len(exported)
+    assert [item for item in exported if not hasattr(module, item)] == []
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_module_that_defines_something_public_says_what(name):
+    module = importlib.import_module(name)
+    own = [
+        key
+        for key, value in vars(module).items()
+        if not key.startswith("_") and getattr(value, "__module__", None) == name and inspect.isclass(value)
+    ]
+    assert hasattr(module, "__all__") or own == []
+
+
+def test_contract_names_are_exported():
+    assert {"Engine", "cue", "load_profile", "body_motion", "get_include"} <= set(motioncue.__all__)
+    assert list(inspect.signature(motioncue.cue).parameters)[:2] == ["profile", "motion"]
+    assert next(iter(inspect.signature(motioncue.Engine).parameters)) == "profile"
+    assert next(iter(inspect.signature(motioncue.load_profile).parameters)) == "name_or_path"
+    assert {"stats", "__enter__", "__exit__"} <= set(dir(motioncue.Engine))
+
+
+BARE = """
+import importlib, sys
+
+EXTRAS = "quaternion scipy matplotlib dpkt pytest hypothesis mpmath clarabel platformdirs cma tomlkit websockets"
+for name in EXTRAS.split():
+    sys.modules[name] = None  # to import it is an error now
+for name in sys.argv[1:]:
+    importlib.import_module(name)
+import motioncue
+motion = motioncue.body_motion([[1, 0, 0, 0]], [[0, 0, 10]], [[0, 0, 2]], [[0, 0, 0]])
+assert motion["surge"][0] == 2.0
+"""
+
+
+def test_everything_but_plots_is_imported_with_the_installed_dependencies_alone():
+    names = [name for name in MODULES if name != "motioncue.scoring.plots"]
+    subprocess.run([sys.executable, "-c", BARE, *names], check=True)
+
+
+def test_version_is_that_of_the_distribution():
+    assert motioncue.__version__ == importlib.metadata.version("motioncue")
+
+
+def test_every_compiled_module_ships_its_stub_and_its_declarations():
+    compiled = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.pyx")]
+    assert compiled
+    assert [path for path in compiled if not (PACKAGE / path).with_suffix(".pyi").exists()] == []
+    declared = [path.relative_to(SOURCE) for path in SOURCE.rglob("*.pxd")]
+    assert [path for path in declared if not (PACKAGE / path).exists()] == []
+
+
+def test_package_says_that_it_is_typed():
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_headers_are_found_from_the_include_directory():
+    headers = [path.relative_to(SOURCE.parent) for path in SOURCE.rglob("*.h")]
+    assert headers
+    assert [path for path in headers if not (Path(motioncue.get_include()) / path).exists()] == []

@@ -1,0 +1,172 @@
+"""The README's promises: its code runs; its commands, options, profiles, links and files exist."""
+
+import re
+import shutil
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import motioncue
+from motioncue.cli import COMMANDS
+from motioncue.profile.profile import builtin_profiles
+from motioncue.sources import SYSTEMS, command, compose
+from motioncue.wire.commands import assigned
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+FOLDERS = ("benchmarks", "contrib", "docs", "examples", "notebooks")
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *(
+            path
+            for top in ("benchmarks", "contrib", "docs", "examples", "notebooks")
+            for path in ROOT.glob(f"{top}/**/*.md")
+        ),
+    ]
+)
+BLOCK = re.compile(r"^(?:<!-- (\w+) -->\n)?```(\w+)\n(.*?)^```$", re.M | re.S)
+COMMANDS_PAGE = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
+EMBED = (ROOT / "docs/tutorials/embed.md").read_text(encoding="utf-8")
+RECORDINGS = (ROOT / "docs/recordings.md").read_text(encoding="utf-8")
+BLOCKS = BLOCK.findall(README + COMMANDS_PAGE)  # (mark, language, text)
+SHELL = [line.partition(" #")[0] for _, language, text in BLOCKS if language == "sh" for line in text.splitlines()]
+CALLS = [line.split() for line in SHELL if line.startswith("motioncue ")]
+
+LOCAL = re.compile(
+    r"(?<![\w.])(?:/(?:home|root|tmp|work|opt|mnt|Users)/|[A-Z]:\\)|pypi|index-url|find-links|anaconda", re.I
+)
+
+
+def blocks(language):
+    return [text for _, found, text in BLOCKS if found == language]
+
+
+def test_readme_fits_on_ninety_lines():
+    assert len(README.splitlines()) <= 90
+
+
+@pytest.mark.parametrize(
+    ("mark", "expected"),
+    [
+        ("run", "python3 -m venv .venv && .venv/bin/pip install . && .venv/bin/motioncue demo"),
+        ("test", 'python3 -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest'),
+    ],
+)
+def test_one_line_runs_and_one_line_tests(mark, expected):
+    assert [text.strip() for found, language, text in BLOCKS if found == mark and language == "sh"] == [expected]
+
+
+@pytest.mark.parametrize("code", blocks("python"))
+def test_python_of_the_readme_runs_and_prints_what_it_says(code, capsys):
+    exec(compile(code, "README.md", "exec"), {"__name__": "readme"})
+    printed = [float(number) for number in re.findall(r"-?\d+\.\d+", capsys.readouterr().out)]
+    for promised in re.findall(r"#.*?(\d+\.\d{3,})", code):
+        decimals = len(promised.partition(".")[2])
+        assert promised in [f"{number:.{decimals}f}" for number in printed]
+
+
+@pytest.fixture
+def recorded(tmp_path, monkeypatch):
+    """Change to a folder with the recordings of the documents: a drive, and what it would have been."""
+    shutil.copy(ROOT / "tests/data/drives/beamng.mcap", tmp_path / "drive.mcap")
+    shutil.copy(ROOT / "tests/data/drives/beamng.mcap", tmp_path / "quiet.mcap")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.tools
+def test_a_recording_is_a_data_frame_in_one_line(recorded):
+    pandas = pytest.importorskip("pandas")
+    line = re.findall(r"`(pandas\.DataFrame\(.+?\))`", RECORDINGS)[-1]
+    drive = motioncue.read("drive.mcap")
+    table = eval(line, {"pandas": pandas, "drive": drive})
+    assert list(table) == list(motioncue.CUE_DTYPE.names)
+    assert table["surge"].tolist() == drive.ticks["cue"]["surge"].tolist()
+
+
+def test_python_of_the_recordings_page_runs(recorded, capsys):
+    names = {}
+    for _, language, code in BLOCK.findall(RECORDINGS):
+        if language == "python":
+            exec(compile(code, "recordings.md", "exec"), names)
+    assert (names["drive"].unreadable, names["less"].max()) == ((), 0.0)
+
+
+PLATFORMS = (ROOT / "docs/platforms.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "text", [*blocks("toml"), *(text for _, language, text in BLOCK.findall(PLATFORMS) if language == "toml")]
+)
+def test_profile_of_the_readme_is_accepted(text, tmp_path):
+    path = tmp_path / "rig.toml"
+    path.write_text(text, encoding="utf-8")
+    assert motioncue.load_profile(path).name == "rig"
+
+
+def test_cython_of_the_tutorial_is_in_the_example():
+    example = (ROOT / "examples/cimport/ticks.pyx").read_text(encoding="utf-8")
+    blocks = [text for _, language, text in BLOCK.findall(EMBED) if language == "cython"]
+    lines = [line for text in blocks for line in text.splitlines() if line.strip()]
+    assert lines
+    assert [line for line in lines if line not in example.splitlines()] == []
+
+
+def test_commands_in_the_readme_are_the_commands_there_are():
+    assert {call[1] for call in CALLS} | {"demo"} == set(COMMANDS)
+
+
+@pytest.mark.parametrize("call", CALLS, ids=" ".join)
+def test_options_in_the_readme_exist(call):
+    called = import_module(f"motioncue.cli.{call[1]}").command
+    for name in call[2:]:
+        if name in getattr(called, "commands", {}):
+            called = called.commands[name]
+    options = {option for parameter in called.params for option in parameter.opts}
+    assert {word for word in call if word.startswith("--")} <= options
+
+
+def test_commands_to_simulators_in_the_readme_can_be_composed():
+    sent = [call for call in CALLS if call[1] == "send"]
+    assert sent
+    for _, _, system, message, *rest in sent:
+        packet, _ = command(system, message)
+        values = assigned(packet, [word for word in rest if "=" in word])
+        assert len(compose(system, message, values)) == packet.size
+
+
+def test_profiles_and_systems_in_the_readme_are_those_there_are():
+    profiles = set(re.findall(r"--profile ([\w-]+)(?![\w.-])", README + COMMANDS_PAGE))
+    described = set(re.findall(r"`([\w-]+-dk)`", (ROOT / "docs/simulators.md").read_text(encoding="utf-8")))
+    assert (profiles | described) - {"rig"} == set(builtin_profiles())
+    assert {call[2] for call in CALLS if call[1] in ("simulate", "listen", "decode")} == set(SYSTEMS)
+
+
+def test_tests_that_the_readme_names_exist():
+    named = re.findall(r"`pytest -k (\w+)`", README)
+    assert named
+    assert all(list(ROOT.glob(f"tests/**/test_*{name}*.py")) for name in named)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_links_of_a_document_lead_somewhere(path):
+    links = [link for link in re.findall(r"\]\(([^)#]+)\)", path.read_text(encoding="utf-8")) if "://" not in link]
+    assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+def test_files_that_the_recipe_names_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = re.findall(r"`((?:motioncue|tests)/[\w/.]+?)/?`", text)
+    assert named
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_document_names_no_local_path_and_no_registry(path):
+    assert LOCAL.findall(path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("text", ["see /home/me/x", "in /tmp/x", "C:\\Users\\me", "pip --index-url x", "from PyPI"])
+def test_checker_finds_local_paths_and_registries(text):
+    assert LOCAL.search(text)

@@ -1,0 +1,44 @@
+"""What a release rests on: pinned actions, one version, wheels for every Python that the package says it runs on."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import motioncue
+
+tomllib = pytest.importorskip("tomllib", reason="Python 3.10 has no reader of TOML in its library")
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not in the sdist")
+def test_every_action_is_pinned_by_a_commit_with_its_version_beside_it():
+    uses = [line for path in WORKFLOWS for line in re.findall(r"uses: *(.+)", path.read_text(encoding="utf-8"))]
+    foreign = [line for line in uses if not line.startswith("./")]
+    assert len(foreign) >= 5
+    assert [line for line in foreign if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line)] == []
+
+
+@pytest.mark.skipif(not WORKFLOWS, reason="the workflows are not in the sdist")
+def test_only_a_tag_is_published_after_all_tests():
+    publish = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8").partition("\n  publish:")[2]
+    assert "if: startsWith(github.ref, 'refs/tags/v')" in publish
+    assert "needs: [tests, wheels, sdist]" in publish
+    assert "id-token: write" in publish
+
+
+def test_the_changelog_begins_with_this_version():
+    (newest, *_) = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.M)
+    assert newest == motioncue.__version__
+
+
+def test_wheels_are_built_for_every_python_that_is_promised():
+    built = re.findall(r"cp3(\d+)", PROJECT["tool"]["cibuildwheel"]["build"])
+    oldest = re.fullmatch(r">=3\.(\d+)", PROJECT["project"]["requires-python"])[1]
+    promised = re.search(r"3\.(\d+) to 3\.(\d+) work", (ROOT / "README.md").read_text(encoding="utf-8"))
+    assert (built[0], built[-1]) == (oldest, promised[2])
+    assert promised[1] == oldest
+    assert list(map(int, built)) == list(range(int(oldest), int(promised[2]) + 1))

@@ -1,7 +1,9 @@
 """Compilation of what the benchmarks compare with, with the package's compiler and flags."""
 
 import ast
+import ctypes
 import importlib
+import subprocess
 import sys
 from functools import cache
 from pathlib import Path
@@ -58,3 +60,20 @@ def build() -> tuple[ModuleType, ModuleType]:
     command.run()
     sys.path.insert(0, str(BUILD))
     return importlib.import_module("_floor"), importlib.import_module("_loops")
+
+
+COUNTER = """
+#include <valgrind/callgrind.h>
+void count_begin(void) { CALLGRIND_START_INSTRUMENTATION; CALLGRIND_ZERO_STATS; }
+void count_end(const char *name) { CALLGRIND_DUMP_STATS_AT(name); CALLGRIND_STOP_INSTRUMENTATION; }
+"""
+
+
+@cache
+def counter() -> ctypes.CDLL:
+    """Return the library that tells callgrind what to count; outside of callgrind its functions do nothing."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    library = BUILD / "counter.so"
+    command = ["gcc", "-O2", "-shared", "-fPIC", "-x", "c", "-", "-o", str(library)]
+    subprocess.run(command, input=COUNTER, text=True, check=True)
+    return ctypes.CDLL(str(library))

@@ -4,7 +4,7 @@ from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
-from building import build
+from building import build, counter
 from pairs import interleaved, row
 from references import PythonStep, ScipyPipeline, empty_packets
 
@@ -27,10 +27,32 @@ CAR = [[0.0, 0.0, 1.0], [-1.0, 0.0, 0.0], [0.0, -1.0, 0.0]]
 VECTORS = ("position", "velocity", "acceleration", "angular_velocity", "angular_acceleration")
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--count", action="store_true", help="count instructions; by `instructions.py`, under callgrind")
+
+
 @pytest.fixture(scope="session")
 def smoke(request: pytest.FixtureRequest) -> bool:
     """Whether everything runs once and nothing is timed (--benchmark-disable)."""
     return bool(request.config.getoption("benchmark_disable"))
+
+
+@pytest.fixture
+def counted(request: pytest.FixtureRequest):
+    """Count a candidate's instructions for one run and for two, under callgrind; None where nothing is counted."""
+    if not request.config.getoption("count"):
+        return None
+    library = counter()
+
+    def run(figure, candidate, items):
+        candidate()  # what the first run alone does is not counted
+        for runs in (1, 2):
+            library.count_begin()
+            for _ in range(runs):
+                candidate()
+            library.count_end(f"{runs} {items} {figure}".encode())
+
+    return run
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +120,7 @@ def assert_same(found: np.ndarray, expected: np.ndarray, tolerance: float = 1e-1
 
 
 @pytest.fixture
-def versus(benchmark, smoke):
+def versus(benchmark, smoke, counted):
     """Run a candidate and its floor; add a row of the table to the benchmark's extra_info.
 
     Without timing (--benchmark-disable) both run once.  Costs are per item: a call of the candidate handles `items`,
@@ -106,6 +128,9 @@ def versus(benchmark, smoke):
     """
 
     def run(figure, against, candidate, floor, *, items, floor_items=None, between=None, target=None, faster=False):
+        if counted:
+            counted(figure, candidate, items)
+            return
         if smoke:
             benchmark(candidate)
             floor()

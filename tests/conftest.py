@@ -52,7 +52,15 @@ def is_quick(config):
     """Say whether a quick run was requested: only the tests needed to trust an installation."""
     named = config.args_source is not pytest.Config.ArgsSource.TESTPATHS
     option = config.option
-    return not (named or option.keyword or option.markexpr or option.all or option.thin)
+    return not (named or option.keyword or option.markexpr or option.all or option.thin or option.rest)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config):
+    """Spread a quick run over all processors, where pytest-xdist is installed; `-n 0` keeps it in this process."""
+    option = config.option
+    if is_quick(config) and not hasattr(config, "workerinput") and getattr(option, "numprocesses", 0) is None:
+        option.numprocesses, option.dist = os.cpu_count(), "worksteal"
 
 
 STEP = 21  # of a grid, every 21st point is run where it is thinned

@@ -4,9 +4,9 @@ python benchmarks/instructions.py              # count, compare with those that 
 python benchmarks/instructions.py --accept     # count, show, and keep them as what is meant
 python benchmarks/instructions.py --print      # those that were accepted, as a table
 
-What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run.  Counts of
-another compiler or Python say nothing about these, so they are only shown.  Ends with status 1 if a count is more than 1 %
-above what was accepted, and says so where one is 1 % below: then accept it, so that it stays.
+What is counted are the candidates of the benchmarks: (instructions of two runs - of one run) / calls in a run.  Counts
+of another compiler, Python or processor say nothing about these, so they are only shown.  Ends with status 1 if a count
+is more than 1 % above what was accepted, and says so where one is 1 % below: then accept it, so that it stays.
 """
 
 import argparse
@@ -28,7 +28,12 @@ LEFT_OUT = "jitter or replay or adaptive or scipy or numpy or struct or python_l
 def machine() -> dict[str, str]:
     """Return what the counts depend on beside the code."""
     compiler = subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.splitlines()[0]
-    return {"compiler": compiler, "python": platform.python_version(), "processor": platform.machine()}
+    models = re.findall(r"^model name\s*: (.+)$", Path("/proc/cpuinfo").read_text(), re.M)  # decides what libc does
+    return {
+        "compiler": compiler,
+        "python": platform.python_version(),
+        "processor": models[0] if models else platform.machine(),
+    }
 
 
 def totals(folder: Path) -> dict[str, float]:

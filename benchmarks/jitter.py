@@ -31,11 +31,9 @@ from building import build
 from pairs import fact, row
 
 from motioncue import load_profile
-from motioncue.bench.cost import costs_ns
 from motioncue.bench.floor import receive
-from motioncue.bench.latency import bare_receiver, engine, port_of, running
-from motioncue.bench.load import burning
-from motioncue.bench.pacing import Loop, emitter, figures, run_block
+from motioncue.bench.latency import bare_receiver, costs_ns, engine, port_of, running
+from motioncue.bench.pacing import Loop, burning, emitter, figures, run_block
 from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
 from motioncue.core.ring import RecordRing
 from motioncue.engine.changes import Tuner

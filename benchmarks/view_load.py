@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 from motioncue.virtual.installation import Installation
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 import motioncue
-from motioncue.cli.drives import drive_of
+from motioncue.cli.score import drive_of
 from motioncue.cueing.settings import ALGORITHMS
 
 PROFILE = "ccd-dk-washout"

@@ -12,10 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.terminal_theme import TerminalTheme
 
-from motioncue.cli.bars import SMOOTH
 from motioncue.cli.demo import installation_view
-from motioncue.cli.live import View, render
-from motioncue.cli.screen import PERIOD_S
+from motioncue.cli.terminal import PERIOD_S, SMOOTH, View, render
 from motioncue.virtual.installation import Installation
 
 PROFILE = "ccd-dk-washout"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 from motioncue.virtual.installation import Installation
 

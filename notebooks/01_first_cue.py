@@ -31,7 +31,7 @@ import quaternion
 import motioncue
 from motioncue.engine.replay import replay
 from motioncue.recording.read import read_motion, read_packages, sample_recording
-from motioncue.scoring import frequency_response, plots, transfer_function
+from motioncue.scoring import frequency_response, reports, transfer_function
 from motioncue.sources.city_car_driving.packets import FRAME
 
 plt.rcParams["figure.dpi"] = 100
@@ -75,7 +75,7 @@ print(f"{len(motion)} frames, {motion['frame_time'][-1]:.1f} s; largest differen
 direct = replay("ccd-dk", path)
 time = (direct["deadline"] - direct["deadline"][0]) * 1e-9
 
-figure = plots.plot_traces(time, direct["motion"], direct["cue"], ["surge", "sway", "heave", "pitch"], title="ccd-dk")
+figure = reports.plot_traces(time, direct["motion"], direct["cue"], ["surge", "sway", "heave", "pitch"], title="ccd-dk")
 
 # %% [markdown]
 # **See:** car and cue are the same curve but for the two ends; the car is pushed back and forth by a few m/s², the
@@ -132,7 +132,7 @@ fine = np.geomspace(0.1, 16.0, 200)
 axes = ("surge", "sway", "heave")
 measured = {axis: frequency_response("ccd-dk-washout", axis, axis, omega) for axis in axes}
 theory = {axis: transfer_function("ccd-dk-washout", axis, axis, fine) for axis in axes}
-figure = plots.plot_response(
+figure = reports.plot_response(
     omega, measured, theory_omega=fine, theory=theory, title="felt over driven, ccd-dk-washout"
 )
 
@@ -150,7 +150,7 @@ figure = plots.plot_response(
 # %%
 washout = replay("ccd-dk-washout", path)
 channels = ["surge", "sway", "pitch", "surge_displacement", "sway_displacement", "heave_displacement"]
-figure = plots.plot_traces(time, washout["motion"], washout["cue"], channels, title="ccd-dk-washout", felt=True)
+figure = reports.plot_traces(time, washout["motion"], washout["cue"], channels, title="ccd-dk-washout", felt=True)
 
 # %%
 cue = washout["cue"]

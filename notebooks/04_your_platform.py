@@ -32,7 +32,7 @@ import numpy as np
 import motioncue
 from motioncue.core.channels import GRAVITY
 from motioncue.engine.fitting import fit
-from motioncue.scoring.platform_report import ranges_figure, side_figure, workspace_figure
+from motioncue.scoring.reports import ranges_figure, side_figure, workspace_figure
 from motioncue.virtual.offline import ride
 from motioncue.virtual.platform import Drive, delay_s, felt
 

@@ -12,11 +12,21 @@ from typing import Any
 import numpy as np
 
 from motioncue._version import __version__
-from motioncue.bench.cost import costs_ns
-from motioncue.bench.cyclictest import cyclictest
-from motioncue.bench.latency import Delays, bare_receiver, engine
-from motioncue.bench.load import available_processors, burning
-from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, histogram, quantiles_us, run_block, summary
+from motioncue.bench.latency import Delays, bare_receiver, costs_ns, engine
+from motioncue.bench.pacing import (
+    EDGES_US,
+    Block,
+    available_processors,
+    bare,
+    burning,
+    cyclictest,
+    emitter,
+    figures,
+    histogram,
+    quantiles_us,
+    run_block,
+    summary,
+)
 from motioncue.bench.verdict import advice, verdict
 from motioncue.core.clock import processors_awake
 from motioncue.errors import EndpointError, MotioncueError

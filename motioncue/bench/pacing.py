@@ -1,9 +1,14 @@
-"""Punctuality of the emitter, compared with a bare loop on the same machine in the same minute."""
+"""Load for measurements: processes that compute, and a Python thread."""
 
+import os
+import re
+import shutil
 import socket
+import subprocess
+import sys
 import threading
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -21,10 +26,116 @@ from motioncue.output.dk import MOTION, STREAMS
 from motioncue.profile.profile import Output, Profile
 from motioncue.recording.read import read_packages, sample_recording
 
-__all__ = [
-    *("EDGES_US", "LEVELS", "Block", "Loop"),
-    *("bare", "emitter", "figures", "histogram", "quantiles_us", "run_block", "spin_ns", "summary"),
-]
+__all__ = ["burning", "cyclictest", "parse_histogram"]
+
+# Each process ends with its parent, however that ends, because its standard input closes.
+BURN = """
+import os, sys, threading
+threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+print(flush=True)
+while True:
+    pass
+"""
+
+# Ctrl-C must reach the measuring program only; each system ignores the other one's option.
+APART: dict[str, Any] = {
+    "start_new_session": True,
+    "creationflags": getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0),
+}
+
+
+@contextmanager
+def burning(processes: int | None = None) -> Iterator[None]:
+    """Keep processors and the interpreter busy while a block runs.
+
+    Parameters
+    ----------
+    processes : int, optional
+        Number of processes; one per processor if not given.
+    """
+    count = processes if processes is not None else len(available_processors())
+    done = threading.Event()
+
+    def compute() -> None:
+        while not done.is_set():
+            sum(range(1000))
+
+    thread = threading.Thread(target=compute, name="motioncue bench load", daemon=True)
+    burners = []
+    try:
+        for _ in range(count):
+            burners.append(
+                subprocess.Popen([sys.executable, "-c", BURN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, **APART)
+            )
+        for burner in burners:
+            assert burner.stdout is not None
+            burner.stdout.readline()  # waits until it runs
+        thread.start()
+        yield
+    finally:
+        done.set()
+        if thread.ident is not None:
+            thread.join()
+        for burner in burners:
+            burner.kill()
+            burner.communicate()
+
+
+def available_processors() -> list[int]:
+    """Return the processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+HISTOGRAM_US = 20_000
+
+
+def cyclictest(period_ns: int, ticks: int, *, real_time: bool, keep_awake: bool) -> dict[str, Any] | None:
+    """Return quantiles of the lateness that cyclictest measures [us]; None if it does not run here.
+
+    Parameters
+    ----------
+    period_ns : int
+        Time between wake-ups [ns].
+    ticks : int
+        Number of wake-ups.
+    real_time : bool
+        Run under SCHED_FIFO, as the emitter does if that is granted.
+    keep_awake : bool
+        Keep the processors awake, as cyclictest does by itself if it may.
+    """
+    program = shutil.which("cyclictest")
+    if program is None:
+        return None
+    policy = ["--policy=fifo", "--priority=10"] if real_time else ["--policy=other"]
+    awake = [] if keep_awake else ["--default-system"]
+    where = ["--quiet", "--threads=1", f"--interval={period_ns // 1000}", f"--loops={ticks}"]
+    done = subprocess.run(
+        [program, *where, *policy, *awake, f"--histogram={HISTOGRAM_US}"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    return parse_histogram(done.stdout) if done.returncode == 0 else None
+
+
+def parse_histogram(text: str) -> dict[str, Any] | None:
+    """Return quantiles [us] from cyclictest's output with a histogram; None if it contains none.
+
+    A wake-up beyond the histogram's end counts as the latest one.
+    """
+    rows = [(int(late), int(count)) for late, count in re.findall(r"^(\d{6}) (\d+)$", text, re.M) if int(count)]
+    latest = re.search(r"^# Max Latencies: (\d+)", text, re.M)
+    over = re.search(r"^# Histogram Overflows: (\d+)", text, re.M)
+    if not rows or latest is None:
+        return None
+    rows.append((int(latest[1]), int(over[1]) if over else 0))
+    late = np.repeat([row[0] for row in rows], [row[1] for row in rows])
+    return {name: float(np.quantile(late, level, method="inverted_cdf")) for name, level in LEVELS.items()} | {
+        "max": float(latest[1])
+    }
+
 
 FIRST = 5  # start-up ticks, not counted
 LEVELS = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}

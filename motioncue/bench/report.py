@@ -7,7 +7,7 @@ from math import log10
 from pathlib import Path
 from typing import Any
 
-from motioncue.bench.cost import COSTS
+from motioncue.bench.latency import COSTS
 from motioncue.errors import ConfigError
 
 __all__ = ["check_report", "later_than", "write_report"]

@@ -1,46 +1,77 @@
-"""Evidence on whether a source's accelerations agree with the car's track, and its lean with them.
+"""The drive according to one track, from which the questions about its channels are answered."""
 
-An acceleration is judged by its integral from one window to the next, which is the change of the track's velocity along
-the car's axes.
-"""
+from typing import NamedTuple
 
 import numpy as np
 
 from motioncue.check.compare import (
-    LATE_S,
-    OPEN,
-    SURE,
-    TURNED_SIGN,
-    WINDOWS,
-    Finding,
-    Relation,
-    compare,
-    open_,
-)
-from motioncue.check.going import Going, slip_of, unseen
-from motioncue.check.windows import (
     CORRELATION,
     FASTEST_REVERSE_M_S,
+    LATE_S,
     LEAST_M_S,
     MOVING_M_S,
+    OPEN,
+    SLOW_M_S,
+    SURE,
+    TURNED_SIGN,
     WINDOW_S,
+    WINDOWS,
     Array,
     Drive,
+    Finding,
     Mask,
+    Relation,
     Track,
     Windows,
     axes,
     by_velocity,
     changes,
     climbs,
+    compare,
     following,
     gained,
     mean,
+    open_,
     summed,
 )
 from motioncue.core.channels import GRAVITY
 
-__all__: list[str] = []
+
+__all__ = ["Going"]
+
+
+class Going(NamedTuple):
+    """The drive according to one track."""
+
+    drive: Drive
+    forward: Array  # (n, 3), the body's axes in world axes, for each frame
+    down: Array
+    w: Windows
+    track: Track | None  # None: at most the speed is known
+    velocity: Array = np.zeros((0, 3))  # mean of each window [m/s]; NaN without a track
+    slip: Array = np.zeros(0)  # angle of the nose to the right of the course [rad]; 0 where unreliable
+    back: Mask = np.zeros(0, bool)  # the nose points away from the course, and accelerations or stops confirm it
+
+    @property
+    def speed(self) -> Array:
+        """The mean speed along the track in each window [m/s]."""
+        return np.asarray(np.linalg.norm(self.velocity, axis=1))
+
+
+def unseen(g: Going, name: str, maneuver: str) -> Finding:
+    """Return why the question cannot be answered without a track."""
+    if np.isfinite(g.drive.position).all():
+        return open_(name, "the position changes by less than 1 m", maneuver)
+    return open_(name, "no position, and the velocity is along the car's axes", maneuver)
+
+
+def slip_of(g: Going) -> Array:
+    """Return the angle of the nose to the right of the course in each window [rad]; NaN at low speed."""
+    yaw = g.drive.motion["yaw"][(g.w.first + g.w.last) // 2]
+    course = np.arctan2(g.velocity[:, 1], g.velocity[:, 0])
+    slip = (yaw - course + np.pi) % (2 * np.pi) - np.pi
+    return np.asarray(np.where(g.speed > SLOW_M_S, slip, np.nan))
+
 
 STANDING_M_S = 0.1
 DELAYS_S = np.round(np.arange(-0.6, 0.601, 0.1), 1)  # delays of the attitude to try

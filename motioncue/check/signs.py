@@ -11,42 +11,52 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from motioncue.check.compare import LATE_S, OPEN, TURNED_SIGN, WINDOWS, Finding, Relation, compare, delay, open_
-from motioncue.check.forces import (
-    LEAN,
-    SURGE,
-    SWAY,
-    attitude_late,
-    gravity_of,
-    heave_of,
-    in_car,
-    lean_of,
-    surge_of,
-    sway_of,
-)
-from motioncue.check.going import Going, slip_of, unseen
-from motioncue.check.windows import (
+from motioncue.check.compare import (
     CORRELATION,
     FASTEST_REVERSE_M_S,
+    LATE_S,
     LEAST_M_S,
     MOVING_M_S,
+    OPEN,
     SLOW_M_S,
+    TURNED_SIGN,
+    WINDOWS,
     Array,
     Drive,
+    Finding,
     Mask,
+    Relation,
     Track,
     Windows,
     axes,
     by_position,
     by_velocity,
     changes,
+    compare,
+    delay,
     following,
     gained,
     integral,
     mean,
     moves,
+    open_,
     turns,
     windows_of,
+)
+from motioncue.check.forces import (
+    LEAN,
+    SURGE,
+    SWAY,
+    Going,
+    attitude_late,
+    gravity_of,
+    heave_of,
+    in_car,
+    lean_of,
+    slip_of,
+    surge_of,
+    sway_of,
+    unseen,
 )
 
 __all__ = ["Finding", "examine"]

@@ -1,4 +1,4 @@
-"""Parts shared by the commands: options, log lines, and the line of JSON."""
+"""Parts shared by the commands: options, log lines, the line of JSON, and output that never blocks."""
 
 import json
 import logging
@@ -7,18 +7,19 @@ import os
 import shutil
 import sys
 import textwrap
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 import msgspec
 
 from motioncue import sources
-from motioncue.cli.unblocked import Unblocked
 from motioncue.core.ring import RecordRing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
@@ -28,10 +29,11 @@ from motioncue.wire.description import PacketTable, packet_presets
 
 if TYPE_CHECKING:
     from motioncue.recording.recorder import Recorder
-    from motioncue.view.address import Address
-    from motioncue.view.watched import Watched
+    from motioncue.view.access import Address
+    from motioncue.view.model import Watched
 
 __all__ = [
+    "Unblocked",
     "described",
     "duration_option",
     "echo",
@@ -57,6 +59,135 @@ __all__ = [
     "view_option",
     "write_report",
 ]
+
+ROOM = 1000  # texts waiting to be written
+PATIENCE_S = 1.0  # for the remaining texts at the end
+
+
+class Unblocked:
+    """Writes to a stream in a thread of its own; has the methods that `logging` and rich call.
+
+    Parameters
+    ----------
+    stream : text stream
+        For example ``sys.stderr``; it is not closed.
+
+    Attributes
+    ----------
+    dropped : int
+        Texts that did not fit because nobody read those before them.
+
+    Notes
+    -----
+    It writes to the file below the stream's buffer.  The buffer has a lock, and flushing it, as the interpreter does at
+    its end, would wait for a thread that holds the lock while it is blocked.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.dropped = 0
+        self._stream = stream
+        self._raw = getattr(getattr(stream, "buffer", None), "raw", None)
+        self._texts: deque[str] = deque()
+        self._unsaid = 0  # dropped texts that have not been reported on the stream yet
+        self._busy = self._closing = self._broken = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="motioncue output", daemon=True)
+        self._thread.start()
+
+    @property
+    def encoding(self) -> str:
+        """The stream's encoding."""
+        return getattr(self._stream, "encoding", None) or "utf-8"
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything still has to be written."""
+        return self._busy or bool(self._texts)
+
+    def isatty(self) -> bool:
+        """Say whether the stream is a terminal."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the stream's descriptor."""
+        return self._stream.fileno()
+
+    def write(self, text: str) -> int:
+        """Queue a text; if there is no room, drop and count it.
+
+        Parameters
+        ----------
+        text : str
+            The text.
+
+        Returns
+        -------
+        int
+            Its length.
+        """
+        with self._changed:
+            if len(self._texts) < ROOM:
+                self._texts.append(text)
+            else:
+                self.dropped += 1
+                self._unsaid += 1
+            self._changed.notify_all()
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing, because queued texts are written anyway."""
+
+    def close(self, patience_s: float = PATIENCE_S) -> bool:
+        """Write the remaining texts, as far as the reader takes them in time.
+
+        Parameters
+        ----------
+        patience_s : float
+            Longest wait for the reader [s].
+
+        Returns
+        -------
+        bool
+            Whether everything was written.
+        """
+        with self._changed:
+            self._closing = True
+            self._changed.notify_all()
+        self._thread.join(patience_s)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                self._busy = False
+                self._changed.wait_for(lambda: self._texts or self._closing)
+                if not self._texts:
+                    return
+                self._busy = True
+                text = self._texts.popleft()
+            self._put(text)
+            if self._unsaid:
+                with self._changed:
+                    unsaid, self._unsaid = self._unsaid, 0
+                self._put(f"... {unsaid} more were dropped: nobody read them in time\n")
+
+    def _put(self, text: str) -> None:
+        try:
+            if self._broken:
+                return
+            if self._raw is None:
+                self._stream.write(text)
+                self._stream.flush()
+                return
+            data = memoryview(text.replace("\n", os.linesep).encode(self.encoding, self._stream.errors or "strict"))
+            while data:
+                written = self._raw.write(data)
+                if written is None:  # another process has made it non-blocking
+                    time.sleep(0.01)
+                data = data[written or 0 :]
+        except (OSError, ValueError):  # the reader has gone
+            self._broken = True
+
 
 NO_MATPLOTLIB = '--report: matplotlib is missing: pip install "motioncue[report]"'
 
@@ -161,7 +292,7 @@ def _address(_ctx: click.Context, _option: click.Parameter, text: str | None) ->
     """Return the address of a page; refuse one that cannot be served before anything starts."""
     if text is None:
         return None
-    from motioncue.view.address import parse_address
+    from motioncue.view.access import parse_address
     from motioncue.view.server import check_installed
 
     check_installed()

@@ -16,13 +16,12 @@ from motioncue.cli.common import (
     shown_by,
     view_option,
 )
-from motioncue.cli.screen import Screen, wanted
-from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import engine_rows, platform_rows, print_summary
+from motioncue.cli.operator_input import Interrupts
+from motioncue.cli.terminal import Screen, engine_rows, platform_rows, print_summary, wanted
 from motioncue.cli.watch import EngineView, watch
 from motioncue.profile.bounds import bounds_in_force
-from motioncue.view.address import Address
-from motioncue.view.watched import path_of, values_of
+from motioncue.view.access import Address
+from motioncue.view.model import path_of, values_of
 from motioncue.virtual.installation import Installation
 
 __all__ = ["command", "installation_view"]

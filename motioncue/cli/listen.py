@@ -21,18 +21,27 @@ from motioncue.cli.common import (
     record_source_options,
     source_recorder,
 )
-from motioncue.cli.history import History, Rate
-from motioncue.cli.live import View, microseconds
-from motioncue.cli.screen import PERIOD_S, Screen, wanted
-from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import platform_rows, print_summary, reasons, recorded
+from motioncue.cli.operator_input import Interrupts
+from motioncue.cli.terminal import (
+    PERIOD_S,
+    History,
+    Rate,
+    Screen,
+    View,
+    microseconds,
+    platform_rows,
+    print_summary,
+    reasons,
+    recorded,
+    wanted,
+)
 from motioncue.core.ring import RecordRing
 from motioncue.drive.listener import DatagramListener
 from motioncue.engine.listener import Listener
 from motioncue.engine.reception import check_endpoints
 from motioncue.recording.recorder import RING_BYTES
 from motioncue.transports.endpoint import parse_endpoint
-from motioncue.view.watched import values_of
+from motioncue.view.model import values_of
 
 __all__ = ["command"]
 

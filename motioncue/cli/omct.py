@@ -5,11 +5,10 @@ from collections.abc import Sequence
 import click
 
 from motioncue.cli.common import json_option, print_json, progress, report_option, write_report
-from motioncue.cli.summary import print_summary
+from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile_on
-from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, omct
-from motioncue.scoring.omct_boundaries import boundaries_of
-from motioncue.scoring.omct_report import report
+from motioncue.scoring.omct import ACCELERATIONS, RATES_DEG_S, TESTS, TURNS, Response, boundaries_of, omct
+from motioncue.scoring.reports import omct_report
 
 __all__ = ["command"]
 
@@ -76,7 +75,7 @@ def command(
         unit = "" if test.unit == "1" else f" [{test.unit}]"
         print_summary(f"{test.number}: {test.channel_out} due to {test.channel_in}{unit}", _lines(own))
     if path is not None:
-        write_report(path, lambda: report(name, rows, boundaries))
+        write_report(path, lambda: omct_report(name, rows, boundaries))
     if as_json:
         print_json([row._asdict() for row in rows])
 

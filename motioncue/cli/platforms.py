@@ -7,7 +7,7 @@ import msgspec
 
 from motioncue.cli import Group
 from motioncue.cli.common import echo, json_option, print_json, report_option, write_report
-from motioncue.cli.summary import print_summary
+from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import check_pose, load_profile
 from motioncue.engine.fitting import Fit, fit
 from motioncue.engine.platform import platform as platform_of
@@ -15,7 +15,7 @@ from motioncue.platforms.build import CHANNELS
 from motioncue.platforms.machine import MotionPlatform, Workspace
 from motioncue.platforms.settings import platform_presets, platform_text
 from motioncue.platforms.singular import SINGULAR
-from motioncue.scoring.platform_report import report
+from motioncue.scoring.reports import platform_report
 
 __all__ = ["command"]
 
@@ -50,7 +50,7 @@ def show(name: str, path: str | None, profile: str | None, as_json: bool) -> Non
     platform = platform_of(name)
     workspace = platform.workspace()
     if path is not None:
-        write_report(path, lambda: report(name, platform, workspace))
+        write_report(path, lambda: platform_report(name, platform, workspace))
     if as_json:
         found = _fit(name, profile, platform)
         actuators = {

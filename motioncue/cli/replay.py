@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue.cli.common import echo, json_option, print_json, progress, refuse_source, shown_by, view_option
-from motioncue.cli.summary import print_summary
+from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile
 from motioncue.engine.fitting import gains_for
 from motioncue.engine.replay import (
@@ -30,8 +30,8 @@ from motioncue.profile.profile import Profile, overridden
 from motioncue.recording.load import Drive, read
 from motioncue.safety.supervisor import State
 from motioncue.scoring.changes import changes
-from motioncue.view.address import Address
-from motioncue.view.played import Played
+from motioncue.view.access import Address
+from motioncue.view.playback import Played
 
 __all__ = ["command"]
 

@@ -10,8 +10,8 @@ import click
 
 from motioncue import sources
 from motioncue.cli.common import duration_option, echo, json_option, naming_systems, positive, print_json
-from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import print_summary
+from motioncue.cli.operator_input import Interrupts
+from motioncue.cli.terminal import print_summary
 from motioncue.transports.endpoint import parse_endpoint
 from motioncue.transports.udp import open_sender
 from motioncue.wire.commands import assigned

@@ -20,8 +20,8 @@ from motioncue.cli.common import (
     record_source_options,
     source_recorder,
 )
-from motioncue.cli.signals import Interrupts
-from motioncue.cli.summary import print_summary, recorded
+from motioncue.cli.operator_input import Interrupts
+from motioncue.cli.terminal import print_summary, recorded
 from motioncue.core.clock import now_ns
 from motioncue.core.ring import RecordRing
 from motioncue.engine.reception import check_endpoints

@@ -16,17 +16,16 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from motioncue.cli.common import json_option, print_json, report_option, write_report
-from motioncue.cli.drives import DRIVES, drive_of, drive_options
-from motioncue.cli.summary import print_summary
+from motioncue.cli.score import DRIVES, drive_of, drive_options
+from motioncue.cli.terminal import print_summary
 from motioncue.engine.assembly import load_profile_on
 from motioncue.errors import ConfigError
 from motioncue.profile.nested import parsed
 from motioncue.profile.profile import Profile, profile_text
 from motioncue.tuning.front import AIMS, SHARES, Point
-from motioncue.tuning.keep import tuned_text, written_out
 from motioncue.tuning.parameters import with_values
 from motioncue.tuning.report import front_rows, report
-from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune
+from motioncue.tuning.tune import STATE, Bounds, Sensitivity, Tuned, tune, tuned_text, written_out
 
 __all__ = ["command"]
 

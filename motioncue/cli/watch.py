@@ -8,16 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.cli.history import History, Rate
-from motioncue.cli.keys import ENTER, ESC, Keys
-from motioncue.cli.live import STATES, Transition, View, microseconds
-from motioncue.cli.screen import PERIOD_S, Screen
-from motioncue.cli.signals import Interrupts
+from motioncue.cli.operator_input import ENTER, ESC, Interrupts, Keys
+from motioncue.cli.terminal import PERIOD_S, STATES, History, Rate, Screen, Transition, View, microseconds
 from motioncue.engine.engine import Engine
 from motioncue.engine.leaving import leaving_of
 from motioncue.platforms.build import Built
 from motioncue.profile.bounds import bounds_off
-from motioncue.view.watched import PlatformInForce, felt_of, positions_of, used_of, values_of
+from motioncue.view.model import PlatformInForce, felt_of, positions_of, used_of, values_of
 
 __all__ = ["KEYS", "EngineView", "Operator", "watch"]
 

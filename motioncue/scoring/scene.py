@@ -1,7 +1,4 @@
-"""A drive on a platform, ready for any number of cueings.
-
-Needs SciPy, from the extra ``score``.
-"""
+"""What the actuators of a platform are sent for cues."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,19 +11,48 @@ import numpy.typing as npt
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.cueing.preview import preview as known
 from motioncue.cueing.settings import Cueing
-from motioncue.engine.assembly import check_pose, cue, load_profile_on, period_ns_of
+from motioncue.engine.assembly import check_pose, cue, limits_of_output, load_profile_on, period_ns_of
 from motioncue.engine.platform import platform_table
 from motioncue.errors import ConfigError
-from motioncue.platforms.build import CHANNELS, Built, build, ranges
+from motioncue.output.actuation import OutputChain
+from motioncue.platforms.build import CHANNELS, Built, build, ranges, stage_of
 from motioncue.platforms.settings import Platform
 from motioncue.profile.profile import Profile
 from motioncue.recording.read import at_ticks
+from motioncue.safety.limiter import OutputLimits
 from motioncue.scoring import optimum
-from motioncue.scoring.commands import sent
 from motioncue.scoring.quality import Felt, felt_of, rms
 from motioncue.scoring.senses import Array, felt_by_pose, felt_in_car, low_passed
 
-__all__ = ["Fitted", "Scene", "poses_of", "with_platform"]
+__all__ = ["Fitted", "Scene", "poses_of", "sent", "with_platform"]
+
+
+def sent(profile: Profile, cues: npt.NDArray[np.void]) -> npt.NDArray[np.float64]:
+    """Return the positions that the actuators of a profile's platform are sent for cues.
+
+    Parameters
+    ----------
+    profile : Profile
+        With a platform; its first output need not read actuators.
+    cues : ndarray of CUE_DTYPE, shape (n,)
+        One row per tick.
+
+    Returns
+    -------
+    ndarray of float64, shape (n, actuators)
+        Within the bounds of the actuators, with the lead that compensates a stated lag [m or rad].
+
+    Raises
+    ------
+    ConfigError
+        If the profile has no platform.
+    """
+    if profile.platform is None:
+        raise ConfigError("platform: missing, allowed is one in the profile")
+    stage = stage_of(profile.platform, period_ns_of(profile))
+    chain = OutputChain([OutputLimits(limits_of_output(profile, profile.outputs[0])), stage])
+    return np.ascontiguousarray(chain.process(cues)["actuators"][:, : len(stage.names)])
+
 
 GROUPS = ((0, 4), (1, 3), (2,), (5,))  # channels whose gains belong together: a tilt stands for acceleration
 SHORTEST_S, LONGEST_S = 3.0, 3600.0

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from motioncue.scoring.page import figure_of, image, page, table
+from motioncue.scoring.reports import figure_of, image, page, table
 from motioncue.tuning.front import SHARES, Front, staircase
 from motioncue.tuning.tune import Judged, Sensitivity, Tuned
 

@@ -13,10 +13,10 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from motioncue.tuning.judge import Outcome
+from motioncue.tuning.evaluator import Outcome, Team
 from motioncue.tuning.parameters import Orders, Parameter, in_order
 
-__all__ = ["Bounds", "Found", "Search", "State", "Team", "mean_score", "neighbors"]
+__all__ = ["Bounds", "Found", "Search", "State", "mean_score", "neighbors"]
 
 STEP = 0.3  # of the first generation: in doublings of a frequency, in the first value of a gain
 PENALTY = 300.0  # [points of score] per share of time beyond a bound, or for a use of e = 2.7
@@ -68,13 +68,6 @@ class Found(NamedTuple):
     """One per drive."""
     cost: float
     """What the search makes small."""
-
-
-class Team(Protocol):
-    """Whoever scores settings: this process, or several."""
-
-    def __call__(self, settings: Sequence[Mapping[str, float]]) -> list[list[Outcome]]:
-        """Return the outcomes of each, in the same order."""
 
 
 class State(Protocol):

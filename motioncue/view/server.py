@@ -21,16 +21,29 @@ import msgspec
 from motioncue.engine.journal import Journal
 from motioncue.errors import ConfigError, EndpointError, MotioncueError
 from motioncue.profile.profile import Profile
-from motioncue.view.address import Address, Door
-from motioncue.view.desk import Desk
-from motioncue.view.doubts import Doubtful
-from motioncue.view.frames import Frames
-from motioncue.view.judging import Judging
-from motioncue.view.recent import LOOKS_HZ, Recent
-from motioncue.view.requests import Give, Judge, Operate, Request, Save, Seen, Set, Swap, Take, Undo, parse_request
-from motioncue.view.told import controls, hello, statistics, to_json
-from motioncue.view.visitor import Visitor
-from motioncue.view.watched import Watched
+from motioncue.view.access import Address, Door
+from motioncue.view.editor import Desk, Doubtful
+from motioncue.view.model import Frames, Watched
+from motioncue.view.playback import LOOKS_HZ, Recent
+from motioncue.view.scorer import Judging
+from motioncue.view.session import (
+    Give,
+    Judge,
+    Operate,
+    Request,
+    Save,
+    Seen,
+    Set,
+    Swap,
+    Take,
+    Undo,
+    Visitor,
+    controls,
+    hello,
+    parse_request,
+    statistics,
+    to_json,
+)
 
 __all__ = ["Server", "check_installed"]
 
@@ -198,7 +211,7 @@ class Server:
     async def _serve(self) -> None:
         from websockets.asyncio.server import serve
 
-        from motioncue.view.entrance import ACCEPTED, Entrance
+        from motioncue.view.access import ACCEPTED, Entrance
 
         quiet = logging.getLogger("motioncue.view.connections")
         quiet.setLevel(logging.CRITICAL)  # whoever knocks wrongly is counted, not logged

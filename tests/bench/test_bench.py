@@ -11,12 +11,22 @@ import pytest
 from helpers import eventually
 
 from motioncue import load_profile
-from motioncue.bench import cyclictest as reference
-from motioncue.bench.cyclictest import cyclictest, parse_histogram
+from motioncue.bench import pacing as reference
 from motioncue.bench.floor import pace
 from motioncue.bench.latency import FIRST, INTERVAL_NS, bare_receiver, delays, engine, sample_frames
-from motioncue.bench.load import burning
-from motioncue.bench.pacing import EDGES_US, Block, bare, emitter, figures, histogram, run_block, summary
+from motioncue.bench.pacing import (
+    EDGES_US,
+    Block,
+    bare,
+    burning,
+    cyclictest,
+    emitter,
+    figures,
+    histogram,
+    parse_histogram,
+    run_block,
+    summary,
+)
 from motioncue.bench.report import later_than
 from motioncue.bench.verdict import GRADES, advice, verdict
 from motioncue.core.clock import FakeClock

@@ -11,8 +11,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 from motioncue.check.check import check
+from motioncue.check.compare import MOVING_M_S, Drive
 from motioncue.check.signs import examine
-from motioncue.check.windows import MOVING_M_S, Drive
 from motioncue.core.channels import MOTION_DTYPE
 from motioncue.errors import ConfigError, PacketError
 from motioncue.frames.settings import Watch

@@ -17,7 +17,7 @@ from motioncue import load_profile
 from motioncue.bench.measure import Plan, measure
 from motioncue.bench.report import write_report
 from motioncue.cli import bench, cli
-from motioncue.cli.bars import ASCII, SMOOTH
+from motioncue.cli.terminal import ASCII, SMOOTH
 from motioncue.errors import ConfigError
 
 TINY = Plan(rates_hz=(1000.0,), pairs=1, block_s=0.05, latency_pairs=1, frames=10)
@@ -178,7 +178,7 @@ def test_a_signal_ends_it_before_the_next_step_with_a_word_and_no_result(number,
 # Says when the load is there, then waits for the signal that everything of its terminal gets.
 LOADED = """
 import signal, time
-from motioncue.bench.load import burning
+from motioncue.bench.pacing import burning
 came = []
 signal.signal(signal.SIGINT, lambda *_: came.append(True))
 with burning(2):

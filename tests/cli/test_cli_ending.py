@@ -15,7 +15,7 @@ from programs import STREAM, SURGE, Feeder
 from test_cli_signals import assert_fades, neutral, surge_of
 
 import motioncue
-from motioncue.cli.unblocked import ROOM, Unblocked
+from motioncue.cli.common import ROOM, Unblocked
 
 pytestmark = pytest.mark.rt
 fcntl = pytest.importorskip("fcntl", reason="signals and terminals of POSIX")

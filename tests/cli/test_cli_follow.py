@@ -10,7 +10,7 @@ from helpers import eventually, own_ports, stream_url
 from programs import INTERRUPT, STREAM, Feeder, Program
 
 from motioncue.cli import cli
-from motioncue.cli.follow import Follower
+from motioncue.cli.run import Follower
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import profile_text
 

@@ -8,17 +8,25 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from motioncue.cli.bars import ASCII, BLOCKS, LEFT_EIGHTHS, SMOOTH, Line, bar, glyphs_for, plot
-from motioncue.cli.history import History, Rate
-from motioncue.cli.live import (
+from motioncue.cli.terminal import (
+    ASCII,
+    BLOCKS,
     CHANNELS,
+    LEFT_EIGHTHS,
+    SMOOTH,
     STATES,
+    History,
+    Line,
+    Rate,
     Series,
     Transition,
     View,
+    bar,
     clock,
+    glyphs_for,
     microseconds,
     percent,
+    plot,
     render,
 )
 from motioncue.cli.watch import TRANSITION

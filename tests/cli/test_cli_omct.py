@@ -68,13 +68,12 @@ def test_figure_shows_points_and_equations_by_whole_turns_inside_the_boundaries(
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from motioncue.scoring.omct import TESTS, omct
-    from motioncue.scoring.omct_boundaries import Boundaries, Boundary
-    from motioncue.scoring.omct_report import figure
+    from motioncue.scoring.omct import TESTS, Boundaries, Boundary, omct
+    from motioncue.scoring.reports import omct_figure
 
     rows = omct("ccd-dk-washout", accelerations=[0.01, 1.0], rates_deg_s=[0.05])
     limits = Boundary(test=9, frequency_rad_s=(0.1, 16.0), phase_low_deg=(0.0, 0.0), phase_high_deg=(180.0, 180.0))
-    gain, phase = figure(TESTS[8], rows, Boundaries(source="an example", boundary=(limits,))).axes
+    gain, phase = omct_figure(TESTS[8], rows, Boundaries(source="an example", boundary=(limits,))).axes
     own = [row for row in rows if row.test == 9]
     assert [list(line.get_ydata()) for line in gain.lines] == [
         pytest.approx([row.theory_gain for row in own[:12]]),

@@ -18,9 +18,8 @@ from programs import INTERRUPT, STREAM, SURGE, WINDOWS, Feeder, Program
 from test_cli_signals import neutral, surge_of
 
 from motioncue.cli import watch as watching
-from motioncue.cli.keys import Decoder, Keys
-from motioncue.cli.screen import Screen
-from motioncue.cli.signals import ENDINGS, REQUESTS, WORDS, Interrupts, operation
+from motioncue.cli.operator_input import ENDINGS, REQUESTS, WORDS, Decoder, Interrupts, Keys, operation
+from motioncue.cli.terminal import Screen
 from motioncue.cli.watch import APART_S, KEYS, WAITS_S, EngineView, Operator, watch
 from motioncue.core.channels import TICK_DTYPE
 from motioncue.profile.profile import parse_profile, profile_text

@@ -17,8 +17,8 @@ from programs import INTERRUPT, STREAM, Feeder, Program, soon_connected
 
 from motioncue.cli import cli
 from motioncue.cli import watch as watching
-from motioncue.cli.screen import Screen
-from motioncue.cli.signals import Interrupts
+from motioncue.cli.operator_input import Interrupts
+from motioncue.cli.terminal import Screen
 from motioncue.errors import PacketError
 from motioncue.profile.profile import Record, parse_profile, profile_text
 from motioncue.recording.load import read

@@ -2,8 +2,8 @@
 
 import pytest
 
-from motioncue.cli.summary import engine_rows
-from motioncue.view.watched import grade, verdict
+from motioncue.cli.terminal import engine_rows
+from motioncue.view.model import grade, verdict
 
 OUTPUT = {"endpoint": "udp://127.0.0.1:4444", "refused": 0, "unheard": 0, "error": "", "sent": 3333}
 DROVE = [

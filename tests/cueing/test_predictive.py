@@ -18,7 +18,7 @@ from trouble_helpers import Bench, driven
 
 import motioncue
 from motioncue import cueing
-from motioncue.cli.summary import engine_rows
+from motioncue.cli.terminal import engine_rows
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE
 from motioncue.cueing.predictive import design as predictive
 from motioncue.cueing.predictive import horizon, solver

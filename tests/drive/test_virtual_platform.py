@@ -7,7 +7,7 @@ import pytest
 from test_platforms import DT, POSE, PRESETS, cues_of, profile_for
 
 import motioncue
-from motioncue.cli.summary import drive_rows
+from motioncue.cli.terminal import drive_rows
 from motioncue.core.channels import TICK_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.errors import ConfigError, PacketError

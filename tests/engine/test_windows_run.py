@@ -14,7 +14,7 @@ import pytest
 from helpers import PACKAGES, WINE, Sink, eventually, free_port, press
 
 from motioncue import Engine, load_profile
-from motioncue.cli.console import event_name
+from motioncue.cli.operator_input import event_name
 from motioncue.output import dk
 from motioncue.profile.profile import profile_text
 from motioncue.virtual.installation import Installation

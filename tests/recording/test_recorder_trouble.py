@@ -12,7 +12,7 @@ from helpers import eventually
 from mcap.reader import NonSeekingReader, SeekingReader
 from recorder_rig import SETTINGS, Disk, Loop, errors, indices
 
-from motioncue.cli.summary import recorded
+from motioncue.cli.terminal import recorded
 from motioncue.core.channels import TICK_DTYPE
 from motioncue.core.ring import KINDS, RecordRing
 from motioncue.errors import ConfigError

@@ -22,7 +22,7 @@ from limits_rig import (
 from trouble_helpers import MOVERS, broken
 
 import motioncue
-from motioncue.cli.summary import engine_rows
+from motioncue.cli.terminal import engine_rows
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Limits, builtin_profiles, parse_profile, profile_text
 

@@ -175,9 +175,9 @@ def plots():
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    from motioncue.scoring import plots
+    from motioncue.scoring import reports
 
-    yield plots
+    yield reports
     pyplot.close("all")
 
 

@@ -12,7 +12,7 @@ from engine_rig import SCHEME
 from helpers import MORE, closed, eventually, free_port, loopbacks, nowhere, said_in, stream_url
 
 import motioncue
-from motioncue.cli.summary import engine_rows, none_received
+from motioncue.cli.terminal import engine_rows, none_received
 from motioncue.engine.journal import Journal, Outputs
 from motioncue.output import dk
 from motioncue.transports.stream import connect

@@ -18,11 +18,10 @@ import motioncue
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import profile_text
 from motioncue.scoring import score as module
-from motioncue.tuning.judge import IMPOSSIBLE, Judge
-from motioncue.tuning.keep import tuned_text, written_out
+from motioncue.tuning.evaluator import IMPOSSIBLE, Judge
 from motioncue.tuning.parameters import with_values
 from motioncue.tuning.search import Bounds
-from motioncue.tuning.tune import tune
+from motioncue.tuning.tune import tune, tuned_text, written_out
 
 pytestmark = pytest.mark.search
 

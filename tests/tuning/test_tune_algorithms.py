@@ -18,9 +18,8 @@ from motioncue.cueing.settings import ALGORITHMS
 from motioncue.profile.nested import flat, parsed
 from motioncue.profile.profile import profile_text
 from motioncue.scoring import score as module
-from motioncue.tuning.keep import tuned_text, written_out
 from motioncue.tuning.search import Bounds
-from motioncue.tuning.tune import tune
+from motioncue.tuning.tune import tune, tuned_text, written_out
 
 pytestmark = pytest.mark.search
 

@@ -63,6 +63,6 @@ def test_a_front_found_on_a_cluster_is_the_one_found_here():
 
 
 def test_a_scheduler_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setattr("motioncue.tuning.team.WAIT_S", 0.2)
+    monkeypatch.setattr("motioncue.tuning.evaluator.WAIT_S", 0.2)
     with pytest.raises(ConfigError, match=r"--dask: found no scheduler at 'tcp://127.0.0.1:9'"):
         tune(profile(UTIAS), [driven(4.0)], **GIVEN, dask="tcp://127.0.0.1:9")

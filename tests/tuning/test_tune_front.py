@@ -18,11 +18,10 @@ import motioncue
 from motioncue.cli import cli
 from motioncue.errors import ConfigError
 from motioncue.scoring import score as module
-from motioncue.tuning.front import SHARES, Archive, FrontSearch, staircase
-from motioncue.tuning.judge import IMPOSSIBLE, Outcome
+from motioncue.tuning.evaluator import IMPOSSIBLE, Outcome
+from motioncue.tuning.front import SHARES, Archive, FileState, FrontSearch, staircase
 from motioncue.tuning.parameters import Parameter
 from motioncue.tuning.search import Bounds, Search
-from motioncue.tuning.state import FileState
 from motioncue.tuning.tune import tune
 from motioncue.virtual.offline import drive_motion
 

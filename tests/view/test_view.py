@@ -17,14 +17,12 @@ import motioncue
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError
-from motioncue.view.address import Address, Door, parse_address
-from motioncue.view.desk import Desk
-from motioncue.view.frames import Frames
-from motioncue.view.played import Played
-from motioncue.view.requests import Judge, Operate, Set, parse_request
-from motioncue.view.scene import scene_of
+from motioncue.view.access import Address, Door, parse_address
+from motioncue.view.editor import Desk
+from motioncue.view.model import Frames, PlatformInForce, positions_of, scene_of, used_of
+from motioncue.view.playback import Played
 from motioncue.view.server import FILES
-from motioncue.view.watched import PlatformInForce, positions_of, used_of
+from motioncue.view.session import Judge, Operate, Set, parse_request
 
 PROFILE = "ccd-dk-washout"
 

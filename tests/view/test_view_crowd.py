@@ -9,12 +9,12 @@ from test_view_server import Visitor
 from view_rig import profile, soon
 
 from motioncue.engine.engine import Engine
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 
 pytestmark = pytest.mark.rt
 
-entrance = pytest.importorskip("motioncue.view.entrance")
+entrance = pytest.importorskip("motioncue.view.access")
 exceptions = pytest.importorskip("websockets.exceptions")
 
 

@@ -8,8 +8,7 @@ import pytest
 import motioncue
 from motioncue.engine.engine import Engine
 from motioncue.profile.profile import profile_text
-from motioncue.view.desk import Desk
-from motioncue.view.doubts import Doubtful
+from motioncue.view.editor import Desk, Doubtful
 
 PROFILE = "ccd-dk-washout"
 ROUND = itertools.count()

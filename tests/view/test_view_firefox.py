@@ -7,7 +7,7 @@ import pytest
 from view_rig import driven, profile, soon
 
 from motioncue.engine.engine import Engine
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 
 pytest.importorskip("websockets.sync.client")

@@ -5,7 +5,7 @@ from view_chromium import MARKS, Tab, launched, playwright
 from view_rig import profile, soon
 
 from motioncue.engine.engine import Engine
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 
 pytestmark = MARKS

@@ -18,7 +18,7 @@ from motioncue.profile.kept import changed_text
 from motioncue.profile.profile import Profile, parse_profile, profile_text
 from motioncue.profile.reference import sections
 from motioncue.safety.settings import AccelerationBounds, HeaveBounds, Limits
-from motioncue.view.desk import Desk
+from motioncue.view.editor import Desk
 
 TEXTS = {"name", "description", "platform.description", "platform.source"}
 """Live keys without a control: texts for people."""

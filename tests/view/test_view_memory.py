@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parents[1] / "support"))  # run as a program,
 from view_rig import profile
 
 from motioncue.engine.engine import Engine
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 from motioncue.virtual.installation import Installation
 

@@ -17,9 +17,8 @@ from view_rig import soon
 import motioncue
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.safety.supervisor import State
-from motioncue.view.judged import Request, judged
-from motioncue.view.judging import DIED, SILENCE_S, SILENT, TOO_SHORT, Judging, _started
-from motioncue.view.recent import LEAST_S, MINUTE_S, Minute, Recent
+from motioncue.view.playback import LEAST_S, MINUTE_S, Minute, Recent
+from motioncue.view.scorer import DIED, SILENCE_S, SILENT, TOO_SHORT, Judging, Request, _started, judged
 
 PROFILE = "ccd-dk-washout"
 GAINS = [f"cueing.{axis}.gain=0.0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")] + [
@@ -331,7 +330,7 @@ AT_ONCE, HALFWAY, NEVER = SAYS % "True", SAYS % "False", "import time; time.slee
 @pytest.mark.rt
 @pytest.mark.parametrize("program", [NEVER, HALFWAY])
 def test_a_process_that_hangs_is_ended_and_said_and_the_next_change_starts_another(judge, monkeypatch, program):
-    monkeypatch.setattr("motioncue.view.judging.PROGRAM", program)
+    monkeypatch.setattr("motioncue.view.scorer.PROGRAM", program)
     assert asked(judge)["busy"]
     soon(lambda: judge._process is not None)
     process = judge._process
@@ -346,7 +345,7 @@ def test_a_process_that_hangs_is_ended_and_said_and_the_next_change_starts_anoth
     soon(lambda: process.poll() is not None)
     judge.look(time.monotonic() + 10.0 * SILENCE_S)
     assert judge.answer() == said
-    monkeypatch.setattr("motioncue.view.judging.PROGRAM", AT_ONCE)
+    monkeypatch.setattr("motioncue.view.scorer.PROGRAM", AT_ONCE)
     assert asked(judge)["busy"]
     soon(lambda: not judge.answer()["busy"])
     assert judge.answer()["columns"] == {"now": {"ratio": 0.25}}
@@ -354,7 +353,7 @@ def test_a_process_that_hangs_is_ended_and_said_and_the_next_change_starts_anoth
 
 @pytest.mark.rt
 def test_a_process_that_says_a_word_now_and_then_is_left_alone(judge, monkeypatch):
-    monkeypatch.setattr("motioncue.view.judging.PROGRAM", HALFWAY)
+    monkeypatch.setattr("motioncue.view.scorer.PROGRAM", HALFWAY)
     asked(judge)
     judge._heard -= 0.9 * SILENCE_S  # as if it had been asked long ago
     soon(lambda: "now" in judge.answer()["columns"])  # its word

@@ -17,7 +17,7 @@ from view_rig import driven, profile, soon
 from motioncue.bench.verdict import GRADES
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError, EndpointError
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import AHEAD, BAD, FILES, REQUEST_BYTES, Server
 
 pytestmark = pytest.mark.rt
@@ -318,7 +318,7 @@ def test_pages_are_told_that_the_process_that_judges_is_stopped(server, engine, 
         page.next("minute", lambda said: said["busy"])
         soon(lambda: server._judging._process is not None)
         os.kill(server._judging._process.pid, signal.SIGSTOP)
-        monkeypatch.setattr("motioncue.view.judging.SILENCE_S", 1.0)
+        monkeypatch.setattr("motioncue.view.scorer.SILENCE_S", 1.0)
         said = page.next("minute", lambda said: not said["busy"])
         assert said["why"].startswith("the process that judges said nothing for 1 s and was ended")
 

@@ -15,7 +15,7 @@ from motioncue.platforms.settings import platform_presets
 from motioncue.profile.controls import controls, item_of, values_of, with_item
 from motioncue.profile.kept import changed_text
 from motioncue.profile.profile import parse_profile, profile_text
-from motioncue.view.desk import Desk
+from motioncue.view.editor import Desk
 
 PROFILE = "ccd-dk-washout"
 ROUND = itertools.count()

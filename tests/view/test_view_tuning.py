@@ -7,7 +7,7 @@ import pytest
 from view_rig import profile
 
 from motioncue.engine.engine import Engine
-from motioncue.view.address import Address
+from motioncue.view.access import Address
 from motioncue.view.server import Server
 
 playwright = pytest.importorskip("playwright.sync_api", reason="needs Playwright: pip install playwright")

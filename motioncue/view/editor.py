@@ -1,25 +1,197 @@
-"""What the page changes: an engine's settings, with undo, two settings to compare, and a file to keep."""
+"""The settings of the page: shown, changed, asked about, undone, compared and saved."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import msgspec
 
+from motioncue.engine import changes as tuning
 from motioncue.engine.changes import changed
 from motioncue.engine.fitting import gains_for
 from motioncue.errors import ConfigError, not_among
+from motioncue.platforms.settings import PlatformTable
 from motioncue.profile.bounds import bounds_off
-from motioncue.profile.controls import NONE, Control, item_of, values_of, with_item
+from motioncue.profile.controls import NONE, Control, controls, item_of, values_of, with_item
 from motioncue.profile.kept import changed_text
-from motioncue.profile.profile import Profile, differences, parse_profile
+from motioncue.profile.profile import Output, Profile, Record, Source, differences, parse_profile
+from motioncue.profile.reference import sentences
 from motioncue.safety.settings import Limits
-from motioncue.view.doubts import Doubtful, doubts, newly_off
-from motioncue.view.parameters import fixed_because, kept, parameters, shown
-from motioncue.view.watched import Watched
+from motioncue.view.model import Watched
 
-__all__ = ["Desk", "Value"]
+__all__ = ["Desk", "Doubtful", "Value", "doubts", "fixed_because", "kept", "newly_off", "parameters", "shown"]
+
+TABLES = ("cueing", "supervisor", "limits", "watch")
+"""Tables of a profile whose settings the page changes, besides the platform's."""
+
+SOURCE = ("source.bridge", "source.head_m")
+"""Settings of the source that it changes."""
+
+DESCRIBED = "as the profile describes it"
+
+TEXTS = ("platform.description", "platform.source")
+"""Texts for people, which are no settings."""
+
+REST = {"source": Source, "output": Output, "record": Record, "platform": PlatformTable}
+"""Tables whose other keys are fixed while it runs, with their types."""
+
+
+def parameters(profile: Profile) -> list[Control]:
+    """Return the settings of a profile, also those that are fixed while it runs.
+
+    Parameters
+    ----------
+    profile : Profile
+        Whose tables they are.
+    """
+    found = controls(profile.cueing, "cueing") + controls(profile, "", names=TABLES[1:])
+    if profile.platform is not None:
+        found += controls(profile.platform, "platform")
+    found += [each for each in controls(profile.source, "source") if each.key.partition("[")[0] in SOURCE]
+    for index, output in enumerate(profile.outputs):
+        place = f"output[{index}]" if isinstance(profile.output, tuple) else "output"
+        found += controls(output.limits, f"{place}.limits")
+    return found + list(_rest(profile, {control.key for control in found}))
+
+
+def _rest(profile: Profile, known: set[str]) -> Iterable[Control]:
+    """Yield the keys of other tables, which only the profile's text says; a packet as a whole."""
+    tables = msgspec.to_builtins(profile)
+    for root, kind in REST.items():
+        said, whole = sentences(kind), (kind.__doc__ or "").partition("\n")[0]
+        for key, value in values_of(tables[root], root):
+            before, packet, _ = key.partition(".packet")
+            name = before + packet
+            absent = value is None and "axes[" in name  # another kind of axis
+            if name in known or name in TEXTS or absent or ".limits" in name:
+                continue
+            known.add(name)
+            yield Control(name, "other", said.get(name.partition(".")[2].partition(".")[0], whole))
+
+
+def fixed_because(profile: Profile, key: str) -> str:
+    """Return why a setting is fixed while it runs; empty if it is not.
+
+    Parameters
+    ----------
+    profile : Profile
+        The running profile.
+    key : str
+        A key of `parameters`.
+    """
+    if key == "platform.preset":
+        return "a platform's preset is its geometry"
+    return tuning.fixed_because(profile, key)
+
+
+def kept(key: str) -> bool:
+    """Say whether a saved profile has the page's value of a key.
+
+    Parameters
+    ----------
+    key : str
+        Dotted path, with ``[0]`` and so on behind lists.
+    """
+    root, _, rest = key.partition(".")
+    if root.partition("[")[0] == "output":
+        return rest.partition(".")[0] == "limits"
+    return root in (*TABLES, "platform") or key.partition("[")[0] in SOURCE
+
+
+def shown(found: Iterable[Control], profile: Profile) -> dict[str, Any]:
+    """Return the values of those settings that a profile has; of a table, whether it is given.
+
+    Parameters
+    ----------
+    found : iterable of Control
+        The settings.
+    profile : Profile
+        Whose values they are.
+    """
+    tables = msgspec.to_builtins(profile)
+    out: dict[str, Any] = {}
+    for control in found:
+        value = item_of(tables, control.key)
+        if control.kind == "table":
+            out[control.key] = value not in (None, NONE)
+        elif control.kind == "other":
+            out[control.key] = value.get("preset") or DESCRIBED if isinstance(value, Mapping) else value
+        elif control.optional or value is not None:
+            out[control.key] = value
+    return out
+
+
+FACTOR = 2.0
+"""A number that becomes more than so many times its value is asked about; also one that shrinks so, but for gains."""
+
+DAMPING = 0.3
+"""A filter of second order with less damping overshoots a step by more than 37 %."""
+
+
+class Doubtful(ConfigError):
+    """A change that nobody has been asked about yet.
+
+    Parameters
+    ----------
+    why : list of str
+        What of it is asked about.
+    """
+
+    def __init__(self, why: list[str]) -> None:
+        super().__init__("; ".join(why))
+        self.why = why
+
+
+def doubts(before: Profile, after: Profile, *, began: Profile | None = None) -> list[str]:
+    """Return what of a change is asked about first; empty if nothing is.
+
+    Asked about are another sign, a value of more than twice or less than half (a gain may become smaller), damping
+    below 0.3, and bounds that are off afterwards.  Another algorithm is not compared with the one before.
+
+    Parameters
+    ----------
+    before, after : Profile
+        The settings in force, and the requested ones.
+    began : Profile, optional
+        The settings in force when the gesture began that this change belongs to: what it changes is compared with them.
+    """
+    began = began or before
+    other = type(began.cueing) is not type(after.cueing)
+    found, now = newly_off(before, after), differences(before, after)
+    for key, (old, new) in differences(began, after).items():
+        if key not in now or (other and key.startswith("cueing.")) or not (_number(old) and _number(new)):
+            continue
+        gain = key.endswith("gain")
+        why = ""
+        if old * new < 0.0:
+            why = "the other sign, so the other way"
+        elif abs(new) > FACTOR * abs(old) and (old or gain):
+            why = "more than twice" if old else "from nothing"
+        elif abs(new) < abs(old) / FACTOR and not gain:
+            why = "less than half"
+        if key.endswith("damping") and new < min(old, DAMPING):
+            why = f"{why}, and " * bool(why) + f"below {DAMPING:g}, where it swings for long"
+        if why:
+            found.append(f"{key}: {old:g} → {new:g}, {why}".replace("-", "−"))
+    return found
+
+
+def newly_off(before: Profile, after: Profile) -> list[str]:
+    """Return the bounds that a change puts off.
+
+    Parameters
+    ----------
+    before, after : Profile
+        The settings in force, and the requested ones.
+    """
+    off = bounds_off(before)
+    return [line for line in bounds_off(after) if line not in off]
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
 
 Value: TypeAlias = float | bool | str | list[str] | None
 """Value of a setting; None for one that is left out."""

@@ -36,7 +36,6 @@ from motioncue.check.compare import (
 )
 from motioncue.core.channels import GRAVITY
 
-
 __all__ = ["Going"]
 
 

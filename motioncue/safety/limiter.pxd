@@ -132,11 +132,35 @@ cdef inline bint meets(const Bounds* b, const LimiterState* s, double sign, doub
 cdef double limiter_push(const Bounds* plan, LimiterState* s, double goal, double speed) noexcept nogil
 
 
+cdef extern from "motioncue/safety/margin.h" nogil:
+    ctypedef struct IdleLimits "mc_IdleLimits":     # see margin.h
+        double value[16]
+        double rate[16]
+        double acceleration[16]
+        double jerk[16]
+        double per_jerk[16]
+        double per_acceleration[16]
+        double ramp[16]
+        double most[16]
+        double turns[16]
+        double x[2][16]
+        double v[2][16]
+        double a[2][16]
+        int now
+        int count
+        int channels[16]
+
+
 cdef enum:
     LIMITS = CHANNELS - 2   # channels of a cue that move the platform: all but speed and engine speed
+    QUIET = 16              # ticks without any limit acting, after which all channels are tested at once
 
 
 ctypedef struct LimitSet:
+    IdleLimits together     # states and bounds side by side, while `idle`
+    bint idle               # the states are there, and not in `limits`
+    int quiet               # ticks since any limit acted
+    int (*pass_all)(IdleLimits* s, const double* cue) noexcept nogil
     Limit limits[LIMITS]
     Easing easings[LIMITS]
     int easing              # number of easings that are on
@@ -206,64 +230,30 @@ cdef inline void lean_cue(const LimitSet* s, double* channels) noexcept nogil:
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil
 
 
-cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexcept nogil:
-    """Limit `value` in place; return whether it was changed.  Pass `easing` as a constant: it selects code at compile
-    time."""
-    cdef bint acted
-    if not easing or not s.easings[i].on:
-        return limiter_step(&s.limits[i], value)
-    acted = limiter_eased(&s.limits[i], &s.easings[i], value)
-    s.easing -= not s.easings[i].on
-    return acted
-
-
-cdef inline void limit_each(LimitSet* s, double* channels, bint easing) noexcept nogil:
-    """Limit every bounded channel of a cue in place; `easing` says whether any channel may be easing."""
-    cdef double* channel
-    cdef double target
-    cdef double wanted
-    cdef int i
-    for i in range(s.count):
-        channel = &channels[s.channels[i]]
-        if s.turns[i]:
-            target = s.limits[i].state.target
-            wanted = target + short_way(channel[0] - target)
-            if step_one(s, i, &wanted, easing):
-                channel[0] = wanted
-                mc_count(&s.acted[i], 1)
-            channel[0] = short_way(channel[0])
-        elif s.leans[i]:
-            channel[0] = lean(channel[0])
-            if step_one(s, i, channel, easing):
-                mc_count(&s.acted[i], 1)
-        elif step_one(s, i, channel, easing):
-            mc_count(&s.acted[i], 1)
-    mc_count(&s.ticks, 1)
-
-
-cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil
+cdef void limit_apart(LimitSet* s, double* channels) noexcept nogil
 
 
 cdef inline void limit_cue(LimitSet* s, double* channels) noexcept nogil:
-    """Limit every bounded channel of a cue in place."""
-    if s.easing:
-        limit_easing(s, channels)
-    else:
-        limit_each(s, channels, False)
+    """Limit every bounded channel of a cue in place: all at once while none acts, for that is the usual case."""
+    if s.idle and s.pass_all(&s.together, channels):
+        mc_count(&s.ticks, 1)
+    elif s.count:
+        limit_apart(s, channels)
 
 
 cdef inline bint at_neutral(const LimitSet* s) noexcept nogil:
     """Say whether every bounded channel is at rest at exactly 0."""
-    cdef const LimiterState* state
+    cdef double x, v
     cdef int i
     if s.easing:
         return False
     for i in range(s.count):
-        state = &s.limits[i].state
+        x = s.together.x[s.together.now][i] if s.idle else s.limits[i].state.x
+        v = s.together.v[s.together.now][i] if s.idle else s.limits[i].state.v
         if s.turns[i]:
-            if fabs(remainder(state.x, 2.0 * M_PI)) > 1e-9 or fabs(state.v) > 1e-9:
+            if fabs(remainder(x, 2.0 * M_PI)) > 1e-9 or fabs(v) > 1e-9:
                 return False
-        elif state.x != 0.0 or state.v != 0.0:
+        elif x != 0.0 or v != 0.0:
             return False
     return True
 
@@ -272,12 +262,14 @@ cdef inline void limits_rest(LimitSet* s) noexcept nogil:
     """Start again from rest at 0."""
     cdef int i
     s.easing = 0
+    s.idle = False
+    s.quiet = 0
     for i in range(s.count):
         s.limits[i].state = LimiterState(0.0, 0.0, 0.0, 0.0, False)
         s.easings[i].on = False
 
 
-cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil
+cdef void limits_take(LimitSet* s, LimitSet* before, const Cue* sent, double pace) noexcept nogil
 cdef Limit limit_of(double value, double rate, double acceleration, double jerk, double dt) noexcept nogil
 
 

@@ -1,6 +1,6 @@
 """The limiter's cold functions, and the limiter over arrays."""
 
-from libc.math cimport M_PI, isfinite, remainder
+from libc.math cimport INFINITY, M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
@@ -23,6 +23,7 @@ __all__ = ["CueLimits", "Limiter", "OutputLimits"]
 
 cdef extern from "motioncue/safety/limits_lanes.h" nogil:
     beside_tick limit_rigs "mc_limit_rigs"[3]
+    int (*pass_all "mc_limit_channels"[3])(IdleLimits* s, const double* cue) noexcept nogil
 
 
 cdef double ANY_ANGLE = 1e9     # [rad] bound on the value of an axis that may turn all the way round
@@ -77,11 +78,106 @@ cdef double limiter_push(const Bounds* b, LimiterState* s, double goal, double s
     return j
 
 
+cdef inline bint step_one(LimitSet* s, int i, double* value, bint easing) noexcept nogil:
+    """Limit `value` in place; return whether it was changed.  Pass `easing` as a constant: it selects code at compile
+    time."""
+    cdef bint acted
+    if not easing or not s.easings[i].on:
+        return limiter_step(&s.limits[i], value)
+    acted = limiter_eased(&s.limits[i], &s.easings[i], value)
+    s.easing -= not s.easings[i].on
+    return acted
+
+
+cdef inline void limit_each(LimitSet* s, double* channels, bint easing) noexcept nogil:
+    """Limit every bounded channel of a cue in place; `easing` says whether any channel may be easing."""
+    cdef double* channel
+    cdef double target
+    cdef double wanted
+    cdef int i
+    for i in range(s.count):
+        channel = &channels[s.channels[i]]
+        if s.turns[i]:
+            target = s.limits[i].state.target
+            wanted = target + short_way(channel[0] - target)
+            if step_one(s, i, &wanted, easing):
+                channel[0] = wanted
+                s.quiet = 0
+                mc_count(&s.acted[i], 1)
+            channel[0] = short_way(channel[0])
+        elif s.leans[i]:
+            channel[0] = lean(channel[0])
+            if step_one(s, i, channel, easing):
+                s.quiet = 0
+                mc_count(&s.acted[i], 1)
+        elif step_one(s, i, channel, easing):
+            s.quiet = 0
+            mc_count(&s.acted[i], 1)
+    mc_count(&s.ticks, 1)
+
+
+cdef void limit_apart(LimitSet* s, double* channels) noexcept nogil:
+    """Limit each channel by itself; after some ticks in which no limit acts, they go on together."""
+    limits_part(s)
+    if s.easing:
+        limit_each(s, channels, True)
+        return
+    limit_each(s, channels, False)
+    s.quiet += 1
+    if s.quiet > QUIET:
+        limits_join(s)
+
+
+# ---- all channels at once --------------------------------------------------------------------------------------------
+
+
+cdef void limits_join(LimitSet* s) noexcept nogil:
+    """Lay states and bounds side by side, if every output is its input; else try again after as many ticks."""
+    cdef IdleLimits* all = &s.together
+    cdef const Limit* l
+    cdef int i
+    s.quiet = 0
+    if s.easing or s.pass_all == NULL:
+        return
+    for i in range(s.count):
+        if s.limits[i].state.limiting or s.limits[i].state.target != s.limits[i].state.x:
+            return
+    for i in range(16):         # what fills up the last lanes passes, and is never read
+        l = &s.limits[i if i < s.count else 0]
+        all.value[i] = l.margin.value if i < s.count else INFINITY
+        all.rate[i] = l.margin.rate if i < s.count else INFINITY
+        all.acceleration[i] = l.margin.acceleration if i < s.count else INFINITY
+        all.jerk[i] = l.margin.jerk if i < s.count else INFINITY
+        all.per_jerk[i] = l.margin.per_jerk if i < s.count else 0.0
+        all.per_acceleration[i] = l.margin.per_acceleration if i < s.count else 0.0
+        all.ramp[i] = l.margin.ramp if i < s.count else 0.0
+        all.most[i] = INFINITY
+        all.turns[i] = 0.0
+        if i < s.count and s.turns[i]:
+            all.most[i], all.turns[i] = M_PI, -0.0
+        elif i < s.count and s.leans[i]:
+            all.most[i] = 0.5 * M_PI
+        all.x[0][i], all.v[0][i], all.a[0][i] = l.state.x, l.state.v, l.state.a
+        all.channels[i] = s.channels[i if i < s.count else 0]
+    all.now, all.count = 0, s.count
+    s.idle = s.count > 0
+
+
+cdef void limits_part(LimitSet* s) noexcept nogil:
+    """Take the states back to each channel."""
+    cdef const IdleLimits* all = &s.together
+    cdef int i
+    if not s.idle:
+        return
+    for i in range(s.count):
+        s.limits[i].state = LimiterState(
+            all.x[all.now][i], all.v[all.now][i], all.a[all.now][i], all.x[all.now][i], False
+        )
+    s.idle = False
+    s.quiet = 0
+
+
 # ---- bounds that change ----------------------------------------------------------------------------------------------
-
-
-cdef void limit_easing(LimitSet* s, double* channels) noexcept nogil:
-    limit_each(s, channels, True)
 
 
 cdef bint limiter_eased(Limit* l, Easing* e, double* value) noexcept nogil:
@@ -140,7 +236,7 @@ cdef void turn_back(LimiterState* s, Easing* e) noexcept nogil:
     e.wide.state.target -= turns
 
 
-cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, double pace) noexcept nogil:
+cdef void limits_take(LimitSet* s, LimitSet* before, const Cue* sent, double pace) noexcept nogil:
     """Continue from the state of other limits; `sent` are the last three cues, oldest first.
 
     A channel whose bounds stay the same is not affected.  A channel that loses its bounds gets bounds larger than any
@@ -154,6 +250,9 @@ cdef void limits_take(LimitSet* s, const LimitSet* before, const Cue* sent, doub
     still.on = False
     if s == before:
         return
+    limits_part(before)
+    s.idle = False
+    s.quiet = 0
     s.easing = 0
     s.ticks = before.ticks
     for j in range(before.count):
@@ -205,9 +304,10 @@ cdef void lay_limits(const void* coeffs, double* out) noexcept nogil:
 
 
 cdef bint pack_limits(void* state, const void* coeffs, double* out) noexcept nogil:
-    cdef const LimitSet* s = <const LimitSet*>state
+    cdef LimitSet* s = <LimitSet*>state
     cdef const LimiterState* at
     cdef int i
+    limits_part(s)
     if s.easing:
         return False
     for i in range(s.count):
@@ -221,6 +321,7 @@ cdef bint pack_limits(void* state, const void* coeffs, double* out) noexcept nog
 cdef void unpack_limits(void* state, const void* coeffs, const double* packed) noexcept nogil:
     cdef LimitSet* s = <LimitSet*>state
     cdef int i
+    s.idle = False
     for i in range(s.count):
         s.limits[i].state = LimiterState(packed[3 * i], packed[3 * i + 1], packed[3 * i + 2], packed[3 * i], False)
 
@@ -359,6 +460,7 @@ cdef class CueLimits:
 
     def __cinit__(self):
         memset(&self.set, 0, sizeof(LimitSet))
+        self.set.pass_all = pass_all[chosen().index]
 
     def add(self, str channel, double value, rate=None, acceleration=None, jerk=None, *, double dt):
         """Bound a channel.
@@ -470,7 +572,7 @@ cdef void limits_continue(
     void* state, const void* coeffs, const void* before_state, const void* before_coeffs, double pace
 ) noexcept nogil:
     cdef Limited* s = <Limited*>state
-    cdef const Limited* before = <const Limited*>before_state
+    cdef Limited* before = <Limited*>before_state
     memcpy(s.sent, before.sent, sizeof(s.sent))
     limits_take(s.set, before.set, s.sent, pace)
 

@@ -1,4 +1,4 @@
-/* Limits of many rigs over lanes: one tick while no bound acts.
+/* Limits over lanes: one tick while no bound acts, of many rigs or of the channels of one.
  *
  * It tests for every rig whether its input passes unchanged, by a condition that suffices for the scalar code
  * to pass it (limiter.pxd).  It returns a bit for each rig that passed; the others keep the
@@ -16,6 +16,7 @@
 
 static int64_t (*const mc_limit_rigs[])(const int *, const void *, const void *, void *, double *, int) =
     MC_OF_MACHINES(mc_limit_rigs);
+static int (*const mc_limit_channels[])(mc_IdleLimits *, const double *) = MC_OF_MACHINES(mc_limit_channels);
 #endif
 #else
 #include "motioncue/safety/margin.h"
@@ -49,5 +50,37 @@ static int64_t NAME(limit_rigs)(
             & NAME(clearly_viable)(&margins[i], next[i].x, next[i].v, next[i].a);
     }
     return NAME(bits)(calm);
+}
+
+INLINE real NAME(load)(const double *p) {
+    real x;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* Take in the channels of a cue if all of them pass unchanged, and return 1; else change nothing and return 0. */
+static int NAME(limit_channels)(mc_IdleLimits *s, const double *cue) {
+    double in[MC_LIMITS_PADDED];
+    const int now = s->now, next = !now;
+    flag calm = ALL(0.0) == ALL(0.0);
+    for (int i = 0; i < MC_LIMITS_PADDED; i++) in[i] = cue[s->channels[i]];
+    for (int i = 0; i < s->count; i += LANES) {
+        const NAME(Margin) m = {
+            NAME(load)(s->value + i), NAME(load)(s->rate + i), NAME(load)(s->acceleration + i), NAME(load)(s->jerk + i),
+            NAME(load)(s->per_jerk + i), NAME(load)(s->per_acceleration + i), NAME(load)(s->ramp + i)};
+        const real goal = NAME(load)(in + i), most = NAME(load)(s->most + i), before = NAME(load)(s->x[now] + i);
+        const real way = goal - before;
+        const flag turns = NAME(negative)(NAME(load)(s->turns + i));
+        const real x = NAME(pick)(turns, before + way, goal);
+        const real v = x - before, a = v - NAME(load)(s->v[now] + i);
+        calm &= (NAME(magnitude)(goal) <= most) & (NAME(pick)(turns, NAME(magnitude)(way), ALL(0.0)) <= most)
+            & (NAME(magnitude)(a - NAME(load)(s->a[now] + i)) <= m.jerk) & NAME(clearly_viable)(&m, x, v, a);
+        memcpy(s->x[next] + i, &x, sizeof x);
+        memcpy(s->v[next] + i, &v, sizeof v);
+        memcpy(s->a[next] + i, &a, sizeof a);
+    }
+    if (NAME(bits)(calm) != (1 << LANES) - 1) return 0;
+    s->now = next;
+    return 1;
 }
 #endif

@@ -2,6 +2,21 @@
 #ifndef NAME /* included by itself: for one double */
 #ifndef MOTIONCUE_MARGIN_H
 #define MOTIONCUE_MARGIN_H
+enum { MC_LIMITS_PADDED = 16 }; /* channels of a cue that are bounded, filled up to the widest lanes */
+
+/* The channels of one rig side by side while no bound acts: their bounds, as in mc_Margin, and their states. */
+typedef struct {
+    double value[MC_LIMITS_PADDED], rate[MC_LIMITS_PADDED], acceleration[MC_LIMITS_PADDED], jerk[MC_LIMITS_PADDED];
+    double per_jerk[MC_LIMITS_PADDED], per_acceleration[MC_LIMITS_PADDED], ramp[MC_LIMITS_PADDED];
+    double most[MC_LIMITS_PADDED]; /* largest angle that stays as it is: half a turn where it may turn, a quarter where
+                                      it is a lean; infinite for others */
+    double turns[MC_LIMITS_PADDED]; /* -0.0, whose sign is set, where it may turn all the way round; 0.0 elsewhere */
+    double x[2][MC_LIMITS_PADDED], v[2][MC_LIMITS_PADDED], a[2][MC_LIMITS_PADDED]; /* now, and where the next go */
+    int now;
+    int count;
+    int channels[MC_LIMITS_PADDED];
+} mc_IdleLimits;
+
 #define MC_TEMPLATE "motioncue/safety/margin.h"
 #include "motioncue/core/scalar.h"
 #undef MC_TEMPLATE

@@ -17,7 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.append(str(Path(__file__).parents[1] / "support"))  # run as a program, it finds the rig too
+sys.path.append(str(Path(__file__).parents[1]))  # run as a program, it finds the rig too
+sys.path.append(str(Path(__file__).parents[1] / "support"))
 
 from view_rig import profile
 

@@ -320,10 +320,10 @@ class Desk:
         Parameters
         ----------
         sure : bool
-            Whether to do it also if that puts bounds off; else `Doubtful` is raised.
+            Whether to do it also if a single change would be asked about (`doubts`); else `Doubtful` is raised.
         """
         if self._past[self._slot]:
-            _refuse(newly_off(self._engine.requested, self._past[self._slot][-1]), sure)
+            _refuse(doubts(self._engine.requested, self._past[self._slot][-1]), sure)
             self._engine.retune(self._past[self._slot][-1])
             self._past[self._slot].pop()
         self._gesture = None
@@ -335,10 +335,10 @@ class Desk:
         Parameters
         ----------
         sure : bool
-            Whether to do it also if that puts bounds off; else `Doubtful` is raised.
+            Whether to do it also if a single change would be asked about (`doubts`); else `Doubtful` is raised.
         """
         here = self._engine.requested
-        _refuse(newly_off(here, self._other), sure)
+        _refuse(doubts(here, self._other), sure)
         self._engine.retune(self._other)
         self._other = here
         self._slot = "B" if self._slot == "A" else "A"

@@ -196,7 +196,7 @@ def test_a_change_is_made_by_retune_and_undone_by_gesture(desk):
     assert gain(desk) == 0.9
     assert desk.state()["changed"] == {"cueing.surge.gain": [begin, 0.9]}
     for expected in (0.1, begin, begin):
-        desk.undo()
+        desk.undo(sure=True)
         assert gain(desk) == expected
     assert desk.state()["undo"] == 0
 
@@ -234,14 +234,14 @@ def test_a_and_b_are_two_settings_each_with_its_own_undo(desk):
     assert (desk.state()["slot"], gain(desk), desk.state()["differs"]) == ("B", begin, [])
     desk.set("cueing.surge.gain", 0.2, (1, 1))
     assert desk.state()["differs"] == ["cueing.surge.gain"]
-    desk.swap()
+    desk.swap(sure=True)
     assert (desk.state()["slot"], gain(desk), desk.state()["undo"]) == ("A", begin, 0)
     desk.set("cueing.surge.gain", 0.7, (1, 2))
-    desk.swap()
+    desk.swap(sure=True)
     assert gain(desk) == 0.2
-    desk.undo()
+    desk.undo(sure=True)
     assert gain(desk) == begin
-    desk.swap()
+    desk.swap(sure=True)
     assert gain(desk) == 0.7
 
 

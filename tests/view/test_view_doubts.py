@@ -104,6 +104,34 @@ def test_undo_and_the_other_slot_ask_where_bounds_go_off(desk):
     assert any('limits.pitch = "none"' in line for line in desk.state()["off"])
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "back"),
+    [
+        ("cueing.surge.gain", -0.4, "−0.4 → 0.5, the other sign"),
+        ("cueing.surge.gain", 0.2, "0.2 → 0.5, more than twice"),
+        ("cueing.surge.cutoff_hz", 0.9, "0.9 → 0.4, less than half"),
+    ],
+)
+def test_undo_and_the_other_slot_ask_as_one_change_does(desk, key, value, back):
+    desk.swap()  # B is a copy of A: nothing to ask
+    desk.set(key, value, (1,), sure=True)
+    there = desk.engine.requested
+    for goes_back in (desk.undo, desk.swap):
+        with pytest.raises(Doubtful, match=re.escape(back)):
+            goes_back()
+        assert desk.engine.requested is there
+        assert (desk.state()["slot"], desk.state()["undo"]) == ("B", 1)
+    desk.undo(sure=True)
+    assert desk.state()["undo"] == 0
+
+
+def test_a_way_back_to_little_damping_is_asked_about(desk):
+    desk.set("cueing.surge.damping", 0.25, (1,), sure=True)
+    desk.set("cueing.surge.damping", 0.4, (2,))
+    with pytest.raises(Doubtful, match=r"0\.4 → 0\.25, below 0\.3"):
+        desk.undo()
+
+
 def test_what_is_off_at_the_beginning_is_said_and_not_asked_about(desk):
     engine = Engine(motioncue.load_profile(PROFILE, "limits=none", "cueing.surge.gain=0.5"))
     desk = Desk(engine)

@@ -243,6 +243,31 @@ def test_what_could_be_a_slip_is_asked_about_first(browser, server, engine, key,
         assert tab.errors == []
 
 
+def test_undo_and_the_other_slot_ask_as_the_change_by_hand(browser, server, engine):
+    with Tab(browser, server) as tab:
+        tab.page.click("#swap")  # B is a copy of A
+        playwright.expect(tab.page.locator("#B.on")).to_be_visible()
+        box = tab.page.locator(BOX)
+        box.fill("-0.4")
+        box.press("Enter")
+        tab.shows("#ask", "the other sign")
+        tab.page.click("#mean")
+        soon(lambda: gain(engine) == -0.4)
+        for button in ("#undo", "#swap"):
+            tab.page.click(button)
+            tab.shows("#ask", "−0.4 → 0.5, the other sign")
+            assert gain(engine) == -0.4
+            tab.page.click("#leave")
+            playwright.expect(tab.page.locator("#ask")).to_be_hidden()
+            assert gain(engine) == -0.4
+        playwright.expect(tab.page.locator("#B.on")).to_be_visible()
+        tab.page.click("#undo")
+        tab.shows("#ask", "the other sign")
+        tab.page.click("#mean")
+        soon(lambda: gain(engine) == BEGIN)
+        assert tab.errors == []
+
+
 def test_a_thumb_taken_too_far_asks_once_it_is_let_go(browser, server, engine):
     with phone(browser, server) as tab:
         x, y = at_thumb(tab)

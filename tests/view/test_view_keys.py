@@ -109,7 +109,7 @@ def test_a_threshold_of_the_watch_is_set_undone_and_saved(tmp_path):
     assert put(desk, "watch.frozen_s", 2.5).watch.frozen_s == 2.5
     desk.save("mine.toml")
     assert motioncue.load_profile(tmp_path / "mine.toml").watch == desk.engine.requested.watch
-    desk.undo()
+    desk.undo(sure=True)
     assert desk.engine.requested == begin
 
 

@@ -129,7 +129,7 @@ def in_real_time(minutes, samples, tell=lambda *row: None):
             acts = max(1, round(60.0 * minutes / samples / 15.0))
             for act in range(acts):  # a gesture, undone; the other slot and back; the judgment follows by itself
                 watched.page.locator(f"{GAIN} input[type=range]").focus()
-                watched.page.keyboard.press("PageUp")
+                watched.page.keyboard.press("ArrowUp")  # a step that nobody is asked about
                 for button in ("undo", "swap", "swap"):
                     watched.page.click(f"#{button}")
                 due = 60.0 * minutes * (sample - 1 + (act + 1) / acts) / samples

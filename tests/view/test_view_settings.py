@@ -173,7 +173,7 @@ def test_a_preset_replaces_all_of_the_cueing_and_undo_brings_it_back(tmp_path):
         axis: published[axis]["gain"] for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")
     }
     assert after.tilt.surge_cutoff_hz == published["tilt"]["surge_cutoff_hz"]
-    desk.undo()
+    desk.undo(sure=True)
     assert desk.engine.requested == changed
 
 

@@ -8,7 +8,10 @@ N. Hansen, The CMA Evolution Strategy: A Tutorial, arXiv:1604.00772.
 """
 
 import math
+import signal
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -138,13 +141,18 @@ class Search:
         starts = [np.zeros(self._wide), *map(self._place, self._others)][:evaluations]
         costs = self._scored(starts)
         yield self.evaluations
-        strategy = self._strategy(starts[int(np.argmin(costs))], evaluations - self.evaluations)
-        while self.evaluations < evaluations and not strategy.stop():
-            size = min(strategy.popsize, evaluations - self.evaluations)
-            places = strategy.ask(size)
+        with delayed_interrupt():
+            strategy = self._strategy(starts[int(np.argmin(costs))], evaluations - self.evaluations)
+        while self.evaluations < evaluations:
+            with delayed_interrupt():
+                if strategy.stop():
+                    return
+                size = min(strategy.popsize, evaluations - self.evaluations)
+                places = strategy.ask(size)
             costs = self._scored(places)
             if size == strategy.popsize:  # a part of a generation is scored, but teaches nothing
-                strategy.tell(places, costs)
+                with delayed_interrupt():
+                    strategy.tell(places, costs)
             yield self.evaluations
 
     def _place(self, values: Mapping[str, float]) -> Any:
@@ -201,6 +209,27 @@ class Search:
     def _rank(self, outcomes: Sequence[Outcome], cost: float) -> tuple[bool, float]:
         """Return what is smaller for better settings; those that keep the bounds come first."""
         return any(self.bounds.excess(outcomes).values()), cost
+
+
+@contextmanager
+def delayed_interrupt() -> Iterator[None]:
+    """Let Ctrl-C wait until a short piece of work is done; only in the main thread, to which Python gives it.
+
+    `cma` evaluates its options as texts, and Python ends by SIGINT after a KeyboardInterrupt in a text, even if it was
+    caught and everything was written.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        signal.raise_signal(signal.SIGINT)
 
 
 def mean_score(outcomes: Sequence[Outcome], name: str = "score") -> float:

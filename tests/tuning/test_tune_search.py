@@ -2,6 +2,8 @@
 
 import json
 import math
+import subprocess
+import sys
 from typing import Annotated, Literal
 
 import msgspec
@@ -381,3 +383,21 @@ def test_sensitivities_are_those_of_the_equations_and_what_matters_most_comes_fi
     assert [text.get_text().strip() for text in side.texts] == ["larger: not possible"]
     assert [text.get_text() for text in side.get_legend().get_texts()] == ["smaller", "larger"]
     pyplot.close("all")
+
+
+ENDS = """
+import signal, sys
+from motioncue.tuning.search import delayed_interrupt
+try:
+    with delayed_interrupt():
+        eval("signal.raise_signal(signal.SIGINT)")
+        print("done")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_ctrl_c_inside_the_search_waits_for_it_and_the_program_ends_as_usual(tmp_path):
+    (tmp_path / "ends.py").write_text(ENDS)
+    ended = subprocess.run([sys.executable, "-m", "ends"], cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout.split()) == (0, ["done", "interrupted"])

@@ -7,7 +7,7 @@ from conftest import CAR, RATE_HZ, WORLD, assert_same, raw
 from references import ScipyPipeline, empty_packets
 
 from motioncue import cueing, load_profile
-from motioncue.core import lanes
+from motioncue.core import interfaces
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing.optimal.design import CANAL_S, OTOLITH_S, laws_of, limits_of
 from motioncue.frames.body import BodyStage
@@ -144,20 +144,20 @@ def long(rig, smoke):
     return motion, np.zeros(len(motion), CUE_DTYPE)
 
 
-@pytest.mark.parametrize("machine", lanes.machines())
+@pytest.mark.parametrize("machine", interfaces.machines())
 @pytest.mark.benchmark(group="washout")
 def test_washout_batch_against_c(versus, rig, long, machine):
     motion, cue = long
-    lanes.choose(machine)
+    interfaces.choose_machine(machine)
     algorithm = cueing.design(rig.cueing, RATE_HZ)
-    lanes.choose(lanes.machines()[0])
+    interfaces.choose_machine(interfaces.machines()[0])
     versus(
         f"washout, batch of 10⁶ ticks, `out=` given ({machine})",
         "plain C",
         lambda: algorithm.process(motion, cue),
         lambda: rig.floor.washout(motion, cue),
         items=len(motion),
-        target=0.6 if machine == lanes.machines()[0] else None,
+        target=0.6 if machine == interfaces.machines()[0] else None,
     )
 
 

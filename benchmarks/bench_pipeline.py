@@ -12,7 +12,7 @@ from references import empty_packets
 from motioncue import cueing, load_profile, sources
 from motioncue.core.channels import CUE_DTYPE, TICK_DTYPE
 from motioncue.core.clock import FakeClock
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.replay import replay
 from motioncue.engine.retune import Settings

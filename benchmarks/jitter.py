@@ -35,7 +35,7 @@ from motioncue.bench.floor import receive
 from motioncue.bench.latency import bare_receiver, costs_ns, engine, port_of, running
 from motioncue.bench.pacing import Loop, burning, emitter, figures, run_block
 from motioncue.core.clock import MonotonicClock, prepare_thread, processors_awake
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.changes import Tuner
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.retune import Settings

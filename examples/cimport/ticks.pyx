@@ -1,6 +1,6 @@
 """Two loops over motioncue's kernels: no GIL, and no Python between one tick and the next."""
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.filters cimport Integrals, SecondOrder, SecondOrderState, high_pass_2, prime_2, second_order
 from motioncue.core.records cimport Cue, Motion
 from motioncue.cueing.classical.kernel cimport ClassicalWashout, washout_step

@@ -22,7 +22,7 @@ from motioncue.bridge.forecast cimport Forecast
 from motioncue.bridge.join cimport Join
 from motioncue.core.records cimport MOTION_TIME, ROLL, ROLL_RATE, Motion, Placement, Publication
 from motioncue.core.rotation cimport to_angles, turn_about
-from motioncue.core.slot cimport mc_count
+from motioncue.core.threads cimport mc_count
 
 
 cdef enum:

@@ -6,10 +6,10 @@ from libc.string cimport memcmp, memset
 
 from motioncue.bridge.join cimport JoinTick, join_grow, join_step
 from motioncue.bridge.lines cimport fade_gently, take_frame
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Motion, Placement, Publication
 from motioncue.core.rotation cimport between, between_near, from_angles
-from motioncue.core.slot cimport mc_load
+from motioncue.core.threads cimport mc_load
 from motioncue.frames.timeline cimport Timeline, timeline_frame
 
 import numpy as np

@@ -15,7 +15,7 @@ from motioncue import sources
 from motioncue.cli.common import duration_option, echo, json_option, logged, pick_options, print_json, source_options
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import print_summary, reasons
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.errors import ConfigError, PacketError, meant
 from motioncue.profile.profile import Profile, builtin_profiles, parse_profile
 from motioncue.recording.packages import (

@@ -20,7 +20,7 @@ import click
 import msgspec
 
 from motioncue import sources
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import load_profile
 from motioncue.errors import ConfigError, not_among
 from motioncue.output.described import Described

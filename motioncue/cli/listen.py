@@ -35,7 +35,7 @@ from motioncue.cli.terminal import (
     recorded,
     wanted,
 )
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.drive.listener import DatagramListener
 from motioncue.engine.listener import Listener
 from motioncue.engine.reception import check_endpoints

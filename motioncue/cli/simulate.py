@@ -23,7 +23,7 @@ from motioncue.cli.common import (
 from motioncue.cli.operator_input import Interrupts
 from motioncue.cli.terminal import print_summary, recorded
 from motioncue.core.clock import now_ns
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.reception import check_endpoints
 from motioncue.errors import EndpointError, MotioncueError
 from motioncue.recording.packages import Pick

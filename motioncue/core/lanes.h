@@ -6,6 +6,52 @@
  * Ticks of one recording, or rigs of one room, are done in lanes wherever they do not depend on one another.  Results
  * equal those of scalar.h to the last bit: the same operations, none of them fused (-ffp-contract=off).
  */
+#ifdef LANES /* included by itself, see below: what MC_OVER_LANES becomes on one kind of machine */
+#include "motioncue/core/real.h"
+#include "motioncue/core/math.h"
+#include "motioncue/core/filters.h"
+
+/* Ticks of several rigs side by side, for algorithms whose coefficients and state are nothing but numbers. */
+
+/* Read the input channels of LANES consecutive motions, one motion a lane. */
+INLINE void NAME(read)(const double *motion, real *channels) {
+    for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) channels[c] = NAME(gather)(motion + c, MC_MOTION_SIZE);
+}
+
+/* Write LANES consecutive cues, with the channels passed through from the motions. */
+INLINE void NAME(write)(const double *motion, const real *channels, double *cue) {
+    for (int c = MC_SURGE; c <= MC_YAW_RATE; c++) NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
+    for (int c = MC_SURGE_DISPLACEMENT; c <= MC_HEAVE_DISPLACEMENT; c++) {
+        NAME(scatter)(cue + c, MC_CUE_SIZE, channels[c]);
+    }
+    for (int i = 0; i < LANES; i++, motion += MC_MOTION_SIZE, cue += MC_CUE_SIZE) mc_pass(motion, cue);
+}
+
+/* Run one tick of `n` rigs; coefficients and states of the given sizes are in blocks of LANES rigs. */
+INLINE void NAME(ticks)(
+    void (*step)(const void *coeffs, void *state, const real *motion, real *cue), size_t coeffs, size_t state,
+    void *memory, const void *designs, const void *motions, void *cues, int64_t n
+) {
+    const char *w = (const char *)designs;
+    char *s = (char *)memory;
+    const double *motion = (const double *)motions;
+    double *cue = (double *)cues;
+    double some[LANES * MC_MOTION_SIZE] = {0.0}, made[LANES * MC_CUE_SIZE];
+    real in[MC_MOTION_SIZE], out[MC_CUE_SIZE];
+    for (; n > 0; n -= LANES, w += coeffs, s += state, motion += LANES * MC_MOTION_SIZE, cue += LANES * MC_CUE_SIZE) {
+        const int whole = n >= LANES;
+        for (int i = 2 * LANES; i < 3 * LANES; i++) mc_fetch(motion + i * MC_MOTION_SIZE, cue + i * MC_CUE_SIZE);
+        if (!whole) memcpy(some, motion, (size_t)n * MC_MOTION_SIZE * sizeof *motion);
+        NAME(read)(whole ? motion : some, in);
+        step(w, s, in, out);
+        NAME(write)(whole ? motion : some, out, whole ? cue : made);
+        if (!whole) memcpy(cue, made, (size_t)n * MC_CUE_SIZE * sizeof *cue);
+    }
+}
+
+#include MC_OVER_LANES
+#else
+
 #ifndef MOTIONCUE_LANES_H
 #define MOTIONCUE_LANES_H
 #include "motioncue/core/scalar.h"
@@ -73,7 +119,7 @@ static inline int mc_machines(mc_Machine *out) {
 
 #define LANES MC_ANY_LANES
 #define NAME(x) mc_##x##_any
-#include "motioncue/core/lanes_of.h"
+#include "motioncue/core/lanes.h"
 #undef LANES
 #undef NAME
 
@@ -82,7 +128,7 @@ static inline int mc_machines(mc_Machine *out) {
 #pragma GCC target("avx2")
 #define LANES 4
 #define NAME(x) mc_##x##_avx2
-#include "motioncue/core/lanes_of.h"
+#include "motioncue/core/lanes.h"
 #undef LANES
 #undef NAME
 #pragma GCC pop_options
@@ -91,7 +137,7 @@ static inline int mc_machines(mc_Machine *out) {
 #pragma GCC target("avx512f,avx512dq")
 #define LANES 8
 #define NAME(x) mc_##x##_avx512
-#include "motioncue/core/lanes_of.h"
+#include "motioncue/core/lanes.h"
 #undef LANES
 #undef NAME
 #pragma GCC pop_options
@@ -102,4 +148,5 @@ static inline int mc_machines(mc_Machine *out) {
 #endif
 #undef MC_REAL
 #include "motioncue/core/real.h"
+#endif
 #endif

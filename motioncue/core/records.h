@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "motioncue/core/slot.h"
+#include "motioncue/core/threads.h"
 #include "motioncue/motioncue.h"
 
 typedef motioncue_motion Motion;

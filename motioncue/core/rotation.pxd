@@ -11,6 +11,11 @@ cdef extern from "motioncue/core/scalar.h" nogil:
 
     void turn "mc_turn"(Turn* t, double angle)
 
+    # Within 1 ulp, with the same bits on every machine.
+    void sin_cos "mc_sin_cos"(double x, double* sine, double* cosine)      # x [rad]
+    double arc_sine "mc_arc_sine"(double x)
+    double angle_of "mc_angle_of"(double y, double x)      # atan2(y, x)
+
 
 cdef inline void up_vector(const Turn* known, double roll, double pitch, double yaw, double* out) noexcept nogil:
     """Fill `out` with the body's up axis in world axes: east, north, up.

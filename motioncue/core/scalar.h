@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "motioncue/core/far_angle.h"
 #include "motioncue/core/records.h"
 
 #if defined(__clang__)
@@ -25,7 +24,7 @@
 #define MC_REAL
 #include "motioncue/core/real.h"
 #undef MC_REAL
-#include "motioncue/core/trigonometry.h"
+#include "motioncue/core/math.h"
 #include "motioncue/core/filters.h"
 #undef LANES
 #undef NAME

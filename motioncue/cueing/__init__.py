@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.algorithm import Algorithm
+from motioncue.core.interfaces import Algorithm
 from motioncue.cueing.seen import Platform
 from motioncue.cueing.settings import ALGORITHMS, Cueing
 from motioncue.errors import ConfigError

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import sources
-from motioncue.core.algorithm import Algorithm
 from motioncue.core.channels import AHEAD_S, CUE, CUE_DTYPE, MOTION_DTYPE
-from motioncue.core.stage import Stage
+from motioncue.core.interfaces import Algorithm, Stage
 from motioncue.cueing.settings import ALGORITHMS
 from motioncue.engine.fitting import designed, gains_for
 from motioncue.engine.leaving import check_leaving, leaving_of

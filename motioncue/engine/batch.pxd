@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.core.algorithm cimport Calls, Lanes
+from motioncue.core.interfaces cimport Calls, Lanes
 from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.engine.beside cimport Row
 from motioncue.output.actuation cimport STAGES, Chain

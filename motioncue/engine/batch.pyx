@@ -3,8 +3,7 @@
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memset
 
-from motioncue.core.algorithm cimport Algorithm, mc_flush_denormals, mc_restore_fpu
-from motioncue.core.stage cimport Beside, Stage
+from motioncue.core.interfaces cimport Algorithm, Beside, Stage, mc_flush_denormals, mc_restore_fpu
 from motioncue.engine.beside cimport room, row_calm, row_of, row_settle, row_step, store
 from motioncue.output.actuation cimport OutputChain, chain_reset
 from motioncue.safety.limiter cimport CueLimits, limits_rest

@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.core.stage cimport Beside
+from motioncue.core.interfaces cimport Beside
 
 
 ctypedef struct Block:      # neighbors that can be side by side, or one that cannot

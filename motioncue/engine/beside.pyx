@@ -4,7 +4,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcmp
 
 from motioncue.core.records cimport Actuation
-from motioncue.core.slot cimport mc_count
+from motioncue.core.threads cimport mc_count
 
 import numpy as np
 

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.engine.feeder cimport Feeder, FeederState, feeder_take
 from motioncue.engine.retune cimport CueingState, cueing_actuate

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
 from motioncue.core.clock import Clock
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.retune import Settings
 from motioncue.frames.intake import Intake
 from motioncue.transports.line import Line

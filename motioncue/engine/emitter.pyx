@@ -6,17 +6,15 @@ from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
 from motioncue.bridge.bridge cimport BridgeState, bridge_change, bridge_design, bridge_step, latency_s
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock, Time
-from motioncue.core.histogram cimport Histogram, quantile, record
-from motioncue.core.reasons cimport RETUNED
+from motioncue.core.threads cimport (
+    RECORD_TICK, RECORD_TRANSITION, RETUNED, Event, Events, Histogram, RecordRing, Ring, event_read, event_write,
+    mc_count, mc_load, mc_store, quantile, record, ring_write,
+)
 from motioncue.core.records cimport (
     CHANNELS, MOVING, ROLL, YAW, Actuation, Cue, PublicationSlot, Tick, TickSlot, publication_read, tick_clear, tick_read,
     tick_write,
-)
-from motioncue.core.ring cimport RECORD_TICK, RECORD_TRANSITION, RecordRing, Ring, ring_write
-from motioncue.core.slot cimport (
-    Event, Events, event_read, event_write, mc_count, mc_load, mc_store,
 )
 from motioncue.engine.retune cimport (
     OUTPUTS, Cueing, CueingState, Settings, cueing_actuate, cueing_begin, cueing_limit, cueing_rest, cueing_run, cueing_take,
@@ -40,7 +38,7 @@ import numpy as np
 
 from motioncue.core.channels import TICK_DTYPE
 from motioncue.core.clock import prepare_thread
-from motioncue.core.reasons import NAMES
+from motioncue.core.threads import NAMES
 from motioncue.safety.supervisor import State
 
 __all__ = ["Emitter"]

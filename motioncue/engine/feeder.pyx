@@ -3,10 +3,9 @@
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock
-from motioncue.core.reasons cimport SECOND_SIMULATOR
-from motioncue.core.slot cimport mc_add, mc_exchange, mc_load, mc_store, mc_store_release
+from motioncue.core.threads cimport SECOND_SIMULATOR, mc_add, mc_exchange, mc_load, mc_store, mc_store_release
 from motioncue.frames.intake cimport Intake, intake_begin, intake_take
 from motioncue.frames.state cimport IntakeState, refuse
 

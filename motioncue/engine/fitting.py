@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing
-from motioncue.core.algorithm import Algorithm
 from motioncue.core.channels import MOTION_DTYPE
+from motioncue.core.interfaces import Algorithm
 from motioncue.core.table import Room
 from motioncue.cueing.settings import Cueing
 from motioncue.errors import ConfigError

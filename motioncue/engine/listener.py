@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from motioncue import sources
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.journal import MESSAGES, Journal
 from motioncue.engine.reception import Reception, check_endpoints
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from motioncue.core.clock import Clock
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import intake_of
 from motioncue.engine.changes import Change, Tuner
 from motioncue.engine.emitter import Emitter

@@ -4,8 +4,9 @@ from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
 from motioncue.core.clock cimport Clock, Time
-from motioncue.core.reasons cimport NO_DESCRIPTOR, NOT_ALLOWED, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER
-from motioncue.core.slot cimport mc_count, mc_load, mc_store
+from motioncue.core.threads cimport (
+    NOT_ALLOWED, NO_DESCRIPTOR, REPLY_LOST, SECOND_SIMULATOR, TAKEN_OVER, mc_count, mc_load, mc_store,
+)
 from motioncue.frames.intake cimport Intake, intake_begin, intake_take
 from motioncue.frames.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,

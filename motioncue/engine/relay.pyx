@@ -8,10 +8,10 @@ from libc.string cimport memset
 
 import numpy as np
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.clock cimport Clock, Time
 from motioncue.core.records cimport Cue, Publication
-from motioncue.core.slot cimport mc_count
+from motioncue.core.threads cimport mc_count
 from motioncue.engine.retune cimport Cueing, CueingState, Settings, cueing_actuate
 from motioncue.engine.stepper cimport cueing_reset, cueing_tick
 from motioncue.frames.intake cimport Intake, intake_begin, intake_take

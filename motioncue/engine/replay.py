@@ -11,7 +11,7 @@ import numpy.typing as npt
 from motioncue import sources
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.core.clock import FakeClock
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.engine.assembly import check, intake_of, load_profile, settings_of
 from motioncue.engine.pipeline import Pipeline
 from motioncue.errors import ConfigError, PacketError

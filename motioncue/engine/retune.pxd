@@ -10,9 +10,9 @@ changed.  An algorithm that eases its own settings goes on alone instead.
 
 from libc.stdint cimport int64_t, uintptr_t
 
-from motioncue.core.algorithm cimport Algorithm, Calls
+from motioncue.core.interfaces cimport Algorithm, Calls
 from motioncue.core.records cimport CHANNELS, Actuation, Cue, Motion
-from motioncue.core.slot cimport mc_load
+from motioncue.core.threads cimport mc_load
 from motioncue.output.actuation cimport Chain, actuate
 from motioncue.safety.limiter cimport CueLimits, LimitSet, limit_cue, limits_rest
 

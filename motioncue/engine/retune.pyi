@@ -3,7 +3,7 @@ from typing import Any
 
 from typing_extensions import Self, disjoint_base
 
-from motioncue.core.algorithm import Algorithm
+from motioncue.core.interfaces import Algorithm
 from motioncue.output.actuation import OutputChain
 from motioncue.safety.limiter import CueLimits
 

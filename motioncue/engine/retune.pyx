@@ -4,10 +4,10 @@ from libc.math cimport M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
-from motioncue.core.algorithm cimport continues
-from motioncue.core.fade cimport smooth
+from motioncue.core.interfaces cimport continues
+from motioncue.core.blend cimport smooth
 from motioncue.core.records cimport CHANNELS, ROLL, YAW
-from motioncue.core.slot cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
+from motioncue.core.threads cimport mc_count, mc_exchange, mc_load, mc_load_acquire, mc_store_release
 from motioncue.output.actuation cimport OutputChain, chain_take
 from motioncue.safety.limiter cimport limits_take
 

@@ -6,7 +6,7 @@ stepper's `cueing`, from C through ``motioncue/motioncue.h``.
 
 from libc.stdint cimport int64_t, uint64_t
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.engine.retune cimport Cueing, CueingState, cueing_begin, cueing_limit, cueing_run, cueing_take
 from motioncue.output.actuation cimport chain_reset

@@ -5,7 +5,7 @@ from libc.stdint cimport uint64_t
 
 import numpy as np
 
-from motioncue.core.algorithm cimport AHEAD, mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport AHEAD, mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.engine.retune cimport Settings, cueing_actuate
 

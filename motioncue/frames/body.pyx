@@ -5,8 +5,8 @@ from libc.string cimport memset
 
 import numpy as np
 
-from motioncue.core.reasons cimport ACCEPTED, AXES, QUATERNION
-from motioncue.core.trigonometry cimport angle_of
+from motioncue.core.threads cimport ACCEPTED, AXES, QUATERNION
+from motioncue.core.rotation cimport angle_of
 
 from motioncue.core.channels import GRAVITY, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.errors import ConfigError

@@ -4,12 +4,11 @@ from libc.math cimport isfinite
 from libc.stdint cimport int64_t
 from libc.string cimport memcmp, memcpy
 
-from motioncue.core.reasons cimport (
-    ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, RECONNECT, SPIKE,
+from motioncue.core.threads cimport (
+    ACCELERATION_CONTRADICTED, ACCEPTED, BEFORE_INIT, INCOMPLETE, LATE, NOT_FINITE, RATE_CONTRADICTED, RECONNECT,
+    RECORD_FRAME, SPIKE, mc_count, ring_write,
 )
 from motioncue.core.records cimport MOVING, Motion, Placement, Publication, Telemetry, publication_write
-from motioncue.core.ring cimport RECORD_FRAME, ring_write
-from motioncue.core.slot cimport mc_count
 from motioncue.frames.body cimport BodyFrame, set_car_axes, to_body
 from motioncue.frames.stages cimport SETTLED, derive, derives, derives_rates, follow
 from motioncue.frames.stamps cimport stamps_restart, stamps_take

@@ -5,7 +5,7 @@ There is no transport here: the caller passes whole packages in and sends the re
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.core.slot cimport Event
+from motioncue.core.threads cimport Event
 from motioncue.frames.state cimport IntakeState
 from motioncue.wire.messages cimport Reply
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.frames.body import BodyStage
 from motioncue.frames.settings import Watch
 from motioncue.frames.stages import TelemetryStages

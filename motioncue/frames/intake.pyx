@@ -9,13 +9,12 @@ from math import radians
 
 import numpy as np
 
-from motioncue.core.fade cimport smooth
-from motioncue.core.reasons cimport ACCEPTED, REASONS, REPLY_LOST, SESSION_ENDED, SIZE, TYPE
-from motioncue.core.records cimport Motion, Publication, publication_clear, publication_read
-from motioncue.core.ring cimport (
-    RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE, RECORD_RETUNED, RecordRing, ring_write,
+from motioncue.core.blend cimport smooth
+from motioncue.core.threads cimport (
+    ACCEPTED, REASONS, RECORD_CONNECTED, RECORD_DISCONNECTED, RECORD_ENDPOINT, RECORD_PACKAGE, RECORD_RETUNED,
+    REPLY_LOST, SESSION_ENDED, SIZE, TYPE, RecordRing, event_read, mc_count, mc_load, ring_write,
 )
-from motioncue.core.slot cimport event_read, mc_count, mc_load
+from motioncue.core.records cimport Motion, Publication, publication_clear, publication_read
 from motioncue.frames.body cimport BodyStage
 from motioncue.frames.frames cimport take_axes, take_motion
 from motioncue.frames.stages cimport TelemetryStages
@@ -31,7 +30,7 @@ from motioncue.wire.messages cimport (
 )
 
 from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.core.reasons import NAMES
+from motioncue.core.threads import NAMES
 from motioncue.frames.settings import UNWATCHED
 from motioncue.frames.settings import Watch as Thresholds
 from motioncue.wire.messages import Echo

@@ -4,8 +4,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memmove
 
-from motioncue.core.reasons cimport BIG_ENDIAN, FRAMING, REPLY_LOST, STALLED
-from motioncue.core.slot cimport mc_count
+from motioncue.core.threads cimport BIG_ENDIAN, FRAMING, REPLY_LOST, STALLED, mc_count
 from motioncue.frames.body cimport BodyStage
 from motioncue.frames.intake cimport Intake, intake_begin, intake_end, intake_take
 from motioncue.frames.stages cimport TelemetryStages

@@ -2,10 +2,10 @@
 
 from libc.stdint cimport int64_t, uint8_t
 
-from motioncue.core.reasons cimport SESSION_BEGAN
+from motioncue.core.threads cimport (
+    RECORD_HAPPENING, SESSION_BEGAN, Event, Events, Ring, event_write, mc_count, mc_load, ring_write,
+)
 from motioncue.core.records cimport Motion, Publication, PublicationSlot, Telemetry
-from motioncue.core.ring cimport RECORD_HAPPENING, Ring, ring_write
-from motioncue.core.slot cimport Event, Events, event_write, mc_count, mc_load
 from motioncue.frames.body cimport BodyFrame
 from motioncue.frames.stages cimport Stages
 from motioncue.frames.stamps cimport Stamps

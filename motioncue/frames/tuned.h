@@ -1,7 +1,7 @@
 /* Settings of an intake that may change while it runs, and the slot that passes them to the receiver. */
 #ifndef MOTIONCUE_TUNED_H
 #define MOTIONCUE_TUNED_H
-#include "motioncue/core/slot.h"
+#include "motioncue/core/threads.h"
 
 typedef struct {
     double acceleration; /* thresholds of the watch, explained in watch.pxd */

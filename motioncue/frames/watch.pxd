@@ -9,13 +9,12 @@ drive has jumped.  The claims are believed as far as they agree with what is sho
 from libc.math cimport NAN, fabs, isfinite
 from libc.stdint cimport int64_t
 
-from motioncue.core.reasons cimport (
+from motioncue.core.threads cimport (
     ACCELERATION_CONTRADICTED, ACCEPTED, FRAME_TIME_JUMP, FROZEN, IMPOSSIBLE_ACCELERATION, IMPOSSIBLE_RATE, PAUSED,
     RATE_CONTRADICTED, TELEPORT,
 )
 from motioncue.core.records cimport Motion
-from motioncue.core.rotation cimport Turn, turn
-from motioncue.core.trigonometry cimport angle_of
+from motioncue.core.rotation cimport Turn, angle_of, turn
 from motioncue.frames.arrival cimport (
     Arrival, arrival_restart, arrive, likely, longest, many_lost, no_frame_lost, usual_interval,
 )

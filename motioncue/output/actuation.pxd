@@ -6,7 +6,7 @@ of the actuation or fill its actuator channels, and the output's packets are enc
 
 from motioncue.core.records cimport Actuation, Cue
 from motioncue.core.rotation cimport Turn
-from motioncue.core.stage cimport Stage, StageCalls
+from motioncue.core.interfaces cimport Stage, StageCalls
 from motioncue.safety.supervisor cimport ENGAGING, OFFLINE, PARKING, RUNNING, STATES
 
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, disjoint_base
 
-from motioncue.core.stage import Stage
+from motioncue.core.interfaces import Stage
 
 __all__ = ["OutputChain", "UpVector"]
 

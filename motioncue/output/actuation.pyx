@@ -5,7 +5,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
+from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Cue
 from motioncue.core.rotation cimport up_vector
 

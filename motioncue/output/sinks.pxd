@@ -6,7 +6,7 @@ Nothing here waits: what the system does not take at once is counted and dropped
 from libc.stdint cimport int64_t, uint8_t
 
 from motioncue.core.records cimport Actuation
-from motioncue.core.slot cimport mc_count, mc_store
+from motioncue.core.threads cimport mc_count, mc_store
 from motioncue.transports.line cimport mc_line, mc_line_send, mc_line_take
 from motioncue.transports.sockets cimport ADDRESS_BYTES, MC_UNHEARD, mc_fd, mc_send_to
 from motioncue.wire.codec cimport Outgoing, outgoing

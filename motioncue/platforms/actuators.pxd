@@ -2,8 +2,8 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.core.fade cimport Fade, Vanishing
-from motioncue.core.stage cimport Stage
+from motioncue.core.blend cimport Fade, Vanishing
+from motioncue.core.interfaces cimport Stage
 from motioncue.platforms.kinematics cimport Geometry
 
 

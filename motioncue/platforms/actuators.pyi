@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 from typing_extensions import Self, disjoint_base
 
-from motioncue.core.stage import Stage
+from motioncue.core.interfaces import Stage
 from motioncue.platforms.kinematics import Kinematics
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]

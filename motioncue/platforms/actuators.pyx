@@ -3,11 +3,10 @@
 from libc.math cimport exp
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.core.fade cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
-from motioncue.core.lanes cimport Machine, chosen
+from motioncue.core.blend cimport bend_at, fade_step, left_at, slope_at, smooth, vanishing
+from motioncue.core.interfaces cimport Beside, Machine, beside_tick, chosen_machine
 from motioncue.core.records cimport Actuation
 from motioncue.core.rotation cimport Turn
-from motioncue.core.stage cimport Beside, beside_tick
 from motioncue.platforms.kinematics cimport Actuator, Kinematics
 
 __all__ = ["PARTS_OF_A_POSE", "Actuators"]
@@ -355,7 +354,7 @@ cdef class Actuators(Stage):
 
     cdef Beside beside(self):
         """Return what `Batch` needs of the stage."""
-        cdef Machine machine = chosen()
+        cdef Machine machine = chosen_machine()
         cdef Beside it
         cdef int i, n = self.drives.geometry.count
         memset(&it, 0, sizeof(it))

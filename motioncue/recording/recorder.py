@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
-from motioncue.core.reasons import NAMES
-from motioncue.core.ring import HEAD_DTYPE, KINDS, RecordRing, record_places
+from motioncue.core.threads import HEAD_DTYPE, KINDS, NAMES, RecordRing, record_places
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
 from motioncue.recording.topics import Event, Package, records_at
@@ -49,11 +48,11 @@ EVENT_DTYPE = np.dtype(
         ("limit", "f8"),
     ]
 )
-"""The payload of a transition and of a happening: ``Event`` of ``core/slot.h``."""
+"""The payload of a transition and of a happening: ``Event`` of ``core/threads.h``."""
 
 
 _WHAT = {number: name for name, number in KINDS.items()}
-_ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT of ``core/ring.h``
+_ENDPOINT_BITS = 8  # shift of an endpoint's number in a kind: RECORD_ENDPOINT of ``core/threads.h``
 
 
 def package_kind(endpoint: int) -> int:
@@ -64,7 +63,7 @@ def package_kind(endpoint: int) -> int:
     endpoint : int
         Its number.
     """
-    return KINDS["package"] | endpoint << _ENDPOINT_BITS
+    return int(KINDS["package"]) | endpoint << _ENDPOINT_BITS
 
 
 def tick_ring_bytes(rate_hz: float) -> int:
@@ -75,7 +74,7 @@ def tick_ring_bytes(rate_hz: float) -> int:
     rate_hz : float
         Ticks per second [Hz].
     """
-    return round(10.0 * rate_hz) * (HEAD_DTYPE.itemsize + TICK_DTYPE.itemsize) + (64 << 10)
+    return round(10.0 * rate_hz) * int(HEAD_DTYPE.itemsize + TICK_DTYPE.itemsize) + (64 << 10)
 
 
 class Batch(NamedTuple):

@@ -1,6 +1,6 @@
 """Bounds of a limiter that change while it runs: when the new ones hold alone, and how the output gets there."""
 
-from motioncue.core.fade cimport bend_at, heading, slope_at, vanishing
+from motioncue.core.blend cimport bend_at, heading, slope_at, vanishing
 from motioncue.safety.limiter cimport Bounds, Easing, Limit, LimiterState, Margin, viable_above
 
 

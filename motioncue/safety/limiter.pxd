@@ -15,10 +15,10 @@ value, rate, acceleration and jerk each keep the wider bound.
 from libc.math cimport M_PI, fabs, remainder, sqrt
 from libc.stdint cimport int64_t
 
-from motioncue.core.fade cimport Vanishing
+from motioncue.core.blend cimport Vanishing
 from motioncue.core.records cimport CHANNELS, Cue
-from motioncue.core.slot cimport mc_count
-from motioncue.core.stage cimport Beside
+from motioncue.core.threads cimport mc_count
+from motioncue.core.interfaces cimport Beside
 
 
 ctypedef struct Bounds:         # value, value/tick, value/tick^2, value/tick^3

@@ -4,13 +4,13 @@ from libc.math cimport INFINITY, M_PI, isfinite, remainder
 from libc.stdint cimport int64_t, uint64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.core.algorithm cimport mc_flush_denormals, mc_restore_fpu
-from motioncue.core.fade cimport bend_at, left_at, slope_at, vanishing
-from motioncue.core.lanes cimport Machine, chosen
+from motioncue.core.interfaces cimport (
+    Machine, Stage, StageCalls, beside_tick, chosen_machine, mc_flush_denormals, mc_restore_fpu,
+)
+from motioncue.core.blend cimport bend_at, left_at, slope_at, vanishing
 from motioncue.core.records cimport ROLL, YAW, Actuation, Cue
 from motioncue.core.rotation cimport Turn
-from motioncue.core.slot cimport mc_load
-from motioncue.core.stage cimport Stage, StageCalls, beside_tick
+from motioncue.core.threads cimport mc_load
 from motioncue.safety.easing cimport ease, same_state, set_margin, viable, widen
 
 import numpy as np
@@ -460,7 +460,7 @@ cdef class CueLimits:
 
     def __cinit__(self):
         memset(&self.set, 0, sizeof(LimitSet))
-        self.set.pass_all = pass_all[chosen().index]
+        self.set.pass_all = pass_all[chosen_machine().index]
 
     def add(self, str channel, double value, rate=None, acceleration=None, jerk=None, *, double dt):
         """Bound a channel.
@@ -513,7 +513,7 @@ cdef class CueLimits:
 
     cdef Beside beside(self):
         """Return what `Batch` needs of the limits."""
-        cdef Machine machine = chosen()
+        cdef Machine machine = chosen_machine()
         cdef Beside it
         cdef int i
         memset(&it, 0, sizeof(it))

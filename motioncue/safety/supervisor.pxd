@@ -2,7 +2,7 @@
 
 from libc.stdint cimport int64_t
 
-from motioncue.core.fade cimport Fade
+from motioncue.core.blend cimport Fade
 from motioncue.core.records cimport Motion, Publication
 
 

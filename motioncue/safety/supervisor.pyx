@@ -2,13 +2,13 @@
 
 from libc.string cimport memset
 
-from motioncue.core.fade cimport fade_step
-from motioncue.core.reasons cimport (
+from motioncue.core.blend cimport fade_step
+from motioncue.core.threads cimport (
     CUE_REACHED, END_OF_RUN, INPUT, INPUT_BACK, INPUT_LOST, INPUT_OVERDUE, NEUTRAL_REACHED, NOT_FINITE_CUE,
     OPERATOR_ENGAGE, OPERATOR_HOLD, OPERATOR_PARK, OUTPUT_LOST,
 )
 
-from motioncue.core.reasons import NAMES
+from motioncue.core.threads import NAMES
 
 __all__ = ["TABLE", "State"]
 

@@ -7,8 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from motioncue import cueing
-from motioncue.core.algorithm import Algorithm
 from motioncue.core.channels import CUE, MOTION, MOTION_DTYPE
+from motioncue.core.interfaces import Algorithm
 from motioncue.engine.assembly import cue, load_profile
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Profile

@@ -7,7 +7,7 @@ from libc.string cimport memset
 import os
 import sys
 
-from motioncue.core.slot cimport mc_load, mc_load_acquire, mc_store_release
+from motioncue.core.threads cimport mc_load, mc_load_acquire, mc_store_release
 
 __all__ = ["Line", "error_text"]
 

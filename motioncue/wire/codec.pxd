@@ -5,7 +5,7 @@ from libc.math cimport NAN, fabs, fmod, isfinite, rint
 from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcpy
 
-from motioncue.core.reasons cimport ACCEPTED, IMPLAUSIBLE, NOT_FINITE
+from motioncue.core.threads cimport ACCEPTED, IMPLAUSIBLE, NOT_FINITE
 from motioncue.wire.checksum cimport Seal, SealState, seal, seal_text
 
 

@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp, memcpy
 
-from motioncue.core.reasons cimport ACCEPTED, ENVELOPE, SIZE, TYPE
+from motioncue.core.threads cimport ACCEPTED, ENVELOPE, SIZE, TYPE
 from motioncue.wire.codec cimport Row
 
 

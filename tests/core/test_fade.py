@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from motioncue.core.algorithm import Direct
 from motioncue.core.channels import CUE_DTYPE
 from motioncue.core.clock import FakeClock
+from motioncue.core.interfaces import Direct
 from motioncue.engine.emitter import Emitter
 from motioncue.engine.retune import Settings
 from motioncue.sources.city_car_driving import packets as ccd

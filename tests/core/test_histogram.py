@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motioncue.core.histogram import quantiles
+from motioncue.core.threads import quantiles
 
 # Sums of powers of two: a level times a count is exact.
 LEVELS = [0.0625, 0.25, 0.5, 0.75, 0.9375, 0.9990234375, 1.0]

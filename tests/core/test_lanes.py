@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from motioncue import load_profile
-from motioncue.core import lanes
+from motioncue.core import interfaces
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.cueing import design
 
@@ -78,11 +78,11 @@ def bits(cue):
     return cue.tobytes()
 
 
-@pytest.fixture(params=lanes.machines())
+@pytest.fixture(params=interfaces.machines())
 def machine(request):
-    lanes.choose(request.param)
+    interfaces.choose_machine(request.param)
     yield request.param
-    lanes.choose(lanes.machines()[0])
+    interfaces.choose_machine(interfaces.machines()[0])
 
 
 @pytest.mark.parametrize("settings", SETTINGS)
@@ -129,8 +129,8 @@ def test_an_invalid_motion_spoils_the_same_cues(machine, rng, name, value):
 
 
 def test_machines_are_named_best_first_and_the_last_is_any():
-    names = lanes.machines()
+    names = interfaces.machines()
     assert names[-1] == "any"
     assert [name for name in ("avx512", "avx2", "any") if name in names] == names
     with pytest.raises(ValueError, match="mmx"):
-        lanes.choose("mmx")
+        interfaces.choose_machine("mmx")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_slot import sanitized, sanitizer  # noqa: F401  (a fixture)
 
-from motioncue.core.ring import HEAD_DTYPE, RecordRing, record_places
+from motioncue.core.threads import HEAD_DTYPE, RecordRing, record_places
 
 
 def records(data):

@@ -12,7 +12,7 @@ from test_washout import rough_drive
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.core import lanes
+from motioncue.core import interfaces
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE
 from motioncue.engine.batch import Batch
 
@@ -365,15 +365,15 @@ def test_parameters_go_on_when_settings_change_and_return_when_adaptation_is_swi
 # ---- many rigs -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("machine", lanes.machines())
+@pytest.mark.parametrize("machine", interfaces.machines())
 def test_rigs_side_by_side_give_the_bits_of_each_alone_on_every_machine(rng, machine):
     kinds = [adaptive(*mixture) for mixture in MIXTURES.values()]
     motion = np.stack([rough_drive(rng, 300) for _ in range(11)], axis=1)
-    lanes.choose(machine)
+    interfaces.choose_machine(machine)
     try:
         together = Batch([cueing.design(kinds[i % len(kinds)], RATE_HZ) for i in range(11)]).process(motion)
     finally:
-        lanes.choose(lanes.machines()[0])
+        interfaces.choose_machine(interfaces.machines()[0])
     for i in range(11):
         alone = cueing.design(kinds[i % len(kinds)], RATE_HZ).process(np.ascontiguousarray(motion[:, i]))
         assert np.ascontiguousarray(together[:, i]).tobytes() == alone.tobytes()

@@ -11,7 +11,7 @@ from scipy import linalg
 
 import motioncue
 from motioncue import ConfigError, cueing
-from motioncue.core import lanes
+from motioncue.core import interfaces
 from motioncue.core.channels import CUE_DTYPE, GRAVITY, MOTION_DTYPE
 from motioncue.cueing.optimal import design as optimal
 from motioncue.cueing.optimal.settings import PRESETS, Optimal
@@ -345,16 +345,16 @@ def test_state_goes_on_under_other_settings():
     assert 0.0 < apart <= 0.01 * abs(plain.cue["surge_displacement"][0])
 
 
-@pytest.mark.parametrize("machine", lanes.machines())
+@pytest.mark.parametrize("machine", interfaces.machines())
 def test_rigs_side_by_side_have_the_bits_of_each_alone(rng, machine):
     names = [*PRESETS, "small"] * 3
     each = [cueing_of(f"preset={name}", f"tilt.rate_limit_deg_s={5 + n}") for n, name in enumerate(names)]
     motion = np.stack([drive(rng, 4.0, force=20.0, angle=9.0, rate=3.0) for _ in names], axis=1)
-    lanes.choose(machine)
+    interfaces.choose_machine(machine)
     try:
         together = Batch([cueing.design(own, RATE_HZ) for own in each]).process(motion)
     finally:
-        lanes.choose(lanes.machines()[0])
+        interfaces.choose_machine(interfaces.machines()[0])
     for n, own in enumerate(each):
         alone = cueing.design(own, RATE_HZ).process(np.ascontiguousarray(motion[:, n]))
         assert np.ascontiguousarray(together[:, n]).tobytes() == alone.tobytes()

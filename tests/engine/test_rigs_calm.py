@@ -9,7 +9,7 @@ from test_platforms import PRESETS, assert_within, profile_for
 
 import motioncue
 from motioncue import cueing
-from motioncue.core import lanes
+from motioncue.core import interfaces
 from motioncue.core.channels import ACTUATION_DTYPE, CUE_DTYPE, MOTION_DTYPE
 from motioncue.engine.assembly import algorithm_of, chain_of, limits_of
 from motioncue.engine.batch import Batch
@@ -73,7 +73,7 @@ def test_rigs_on_some_of_which_bounds_act_give_the_bits_of_each_alone(machine, p
     profile = profile_for(preset)
     found = together(motioncue.Rigs(profile, 18), motion)
     assert_same([profile] * 18, motion, found)
-    if len(lanes.machines()) > 1:  # a compiler with vectors
+    if len(interfaces.machines()) > 1:  # a compiler with vectors
         block = {"avx512": 8, "avx2": 4, "any": 2}[machine]
         calm = found[2][350:, : 18 // block * block]
         assert calm[:, 0::3].all()

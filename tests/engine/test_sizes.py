@@ -8,7 +8,7 @@ from helpers import FRAME_REPLY, FRAMES, INIT_PACKAGE, INIT_REPLY, new_session
 from test_ring import records
 
 from motioncue import sources
-from motioncue.core.ring import KINDS, RecordRing
+from motioncue.core.threads import KINDS, RecordRing
 from motioncue.sources.beamng_simulink.packets import STATE
 
 SYSTEMS = [name for name in sources.having("intake") if sources.source(name).SCHEMES == ("udp",)]

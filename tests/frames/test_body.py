@@ -7,7 +7,7 @@ from reference.rigid_body import GRAVITY, Axes, by_matrices, by_quaternions
 
 import motioncue
 from motioncue.core.channels import MOTION_DTYPE, TELEMETRY_DTYPE
-from motioncue.core.reasons import Reason
+from motioncue.core.threads import Reason
 from motioncue.drive.car import drive
 from motioncue.errors import ConfigError
 from motioncue.frames.body import BodyStage, body_motion

@@ -22,7 +22,7 @@ from helpers import (
 from hypothesis import given
 from hypothesis import strategies as st
 
-from motioncue.core.ring import RecordRing
+from motioncue.core.threads import RecordRing
 from motioncue.frames.body import BodyStage
 from motioncue.frames.session import Session
 from motioncue.recording.recorder import sorted_out

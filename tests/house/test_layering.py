@@ -32,7 +32,7 @@ ROOMS = (
 LINE = {room: number for number, line in enumerate(ROOMS) for room in line}
 
 SYSTEM_CALLS = re.compile(
-    r"motioncue/(transports/.*|bench/arrival\.h|core/(clock\.\w+|fpu\.h|atomics\.h)|cli/operator_input\.py)"
+    r"motioncue/(transports/.*|bench/arrival\.h|core/(clock\.\w+|processor\.h)|cli/operator_input\.py)"
 )
 PORTABLE = {"float.h", "limits.h", "math.h", "stddef.h", "stdint.h", "stdlib.h", "string.h", "Python.h"}
 SYSTEM_MODULES = {"_winapi", "fcntl", "grp", "msvcrt", "posix", "pwd", "resource", "termios", "tty", "winreg"}
@@ -133,11 +133,11 @@ def test_the_guide_has_the_same_rooms_in_the_same_order():
         ("errors.py", "import motioncue.core.clock"),
         ("profile/profile.py", "def f():\n    from motioncue.engine import assembly\n"),
         ("frames/body.pyx", "cdef f():\n    from motioncue.platforms cimport (\n        reach,\n    )\n"),
-        ("core/slot.pxd", 'cdef extern from "motioncue/transports/sockets.h":\n    pass\n'),
-        ("core/slot.h", '#include "motioncue/transports/sockets.h"\n'),
-        ("core/slot.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
-        ("core/slot.pyx", 'cdef extern from *:\n    """\n    #include "motioncue/cueing/pose.h"\n    """\n'),
-        ("core/slot.pyx", "from posix.unistd cimport close\n"),
+        ("core/threads.pxd", 'cdef extern from "motioncue/transports/sockets.h":\n    pass\n'),
+        ("core/threads.h", '#include "motioncue/transports/sockets.h"\n'),
+        ("core/threads.h", "#ifdef _WIN32\n#  include <windows.h>\n#endif\n"),
+        ("core/threads.pyx", 'cdef extern from *:\n    """\n    #include "motioncue/cueing/pose.h"\n    """\n'),
+        ("core/threads.pyx", "from posix.unistd cimport close\n"),
         ("engine/engine.py", "import fcntl\n"),
         ("engine/engine.py", "import motioncue\n"),
         ("cueing/direct/design.py", "from motioncue import bridge\n"),

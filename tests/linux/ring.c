@@ -1,11 +1,11 @@
 /* One writer and one reader as fast as they can on a small ring, to be built with -fsanitize=thread.
 
    Built with WEAK, nothing is published in order: the sanitizer has to find that. */
-#include "motioncue/core/atomics.h"
+#include "motioncue/core/processor.h"
 #ifdef WEAK
 #define mc_store_release(p, v) mc_store(p, v)
 #endif
-#include "motioncue/core/ring.h"
+#include "motioncue/core/threads.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

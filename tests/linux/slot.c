@@ -1,12 +1,12 @@
 /* One writer and one reader as fast as they can on the slot and on the event queue, to be built with -fsanitize=thread.
 
    Built with WEAK, the exchange orders nothing and the queue publishes nothing: the sanitizer has to find that. */
-#include "motioncue/core/atomics.h"
+#include "motioncue/core/processor.h"
 #ifdef WEAK
 #define mc_exchange(p, v) __atomic_exchange_n(p, v, __ATOMIC_RELAXED)
 #define mc_store_release(p, v) mc_store(p, v)
 #endif
-#include "motioncue/core/slot.h"
+#include "motioncue/core/threads.h"
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -14,7 +14,7 @@ from recorder_rig import SETTINGS, Disk, Loop, errors, indices
 
 from motioncue.cli.terminal import recorded
 from motioncue.core.channels import TICK_DTYPE
-from motioncue.core.ring import KINDS, RecordRing
+from motioncue.core.threads import KINDS, RecordRing
 from motioncue.errors import ConfigError
 from motioncue.profile.profile import Record
 from motioncue.recording import recorder as recording

@@ -15,7 +15,7 @@ import motioncue
 from motioncue.cli import cli
 from motioncue.core.channels import TICK_DTYPE
 from motioncue.core.clock import FakeClock
-from motioncue.core.ring import KINDS, RecordRing
+from motioncue.core.threads import KINDS, RecordRing
 from motioncue.engine import replay as replaying
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.replay import first_difference, keep, missing_ticks, pieces, repeat

@@ -4,11 +4,12 @@ from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from motioncue.bridge.join cimport AXES, Join, JoinTick, join_grow, join_step
-from motioncue.core.histogram cimport Histogram, bin_of, quantile, record
+from motioncue.core.threads cimport (
+    EVENTS, Event, Events, Histogram, bin_of, event_read, event_write, mc_load_acquire, mc_store_release, quantile,
+    record,
+)
 from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
-from motioncue.core.rotation cimport Turn, up_vector
-from motioncue.core.slot cimport EVENTS, Event, Events, event_read, event_write, mc_load_acquire, mc_store_release
-from motioncue.core.trigonometry cimport angle_of, arc_sine, sin_cos
+from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
 from motioncue.engine.retune cimport cueing_actuate
 from motioncue.engine.stepper cimport Stepper, cueing_tick
 from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
@@ -249,7 +250,7 @@ def kept(const double[:, ::1] bounds not None, const double[::1] start not None,
 
 cdef extern from *:
     """
-    #include "motioncue/core/slot.h"
+    #include "motioncue/core/threads.h"
     enum { WORDS = 64 };
     typedef struct { int64_t words[WORDS]; } Words;
     MC_SLOT(Words, words)

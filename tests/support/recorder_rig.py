@@ -8,7 +8,7 @@ import numpy as np
 from helpers import eventually
 
 from motioncue.core.channels import TICK_DTYPE
-from motioncue.core.ring import KINDS, RecordRing
+from motioncue.core.threads import KINDS, RecordRing
 from motioncue.recording.load import read
 from motioncue.recording.recorder import tick_ring_bytes
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import motioncue
-from motioncue.core.reasons import NAMES
+from motioncue.core.threads import NAMES
 from motioncue.engine.journal import MESSAGES
 from motioncue.engine.reception import Reception, check_endpoints
 from motioncue.errors import ConfigError, EndpointError

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from motioncue.core.channels import ACTUATION_DTYPE, TELEMETRY_DTYPE
-from motioncue.core.reasons import Reason
+from motioncue.core.threads import Reason
 from motioncue.errors import PacketError
 from motioncue.output import dk
 from motioncue.sources.city_car_driving import packets as ccd

@@ -4,7 +4,7 @@ After Parrish, Dieudonne, Bowles and Martin, J. Aircraft 12(1), 44-50, 1975; rec
 z down.  A pair is surge with pitch, or sway with roll to the left, so that both have the same signs.
 """
 
-from motioncue.core.algorithm cimport Algorithm
+from motioncue.core.interfaces cimport Algorithm
 from motioncue.core.filters cimport FirstOrder, SecondOrder, SecondOrderState
 from motioncue.core.records cimport Cue, Motion
 from motioncue.core.rotation cimport Turn

@@ -3,9 +3,8 @@
 from libc.math cimport INFINITY, M_PI
 from libc.string cimport memcpy, memset
 
-from motioncue.core.algorithm cimport Calls, run_function, structure_number
+from motioncue.core.interfaces cimport Calls, Machine, chosen_machine, run_function, structure_number
 from motioncue.core.filters cimport first_order, second_order, section_take
-from motioncue.core.lanes cimport Machine, chosen
 from motioncue.core.rotation cimport turn
 
 from motioncue.core.channels import GRAVITY
@@ -157,7 +156,7 @@ cdef class AdaptiveWashout(Algorithm):
 
     def __init__(self, settings, double rate_hz):
         cdef double dt = 1.0 / rate_hz
-        cdef Machine machine = chosen()
+        cdef Machine machine = chosen_machine()
         thresholds = settings.thresholds
         tilt, weights = settings.tilt, settings.weights
         self.coeffs.pairs[0] = pair(

@@ -4,7 +4,7 @@ Reid & Nahon, UTIAS reports 296, 307 and 319: translation is high-passed, sustai
 rotation is high-passed.  Axes are x forward, y right, z down; index order surge, sway, heave and roll, pitch, yaw.
 """
 
-from motioncue.core.algorithm cimport Algorithm
+from motioncue.core.interfaces cimport Algorithm
 from motioncue.core.filters cimport FirstOrder, Integrals, SecondOrder, SecondOrderState
 from motioncue.core.records cimport Cue, Motion
 from motioncue.core.rotation cimport Turn

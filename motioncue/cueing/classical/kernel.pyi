@@ -1,6 +1,6 @@
 from typing_extensions import disjoint_base
 
-from motioncue.core.algorithm import Algorithm
+from motioncue.core.interfaces import Algorithm
 from motioncue.cueing.classical.settings import Classical
 
 __all__ = ["ClassicalWashout"]

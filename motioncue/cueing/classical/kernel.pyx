@@ -3,9 +3,8 @@
 from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.core.algorithm cimport Calls, Lanes, run_function, structure_number
+from motioncue.core.interfaces cimport Calls, Lanes, Machine, chosen_machine, run_function, structure_number
 from motioncue.core.filters cimport first_order, first_order_as_second, second_order, section_take
-from motioncue.core.lanes cimport Machine, chosen
 from motioncue.core.rotation cimport turn
 
 from motioncue.core.channels import GRAVITY
@@ -175,7 +174,7 @@ cdef class ClassicalWashout(Algorithm):
 
     def __init__(self, settings, double rate_hz):
         cdef double dt = 1.0 / rate_hz
-        cdef Machine machine = chosen()
+        cdef Machine machine = chosen_machine()
         cdef double angle, limit
         cdef bint late = settings.limited == "after_turn"
         cdef bint hold = settings.filters == "hold"

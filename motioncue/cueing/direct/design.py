@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from motioncue.core.algorithm import Direct as DirectKernel
+from motioncue.core.interfaces import Direct as DirectKernel
 from motioncue.cueing.direct.settings import Direct
 
 __all__ = ["design", "theory"]

@@ -5,7 +5,7 @@ travel are positive forward, right, up; a lean is positive where gravity makes i
 down.  Heave and yaw have nothing in common but the form.
 """
 
-from motioncue.core.algorithm cimport Algorithm
+from motioncue.core.interfaces cimport Algorithm
 from motioncue.core.records cimport Cue, Motion
 from motioncue.core.rotation cimport Turn
 

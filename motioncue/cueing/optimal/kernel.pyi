@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-from motioncue.core.algorithm import Algorithm
+from motioncue.core.interfaces import Algorithm
 from motioncue.cueing.optimal.settings import Optimal
 
 __all__ = ["OptimalWashout"]

@@ -3,8 +3,7 @@
 from libc.math cimport INFINITY, M_PI, exp2, fabs
 from libc.string cimport memcmp, memcpy, memset
 
-from motioncue.core.algorithm cimport Calls, Lanes, run_function, structure_number
-from motioncue.core.lanes cimport Machine, chosen
+from motioncue.core.interfaces cimport Calls, Lanes, Machine, chosen_machine, run_function, structure_number
 from motioncue.core.rotation cimport turn
 
 from motioncue.core.channels import GRAVITY
@@ -107,7 +106,7 @@ cdef class OptimalWashout(Algorithm):
     """
 
     def __init__(self, settings, const double[:, :, ::1] laws not None, limits, tuple organs_s, double rate_hz):
-        cdef Machine machine = chosen()
+        cdef Machine machine = chosen_machine()
         cdef double half = 0.5 / rate_hz
         cdef PairCoeffs* c
         cdef int i, j

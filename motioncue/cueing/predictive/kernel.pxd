@@ -6,7 +6,7 @@ heave up.
 
 from libc.stdint cimport int64_t
 
-from motioncue.core.algorithm cimport AHEAD, Algorithm
+from motioncue.core.interfaces cimport AHEAD, Algorithm
 from motioncue.core.rotation cimport Turn
 from motioncue.cueing.predictive.foresee cimport ForeseeCoeffs, ForeseeState
 from motioncue.cueing.predictive.guard cimport Guard

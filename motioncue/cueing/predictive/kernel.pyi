@@ -5,7 +5,7 @@ import numpy as np
 import numpy.typing as npt
 from typing_extensions import disjoint_base
 
-from motioncue.core.algorithm import Algorithm
+from motioncue.core.interfaces import Algorithm
 from motioncue.platforms.kinematics import Kinematics
 
 __all__ = ["MOST_BEATS", "MOST_KNOTS", "MOST_ROWS", "NODE_COUNT", "Predictive"]

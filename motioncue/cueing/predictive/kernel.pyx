@@ -4,7 +4,7 @@ from libc.math cimport INFINITY, exp, fabs, isfinite, sin
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy, memset
 
-from motioncue.core.algorithm cimport AHEAD, Algorithm, structure_number
+from motioncue.core.interfaces cimport AHEAD, Algorithm, structure_number
 from motioncue.core.records cimport Cue, Motion
 from motioncue.core.rotation cimport Turn, turn
 from motioncue.cueing.predictive.foresee cimport NODES, PAST, ForeseeCoeffs, foresee, foresee_tick

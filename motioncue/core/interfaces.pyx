@@ -1,10 +1,12 @@
-"""The base of the cueing algorithms: reset, step and process."""
+"""The bases of cueing algorithms and of the stages behind them, and the loops over lanes that this processor runs."""
+
+from libc.string cimport memset
 
 import numpy as np
 
 from motioncue.core.channels import CUE_DTYPE
 
-__all__ = ["Algorithm", "Direct"]
+__all__ = ["Algorithm", "Direct", "Stage", "choose_machine", "machines"]
 
 
 cdef dict _structures = {}
@@ -177,3 +179,77 @@ cdef class Direct(Algorithm):
         self.calls.step = direct_step
         self.calls.reset = direct_reset
         self.calls.structure = structure_number(("direct",))
+
+
+cdef class Stage:
+    """Base of the actuation stages: each changes an actuation once a tick.
+
+    Attributes
+    ----------
+    fills : tuple of str
+        The channels that this stage adds to those of the cue.
+
+    Notes
+    -----
+    A subclass fills the function table.  A stage belongs to one chain, because it has only one state.
+    """
+
+    fills = ()
+
+    def shares(self):
+        """Return the share of ticks in which each of its bounds acted, by name; empty if it has none."""
+        return {}
+
+    cdef Beside beside(self):
+        """Return what `Batch` needs of the stage; as it is here, without a form for rigs side by side."""
+        cdef Beside it
+        memset(&it, 0, sizeof(it))
+        it.step, it.state, it.coeffs = self.calls.step, self.calls.state, self.calls.coeffs
+        return it
+
+
+cdef extern from "motioncue/core/lanes.h" nogil:
+    ctypedef struct mc_Machine:
+        const char* name
+        int lanes
+        int index
+    int mc_machines(mc_Machine* out)
+
+
+cdef mc_Machine supported[3]
+cdef int count = mc_machines(supported)
+cdef int choice = 0
+
+
+cdef Machine chosen_machine():
+    """Return the loops that new algorithms and rigs will use."""
+    cdef mc_Machine* m = &supported[choice]
+    return Machine(m.name, m.lanes, m.index)
+
+
+def machines():
+    """Return the kinds of machine whose loops this processor can run, the best first.
+
+    Returns
+    -------
+    list of str
+        From "avx512" (8 lanes), "avx2" (4) and "any" (2, or 1 if the compiler has no vectors).
+    """
+    return [supported[i].name.decode() for i in range(count)]
+
+
+def choose_machine(str name):
+    """Choose the loops for algorithms and rigs that are made from now on; all kinds give the same bits.
+
+    Parameters
+    ----------
+    name : str
+        One of `machines`; the first one is the default.
+
+    Raises
+    ------
+    ValueError
+        If this processor cannot run that kind.
+    """
+    global choice
+    choice = machines().index(name)

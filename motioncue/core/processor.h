@@ -1,6 +1,8 @@
-/* The few atomic operations the loops share, for compilers with and without the __atomic built-ins. */
-#ifndef MOTIONCUE_ATOMICS_H
-#define MOTIONCUE_ATOMICS_H
+/* What processors and compilers have each in their own way: the few atomic operations that threads share, and how to
+ * flush denormals to zero.
+ */
+#ifndef MOTIONCUE_PROCESSOR_H
+#define MOTIONCUE_PROCESSOR_H
 #include <stdint.h>
 #if defined(_MSC_VER) && !defined(__clang__)
 #ifndef _M_X64
@@ -23,4 +25,26 @@ static inline void mc_add(int64_t *p, int64_t n) { __atomic_fetch_add(p, n, __AT
 #endif
 /* Add to a counter that only this thread writes; mc_add is for a counter that several write. */
 static inline void mc_count(int64_t *p, int64_t n) { mc_store(p, mc_load(p) + n); }
+
+/* Denormals are flushed on the calling thread, since filters that decay into them would slow down. */
+#if defined(__SSE2__) || defined(_M_X64)
+#include <xmmintrin.h>
+static inline uint64_t mc_flush_denormals(void) {
+    uint64_t before = _mm_getcsr();
+    _mm_setcsr((unsigned)before | 0x8040u); /* flush to zero, denormals are zero */
+    return before;
+}
+static inline void mc_restore_fpu(uint64_t before) { _mm_setcsr((unsigned)before); }
+#elif defined(__aarch64__)
+static inline uint64_t mc_flush_denormals(void) {
+    uint64_t before;
+    __asm__ volatile("mrs %0, fpcr" : "=r"(before));
+    __asm__ volatile("msr fpcr, %0" ::"r"(before | (1ull << 24)));
+    return before;
+}
+static inline void mc_restore_fpu(uint64_t before) { __asm__ volatile("msr fpcr, %0" ::"r"(before)); }
+#else
+static inline uint64_t mc_flush_denormals(void) { return 0; }
+static inline void mc_restore_fpu(uint64_t before) { (void)before; }
+#endif
 #endif

@@ -1,8 +1,10 @@
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import disjoint_base
 
-__all__ = ["Algorithm", "Direct"]
+__all__ = ["Algorithm", "Direct", "Stage", "choose_machine", "machines"]
 
 @disjoint_base
 class Algorithm:
@@ -21,3 +23,11 @@ class Algorithm:
     ) -> NDArray[np.void]: ...
 
 class Direct(Algorithm): ...
+
+@disjoint_base
+class Stage:
+    fills: ClassVar[tuple[str, ...]]
+    def shares(self) -> dict[str, float]: ...
+
+def machines() -> list[str]: ...
+def choose_machine(name: str) -> None: ...

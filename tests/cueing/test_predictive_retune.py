@@ -1,0 +1,83 @@
+"""What a retune of the predictive algorithm may do to the motion."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("daqp")
+pytest.importorskip("scipy")
+
+from predictive_drives import PERIOD, RATE_HZ, drive, pose_of, profile
+
+import motioncue
+from motioncue.cueing.predictive import design as predictive
+from motioncue.cueing.predictive import solver
+from motioncue.cueing.predictive.settings import PRESETS
+
+pytestmark = pytest.mark.skipif(bool(solver.missing()), reason=solver.missing())
+
+
+def poses_of(rows, begin, changes=(), at=None):
+    """Return the poses of a drive with settings that change at ticks."""
+    stepper = motioncue.bind(begin)
+    poses = []
+    for number, row in enumerate(rows):
+        for change in (each for each, tick in zip(changes, at or (), strict=True) if tick == number):
+            stepper.retune({f"cueing.{key}": value for key, value in change.items()})
+        stepper.motion[0] = row
+        stepper.step()
+        poses.append(pose_of(stepper.cue)[0])
+    return np.array(poses)
+
+
+def jerks_of(poses):
+    """Return the changes of acceleration from tick to tick of translations and of rotations [m/s^2, rad/s^2]."""
+    return abs(np.diff(poses, 3, axis=0)).reshape(-1, 2, 3).max(axis=2) * RATE_HZ**2
+
+
+SMALL = PRESETS["small"]["workspace"]
+NARROW = {
+    "slow": {"workspace.surge": {**SMALL["surge"], "speed_m_s": 0.01}},
+    "short": {"workspace.surge": {**SMALL["surge"], "range_m": 0.02}},
+    "weak": {"workspace.surge": {**SMALL["surge"], "acceleration_m_s2": 0.2}},
+    "flat": {"workspace.pitch": {**SMALL["pitch"], "range_deg": 1.0}},
+    "still": {"workspace.heave": {**SMALL["heave"], "range_m": 0.01}},
+}
+CHANGES = {
+    "speed": {"weights.speed": 1000.0},
+    "travel": {"weights.travel": 1000.0},
+    "gain": {"gain": 0.1},
+    "strong": {"gain": 2.0},
+    "heave": {"weights.heave": 0.0},
+    "lean": {"tilt.acceleration_limit_deg_s2": 1.0},
+    "slow lean": {"tilt.rate_limit_deg_s": 0.1},
+    **NARROW,
+}
+
+
+@pytest.mark.parametrize("name", [*CHANGES])
+@pytest.mark.parametrize("at", [1500, pytest.param(2222, marks=pytest.mark.search)])
+def test_changed_settings_take_hold_without_a_jolt(name, at, rng):
+    motion = drive(rng, 3600, 2.0)
+    change = {f"cueing.{key}": value for key, value in CHANGES[name].items()}
+    begin, after = profile("cueing.preset=small"), profile("cueing.preset=small", change)
+    own = np.maximum(*(jerks_of(poses_of(motion, each)).max(axis=0) for each in (begin, after)))
+    changed = jerks_of(poses_of(motion, begin, [CHANGES[name]], [at]))[at - 3 :]
+    # A plan may be the opposite of the one before; a channel goes over to it in half a second: 1.875 / 0.5 s at most.
+    # One that holds the platform a thousand times as hard as the one before disagrees with it on all that follows.
+    most = np.array([2.0 * 6.0, 2.0 * np.radians(500.0)]) * (12.0 if name in ("speed", "travel") else 1.0)
+    assert (changed.max(axis=0) <= own + most * 1.875 / 0.5 / RATE_HZ).all()
+
+
+@pytest.mark.parametrize("name", [*NARROW])
+def test_narrower_bounds_take_hold_in_two_seconds_and_the_former_ones_hold_till_then(name, rng):
+    motion = drive(rng, 3000, 2.0)
+    poses = poses_of(motion, profile("cueing.preset=small"), [NARROW[name]], [1500])
+    after = 1500 + round(2.0 * RATE_HZ) + PERIOD
+    ((key, axis),) = NARROW[name].items()
+    channel = predictive.AXES.index(key.partition(".")[2])
+    unit = 1.0 if channel < 3 else np.radians(1.0)
+    place = poses[:, channel] / unit
+    speed, push = np.diff(place) * RATE_HZ, np.diff(place, 2) * RATE_HZ**2
+    for bounds, part in ((SMALL[key.partition(".")[2]], slice(0, None)), (axis, slice(after, None))):
+        for size, values in zip(bounds.values(), (place, speed, push), strict=True):
+            assert abs(values[part]).max() <= size * (1.0 + 1e-5) + 1e-6

@@ -18,7 +18,7 @@ from motioncue.errors import ConfigError
 if TYPE_CHECKING:
     from websockets.asyncio.server import ServerConnection
 
-__all__ = ["ACCEPTED", "Address", "Door", "Entrance", "parse_address"]
+__all__ = ["ACCEPTED", "AccessCheck", "Address", "Entrance", "parse_address"]
 
 LOOPBACK = "127.0.0.1"
 LOCAL_NAMES = ("localhost", "127.0.0.1", "[::1]")
@@ -60,7 +60,7 @@ def parse_address(text: str) -> Address:
     return Address((found[1] or LOOPBACK).strip("[]"), int(found[2]))
 
 
-class Door:
+class AccessCheck:
     """Checks requests to the page.
 
     Parameters

@@ -20,7 +20,7 @@ from motioncue.profile.reference import sentences
 from motioncue.safety.settings import Limits
 from motioncue.view.model import Watched
 
-__all__ = ["Desk", "Doubtful", "Value", "doubts", "fixed_because", "kept", "newly_off", "parameters", "shown"]
+__all__ = ["Doubtful", "Editor", "Value", "doubts", "fixed_because", "kept", "newly_off", "parameters", "shown"]
 
 TABLES = ("cueing", "supervisor", "limits", "watch")
 """Tables of a profile whose settings the page changes, besides the platform's."""
@@ -205,7 +205,7 @@ KINDS = {"switch": bool, "table": bool, "choice": str | None, "order": list}
 ALLOWED = {"switch": "true or false", "table": "true (given) or false (left out)", "order": "a list of words"}
 
 
-class Desk:
+class Editor:
     """Changes an engine's settings.
 
     Parameters

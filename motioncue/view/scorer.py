@@ -24,7 +24,7 @@ from motioncue.errors import MotioncueError
 from motioncue.profile.profile import Profile
 from motioncue.view.playback import LEAST_S, Minute, Recent
 
-__all__ = ["Judging", "Request", "judged", "main", "run"]
+__all__ = ["Request", "Scorer", "judged", "main", "run"]
 
 LOWEST = 19  # niceness
 
@@ -247,7 +247,7 @@ SILENT = (
 NOT_STARTED = "the process that judges cannot be started: {}"
 
 
-class Judging:
+class Scorer:
     """Judges settings on the last minute, beside the engine.
 
     Parameters

@@ -21,11 +21,11 @@ import msgspec
 from motioncue.engine.journal import Journal
 from motioncue.errors import ConfigError, EndpointError, MotioncueError
 from motioncue.profile.profile import Profile
-from motioncue.view.access import Address, Door
-from motioncue.view.editor import Desk, Doubtful
+from motioncue.view.access import AccessCheck, Address
+from motioncue.view.editor import Doubtful, Editor
 from motioncue.view.model import Frames, Watched
 from motioncue.view.playback import LOOKS_HZ, Recent
-from motioncue.view.scorer import Judging
+from motioncue.view.scorer import Scorer
 from motioncue.view.session import (
     Give,
     Judge,
@@ -98,7 +98,7 @@ class Server:
     address : Address
         Where to serve.
     text : str, optional
-        TOML of the profile, for `Desk.save`.
+        TOML of the profile, for `Editor.save`.
     folder : Path, optional
         Where profiles are saved; the present folder if not given.
     patience_s : float
@@ -141,10 +141,10 @@ class Server:
         self._address = address
         self._patience_s = patience_s
         self._plays = plays
-        self._desk = Desk(engine, text, folder)
+        self._editor = Editor(engine, text, folder)
         self._frames = Frames(engine)
         self._recent = Recent(engine)
-        self._judging = Judging(self._recent, self._desk.compared)
+        self._scorer = Scorer(self._recent, self._editor.compared)
         self._pages: list[Visitor] = []
         self._hand: Visitor | None = None
         self._numbered = 0
@@ -167,7 +167,7 @@ class Server:
     @property
     def url(self) -> str:
         """The page's address, with the token if it needs one."""
-        return self._door.url
+        return self._access.url
 
     @property
     def pages(self) -> int:
@@ -189,7 +189,7 @@ class Server:
     ) -> None:
         """Drop all pages and end."""
         self._end()
-        self._judging.close()
+        self._scorer.close()
         self._thread.join(5.0)
 
     # ---- the thread ----
@@ -241,7 +241,7 @@ class Server:
                 with each.dup() as same:
                     same.listen(QUEUE)
             port = next(iter(server.sockets)).getsockname()[1]
-            self._door = Door(self._address._replace(port=port))
+            self._access = AccessCheck(self._address._replace(port=port))
             self._end = lambda: loop.call_soon_threadsafe(ended.set)
             self._ready.set()
             remembering = asyncio.create_task(self._remember())
@@ -254,7 +254,7 @@ class Server:
             self._recent.look()
             self._journal.tell()
             if self._pages:
-                self._judging.look(time.monotonic())
+                self._scorer.look(time.monotonic())
             await asyncio.sleep(1.0 / LOOKS_HZ)
 
     # ---- who comes in ----
@@ -296,7 +296,7 @@ class Server:
         host, origin = (_only(headers.get_all(name)) for name in ("Host", "Origin"))
         why = None
         if path in ("/", LIVE):  # the other files are the same everywhere
-            why = self._door.refuses(request.path, host, origin, connects=path == LIVE)
+            why = self._access.refuses(request.path, host, origin, connects=path == LIVE)
         if why is None and path == LIVE and len(self._pages) >= PAGES:
             why = f"pages: found {PAGES} already, no more are allowed"
         if why is not None:
@@ -380,7 +380,7 @@ class Server:
         now = time.monotonic()
         self._look(now)
         news: list[str | bytes] = []
-        versions = (self._versions[0], self._versions[1], self._judging.version)
+        versions = (self._versions[0], self._versions[1], self._scorer.version)
         if page.known[0] != versions[0]:
             settings, values = self._told
             if settings != page.controls:  # another algorithm has others
@@ -390,7 +390,7 @@ class Server:
         if page.known[1] != versions[1]:
             news.append(to_json("hands", self._hands(page)))
         if page.known[2] != versions[2]:
-            news.append(to_json("minute", self._judging.answer()))
+            news.append(to_json("minute", self._scorer.answer()))
         page.known = versions
         while page.replies:
             news.append(page.replies.popleft())
@@ -424,14 +424,14 @@ class Server:
         still shown by the page that made it.
         """
         if self._engine.requested is not self._shown:
-            self._judging.changed()
+            self._scorer.changed()
         self._shown = self._engine.requested
         self._told = self._settings()
         self._versions[0] += 1
 
     def _settings(self) -> tuple[str, str]:
         """Return what the settings are, and their values."""
-        return controls(self._engine, self._desk), to_json("settings", self._desk.state())
+        return controls(self._engine, self._editor), to_json("settings", self._editor.state())
 
     def _hands(self, page: Visitor) -> dict[str, Any]:
         """Return who steers."""
@@ -476,7 +476,7 @@ class Server:
                 self._take(None)
             return
         if isinstance(request, Judge):  # changes nothing
-            self._judging.ask()
+            self._scorer.ask()
             return
         if isinstance(request, Take) or self._hand is None:
             self._take(page)
@@ -524,13 +524,13 @@ class Server:
     def _changed(self, page: Visitor, request: Request) -> dict[str, Any] | None:
         """Make a change of settings; return what the page is told."""
         if isinstance(request, Set):
-            self._desk.set(request.key, request.value, (page.number, request.gesture), sure=request.sure)
+            self._editor.set(request.key, request.value, (page.number, request.gesture), sure=request.sure)
         elif isinstance(request, Undo):
-            self._desk.undo(sure=request.sure)
+            self._editor.undo(sure=request.sure)
         elif isinstance(request, Swap):
-            self._desk.swap(sure=request.sure)
+            self._editor.swap(sure=request.sure)
         elif isinstance(request, Save):
-            return self._desk.save(request.name)
+            return self._editor.save(request.name)
         return None
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeAlias
 import msgspec
 
 from motioncue.errors import ConfigError
-from motioncue.view.editor import Desk
+from motioncue.view.editor import Editor
 from motioncue.view.model import CHANNELS, STATES, Frames, Verdict, Watched, grade, path_of, scene_of, verdict
 
 __all__ = [
@@ -174,18 +174,18 @@ def hello(engine: Watched, frames: Frames, number: int, *, plays: bool) -> str:
     return to_json("hello", said)
 
 
-def controls(engine: Watched, desk: Desk) -> str:
+def controls(engine: Watched, editor: Editor) -> str:
     """Return what the settings are, and what depends on the algorithm.
 
     Parameters
     ----------
     engine : Watched
         A running engine, or a recording that plays.
-    desk : Desk
+    editor : Editor
         Changes its settings.
     """
-    profile, fixed = engine.requested, desk.fixed()
-    parameters = [{**each._asdict(), "fixed": fixed.get(each.key, "")} for each in desk.parameters()]
+    profile, fixed = engine.requested, editor.fixed()
+    parameters = [{**each._asdict(), "fixed": fixed.get(each.key, "")} for each in editor.parameters()]
     return to_json("controls", {"title": path_of(profile), "poses": profile.cueing.poses, "parameters": parameters})
 
 

@@ -17,8 +17,8 @@ import motioncue
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
 from motioncue.engine.engine import Engine
 from motioncue.errors import ConfigError
-from motioncue.view.access import Address, Door, parse_address
-from motioncue.view.editor import Desk
+from motioncue.view.access import AccessCheck, Address, parse_address
+from motioncue.view.editor import Editor
 from motioncue.view.model import Frames, PlatformInForce, positions_of, scene_of, used_of
 from motioncue.view.playback import Played
 from motioncue.view.server import FILES
@@ -82,12 +82,12 @@ OWN = "127.0.0.1:8765"
     ],
 )
 def test_on_loopback_host_and_origin_must_be_the_pages_own(host, origin, connects, word):
-    why = Door(Address("127.0.0.1", 8765)).refuses("/", host, origin, connects=connects)
+    why = AccessCheck(Address("127.0.0.1", 8765)).refuses("/", host, origin, connects=connects)
     assert why is None if word is None else why.startswith(f"{word}: found")
 
 
 def test_beyond_loopback_the_token_is_needed_and_no_other_does():
-    door = Door(Address("192.168.1.2", 8765))
+    door = AccessCheck(Address("192.168.1.2", 8765))
     host = "192.168.1.2:8765"
     query = urlsplit(door.url).query
     assert re.fullmatch(r"token=[\w-]{20,}", query)
@@ -105,13 +105,13 @@ def test_beyond_loopback_the_token_is_needed_and_no_other_does():
     assert door.refuses(f"/live?{query}", "evil.example:8765", "http://evil.example:8765", connects=True).startswith(
         "Host"
     )
-    assert Door(door.address).token != door.token
+    assert AccessCheck(door.address).token != door.token
 
 
 @settings(max_examples=50)
 @given(st.text(max_size=30), st.text(max_size=30), st.text(max_size=30))
 def test_no_header_makes_the_check_fail(target, host, origin):
-    door = Door(Address("192.168.1.2", 8765))
+    door = AccessCheck(Address("192.168.1.2", 8765))
     assert door.refuses(f"/?{target}", host, origin, connects=True)
 
 
@@ -165,7 +165,7 @@ def test_any_bytes_are_a_request_or_refused(data):
 @pytest.fixture
 def desk(tmp_path):
     engine = Engine(PROFILE)
-    desk = Desk(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
+    desk = Editor(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
     desk.engine, desk.folder = engine, tmp_path
     return desk
 
@@ -270,7 +270,7 @@ def test_a_saved_profile_gives_the_settings_and_keeps_the_comments(desk):
 def test_a_saved_profile_has_what_overrides_of_its_tables_gave(tmp_path, platform):
     pytest.importorskip("tomlkit")
     engine = Engine(motioncue.load_profile(PROFILE, f"platform.preset={platform}", "cueing.preset=auto"))
-    desk = Desk(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
+    desk = Editor(engine, motioncue.profile.profile.profile_text(PROFILE), tmp_path)
     desk.set("platform.rise_s", 2.5, (1, 1))
     desk.save("mine.toml")
     saved = motioncue.load_profile(tmp_path / "mine.toml")
@@ -279,7 +279,7 @@ def test_a_saved_profile_has_what_overrides_of_its_tables_gave(tmp_path, platfor
 
 def test_a_run_without_a_text_saves_nothing(tmp_path):
     with pytest.raises(ConfigError, match="without a profile's text"):
-        Desk(Engine(PROFILE), None, tmp_path).save("mine.toml")
+        Editor(Engine(PROFILE), None, tmp_path).save("mine.toml")
     assert list(tmp_path.iterdir()) == []
 
 

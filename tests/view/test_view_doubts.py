@@ -8,7 +8,7 @@ import pytest
 import motioncue
 from motioncue.engine.engine import Engine
 from motioncue.profile.profile import profile_text
-from motioncue.view.editor import Desk, Doubtful
+from motioncue.view.editor import Doubtful, Editor
 
 PROFILE = "ccd-dk-washout"
 ROUND = itertools.count()
@@ -18,7 +18,7 @@ ROUND = itertools.count()
 def desk():
     begin = ("cueing.surge.gain=0.5", "cueing.sway.gain=-0.5", "cueing.heave.gain=0", "cueing.surge.damping=0.4")
     engine = Engine(motioncue.load_profile(PROFILE, *begin, "cueing.surge.cutoff_hz=0.4"))
-    desk = Desk(engine, profile_text(PROFILE))
+    desk = Editor(engine, profile_text(PROFILE))
     desk.engine = engine
     return desk
 
@@ -134,6 +134,6 @@ def test_a_way_back_to_little_damping_is_asked_about(desk):
 
 def test_what_is_off_at_the_beginning_is_said_and_not_asked_about(desk):
     engine = Engine(motioncue.load_profile(PROFILE, "limits=none", "cueing.surge.gain=0.5"))
-    desk = Desk(engine)
+    desk = Editor(engine)
     assert any('limits = "none"' in line for line in desk.state()["off"])
     desk.set("cueing.surge.gain", 0.6, (1,))

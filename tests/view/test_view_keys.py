@@ -18,7 +18,7 @@ from motioncue.profile.kept import changed_text
 from motioncue.profile.profile import Profile, parse_profile, profile_text
 from motioncue.profile.reference import sections
 from motioncue.safety.settings import AccelerationBounds, HeaveBounds, Limits
-from motioncue.view.editor import Desk
+from motioncue.view.editor import Editor
 
 TEXTS = {"name", "description", "platform.description", "platform.source"}
 """Live keys without a control: texts for people."""
@@ -50,7 +50,7 @@ ROUND = itertools.count()
 
 
 def desk_of(profile, text=None, folder=None):
-    desk = Desk(Engine(profile), text, folder)
+    desk = Editor(Engine(profile), text, folder)
     desk.engine = desk._engine
     return desk
 

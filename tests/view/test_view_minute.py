@@ -18,7 +18,7 @@ import motioncue
 from motioncue.core.channels import MOTION_DTYPE, TICK_DTYPE
 from motioncue.safety.supervisor import State
 from motioncue.view.playback import LEAST_S, MINUTE_S, Minute, Recent
-from motioncue.view.scorer import DIED, SILENCE_S, SILENT, TOO_SHORT, Judging, Request, _started, judged
+from motioncue.view.scorer import DIED, SILENCE_S, SILENT, TOO_SHORT, Request, Scorer, _started, judged
 
 PROFILE = "ccd-dk-washout"
 GAINS = [f"cueing.{axis}.gain=0.0" for axis in ("surge", "sway", "heave", "roll", "pitch", "yaw")] + [
@@ -222,7 +222,7 @@ class Driven:
 def judge():
     minute = Minute(drive(4.0), 0.0, 4.0)
     found = {"now": loaded(*GAINS)}
-    judge = Judging(Driven(minute), lambda: found)
+    judge = Scorer(Driven(minute), lambda: found)
     judge.found = found
     yield judge
     judge.close()

@@ -208,7 +208,7 @@ def test_what_was_undone_before_anybody_looked_is_told_all_the_same(server, engi
 
     with Visitor(server) as page:
         page.next("settings")
-        monkeypatch.setattr(server._desk, "set", raised_and_undone)
+        monkeypatch.setattr(server._editor, "set", raised_and_undone)
         page.send(do="set", key="cueing.surge.gain", value=0.9, gesture=1)
         assert page.next("settings")["values"]["cueing.surge.gain"] == before.cueing.surge.gain
         assert engine.requested is before
@@ -252,7 +252,7 @@ def test_a_change_whose_page_has_left_is_ended_before_the_next_one_begins(server
             end.wait(60)
         story.append(f"{value} ends")
 
-    monkeypatch.setattr(server._desk, "set", slow)
+    monkeypatch.setattr(server._editor, "set", slow)
     with Visitor(server) as other:
         with Visitor(server) as page:
             page.send(do="set", key="cueing.surge.gain", value=0.1)
@@ -316,8 +316,8 @@ def test_pages_are_told_that_the_process_that_judges_is_stopped(server, engine, 
         driven(engine, 5.0)
         page.send(do="judge")
         page.next("minute", lambda said: said["busy"])
-        soon(lambda: server._judging._process is not None)
-        os.kill(server._judging._process.pid, signal.SIGSTOP)
+        soon(lambda: server._scorer._process is not None)
+        os.kill(server._scorer._process.pid, signal.SIGSTOP)
         monkeypatch.setattr("motioncue.view.scorer.SILENCE_S", 1.0)
         said = page.next("minute", lambda said: not said["busy"])
         assert said["why"].startswith("the process that judges said nothing for 1 s and was ended")
@@ -464,7 +464,7 @@ def test_a_change_that_takes_long_holds_up_no_frame_and_its_newest_value_wins(im
         time.sleep(3.0 if len(begun) == 1 else 0.0)  # longer than the server's patience
         engine.retune({key: value})
 
-    monkeypatch.setattr(impatient._desk, "set", slow)
+    monkeypatch.setattr(impatient._editor, "set", slow)
     with Visitor(impatient) as page:
         for number in range(1, 9):
             page.send(do="set", key="cueing.surge.gain", value=number / 10, gesture=1)

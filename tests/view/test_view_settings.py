@@ -15,7 +15,7 @@ from motioncue.platforms.settings import platform_presets
 from motioncue.profile.controls import controls, item_of, values_of, with_item
 from motioncue.profile.kept import changed_text
 from motioncue.profile.profile import parse_profile, profile_text
-from motioncue.view.editor import Desk
+from motioncue.view.editor import Editor
 
 PROFILE = "ccd-dk-washout"
 ROUND = itertools.count()
@@ -24,7 +24,7 @@ ROUND = itertools.count()
 def desk_of(tmp_path=None, *overrides):
     """Return a desk of an engine that does not run."""
     engine = Engine(motioncue.load_profile(PROFILE, *overrides))
-    desk = Desk(engine, profile_text(PROFILE), tmp_path)
+    desk = Editor(engine, profile_text(PROFILE), tmp_path)
     desk.engine = engine
     return desk
 

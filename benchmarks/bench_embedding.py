@@ -11,8 +11,8 @@ import motioncue
 from motioncue import cueing
 from motioncue.core.channels import CUE_DTYPE, MOTION_DTYPE, TELEMETRY_DTYPE
 from motioncue.core.clock import FakeClock
+from motioncue.engine.embed import Stepper
 from motioncue.engine.retune import Settings
-from motioncue.engine.stepper import Stepper
 from motioncue.output.dk import MOTION
 from motioncue.profile.profile import Output, profile_text
 from motioncue.recording.read import read_packages, sample_recording

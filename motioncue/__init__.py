@@ -11,10 +11,9 @@ if TYPE_CHECKING:
     from motioncue.core.channels import ACTUATION_DTYPE, AHEAD_S, CUE_DTYPE, MOTION_DTYPE, TICK_DTYPE
     from motioncue.cueing.preview import preview
     from motioncue.engine.assembly import actuate, cue, load_profile
-    from motioncue.engine.embedding import bind, relay
+    from motioncue.engine.embedding import Rigs, bind, relay
     from motioncue.engine.engine import Engine
     from motioncue.engine.platform import platform
-    from motioncue.engine.rigs import Rigs
     from motioncue.frames.body import body_motion
     from motioncue.profile.profile import Profile
     from motioncue.recording.load import read
@@ -70,7 +69,7 @@ _LATER = {
     "TICK_DTYPE": "motioncue.core.channels",
     "Engine": "motioncue.engine.engine",
     "Profile": "motioncue.profile.profile",
-    "Rigs": "motioncue.engine.rigs",
+    "Rigs": "motioncue.engine.embedding",
     "_capi": "motioncue.engine.capi",  # the capsule for motioncue/motioncue.h
     "actuate": "motioncue.engine.assembly",
     "bind": "motioncue.engine.embedding",

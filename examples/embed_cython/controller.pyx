@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 from motioncue.core.clock cimport Clock
 from motioncue.core.records cimport Cue, Motion
-from motioncue.engine.stepper cimport Stepper, cueing_step
+from motioncue.engine.embed cimport Stepper, cueing_step
 
 import sys
 

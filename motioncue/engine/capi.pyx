@@ -8,9 +8,10 @@ from libc.string cimport memcpy
 
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
-from motioncue.engine.feeder cimport Feeder, FeederState, feeder_take
+from motioncue.engine.embed cimport (
+    Feeder, FeederState, Stepper, cueing_look, cueing_reset, cueing_step, feeder_take,
+)
 from motioncue.engine.retune cimport CueingState, cueing_actuate
-from motioncue.engine.stepper cimport Stepper, cueing_look, cueing_reset, cueing_step
 
 from motioncue.engine.embedding import bind
 

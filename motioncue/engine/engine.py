@@ -16,8 +16,8 @@ from motioncue.core.clock import MonotonicClock, machine_awake, prepare_receiver
 from motioncue.engine.assembly import baud_of, check, load_profile, streams_of
 from motioncue.engine.changes import Change
 from motioncue.engine.claims import Claims
+from motioncue.engine.embed import Feeder
 from motioncue.engine.ending import Ending
-from motioncue.engine.feeder import Feeder
 from motioncue.engine.journal import CALM, MESSAGES, Journal, Outputs
 from motioncue.engine.leaving import leaving_of
 from motioncue.engine.pipeline import Pipeline
@@ -503,12 +503,14 @@ class Engine:
 
     def newest(self) -> npt.NDArray[np.void]:
         """Return the newest tick, ndarray of TICK_DTYPE and shape (1,): the motion read and the cue sent."""
-        return self._pipeline.emitter.newest()
+        newest: npt.NDArray[np.void] = self._pipeline.emitter.newest()
+        return newest
 
     @property
     def trace(self) -> npt.NDArray[np.void]:
         """The first ticks, up to the number asked for: ndarray of TICK_DTYPE."""
-        return self._pipeline.emitter.trace
+        trace: npt.NDArray[np.void] = self._pipeline.emitter.trace
+        return trace
 
 
 def _short(value: Any) -> str:

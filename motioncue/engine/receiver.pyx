@@ -12,12 +12,10 @@ from motioncue.frames.session cimport (
     FEED_BYTES, Session, SessionState, session_begin, session_end, session_feed, session_sent, session_stalled,
 )
 from motioncue.frames.state cimport IntakeState, refuse, tell
-from motioncue.transports.server cimport (
-    MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_SPEAKS, Server, mc_server,
-)
 from motioncue.transports.sockets cimport (
-    ADDRESS_BYTES, allowed_hosts, mc_allowed, mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to,
-    mc_wait_any, packed_address, sockaddr_storage,
+    ADDRESS_BYTES, MC_KNOCKS, MC_NO_DESCRIPTOR, MC_NOT_ALLOWED, MC_QUIET, MC_SPEAKS, Server, allowed_hosts, mc_allowed,
+    mc_fd, mc_is_allowed, mc_receive_from, mc_send_back, mc_send_to, mc_server, mc_wait_any, packed_address,
+    sockaddr_storage,
 )
 from motioncue.wire.messages cimport REPLY_BYTES, Reply, reply_write
 

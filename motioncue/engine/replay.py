@@ -93,7 +93,8 @@ def replay(
     for _ in feed(timed, pipeline.intake, before=lambda time_ns: pipeline.emitter.run(until_ns=time_ns)):
         pass
     pipeline.emitter.run(until_ns=end)
-    return pipeline.emitter.trace
+    trace: npt.NDArray[np.void] = pipeline.emitter.trace
+    return trace
 
 
 class Difference(NamedTuple):

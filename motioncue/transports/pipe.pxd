@@ -3,7 +3,7 @@
 from libc.stddef cimport wchar_t
 from libc.stdint cimport uint8_t
 
-from motioncue.transports.server cimport Server, mc_server
+from motioncue.transports.sockets cimport Server, mc_server
 
 
 cdef extern from "motioncue/transports/pipe.h" nogil:

@@ -1,14 +1,25 @@
 """The stream server on a listening socket, and settings of datagram sockets."""
 
-from motioncue.transports.server cimport Server
-
-from libc.stdint cimport uint8_t, uint32_t
+from libc.stdint cimport uint32_t, uint8_t
 from libc.string cimport memcpy, memset
 
 import ipaddress
 import socket
 
-__all__ = ["SocketServer", "ignore_unreachable"]
+__all__ = ["Server", "SocketServer", "ignore_unreachable"]
+
+
+cdef class Server:
+    """A stream server; one loop, without the GIL, calls the functions in `calls`."""
+
+    def wake(self):
+        """Make the loop's wait return, from any thread."""
+        if self.calls.wake != NULL:
+            self.calls.wake(self.calls.memory)
+
+    def close(self):
+        """Stop listening and release everything; call it only while no loop runs."""
+        raise NotImplementedError
 
 
 def ignore_unreachable(sock):

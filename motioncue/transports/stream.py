@@ -11,8 +11,7 @@ from typing import Any
 from motioncue.errors import EndpointError
 from motioncue.transports.endpoint import Endpoint, as_socket, parse_endpoint
 from motioncue.transports.pipe import PipeConnection, PipeServer
-from motioncue.transports.server import Server
-from motioncue.transports.sockets import SocketServer
+from motioncue.transports.sockets import Server, SocketServer
 
 __all__ = ["STREAMS", "Listener", "connect"]
 

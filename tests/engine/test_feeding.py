@@ -23,7 +23,7 @@ from motioncue.core.channels import MOTION_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.drive.car import drive
 from motioncue.engine.assembly import load_profile
-from motioncue.engine.feeder import Feeder
+from motioncue.engine.embed import Feeder
 from motioncue.engine.pipeline import Pipeline
 from motioncue.engine.replay import first_difference, repeat
 from motioncue.errors import ConfigError

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import motioncue
 from motioncue.core.clock import FakeClock
 from motioncue.engine.assembly import settings_of
-from motioncue.engine.relay import Relay
+from motioncue.engine.embed import Relay
 from motioncue.errors import ConfigError
 from motioncue.output.dk import GAUGES, MOTION, STREAMS
 from motioncue.profile.profile import parse_profile, profile_text

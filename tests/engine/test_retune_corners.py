@@ -227,7 +227,7 @@ def test_the_same_corners_again_leave_the_fade_as_it_is():
     motion = rough_drive(np.random.default_rng(4), 2500)
     sent = []
     for again in (False, True):
-        stepper = motioncue.engine.stepper.Stepper(designed(before), tune=lambda change, post: post(change))
+        stepper = motioncue.engine.embed.Stepper(designed(before), tune=lambda change, post: post(change))
         out = [steps(stepper, motion[:500])]
         stepper.retune(designed(after))
         out.append(steps(stepper, motion[500:700]))

@@ -12,8 +12,8 @@ from motioncue.core.channels import ACTUATION_DTYPE, MOTION_DTYPE
 from motioncue.core.clock import FakeClock
 from motioncue.cueing.predictive import solver
 from motioncue.engine.assembly import settings_of
+from motioncue.engine.embed import Stepper
 from motioncue.engine.pipeline import Pipeline
-from motioncue.engine.stepper import Stepper
 from motioncue.errors import ConfigError
 from motioncue.platforms import build as platforms
 from motioncue.platforms.actuators import PARTS_OF_A_POSE

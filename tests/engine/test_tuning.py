@@ -176,7 +176,7 @@ def test_an_algorithm_that_has_been_in_use_before_starts_from_rest(drive):
         return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030, profile=profile)
 
     first = settings()
-    stepper = motioncue.engine.stepper.Stepper(first, tune=lambda change, post: post(change))
+    stepper = motioncue.engine.embed.Stepper(first, tune=lambda change, post: post(change))
     steps(stepper, drive[:500])
     stepper.retune(settings("cueing.algorithm=direct"))
     steps(stepper, drive[500:1000])
@@ -265,7 +265,7 @@ def test_an_algorithm_designed_anew_from_the_same_settings_keeps_the_bits(drive,
     def designed():
         return Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030, profile=profile)
 
-    stepper = motioncue.engine.stepper.Stepper(designed(), tune=lambda change, post: post(change))
+    stepper = motioncue.engine.embed.Stepper(designed(), tune=lambda change, post: post(change))
     out = []
     for i in range(0, 2000, 11):
         stepper.retune(designed())
@@ -281,7 +281,7 @@ def test_the_same_settings_during_a_fade_leave_it_as_it_is(drive):
 
     sent = []
     for again in (False, True):
-        stepper = motioncue.engine.stepper.Stepper(designed("simona"), tune=lambda change, post: post(change))
+        stepper = motioncue.engine.embed.Stepper(designed("simona"), tune=lambda change, post: post(change))
         steps(stepper, drive[:1500])
         stepper.retune(designed("utias"))
         out = [steps(stepper, drive[1500:1600])]
@@ -432,9 +432,7 @@ def test_a_stepper_of_the_callers_rate_takes_profiles_of_any_rate(tmp_path):
 
 def test_a_stepper_that_was_not_made_from_a_profile_says_so():
     profile = motioncue.load_profile("ccd-dk")
-    stepper = motioncue.engine.stepper.Stepper(
-        Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030)
-    )
+    stepper = motioncue.engine.embed.Stepper(Settings(cueing.design(profile.cueing, 1 / PERIOD_S), period_ns=3_000_030))
     with pytest.raises(TypeError, match="nothing to change"):
         stepper.retune("cueing.surge.gain=1")
     assert stepper.profile is None

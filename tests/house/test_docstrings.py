@@ -100,7 +100,10 @@ def items(module_name):
     module = importlib.import_module(module_name)
     path = path / "__init__" if path.is_dir() else path
     compiled = path.with_suffix(".pyx").exists()
-    tree = ast.parse(path.with_suffix(".pyi" if compiled else ".py").read_text(encoding="utf-8"))
+    described = path.with_suffix(".pyi" if compiled else ".py")
+    if not described.exists():  # what no user meets has no stub
+        return [Item(module_name, docstring(module), [], set())]
+    tree = ast.parse(described.read_text(encoding="utf-8"))
     code = path.with_suffix(".pyx").read_text(encoding="utf-8") if compiled else ""
     raised = raised_in_cython(code)
     public = getattr(module, "__all__", ())

@@ -11,7 +11,7 @@ from motioncue.core.threads cimport (
 from motioncue.core.records cimport Actuation, Cue, Motion, Telemetry, Tick
 from motioncue.core.rotation cimport Turn, angle_of, arc_sine, sin_cos, up_vector
 from motioncue.engine.retune cimport cueing_actuate
-from motioncue.engine.stepper cimport Stepper, cueing_tick
+from motioncue.engine.embed cimport Stepper, cueing_tick
 from motioncue.frames.arrival cimport Arrival, arrival_restart, arrive
 from motioncue.frames.evidence cimport Step, Sums, step_restart, step_take, sums_add, sums_limit, sums_restart
 from motioncue.frames.stages cimport Stages, derive, derives_rates

@@ -1,16 +1,37 @@
-"""A profile's whole cueing as one call: the algorithm, then the limits on its cue.
+"""A profile's cueing in a program's own loop: packages in, one step, packets out.
 
-Controllers with a loop of their own call it: from Python through `Stepper`, from Cython through `cueing_step` on a
-stepper's `cueing`, from C through ``motioncue/motioncue.h``.
+Controllers call it from Python through `Stepper` and `Relay`, from Cython through `cueing_step` on a stepper's
+`cueing`, from C through ``motioncue/motioncue.h``.
 """
 
 from libc.stdint cimport int64_t, uint64_t
 
+from motioncue.core.clock cimport Clock, Time
 from motioncue.core.interfaces cimport mc_flush_denormals, mc_restore_fpu
 from motioncue.core.records cimport Actuation, Cue, Motion
 from motioncue.engine.retune cimport Cueing, CueingState, cueing_begin, cueing_limit, cueing_run, cueing_take
+from motioncue.frames.intake cimport Intake
+from motioncue.frames.state cimport IntakeState
 from motioncue.output.actuation cimport chain_reset
 from motioncue.safety.limiter cimport limits_rest
+
+
+ctypedef struct FeederState:
+    IntakeState* intake
+    Time time               # gives the arrival times
+    int64_t ended           # packages are dropped
+    int64_t busy            # a thread is feeding
+    int64_t turned_away     # packages dropped because another thread was feeding
+    bint begun              # the session has begun
+
+
+cdef bint feeder_take(FeederState* f, const void* package, Py_ssize_t size) noexcept nogil
+
+
+cdef class Feeder:
+    cdef FeederState feeder
+    cdef Intake _intake
+    cdef Clock _clock
 
 
 cdef inline bint possible(const Motion* m) noexcept nogil:

@@ -1,5 +1,0 @@
-from typing import Any
-
-__all__: list[str] = []
-
-_capi: Any
